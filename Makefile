@@ -1,0 +1,99 @@
+# make demo     run the main job: authors' sessions and busy files from a change stream, through Spark
+# make test     run the test suite
+# make bench    run the benchmarks
+# make lint     check style; make types checks types, strictly
+# make stress   run the native structures under sanitizers
+# make dev      an editable install in .venv-dev, built in build/dev and rebuilt whenever it is imported
+# make compile  rebuild build/dev now, and show the compiler's messages
+# make clean    remove all that the above have made
+#
+# Each does its own set-up, once: `make test` on a fresh checkout is enough. PYTHON=python3.13 chooses
+# another interpreter, which gets a .venv-python3.13 of its own; ARGS="..." is handed to the program run.
+PYTHON ?= python3
+ARGS ?=
+
+NAME := $(notdir $(PYTHON))
+VENV ?= .venv$(if $(filter-out python3,$(NAME)),-$(NAME))
+BIN := $(CURDIR)/$(VENV)/bin
+# An older release with a wheel is preferred to a newer one without.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --prefer-binary
+
+DEV := .venv-dev
+DEV_BIN := $(CURDIR)/$(DEV)/bin
+
+SOURCES := meson.build pyproject.toml LICENSE \
+	$(shell find actors core mailbox scheduling -type f -not -name '*.pyc')
+
+# Spark needs Java 17 or later; a machine without it gets one from a wheel.
+JAVA := $(or $(wildcard $(JAVA_HOME)/bin/java),java)
+JAVA_VERSION := $(shell $(JAVA) -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p')
+SPARK := spark $(shell test 0$(JAVA_VERSION) -ge 17 || echo spark-jre)
+TEST_EXTRAS ?= test $(SPARK)
+
+stamps = $(patsubst %,$(VENV)/.extra-%,$(1))
+
+.PHONY: demo test bench lint types stress dev compile clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/.wheel $(call stamps,$(SPARK))
+	$(BIN)/python examples/demo.py $(ARGS)
+
+test: $(VENV)/.wheel $(call stamps,$(TEST_EXTRAS))
+	$(BIN)/pytest $(ARGS)
+
+bench: $(VENV)/.wheel $(call stamps,bench)
+	$(BIN)/python tests/bench/run.py $(ARGS)
+
+lint: $(call stamps,dev)
+	$(BIN)/ruff check
+
+types: $(VENV)/.wheel $(call stamps,dev test spark bench)
+	$(BIN)/mypy --package callboard
+	MYPYPATH=examples:tests/examples $(BIN)/mypy examples tests/examples tests/actors tests/native_actors \
+		tests/scheduling tests/testing tests/*.py
+	MYPYPATH=tests/hypothesis $(BIN)/mypy tests/hypothesis
+	MYPYPATH=tests/spark $(BIN)/mypy tests/spark
+	MYPYPATH=tests/bench $(BIN)/mypy tests/bench
+	$(BIN)/pytest tests/test_types.py
+	$(BIN)/stubtest --mypy-config-file pyproject.toml --allowlist tests/stubtest-allowed.txt \
+		--ignore-unused-allowlist callboard
+
+stress:
+	$(MAKE) -C tests/native stress asan
+
+dev: $(DEV)/.editable
+
+compile: $(DEV)/.editable
+	PATH="$(DEV_BIN):$$PATH" meson compile -C build/dev
+
+clean:
+	rm -rf build dist tests/native/build .venv .venv-* .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf examples/native/build examples/native/*.egg-info examples/native/*.cpp
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The steps of the set-up. A stamp is as old as the step's last run.
+
+$(VENV)/.tools $(DEV)/.tools: pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -c 'import tomllib; build = tomllib.load(open("pyproject.toml", "rb"))["build-system"]; \
+		print(*build["requires"], "ninja", "pip>=24", sep="\n")' > $(@D)/requirements.txt
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r $(@D)/requirements.txt
+	touch $@
+
+# The tools come from the environment, so that its path, and with it the build, stays the same.
+$(VENV)/.wheel: $(SOURCES) $(VENV)/.tools
+	rm -rf build/$(VENV)-wheel
+	PATH="$(BIN):$$PATH" $(BIN)/python -m pip wheel --quiet --disable-pip-version-check \
+		--no-build-isolation --no-deps -Cbuild-dir=build/$(VENV) -w build/$(VENV)-wheel .
+	$(PIP) --force-reinstall --no-deps build/$(VENV)-wheel/*.whl
+	touch $@
+
+$(VENV)/.extra-%: pyproject.toml | $(VENV)/.wheel
+	$(PIP) 'callboard[$*]'
+	touch $@
+
+# CYTHON is remembered for the rebuilds at import, when .venv-dev need not be activated.
+$(DEV)/.editable: pyproject.toml $(DEV)/.tools
+	PATH="$(DEV_BIN):$$PATH" CYTHON=$(DEV_BIN)/cython $(DEV_BIN)/python -m pip install --quiet \
+		--disable-pip-version-check --no-build-isolation -Cbuild-dir=build/dev --editable '.[dev]'
+	touch $@

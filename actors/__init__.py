@@ -1,0 +1,49 @@
+"""An actor framework for stream processing on multicores."""
+
+from callboard._actor import Actor
+from callboard._future import Future
+from callboard._ref import ActorRef
+from callboard.core.errors import (
+    ActorStopped,
+    AskCycle,
+    AskTimeout,
+    CallboardError,
+    ConfigError,
+    DrainTimeout,
+    ForkedSystem,
+    MailboxFull,
+    PolicyError,
+    SpawnError,
+    SystemClosed,
+)
+from callboard.include import get_include
+from callboard.mailboxes import BoundedMailbox, PriorityMailbox
+from callboard.messages import DeadLetter, Terminated
+from callboard.supervision import Supervision
+from callboard.system import ActorSystem
+from callboard.version import version as __version__
+
+__all__ = [
+    "Actor",
+    "ActorRef",
+    "ActorStopped",
+    "ActorSystem",
+    "AskCycle",
+    "AskTimeout",
+    "BoundedMailbox",
+    "CallboardError",
+    "ConfigError",
+    "DeadLetter",
+    "DrainTimeout",
+    "ForkedSystem",
+    "Future",
+    "MailboxFull",
+    "PolicyError",
+    "PriorityMailbox",
+    "SpawnError",
+    "Supervision",
+    "SystemClosed",
+    "Terminated",
+    "__version__",
+    "get_include",
+]

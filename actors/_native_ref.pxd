@@ -1,0 +1,24 @@
+from callboard._ref cimport ActorRef
+from callboard.core.node cimport Node
+from callboard.scheduling.cell cimport Cell, Context, closed_cell, make_ready, slow_cell
+
+
+cdef class NativeRef(ActorRef):
+    cdef int push(self, Node* node, Context* context, object message) except -1
+
+
+cdef void wake_closed(ActorRef to, Context* context) noexcept nogil
+cdef bint may_send(ActorRef to, Node* node, Context* context) noexcept nogil
+cdef void bury_native(ActorRef ref, Node* node, str reason) noexcept
+
+
+cdef inline bint send(ActorRef to, Node* node, Context* context) noexcept nogil:
+    cdef Cell* cell = to.cell
+    if cell.has(slow_cell) and not may_send(to, node, context):
+        return False
+    if cell.tail.push(node):
+        if cell.has(closed_cell):
+            wake_closed(to, context)
+        else:
+            make_ready(cell, context)
+    return True

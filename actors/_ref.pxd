@@ -1,0 +1,75 @@
+from cpython.ref cimport PyObject
+from libc.stdint cimport uint32_t, uint64_t
+
+from callboard.core.node cimport Kind, Node
+from callboard.scheduling.cell cimport Cell, Context
+from callboard.scheduling.handle cimport Handle
+from callboard._runtime cimport Runtime
+
+
+cdef class Recipe:
+    # What an actor is made from, at its start and at each restart; one per class where there are no
+    # arguments and no options.
+    cdef readonly object cls
+    cdef readonly tuple args
+    cdef readonly dict kwargs
+    cdef readonly object supervision
+    cdef readonly object key      # of a prioritised mailbox
+    # Facts about the class.
+    cdef object receive           # a plain function to call with (actor, message), or None
+    cdef bint many, starts, stops, fails, native
+
+
+cdef enum Phase:
+    FRESH       # to be constructed at its first dispatch
+    LIVE
+    SUSPENDED   # in the middle of an `async def receive`, or backing off before a restart
+    RESTARTING  # waits for its children to end, then starts anew
+    STOPPING    # waits for its children to end, then closes
+    CLOSED
+
+
+cdef class Extra:
+    # What only some actors have.
+    cdef list behaviours          # (handler, bound) below the current one
+    cdef list stash               # (message, second, asked)
+    cdef object replay            # deque of the same, to be handled before the mailbox
+    cdef set watchers
+    cdef set watching
+    cdef object timers            # WeakSet
+    cdef object restarts          # times of the latest restarts
+    cdef object coroutine         # of an `async def receive` in the middle
+    cdef object awaited           # the future that it waits for
+    cdef object message           # that it handles
+    cdef object sender            # of it, or the future that wants its answer
+    cdef bint asked               # which of the two
+    cdef bint put_aside           # it was stashed
+    cdef list heap                # of a prioritised mailbox
+    cdef uint64_t arrivals
+    cdef bint backing_off         # a restart waits for its timer
+    cdef bint detached            # the coroutine in the middle counts as waiting
+
+
+cdef class ActorRef(Handle):
+    cdef object instance
+    cdef object handler
+    cdef bint bound               # handler takes (message), not (actor, message)
+    cdef Phase phase
+    cdef bint kept                # closed, and ready once at least: see _dispatch.bury_all()
+    cdef bint detour              # messages come from more than the queue: replay, heap, dropping
+    cdef Recipe recipe
+    cdef readonly ActorRef parent
+    cdef Runtime runtime
+    cdef str own_name
+    cdef dict children_of
+    cdef Extra extra
+    cdef object __weakref__
+
+    cdef Extra extras(self)
+    cdef ActorRef awaited_target(self)
+    cdef int send(self, Kind kind, PyObject* first, PyObject* second, Context* context) except -1
+    cdef void signal(self, Kind kind, object first, object second) noexcept
+    cdef bint may_send(self, Kind kind, PyObject* first, PyObject* second, Context* context) except -1
+    cdef void publish(self, Node* first, Node* last, Context* context) noexcept
+    cdef void wake(self, Context* context) noexcept
+    cdef void wake_closed(self, Context* context) noexcept

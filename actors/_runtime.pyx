@@ -1,0 +1,43 @@
+"""What the actors of one system share."""
+
+cimport cython
+from libc.stdint cimport uint64_t
+
+
+cdef class Runtime:
+    """One system's insides: the team of workers, its actors by name, dead letters, timers.
+
+    ActorSystem is what users hold; workers and actors hold only this, so that a system that nobody
+    refers to is collected, and stops.
+    """
+
+    def __init__(self, team, name, dead_letters, timers, config, quantum, manual):
+        self.team = team
+        self.name = name
+        self.dead_letters = dead_letters
+        self.timers = timers
+        self.config = config
+        self.quantum = quantum
+        self.manual = manual
+        self.children = {}
+        self.names = {}
+
+    @property
+    def system(self):
+        """The ActorSystem, or None if it was collected."""
+        return self.system_ref() if self.system_ref is not None else None
+
+    @property
+    def top(self):
+        """The top-level actors, in the order of their spawning."""
+        return list(self.children)
+
+    @property
+    def named(self):
+        """A copy of the table of names: (parent or None, name) -> ref."""
+        return dict(self.names)
+
+    cdef uint64_t next_number(self) noexcept:
+        with cython.critical_section(self):
+            self.last_number += 1
+            return self.last_number

@@ -1,0 +1,2 @@
+from callboard._ref cimport ActorRef
+from callboard._runtime cimport Runtime

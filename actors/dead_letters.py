@@ -1,0 +1,107 @@
+"""Dead letters: messages that were told and not handled."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict, deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from callboard.core.log import log
+from callboard.messages import DeadLetter
+
+if TYPE_CHECKING:
+    from callboard._ref import ActorRef
+
+
+class DeadLetters:
+    """Counts dead letters by reason, and hands them to whoever subscribes."""
+
+    def __init__(self) -> None:
+        # Reentrant: a forgotten failure may free what has a __del__ that tells a stopped actor.
+        self._lock = threading.RLock()
+        self._reasons: defaultdict[str, int] = defaultdict(int)
+        self._subscribers: list[Any] = []
+        self._failures: deque[tuple[str, BaseException]] = deque(maxlen=100)
+        self._failure_count = 0
+        self._fatal: list[tuple[str, BaseException]] = []
+
+    @property
+    def count(self) -> int:
+        """How many dead letters there were."""
+        with self._lock:
+            return sum(self._reasons.values())
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        """How many there were for each reason."""
+        with self._lock:
+            return dict(self._reasons)
+
+    @property
+    def failures(self) -> list[tuple[str, BaseException]]:
+        """The latest failures of actors, 100 at most: the actor's path, and the exception."""
+        with self._lock:
+            return list(self._failures)
+
+    @property
+    def failure_count(self) -> int:
+        """How many times actors failed."""
+        return self._failure_count
+
+    @property
+    def fatal(self) -> list[tuple[str, BaseException]]:
+        """The first failures, 100 at most, that supervision did not mend: their actors stopped."""
+        with self._lock:
+            return list(self._fatal)
+
+    def subscribe(self, subscriber: ActorRef[DeadLetter] | Callable[[DeadLetter], object]) -> None:
+        """Hand every DeadLetter from now on to an actor, or to a function.
+
+        A function runs in the thread that found the letter dead, often a worker: keep it short.
+        """
+        if not callable(subscriber) and not hasattr(subscriber, "tell"):
+            raise TypeError(f"subscribe() wants a ref or a function, not {subscriber!r}")
+        with self._lock:
+            self._subscribers = [*self._subscribers, subscriber]
+
+    def unsubscribe(self, subscriber: object) -> None:
+        """Take `subscribe(subscriber)` back."""
+        with self._lock:
+            self._subscribers = [other for other in self._subscribers if other != subscriber]
+
+    def post(
+        self,
+        message: object,
+        recipient: ActorRef[Any],
+        sender: ActorRef[Any] | None,
+        reason: str,
+        error: BaseException | None = None,
+    ) -> None:
+        """Count a dead letter and hand it on. The runtime calls this, in any thread."""
+        with self._lock:
+            self._reasons[reason] += 1
+            subscribers = self._subscribers
+        if not subscribers or isinstance(message, DeadLetter):
+            return  # a letter about a letter would have no end
+        letter = DeadLetter(message, recipient, sender, reason, error)
+        for subscriber in subscribers:
+            try:
+                if hasattr(subscriber, "tell"):
+                    subscriber.tell(letter)
+                else:
+                    subscriber(letter)
+            except Exception as failure:
+                log.error("a subscriber of dead letters failed", exc_info=failure)
+
+    def note_failure(self, ref: ActorRef[Any], error: BaseException) -> None:
+        """Remember that an actor failed. The runtime calls this."""
+        with self._lock:
+            self._failure_count += 1
+            self._failures.append((ref.path, error))
+
+    def note_fatal(self, ref: ActorRef[Any], error: BaseException) -> None:
+        """Remember a failure that ends its actor, or that happened in its end. For the runtime."""
+        with self._lock:
+            if len(self._fatal) < 100:
+                self._fatal.append((ref.path, error))

@@ -1,0 +1,70 @@
+"""Kinds of mailboxes to choose from at spawn. The default is unbounded, first in first out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from callboard.core.errors import ConfigError
+
+OVERFLOWS = ("block", "help", "drop_newest", "drop_oldest", "fail", "throttle")
+
+
+def _check(capacity: int | None, overflow: str, timeout: float) -> None:
+    if capacity is not None and (not isinstance(capacity, int) or capacity < 1):
+        raise ConfigError(f"a mailbox holds 1 message or more, not {capacity!r}")
+    if overflow not in OVERFLOWS:
+        raise ConfigError(f"no overflow policy {overflow!r}; there are {', '.join(OVERFLOWS)}")
+    if not (isinstance(timeout, int | float) and timeout >= 0):
+        raise ConfigError(f"a mailbox wants a timeout of 0 seconds or more, not {timeout!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedMailbox:
+    """A mailbox of at most `capacity` messages.
+
+    `overflow` says what a sender does when it is full:
+
+    - `block`: wait, `timeout` seconds at most, then raise MailboxFull. An outside thread sleeps; a
+      worker runs other ready actors meanwhile.
+    - `help`: like `block`, but a worker runs the receiver itself first, so that its queue shrinks
+      (Schneider and Wu 2017, section 4.1: reSchedule).
+    - `drop_newest`, `drop_oldest`: drop this message, or the one that waits longest. Both are
+      counted, and are dead letters.
+    - `fail`: raise MailboxFull.
+    - `throttle`: wait `timeout` seconds at most, then send all the same; the capacity is a
+      threshold (Das et al. 2009, section 4.3.3).
+
+    A worker never sleeps while it has an actor to run. What the actors send that run while another
+    waits for room may exceed capacities, because a wait within a wait might never end.
+    """
+
+    capacity: int
+    overflow: str = "block"
+    timeout: float = 30.0
+
+    def __post_init__(self) -> None:
+        _check(self.capacity, self.overflow, self.timeout)
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityMailbox:
+    """A mailbox from which the message with the least `key(message)` is taken first.
+
+    Messages with equal keys keep their order. `key` runs on the worker, when the message is moved
+    into the order; if it raises, handling that message has failed. With a `capacity` it is bounded
+    as well; `drop_oldest` is not possible here.
+    """
+
+    key: Callable[[Any], Any]
+    capacity: int | None = None
+    overflow: str = "block"
+    timeout: float = 30.0
+
+    def __post_init__(self) -> None:
+        if not callable(self.key):
+            raise ConfigError(f"a PriorityMailbox wants a function as key, not {self.key!r}")
+        _check(self.capacity, self.overflow, self.timeout)
+        if self.overflow == "drop_oldest":
+            raise ConfigError("a PriorityMailbox cannot drop_oldest: its oldest is not its next")

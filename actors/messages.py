@@ -1,0 +1,32 @@
+"""Messages that the runtime itself sends to actors and subscribers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from callboard._ref import ActorRef
+
+
+@dataclass(frozen=True, slots=True)
+class Terminated:
+    """Sent to those who watch `ref`: it has stopped and will handle nothing more."""
+
+    ref: ActorRef[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A message that was told and not handled, and why.
+
+    `reason` is one of `stopped` (the actor had stopped, or did before the message's turn),
+    `failed` (handling it raised `error`), `dropped_newest` and `dropped_oldest` (a full mailbox)
+    and `system stopped`.
+    """
+
+    message: Any
+    recipient: ActorRef[Any]
+    sender: ActorRef[Any] | None
+    reason: str
+    error: BaseException | None = None

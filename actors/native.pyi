@@ -1,0 +1,29 @@
+from typing import Any, TypeVar
+
+from typing_extensions import disjoint_base
+
+from callboard._actor import Actor
+from callboard._native_ref import NativeRef
+from callboard._ref import ActorRef
+from callboard._values import NativeBuffer, Record, Tagged
+from callboard.core.errors import CallboardError
+from callboard.system import ActorSystem
+
+__all__ = ["NativeActor", "NativeBuffer", "NativeFailure", "NativeRef", "Record", "Tagged"]
+
+_M = TypeVar("_M")
+
+class NativeFailure(CallboardError): ...
+
+@disjoint_base
+class NativeActor:
+    @property
+    def ref(self) -> NativeRef: ...
+    @property
+    def system(self) -> ActorSystem: ...
+    def spawn(self, cls: type[Actor[_M]], /, *args: Any, **kwargs: Any) -> ActorRef[_M]: ...
+    def on_start(self) -> None: ...
+    def on_stop(self) -> None: ...
+    def on_failure(self, error: BaseException, message: Any) -> None: ...
+    def answer(self, value: Any) -> None: ...
+    def fail_with(self, error: BaseException) -> None: ...

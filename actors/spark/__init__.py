@@ -1,0 +1,34 @@
+"""Feed the partitions of Spark jobs to graphs of actors.
+
+`foreach_partition`, `map_partitions` and `map_in_arrow` make functions for Spark's methods of
+those names; `session` makes a Spark session that works at once. The layers, each importing only
+those before it: `context` and `errors`; `pickling` and `arrow`, what goes out and comes back;
+`host`, the process's one actor system; `feed`, batches in and answers out; `partitions`, what
+Spark calls. `java` and `session` stand beside them and need no actors.
+"""
+
+from callboard.spark.context import PartitionContext, PartitionEnd, PartitionStart
+from callboard.spark.errors import (
+    AnswerError,
+    CaptureError,
+    EntryPointError,
+    PartitionFailed,
+    SchemaError,
+)
+from callboard.spark.partitions import foreach_partition, map_in_arrow, map_partitions
+from callboard.spark.session import session
+
+__all__ = [
+    "AnswerError",
+    "CaptureError",
+    "EntryPointError",
+    "PartitionContext",
+    "PartitionEnd",
+    "PartitionFailed",
+    "PartitionStart",
+    "SchemaError",
+    "foreach_partition",
+    "map_in_arrow",
+    "map_partitions",
+    "session",
+]

@@ -1,0 +1,42 @@
+"""Errors that only partitions have."""
+
+from __future__ import annotations
+
+import traceback
+from pickle import PicklingError
+
+from callboard.core.errors import CallboardError
+
+
+class EntryPointError(CallboardError):
+    """Raised when ``build`` does not return the entry point that was asked for."""
+
+
+class AnswerError(CallboardError, TypeError):
+    """Raised when an entry point's answer is not what the partition function can pass on."""
+
+    def __init__(self, wanted: str, answer: object) -> None:
+        kind = type(answer).__name__
+        super().__init__(f"the entry point must answer {wanted}, not {answer!r:.100} ({kind})")
+
+
+class SchemaError(CallboardError, TypeError):
+    """Raised when the record batches that come back do not have the schema that was given."""
+
+
+class CaptureError(CallboardError, PicklingError):
+    """Raised on the driver when something captured by ``build`` cannot travel to the workers."""
+
+
+class PartitionFailed(CallboardError):
+    """Raised in a task when an actor of its graph failed; ``error`` is the actor's exception.
+
+    The actor's traceback, with all causes, is a note on this exception and not its cause, because
+    Spark's SQL paths show an exception's notes but drop its causes.
+    """
+
+    def __init__(self, actor: str, error: BaseException, partition_id: int) -> None:
+        self.error = error
+        summary = traceback.format_exception_only(error)[-1].strip()
+        super().__init__(f"actor {actor!r} failed in partition {partition_id}: {summary}")
+        self.add_note(f"In actor {actor!r}:\n" + "".join(traceback.format_exception(error)))

@@ -1,0 +1,206 @@
+"""The one actor system of a Spark worker process, and the graphs that tasks run in it.
+
+Spark reuses a worker process for one task after the other and ends it at any moment, without
+`atexit`, `finally` or `__del__`. So the system is made when the first task needs it, never at
+import, it is found again by the process's id, and nothing in it must be worth saving.
+
+A task's graph is built for that task and stopped with it, so that no task, and no second attempt
+at a task, sees what an earlier one left in an actor. A graph with a key is kept for the next task
+that asks for the same key, unless its task failed, was abandoned, or ran another graph beside it.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeAlias
+
+from callboard import ActorRef, ActorSystem
+from callboard.core.errors import CallboardError, ConfigError, DrainTimeout
+from callboard.spark.context import PartitionContext
+from callboard.spark.errors import EntryPointError, PartitionFailed
+
+Entries: TypeAlias = "ActorRef[Any] | Mapping[str, ActorRef[Any]]"
+Build: TypeAlias = Callable[[ActorSystem, PartitionContext], Entries]
+
+# Rows that wait in batches make the garbage collector run every few hundred rows, and look at all
+# that wait, in vain. While a task is fed it runs only after this many more objects.
+_GC_THRESHOLD = 50_000
+
+
+@dataclass(frozen=True)
+class GraphSpec:
+    """How a task's graph is made, and the system for it where the process has none yet."""
+
+    build: Build
+    entry: str | None
+    key: bytes | None
+    workers: int | None
+    config: Any
+    drain_timeout: float
+
+
+class Graph:
+    """The actors that a task feeds through an entry point."""
+
+    def __init__(self, host: Host, entry: ActorRef[Any], context: PartitionContext) -> None:
+        self.entry = entry
+        self.context = context
+        self._host = host
+
+    def check(self) -> None:
+        """Raise PartitionFailed when an actor failed and supervision did not mend it."""
+        for actor, error in self._host.system.dead_letters.fatal:
+            self.fail(actor, error)
+
+    def fail(self, actor: str, error: BaseException) -> NoReturn:
+        """Raise PartitionFailed for what an actor raised."""
+        raise PartitionFailed(actor, error, self.context.partition_id) from None
+
+    def drain(self, timeout: float) -> None:
+        """Wait until nothing is in flight; raise PartitionFailed or DrainTimeout."""
+        try:
+            self._host.system.drain(timeout)
+        finally:
+            self.check()  # first, because what hangs may hang for a failed actor's answer
+
+
+class Host:
+    """A process's actor system and what lives in it; used by the process's task thread only."""
+
+    def __init__(self, workers: int, config: Any) -> None:
+        self.pid = os.getpid()
+        self.workers = workers
+        self.config = config
+        self.system = ActorSystem("spark", workers=workers, config=config)
+        self._open = 0
+        self._kept: tuple[bytes, ActorRef[Any]] | None = None
+        self._may_keep = False
+        self._gc_threshold = gc.get_threshold()
+
+    @property
+    def is_idle(self) -> bool:
+        """Tell whether no task has a graph open."""
+        return self._open == 0
+
+    def open(self, spec: GraphSpec, context: PartitionContext) -> Graph:
+        """Build a graph, or take the kept one when it has the same key."""
+        kept, self._kept = self._kept, None
+        if kept is not None and kept[0] == spec.key:
+            entry = kept[1]
+        else:
+            if kept is not None:
+                self._stop_actors(spec.drain_timeout)
+            entry = entry_point(spec.build(self.system, context), spec.entry)
+        self._may_keep = self.is_idle
+        if self.is_idle:
+            self._hold_gc()
+        self._open += 1
+        return Graph(self, entry, context)
+
+    def close(self, graph: Graph, spec: GraphSpec, *, keep: bool) -> None:
+        """End a graph's part in a task; with the last one the task's actors are kept or stopped."""
+        self._open -= 1
+        if not self.is_idle:
+            return
+        gc.set_threshold(*self._gc_threshold)
+        if keep and self._may_keep and spec.key is not None:
+            self._kept = (spec.key, graph.entry)
+        else:
+            self._stop_actors(spec.drain_timeout)
+            graph.check()  # an `on_stop` may have failed
+
+    def _hold_gc(self) -> None:
+        self._gc_threshold = first, *others = gc.get_threshold()
+        if first > 0:
+            gc.set_threshold(max(first, _GC_THRESHOLD), *others)
+
+    def _stop_actors(self, timeout: float) -> None:
+        for ref in self.system.actors:
+            ref.stop()
+        if not self.system.join(timeout):
+            raise DrainTimeout(
+                f"these actors did not stop in {timeout} seconds: {self.system.actors}"
+            )
+
+    def dispose(self) -> None:
+        """Stop the system and forget it, whatever state it is in."""
+        global _host
+        if _host is self:
+            _host = None
+        if not self.is_idle:
+            gc.set_threshold(*self._gc_threshold)
+        with suppress(CallboardError):
+            self.system.stop(timeout=1.0)
+
+
+_host: Host | None = None
+
+
+def host_for(spec: GraphSpec, context: PartitionContext) -> Host:
+    """Return this process's host, made now if there is none with these settings."""
+    global _host
+    workers = spec.workers if spec.workers is not None else context.cpus
+    if _host is not None and _host.pid != os.getpid():
+        _host = None  # a forked copy: its threads are the parent's
+    if _host is not None and (_host.workers, _host.config) != (workers, spec.config):
+        if not _host.is_idle:
+            raise ConfigError(
+                f"one task has one actor system: it was made with workers={_host.workers}, "
+                f"config={_host.config!r}, and another graph of the same task asks for "
+                f"workers={workers}, config={spec.config!r}"
+            )
+        _host.dispose()
+    if _host is None:
+        _host = Host(workers, spec.config)
+    return _host
+
+
+@contextmanager
+def task_graph(spec: GraphSpec, context: PartitionContext) -> Iterator[Graph]:
+    """Give a task its graph; afterwards nothing of it is left unless it may be kept."""
+    host = host_for(spec, context)
+    try:
+        graph = host.open(spec, context)
+        try:
+            yield graph
+        except GeneratorExit:  # the reader of the results wants no more of them
+            try:
+                host.close(graph, spec, keep=False)
+            except CallboardError:  # nobody is there to be told
+                host.dispose()
+            raise
+        host.close(graph, spec, keep=True)
+    except GeneratorExit:
+        raise
+    except BaseException:
+        host.dispose()
+        raise
+
+
+def entry_point(built: Entries, name: str | None) -> ActorRef[Any]:
+    """Return the ref called `name` from what a build function returned; raise EntryPointError."""
+    if isinstance(built, ActorRef):
+        entries: Mapping[str, ActorRef[Any]] = {built.name: built}
+    elif isinstance(built, Mapping) and all(isinstance(ref, ActorRef) for ref in built.values()):
+        entries = built
+    else:
+        raise EntryPointError(
+            f"build must return a ref, or a dict of names and refs, not {built!r} "
+            f"({type(built).__name__})"
+        )
+    if name is None and len(entries) == 1:
+        (only,) = entries.values()
+        return only
+    if name is None:
+        raise EntryPointError(f"build returned {_list(entries)}: choose one with entry=")
+    if name not in entries:
+        raise EntryPointError(f"no entry point {name!r}: build returned {_list(entries)}")
+    return entries[name]
+
+
+def _list(entries: Mapping[str, Any]) -> str:
+    return "no entry point" if not entries else "entry points " + ", ".join(map(repr, entries))

@@ -1,0 +1,176 @@
+"""Functions for Spark's partition methods that feed each partition to a graph of actors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Literal
+
+from callboard.spark.arrow import checked, fields_of, record_batches
+from callboard.spark.errors import AnswerError
+from callboard.spark.feed import Feed, at_least_one
+from callboard.spark.host import Build
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+
+def foreach_partition(
+    build: Build,
+    *,
+    entry: str | None = None,
+    batch_size: int = 1024,
+    in_flight: int = 4,
+    flush: bool = False,
+    lifetime: Literal["task", "process"] = "task",
+    workers: int | None = None,
+    drain_timeout: float = 300.0,
+    config: Any = None,
+) -> Callable[[Iterable[Any]], None]:
+    """Return a function for `rdd.foreachPartition` and `DataFrame.foreachPartition`.
+
+    In each task `build(system, context)` spawns the actors, in the task's thread, and returns the
+    ref of the entry point, or a dict of names and refs of which `entry` chooses one. The entry
+    point then receives the partition's rows as lists of `batch_size`; what it answers is ignored.
+
+    :param in_flight: the most batches that the entry point may have been given and not answered,
+        which bounds the memory that waiting batches take.
+    :param flush: ask the entry point `PartitionEnd` after the last batch.
+    :param lifetime: `"task"` builds the graph anew for each task, so no task sees what another
+        left in an actor. `"process"` keeps it for the next task of the same worker process that
+        has the same build function; the entry point is then asked `PartitionStart` before the
+        first batch of each, and forgetting the last partition is the actors' own work.
+    :param workers: worker threads of the process's actor system; the task's CPUs unless given.
+    :param drain_timeout: seconds that one batch may take, and that draining may take at the end.
+    :param config: the actor system's configuration: a dict, or the path of a TOML file.
+    :raises ConfigError: for a value that is out of range.
+    :raises CaptureError: when `build` captured what cannot be pickled, such as a ref.
+
+    In the task, `PartitionFailed` carries an actor's exception, `EntryPointError` says what
+    `build` returned instead, and `DrainTimeout` names an actor that is stuck. Effects of actors
+    happen at least once: Spark may run a partition again, or twice at a time.
+    """
+    at_least_one("batch_size", batch_size)
+    feed = Feed(
+        build,
+        entry=entry,
+        in_flight=in_flight,
+        flush=flush,
+        lifetime=lifetime,
+        workers=workers,
+        drain_timeout=drain_timeout,
+        config=config,
+    )
+    return _ForeachPartition(feed, batch_size)
+
+
+def map_partitions(
+    build: Build,
+    *,
+    entry: str | None = None,
+    batch_size: int = 1024,
+    in_flight: int = 4,
+    flush: bool = False,
+    lifetime: Literal["task", "process"] = "task",
+    workers: int | None = None,
+    drain_timeout: float = 300.0,
+    config: Any = None,
+) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """Return a function for `rdd.mapPartitions`.
+
+    As `foreach_partition`, but the entry point answers each list of rows with an iterable of
+    rows, or with `None` for no rows. The results are in the order of the batches. An answer may
+    also be the future of an ask to another actor: it is waited for, while the entry point already
+    goes on. With `flush` the answer to `PartitionEnd` ends the results.
+
+    Results count once, as all that Spark returns; `AnswerError` is raised for other answers.
+    """
+    at_least_one("batch_size", batch_size)
+    feed = Feed(
+        build,
+        entry=entry,
+        in_flight=in_flight,
+        flush=flush,
+        lifetime=lifetime,
+        workers=workers,
+        drain_timeout=drain_timeout,
+        config=config,
+    )
+    return _MapPartitions(feed, batch_size)
+
+
+def map_in_arrow(
+    build: Build,
+    *,
+    entry: str | None = None,
+    in_flight: int = 4,
+    flush: bool = False,
+    lifetime: Literal["task", "process"] = "task",
+    workers: int | None = None,
+    drain_timeout: float = 300.0,
+    config: Any = None,
+    schema: StructType | str | None = None,
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return a function for `DataFrame.mapInArrow`.
+
+    As `map_partitions`, with Arrow record batches as Spark makes them
+    (`spark.sql.execution.arrow.maxRecordsPerBatch` rows each): the entry point answers each with
+    a `RecordBatch`, a `Table`, an iterable of them, or `None`.
+
+    :param schema: the schema that `mapInArrow` is given, to be checked against each batch that
+        comes back: `SchemaError` says what differs, where Spark's own error does not, and where
+        Spark would take a wrong name for right. A string needs an active session.
+    """
+    feed = Feed(
+        build,
+        entry=entry,
+        in_flight=in_flight,
+        flush=flush,
+        lifetime=lifetime,
+        workers=workers,
+        drain_timeout=drain_timeout,
+        config=config,
+    )
+    return _MapInArrow(feed, None if schema is None else fields_of(schema))
+
+
+@dataclass(frozen=True)
+class _ForeachPartition:
+    feed: Feed
+    batch_size: int
+
+    def __call__(self, rows: Iterable[Any]) -> None:
+        for _ in self.feed.answers(_batches(rows, self.batch_size)):
+            pass
+
+
+@dataclass(frozen=True)
+class _MapPartitions:
+    feed: Feed
+    batch_size: int
+
+    def __call__(self, rows: Iterable[Any]) -> Iterator[Any]:
+        for answer in self.feed.answers(_batches(rows, self.batch_size)):
+            if answer is None:
+                continue
+            if isinstance(answer, (str, bytes)) or not isinstance(answer, Iterable):
+                raise AnswerError("an iterable of rows, or None", answer)
+            yield from answer
+
+
+@dataclass(frozen=True)
+class _MapInArrow:
+    feed: Feed
+    fields: str | None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        answers = chain.from_iterable(map(record_batches, self.feed.answers(batches)))
+        return answers if self.fields is None else checked(answers, self.fields)
+
+
+def _batches(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    rows = iter(rows)
+    while batch := list(islice(rows, size)):
+        yield batch

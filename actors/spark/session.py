@@ -1,0 +1,114 @@
+"""Make a Spark session that works at once, on a machine where nothing was set up for Spark."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from callboard.spark.java import OLDEST, bundled_home, installed_version
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_DEFAULTS = {
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.python.unix.domain.socket.enabled": "true",  # halves what a small job costs
+    "spark.python.worker.faulthandler.enabled": "true",  # shows a native crash in the error
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+_LOCAL_DEFAULTS = {
+    "spark.driver.host": "127.0.0.1",  # a container's name may not resolve
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+
+
+def session(
+    master: str = "local[2]", app_name: str = "callboard", **conf: str | int | bool
+) -> SparkSession:
+    """Return the active Spark session untouched, or make one that works at once.
+
+    A new session runs its workers on this interpreter, and on the Java runtime of the `spark-jre`
+    extra when the machine has none that Spark can use. Environment variables that are already
+    set (`PYSPARK_PYTHON`, `JAVA_HOME` of a usable Java, `SPARK_HOME`) are respected, and none
+    stays changed. The session is stopped when the process ends, if it was not before.
+
+    :param master: the Spark master, such as `local[2]` or `local-cluster[2,1,1024]`.
+    :param conf: Spark's own settings, which win over those made here:
+        `session(**{"spark.ui.enabled": "true"})`.
+    :raises ConfigError: when there is no usable Java.
+    """
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    settings: dict[str, str | int | bool] = dict(_DEFAULTS)
+    if master.startswith("local"):
+        settings |= _LOCAL_DEFAULTS
+    settings |= conf
+    with _environment(_variables(master)):
+        builder = SparkSession.builder.master(master).appName(app_name)
+        for name, value in settings.items():
+            builder = builder.config(name, value)
+        made = builder.getOrCreate()
+    atexit.register(_stop_if_active, made)  # runs before the folders that it uses are removed
+    return made
+
+
+def _variables(master: str) -> dict[str, str]:
+    """Return the environment variables that this machine lacks for a session with that master."""
+    variables = {}
+    if "PYSPARK_PYTHON" not in os.environ:
+        variables["PYSPARK_PYTHON"] = sys.executable
+    if (installed_version() or 0) < OLDEST:
+        variables["JAVA_HOME"] = str(bundled_home(_scratch("java-")))
+    # Also for `local`: a later session in this process may be another, on the same JVM.
+    if master.startswith("local") and "SPARK_HOME" not in os.environ:
+        variables["SPARK_HOME"] = str(_spark_home(_scratch("spark-")))
+    return variables
+
+
+def _stop_if_active(made: SparkSession) -> None:
+    from pyspark.sql import SparkSession
+
+    if SparkSession.getActiveSession() is made:
+        made.stop()
+
+
+def _spark_home(folder: Path) -> Path:
+    """Fill a folder with links to PySpark's parts: local clusters write into SPARK_HOME/work."""
+    import pyspark
+
+    for part in ("bin", "sbin", "jars", "python"):
+        (folder / part).symlink_to(Path(pyspark.__file__).parent / part)
+    return folder
+
+
+def _scratch(prefix: str) -> Path:
+    """Make a folder that is removed when this process ends; executors use it until then."""
+    folder = tempfile.mkdtemp(prefix="callboard-" + prefix)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables for as long as Spark starts."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,0 +1,96 @@
+"""Monitoring of a system: its statistics, and its workers' logs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from callboard.core.errors import ConfigError
+from callboard.diagnosis import all_actors
+from callboard.scheduling.monitor import (
+    ActorStatistics,
+    Statistics,
+    WorkerLog,
+    WorkerStatistics,
+)
+from callboard.scheduling.worker import WorkerThread
+
+if TYPE_CHECKING:
+    from callboard._ref import ActorRef
+    from callboard._runtime import Runtime
+
+
+def collect(runtime: Runtime) -> Statistics:
+    """Read what was measured of every live actor and every worker. Disturbs none of them."""
+    team = runtime.team
+    return Statistics(
+        monitoring=team.monitoring,
+        actors=tuple(_actor(ref) for ref in all_actors(runtime) if ref.worker is not None),
+        workers=tuple(_worker(worker) for worker in team.everyone),
+    )
+
+
+def _actor(ref: ActorRef[Any]) -> ActorStatistics:
+    worker, messages, busy = ref.worker, ref.messages, ref.busy_ns / 1e9
+    assert worker is not None
+    timed = worker.is_timed
+    return ActorStatistics(
+        path=ref.path,
+        worker=worker.name,
+        messages=messages,
+        dispatches=ref.dispatches,
+        total=busy if timed else None,
+        mean=busy / messages if timed and messages else None,
+        queue=ref.queue_length,
+        peak=ref.queue_peak,
+        dropped=ref.dropped,
+    )
+
+
+def _worker(worker: WorkerThread) -> WorkerStatistics:
+    return WorkerStatistics(
+        name=worker.name,
+        dispatches=worker.dispatches,
+        busy=worker.busy_ns / 1e9 if worker.is_timed else None,
+        idle=worker.waited_ns / 1e9,
+        waits=worker.waits,
+    )
+
+
+class Logs:
+    """The logs of one system's workers."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._paths: dict[int, str] = {}
+        self._written: dict[str, WorkerLog] = {}
+
+    def lines(self, worker: int) -> list[str]:
+        """Answer the latest lines of the worker with the index `worker`."""
+        workers = self._runtime.team.workers
+        if worker not in range(len(workers)):
+            raise ConfigError(f"there is no worker {worker!r}; there are 0 to {len(workers) - 1}")
+        self._learn()
+        return WorkerLog(workers[worker]).read(self._path_of)
+
+    def write(self, directory: str | os.PathLike[str]) -> list[Path]:
+        """Append each worker's lines since the last call to a file of its own in `directory`."""
+        folder = Path(directory)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._learn()
+        written = []
+        for worker in self._runtime.team.everyone:
+            log = self._written.setdefault(worker.name, WorkerLog(worker))
+            path = folder / f"{worker.name.replace('/', '_')}.log"
+            with path.open("a", encoding="utf-8") as file:
+                file.writelines(f"{line}\n" for line in log.read(self._path_of))
+            written.append(path)
+        return written
+
+    def _learn(self) -> None:
+        """Remember the live actors' paths, for when they have ended and their records are read."""
+        self._paths.update((ref.number, ref.path) for ref in all_actors(self._runtime))
+
+    def _path_of(self, number: int) -> str:
+        return self._paths.get(number, "(ended)")

@@ -1,0 +1,76 @@
+"""What happens when an actor fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from callboard.core.errors import ConfigError
+
+Directive = Literal["stop", "restart", "resume", "escalate"]
+Scope = Literal["one", "all", "rest"]
+
+DIRECTIVES = ("stop", "restart", "resume", "escalate")
+SCOPES = ("one", "all", "rest")
+
+
+@dataclass(frozen=True, slots=True)
+class Supervision:
+    """The policy for one actor's failures, given at its spawn.
+
+    `directive` is what to do, or a function from the exception to that:
+
+    - `stop`: stop the actor. The default: nothing goes on with a state that may be wrong.
+    - `restart`: make the object anew, from the arguments of its spawn. Its mailbox keeps its
+      messages, its children are stopped first. After `limit` restarts within `window` seconds the
+      actor stops. The first restart waits `backoff` seconds, each further one within the window
+      twice as long, `max_backoff` at most.
+    - `resume`: go on with the next message and the same object.
+    - `escalate`: stop, and let the parent fail with the same exception. Past a top-level actor that
+      stops the system, and leaving its `with` block raises the exception.
+
+    `scope` says whom `stop` and `restart` concern: `one` (this actor), `all` (its siblings too), or
+    `rest` (this one and its siblings spawned after it).
+
+    In every case the message in work is a dead letter, and an ask gets the exception.
+    """
+
+    directive: Directive | Callable[[BaseException], Directive] = "stop"
+    scope: Scope = "one"
+    limit: int | None = 10
+    window: float = 60.0
+    backoff: float = 0.0
+    max_backoff: float = 30.0
+
+    def __post_init__(self) -> None:
+        if not callable(self.directive) and self.directive not in DIRECTIVES:
+            raise ConfigError(
+                f"no directive {self.directive!r}; there are {', '.join(DIRECTIVES)}"
+            )
+        if self.scope not in SCOPES:
+            raise ConfigError(f"no scope {self.scope!r}; there are {', '.join(SCOPES)}")
+        if self.limit is not None and not (isinstance(self.limit, int) and self.limit >= 0):
+            raise ConfigError(f"a limit of restarts is 0 or more, not {self.limit!r}")
+        for name in ("window", "backoff", "max_backoff"):
+            seconds = getattr(self, name)
+            if not (isinstance(seconds, int | float) and seconds >= 0):
+                raise ConfigError(f"{name} is 0 seconds or more, not {seconds!r}")
+
+    def decide(self, error: BaseException) -> Directive:
+        """Answer what to do about `error`."""
+        directive = self.directive(error) if callable(self.directive) else self.directive
+        if directive not in DIRECTIVES:
+            raise ConfigError(f"a supervisor answered {directive!r} to {error!r}")
+        return directive
+
+    def delay(self, restarts: int) -> float:
+        """Answer how many seconds to wait before a restart that follows `restarts` others."""
+        return min(self.backoff * 2.0**min(restarts, 64), self.max_backoff)
+
+    @classmethod
+    def of(
+        cls, value: Supervision | Directive | Callable[[BaseException], Directive]
+    ) -> Supervision:
+        """Make a policy of a directive alone; leave a policy as it is."""
+        return value if isinstance(value, cls) else cls(value)  # type: ignore[arg-type]

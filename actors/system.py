@@ -1,0 +1,348 @@
+"""The actor system: what spawns actors, comes to rest, and stops."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading as threads
+import time
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from callboard import _exit
+from callboard._actor import Actor
+from callboard._ref import ActorRef
+from callboard._runtime import Runtime
+from callboard._spawn import spawn
+from callboard.core.errors import CallboardError, DrainTimeout, ForkedSystem
+from callboard.core.log import log
+from callboard.dead_letters import DeadLetters
+from callboard.diagnosis import all_actors, describe_unrest
+from callboard.mailboxes import BoundedMailbox
+from callboard.scheduling.config import Config
+from callboard.scheduling.monitor import Statistics
+from callboard.scheduling.placement import rebalance
+from callboard.scheduling.team import Team
+from callboard.scheduling.worker import WorkerThread, on_worker
+from callboard.statistics import Logs, collect
+from callboard.timers import Timers
+
+M = TypeVar("M")
+
+
+def _has_gil() -> bool:
+    return getattr(sys, "_is_gil_enabled", lambda: True)()
+
+
+class ActorSystem:
+    """Workers, and the actors that they run. A context manager: leaving it drains, then stops.
+
+    A system that is garbage-collected, or open when the interpreter exits, stops without draining.
+    In a forked child its copy refuses use.
+    """
+
+    def __init__(
+        self,
+        name: str = "callboard",
+        *,
+        workers: int = 1,
+        placement: Any = "round_robin",
+        priority: Any = "fifo",
+        quantum: int = 64,
+        monitoring: str = "off",
+        pin: bool | Sequence[int] = False,
+        drain_timeout: float = 30.0,
+        token: bool | None = None,
+        config: Any = None,
+    ) -> None:
+        """Start `workers` threads.
+
+        `placement` and `priority` are policies or names of policies, `quantum` is the most messages
+        that one dispatch may take, `monitoring` a level (`off`, `times`, `mailboxes`, `workers`).
+        `pin` ties each worker to a core. `drain_timeout` is in seconds. `config` is a dict or the
+        path of a TOML file, whose settings win over the keywords, so that an operator can tune
+        without touching code. `token=False` lets the workers of a build with a GIL contend for it,
+        which is slower; it exists to be measured.
+
+        Raises ConfigError.
+        """
+        self.config = Config.load(
+            config,
+            mailbox=BoundedMailbox,
+            name=name,
+            workers=workers,
+            placement=placement,
+            priority=priority,
+            quantum=quantum,
+            monitoring=monitoring,
+            pin=pin,
+            drain_timeout=drain_timeout,
+        )
+        use_token = self.config.workers > 1 if token is None else token
+        self._open(Team(use_token and _has_gil()), Timers(self.config.name))
+        for index in range(self.config.workers):
+            self._add_worker(self.config.core_of(index))
+        for worker in self._runtime.team.workers:
+            worker.start()
+        log.info("system started", system=self.config.name, workers=self.config.workers)
+
+    def _open(self, team: Team, timers: Timers, *, manual: bool = False) -> None:
+        config = self.config
+        runtime = Runtime(team, config.name, DeadLetters(), timers, config, config.quantum, manual)
+        self._runtime = runtime
+        self._logs = Logs(runtime)
+        self._ended = threads.Event()  # no top-level actor is left, after a stop was asked for
+        runtime.placement = config.placement_policy()
+        runtime.counted = config.counted
+        runtime.tuned = config.tuned
+        team.observe(config.monitoring, runtime.placement.timed)
+        runtime.system_ref = weakref.ref(self)
+        runtime.spawner = _Spawner(runtime)
+        runtime.on_change = _OnChange(runtime, self._ended)
+        _exit.remember(self, runtime)
+
+    def _add_worker(self, core: int | None) -> None:
+        config, team = self.config, self._runtime.team
+        name = f"{config.name}-{len(team.workers)}"
+        WorkerThread(team, config.priority_policy(), config.quantum, name, core)
+
+    # --- running ---------------------------------------------------------------------------------
+
+    def spawn(self, cls: type[Actor[M]], /, *args: Any, **kwargs: Any) -> ActorRef[M]:
+        """Make an actor of class `cls` and return its ref at once.
+
+        The object is made by the worker that the actor lives on. Options, all by keyword, are taken
+        out of `kwargs`; the rest goes to the class with `args`:
+
+        - `name`: unique among the top-level actors (or the siblings); no `/` in it.
+        - `mailbox`: a BoundedMailbox or a PriorityMailbox.
+        - `placement`: a placement policy for this actor alone, or its name.
+        - `priority`: a number for priority policies that use one; 0 without.
+        - `supervision`: a Supervision, or one of its directives.
+        - `dedicated`: give the actor a thread of its own, because it blocks.
+
+        Raises SpawnError, PolicyError, SystemClosed, ForkedSystem.
+        """
+        ref: ActorRef[M] = spawn(self._runtime, None, cls, args, kwargs)
+        return ref
+
+    def find(self, path: str) -> ActorRef[Any]:
+        """Return the live actor that was spawned with the names in `path`: `/shop/cart`.
+
+        Raises CallboardError if there is none.
+        """
+        named = self._runtime.named
+        found: ActorRef[Any] | None = None
+        for name in path.strip("/").split("/"):
+            found = named.get((found, name))
+            if found is None:
+                known = ", ".join(sorted(ref.path for ref in named.values())) or "none"
+                raise CallboardError(f"no actor at {path!r}; actors with names: {known}")
+        assert found is not None
+        return found
+
+    @property
+    def name(self) -> str:
+        """The name given at the start."""
+        return self.config.name
+
+    @property
+    def actors(self) -> list[ActorRef[Any]]:
+        """The top-level actors, in the order of their spawning."""
+        return self._runtime.top
+
+    @property
+    def dead_letters(self) -> DeadLetters:
+        """What was told and not handled."""
+        return self._runtime.dead_letters
+
+    @property
+    def is_closed(self) -> bool:
+        """True from the moment when the system was told to stop."""
+        return self._runtime.closing
+
+    # --- tuning ----------------------------------------------------------------------------------
+
+    def rebalance(self, policy: Any = None) -> int:
+        """Let a placement policy, or the name of one, arrange all live actors anew; answer how many
+        move. Without one it is the system's.
+
+        An actor that moves does so when it becomes ready next, or after the dispatch in work. No
+        message is lost or reordered (see `WorkerThread.take_over`). Actors with a worker of their
+        own stay. Raises PolicyError, ConfigError.
+        """
+        self._refuse_fork()
+        chosen = self.config.placement_policy(policy)
+        workers = self._runtime.team.workers
+        moves = rebalance(list(all_actors(self._runtime)), workers, chosen)
+        for actor, worker in moves:
+            worker.take_over(actor)
+        return len(moves)
+
+    def statistics(self) -> Statistics:
+        """Return what is known of every live actor and every worker, to be printed or looked into.
+
+        Times and queues are known if the system was made with a `monitoring` level.
+        """
+        return collect(self._runtime)
+
+    def log_lines(self, worker: int) -> list[str]:
+        """Return the latest lines of a worker's log: one for each dispatch, see `WorkerLog`.
+
+        Raises CallboardError if monitoring is off, ConfigError if there is no such worker.
+        """
+        return self._logs.lines(worker)
+
+    def write_logs(self, directory: str | os.PathLike[str]) -> list[Path]:
+        """Append each worker's log lines since the last call to a file in `directory`.
+
+        Returns the files. Raises CallboardError if monitoring is off.
+        """
+        return self._logs.write(directory)
+
+    # --- coming to rest --------------------------------------------------------------------------
+
+    def drain(self, timeout: float | None = None) -> None:
+        """Wait until no message waits or is in work anywhere.
+
+        Timers that are not due yet do not count. `timeout` is in seconds; without it, the system's
+        `drain_timeout`. Raises DrainTimeout, which says which actors are in the way, since when,
+        and where in their code.
+        """
+        self._refuse_fork()
+        seconds = self.config.drain_timeout if timeout is None else timeout
+        self._refuse_worker("drain()")
+        if not self._runtime.closed and not self._runtime.team.wait_for_rest(seconds):
+            raise DrainTimeout(
+                f"the system {self.name!r} did not come to rest in {seconds} s\n"
+                + describe_unrest(self._runtime)
+            )
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait until all actors have stopped, or one's failure has stopped the system.
+
+        Returns False if that was not so within `timeout` seconds.
+        """
+        self._refuse_fork()
+        self._refuse_worker("join()")
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while self._runtime.top:
+            self._ended.wait(0.05 if deadline is None else min(0.05, deadline - time.monotonic()))
+            if deadline is not None and time.monotonic() >= deadline:
+                return not self._runtime.top
+        return True
+
+    def stop(self, timeout: float = 10.0) -> None:
+        """Stop all actors after the messages in work, then the workers.
+
+        What still waits becomes dead letters. From an actor this only asks for it, and returns.
+        Raises DrainTimeout if an actor does not come back within `timeout` seconds; its thread is
+        then left behind.
+        """
+        runtime = self._runtime
+        if runtime.forked or runtime.closed:
+            return
+        _begin_stop(runtime, self._ended)
+        if on_worker():
+            return
+        ended = self._wait_ended(timeout)
+        stuck = "" if ended else describe_unrest(runtime)
+        runtime.timers.close()
+        team = runtime.team
+        team.tell_stopping()
+        if ended:
+            team.end()
+        runtime.closed = True
+        _exit.forget(self)
+        log.info("system stopped", system=self.name)
+        if not ended:
+            _exit.leave_behind(runtime)
+            raise DrainTimeout(
+                f"the system {self.name!r} did not stop in {timeout} s; its threads are left "
+                "behind\n"
+                + stuck
+            )
+
+    def _wait_ended(self, timeout: float) -> bool:
+        return self._ended.wait(timeout)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._runtime.forked:
+            return
+        try:
+            if kind is None:
+                self.drain()
+        finally:
+            self.stop()
+        if kind is None and self._runtime.failure is not None:
+            raise self._runtime.failure
+
+    def _refuse_fork(self) -> None:
+        if self._runtime.forked:
+            raise ForkedSystem(
+                f"the actor system {self.name!r} lives in the process that made it; "
+                "make one in this process"
+            )
+
+    def _refuse_worker(self, what: str) -> None:
+        if on_worker():
+            raise CallboardError(f"{what} in an actor would wait for the actor itself")
+
+    def __repr__(self) -> str:
+        state = "stopped" if self._runtime.closed else f"{len(self._runtime.team.workers)} workers"
+        return f"<{type(self).__name__} {self.name!r}, {state}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            f"{self!r} cannot be pickled: its threads live in this process. "
+            "In Spark, let callboard.spark make a system in each worker process"
+        )
+
+
+def _begin_stop(runtime: Runtime, ended: threads.Event) -> None:
+    """Refuse new actors and tell all top-level actors to stop."""
+    runtime.closing = True
+    top = runtime.top
+    for ref in top:
+        ref.stop()
+    if not top:
+        ended.set()
+
+
+class _Spawner:
+    """What actors spawn their children with: holds the runtime, not the system."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.runtime = runtime
+
+    def __call__(self, parent: Any, cls: type, args: Any, kwargs: Any) -> ActorRef[Any]:
+        ref: ActorRef[Any] = spawn(self.runtime, parent, cls, args, kwargs)
+        return ref
+
+
+class _OnChange:
+    """Called by the worker on which the last top-level actor ended, or one's failure escalated."""
+
+    def __init__(self, runtime: Runtime, ended: threads.Event) -> None:
+        self.runtime = runtime
+        self.ended = ended
+
+    def __call__(self) -> None:
+        runtime = self.runtime
+        if runtime.failure is not None and not runtime.closing:
+            log.error("an actor's failure stops the system", system=runtime.name,
+                      exc_info=runtime.failure)
+            _begin_stop(runtime, self.ended)
+        if runtime.closing and not runtime.top:
+            self.ended.set()

@@ -1,0 +1,254 @@
+"""A system that the calling thread runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from callboard._ref import ActorRef
+from callboard.core.errors import DrainTimeout
+from callboard.diagnosis import describe_unrest
+from callboard.scheduling.config import Config
+from callboard.scheduling.replay import ManualTeam, ManualWorker, Seeded
+from callboard.system import ActorSystem
+from callboard.testing.probe import Probe
+from callboard.timers import ManualTimers
+
+# How many of the latest messages an error shows.
+_SHOWN = 10
+
+
+class Taken(NamedTuple):
+    """An entry of a trace: an actor took a message out of its mailbox."""
+
+    path: str
+    message: str  # its repr()
+
+    def __str__(self) -> str:
+        return f"{self.path} <- {self.message}"
+
+
+class ManualSystem(ActorSystem):
+    """An actor system without threads: the thread that made it runs it, and only when told to.
+
+    Whatever `spawn` and `tell` start waits until `run()`, `step()`, `run_until()`, `advance()` or
+    `drain()`, or until the test waits for an ask's `result()`. Which ready actor comes next is
+    chosen by random numbers from `seed`: one seed is one interleaving, the same every time and
+    everywhere. `quantum` is the most messages an actor takes in one step; with 1, every
+    interleaving of messages is possible.
+
+    The clock is logical and starts at 0: timers are due when `advance()` gets there, or when
+    something waits with a timeout. An actor takes no time at all to handle a message.
+
+    A run is given up after `max_steps` steps, so that actors which always have work do not hang the
+    test. `trace` holds what was handled so far, unless `trace=False`.
+
+    All actors live on this one worker, also those spawned with `dedicated=True`.
+    """
+
+    def __init__(
+        self,
+        seed: int = 0,
+        *,
+        name: str = "manual",
+        quantum: int = 1,
+        max_steps: int = 1_000_000,
+        drain_timeout: float = 30.0,
+        trace: bool = True,
+    ) -> None:
+        if max_steps < 1:
+            raise ValueError(f"max_steps is 1 or more, not {max_steps!r}")
+        self.seed = seed
+        self.max_steps = max_steps
+        self.config = Config.load(
+            None,
+            name=name,
+            workers=1,
+            placement="round_robin",
+            priority="fifo",
+            quantum=quantum,
+            monitoring="off",
+            pin=False,
+            drain_timeout=drain_timeout,
+        )
+        self._trace: list[Taken] = []
+        self._timers = ManualTimers()
+        team = ManualTeam(False)
+        self._open(team, self._timers, manual=True)
+        self._worker = ManualWorker(team, Seeded(seed), quantum, name)
+        if trace:
+            self._worker.trace = _Tracer(self._trace)
+
+    # --- running ---------------------------------------------------------------------------------
+
+    def probe(self, name: str | None = None) -> Probe:
+        """Spawn a probe: a receiver that remembers what comes."""
+        return Probe(self, name)
+
+    def step(self) -> bool:
+        """Dispatch one ready actor; False if none is ready.
+
+        Raises CallboardError in a thread other than the one that made the system.
+        """
+        return self._worker.step_once()
+
+    def run(self, max_steps: int | None = None) -> int:
+        """Run until no actor is ready, and return the number of steps. The clock stands still.
+
+        Raises DrainTimeout if that takes more than `max_steps` steps.
+        """
+        steps = _Steps(self, max_steps)
+        while self.step():
+            steps.count()
+        return steps.taken
+
+    def run_until(self, predicate: Callable[[], bool], timeout: float = 0.0) -> bool:
+        """Run until `predicate()` is true, and return whether it is.
+
+        It is asked before every step. When nothing is ready the clock goes on to the next timer,
+        but by `timeout` seconds at most in all.
+
+        Raises DrainTimeout if that takes more than the system's `max_steps`.
+        """
+        self._refuse_worker("run_until()")
+        return self._run_until(predicate, timeout)
+
+    def _run_until(self, predicate: Callable[[], bool], timeout: float | None) -> bool:
+        deadline = math.inf if timeout is None else self.now + timeout
+        steps = _Steps(self, None)
+        while not predicate():
+            steps.count()
+            if self.step():
+                continue
+            due = self._timers.next_due()
+            if due is None or due > deadline:
+                if deadline < math.inf:
+                    self._timers.advance_to(deadline)
+                return False
+            self._timers.advance_to(due)
+        return True
+
+    @property
+    def is_run_here(self) -> bool:
+        """True in the thread that made the system, the only one that may run it."""
+        return self._worker.is_here
+
+    # --- time ------------------------------------------------------------------------------------
+
+    @property
+    def now(self) -> float:
+        """The logical clock, in seconds since the system was made."""
+        return self._timers.now()
+
+    def advance(self, seconds: float) -> None:
+        """Let `seconds` pass: fire each timer at its time, and run to rest after each."""
+        if not seconds >= 0:
+            raise ValueError(f"time goes on by 0 seconds or more, not {seconds!r}")
+        self._refuse_worker("advance()")
+        end = self.now + seconds
+        steps = _Steps(self, None)
+        self.run()
+        while (due := self._timers.next_due()) is not None and due <= end:
+            self._timers.advance_to(due)
+            self.run()
+            steps.count()
+        self._timers.advance_to(end)
+
+    # --- what happened ---------------------------------------------------------------------------
+
+    @property
+    def trace(self) -> list[Taken]:
+        """What the actors took out of their mailboxes so far, in order: their paths, and messages.
+
+        The traces of two runs with the same seed are equal if the actors do nothing that differs
+        between them, and if the messages' repr() does not.
+        """
+        return list(self._trace)
+
+    def _latest(self) -> str:
+        if self._worker.trace is None:
+            return "it keeps no trace"
+        if not self._trace:
+            return "no message was handled"
+        shown = ", ".join(map(str, self._trace[-_SHOWN:]))
+        return f"the latest {min(_SHOWN, len(self._trace))} of {len(self._trace)} messages: {shown}"
+
+    # --- coming to rest --------------------------------------------------------------------------
+
+    def drain(self, timeout: float | None = None) -> None:
+        """Run until nothing is ready and no actor is in the middle of a message.
+
+        For an actor that waits in the middle the clock goes on, by `timeout` seconds at most;
+        without it, the system's `drain_timeout`. Raises DrainTimeout.
+        """
+        self._refuse_fork()
+        self._refuse_worker("drain()")
+        seconds = self.config.drain_timeout if timeout is None else timeout
+        if not self._run_until(lambda: self._worker.is_at_rest, seconds):
+            raise DrainTimeout(
+                f"{self!r} did not come to rest in {seconds} s of its clock\n"
+                + describe_unrest(self._runtime)
+            )
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Run until all actors have stopped, and return whether they have.
+
+        The clock goes on by `timeout` seconds at most; without it, as far as there are timers.
+        """
+        self._refuse_fork()
+        self._refuse_worker("join()")
+        return self._run_until(lambda: not self._runtime.top, timeout)
+
+    def _wait_ended(self, timeout: float) -> bool:
+        if self.is_run_here:
+            self.run()
+        return self._ended.is_set()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            error.add_note(f"{self!r}: {self._latest()}")
+        super().__exit__(kind, error, trace)
+
+    def __repr__(self) -> str:
+        state = ", stopped" if self._runtime.closed else ""
+        return f"<ManualSystem {self.name!r}, seed {self.seed}, at {self.now:g} s{state}>"
+
+
+class _Tracer:
+    """Appends to a trace: not a method of the system, which its worker must not keep alive."""
+
+    def __init__(self, trace: list[Taken]) -> None:
+        self._trace = trace
+
+    def __call__(self, ref: ActorRef[Any], message: object) -> None:
+        try:
+            text = repr(message)
+        except Exception as error:
+            text = f"<{type(message).__name__}, whose repr() raised {type(error).__name__}>"
+        self._trace.append(Taken(ref.path, text))
+
+
+class _Steps:
+    """Bounds a run."""
+
+    def __init__(self, system: ManualSystem, limit: int | None) -> None:
+        if limit is not None and limit < 1:
+            raise ValueError(f"max_steps is 1 or more, not {limit!r}")
+        self._system = system
+        self._limit = system.max_steps if limit is None else limit
+        self.taken = 0
+
+    def count(self) -> None:
+        self.taken += 1
+        if self.taken > self._limit:
+            system = self._system
+            raise DrainTimeout(
+                f"{system!r} was not at rest after {self._limit} steps; {system._latest()}"
+            )

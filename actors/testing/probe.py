@@ -1,0 +1,185 @@
+"""A stand-in for an actor's partners."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from callboard._actor import Actor
+from callboard._ref import ActorRef
+from callboard.messages import Terminated
+
+if TYPE_CHECKING:
+    from callboard.system import ActorSystem
+
+T = TypeVar("T")
+
+# How long a probe of a system with threads waits for a message, in seconds.
+_PATIENCE = 3.0
+
+
+class Probe:
+    """A receiver of messages for a test to look at.
+
+    `probe.ref` is a ref like any other. What comes is kept, in order, until an expectation takes
+    it; one that fails takes nothing, and its AssertionError shows what came instead.
+
+    On a ManualSystem an expectation runs the system, and lets up to `timeout` seconds of its clock
+    pass; without a timeout, none. On a system with threads it sleeps until the message is there,
+    for `timeout` seconds at most; without one, for 3.
+
+    `answer(message)` is what an ask of the probe is answered with, or fails with; it runs on a
+    worker.
+    """
+
+    def __init__(
+        self,
+        system: ActorSystem,
+        name: str | None = None,
+        *,
+        answer: Callable[[Any], object] | None = None,
+    ) -> None:
+        self._system = system
+        self._inbox = _Inbox()
+        self._sender: ActorRef[Any] | None = None
+        self.ref: ActorRef[Any] = system.spawn(
+            _Receiver, self._inbox, answer, name=name, supervision="resume"
+        )
+
+    # --- acting ----------------------------------------------------------------------------------
+
+    def send(self, ref: ActorRef[Any], message: object) -> None:
+        """Have `message` sent to `ref` with the probe as its sender."""
+        self.ref.tell(_Send(ref, message))
+
+    def watch(self, ref: ActorRef[Any]) -> None:
+        """Have `Terminated(ref)` come when that actor has stopped."""
+        self.ref.tell(_Watch(ref))
+
+    # --- expecting -------------------------------------------------------------------------------
+
+    def expect(self, message: T, timeout: float | None = None) -> T:
+        """Take the next message, which must be equal to `message`, and return it."""
+        came: T = self._take(lambda got: got == message, repr(message), timeout)
+        return came
+
+    def expect_type(self, cls: type[T], timeout: float | None = None) -> T:
+        """Take the next message, which must be an instance of `cls`, and return it."""
+        came: T = self._take(lambda got: isinstance(got, cls), f"a {cls.__qualname__}", timeout)
+        return came
+
+    def expect_terminated(self, ref: ActorRef[Any], timeout: float | None = None) -> None:
+        """Take the next message, which must say that `ref`, a watched actor, has stopped."""
+        self.expect(Terminated(ref), timeout)
+
+    def expect_nothing(self, timeout: float | None = None) -> None:
+        """Make sure that nothing is there, and that nothing comes within `timeout` seconds.
+
+        Without a timeout: that nothing is there once the system has come to rest.
+        """
+        if timeout is None:
+            self._system.drain()
+        else:
+            self._wait(timeout)
+        if came := self.messages:
+            raise AssertionError(f"expected nothing, and {_listed(came)} came to {self.ref.path}")
+
+    def receive_one(self, timeout: float | None = None) -> Any:
+        """Take the next message, whatever it is, and return it."""
+        return self._take(lambda got: True, "a message", timeout)
+
+    def _take(self, fits: Callable[[Any], bool], wanted: str, timeout: float | None) -> Any:
+        if not self._wait(timeout):
+            raise AssertionError(f"expected {wanted}, and nothing came to {self._place(timeout)}")
+        letter = self._inbox.letters[0]
+        if not fits(letter.message):
+            raise AssertionError(
+                f"expected {wanted}, and {_listed(self.messages)} came to {self.ref.path}"
+            )
+        self._inbox.letters.popleft()
+        self._sender = letter.sender
+        return letter.message
+
+    def _wait(self, timeout: float | None) -> bool:
+        run_until = getattr(self._system, "run_until", None)
+        if run_until is not None:
+            return bool(run_until(lambda: bool(self._inbox.letters), timeout or 0.0))
+        return self._inbox.wait(_PATIENCE if timeout is None else timeout)
+
+    def _place(self, timeout: float | None) -> str:
+        if hasattr(self._system, "run_until"):
+            return f"{self.ref.path}; {self._system!r} is at rest"
+        return f"{self.ref.path} in {_PATIENCE if timeout is None else timeout} s"
+
+    # --- what came -------------------------------------------------------------------------------
+
+    @property
+    def messages(self) -> list[Any]:
+        """What came and was not taken yet, oldest first. Neither runs the system nor waits."""
+        return [letter.message for letter in list(self._inbox.letters)]
+
+    @property
+    def sender(self) -> ActorRef[Any] | None:
+        """Who sent the message that was taken last; None if no actor did."""
+        return self._sender
+
+    def __repr__(self) -> str:
+        return f"<Probe {self.ref.path}, {len(self._inbox.letters)} messages>"
+
+
+class _Letter(NamedTuple):
+    message: Any
+    sender: ActorRef[Any] | None
+
+
+class _Send(NamedTuple):
+    """Has the probe's actor send something, so that it is the sender."""
+
+    ref: ActorRef[Any]
+    message: Any
+
+
+class _Watch(NamedTuple):
+    """Has the probe's actor watch another."""
+
+    ref: ActorRef[Any]
+
+
+class _Inbox:
+    """What the probe and its actor share. The actor puts, the test takes."""
+
+    def __init__(self) -> None:
+        self.letters: deque[_Letter] = deque()
+        self._changed = threading.Condition()
+
+    def put(self, letter: _Letter) -> None:
+        with self._changed:
+            self.letters.append(letter)
+            self._changed.notify_all()
+
+    def wait(self, timeout: float) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: bool(self.letters), timeout)
+
+
+class _Receiver(Actor[Any]):
+    def __init__(self, inbox: _Inbox, answer: Callable[[Any], object] | None) -> None:
+        self._inbox = inbox
+        self._answer = answer
+
+    def receive(self, message: Any) -> Any:
+        if isinstance(message, _Send):
+            message.ref.tell(message.message)
+        elif isinstance(message, _Watch):
+            self.watch(message.ref)
+        else:
+            self._inbox.put(_Letter(message, self.sender))
+            return None if self._answer is None else self._answer(message)
+        return None
+
+
+def _listed(messages: list[Any]) -> str:
+    first, *rest = map(repr, messages)
+    return first if not rest else f"{first} (then {', '.join(rest)})"

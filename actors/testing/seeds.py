@@ -1,0 +1,67 @@
+"""Running a test under many seeds."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections.abc import Callable, Iterable
+from typing import Any
+
+# The environment variable that reruns one seed.
+VARIABLE = "CALLBOARD_SEED"
+
+
+def replay(seeds: int | Iterable[int] = 20) -> Callable[[Callable[..., Any]], Callable[..., None]]:
+    """Run the decorated test once for each seed, handed to its parameter `seed`.
+
+    `seeds` are the seeds, or how many to take from 0 on. A failure carries a note with the command
+    that reruns the seed which failed, alone:
+
+        CALLBOARD_SEED=17 pytest 'tests/test_shop.py::test_a_cart_is_sold_once'
+
+    With pytest, fixtures and parameters of the test work as usual, but their values are shared by
+    all seeds. Raises TypeError if the test has no parameter `seed`.
+    """
+    chosen = tuple(range(seeds) if isinstance(seeds, int) else seeds)
+    if not chosen:
+        raise ValueError("replay() wants one seed or more")
+
+    def decorate(test: Callable[..., Any]) -> Callable[..., None]:
+        signature = inspect.signature(test)
+        if "seed" not in signature.parameters:
+            raise TypeError(f"{test.__qualname__} has no parameter `seed`, which replay() gives it")
+
+        @functools.wraps(test)
+        def run_each(*args: Any, **kwargs: Any) -> None:
+            for seed in _only() or chosen:
+                try:
+                    test(*args, seed=seed, **kwargs)
+                except BaseException as error:  # pytest.fail() raises no Exception
+                    error.add_note(f"Failed with seed {seed}. To rerun it alone:")
+                    error.add_note(_command(test, seed))
+                    raise
+
+        others = [p for name, p in signature.parameters.items() if name != "seed"]
+        # What pytest looks for fixtures in: without the seed, which is not one.
+        run_each.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
+        return run_each
+
+    return decorate
+
+
+def _only() -> tuple[int, ...]:
+    """Return the seed that the environment asks for, if it does."""
+    text = os.environ.get(VARIABLE)
+    if text is None:
+        return ()
+    try:
+        return (int(text, 0),)
+    except ValueError:
+        raise ValueError(f"{VARIABLE} is a whole number, not {text!r}") from None
+
+
+def _command(test: Callable[..., Any], seed: int) -> str:
+    node = os.environ.get("PYTEST_CURRENT_TEST", "").rsplit(" (", 1)[0]
+    node = node or f"{inspect.getsourcefile(test)}::{test.__qualname__.replace('.', '::')}"
+    return f"{VARIABLE}={seed} pytest '{node}'"

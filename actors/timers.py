@@ -1,0 +1,229 @@
+"""Timers: messages and calls at a later time, by the system's clock."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from callboard._future import Future
+from callboard.core.errors import AskTimeout
+from callboard.core.log import log
+
+if TYPE_CHECKING:
+    from callboard._ref import ActorRef
+
+
+# Cancelled timers stay in the heap until they are due, or until they are this many and most of it.
+_MANY = 64
+
+
+class Timer:
+    """Something that will happen, once or again and again, until cancelled."""
+
+    __slots__ = ("__weakref__", "_timers", "action", "at_close", "is_over", "period")
+
+    def __init__(
+        self,
+        timers: Timers,
+        action: Callable[[], object],
+        period: float | None,
+        at_close: bool,
+    ) -> None:
+        self._timers = timers
+        self.action = action
+        self.period = period
+        self.at_close = at_close
+        self.is_over = False
+
+    def cancel(self) -> bool:
+        """Prevent what has not happened yet. False if there is nothing left to prevent.
+
+        In any thread. A message that was sent already, and waits in the mailbox, still comes.
+        """
+        return self._timers._cancel(self)
+
+
+class Timers:
+    """The timers of one system.
+
+    A thread of its own, started with the first timer, sleeps until the next is due and sends its
+    message: timers are on time though all workers are busy, and cost nothing where there are none.
+    """
+
+    def __init__(self, name: str = "callboard") -> None:
+        self._name = name
+        self._changed = threading.Condition()
+        self._heap: list[tuple[float, int, Timer]] = []
+        self._cancelled = 0  # of those in the heap
+        self._order = itertools.count()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def now(self) -> float:
+        """Return the time in seconds, from an arbitrary zero."""
+        return time.monotonic()
+
+    def call_after(
+        self,
+        seconds: float,
+        action: Callable[[], object],
+        period: float | None = None,
+        *,
+        at_close: bool = False,
+    ) -> Timer:
+        """Call `action()` after `seconds`, then every `period` seconds, on the timers' thread.
+
+        With `at_close`, what close() finds undone is done then.
+        """
+        _check(seconds, "a timer's delay", zero=True)
+        if period is not None:
+            _check(period, "a timer's period", zero=False)
+        timer = Timer(self, action, period, at_close)
+        self._add(self.now() + seconds, timer)
+        return timer
+
+    def tell_after(
+        self, ref: ActorRef[Any], seconds: float, period: float | None, message: object
+    ) -> Timer:
+        """Send `message` to `ref` after `seconds`, then every `period` seconds.
+
+        A full mailbox does not hold timers up: their messages may exceed its capacity.
+        """
+        return self.call_after(seconds, lambda: ref._tell_past_capacity(message), period)
+
+    def sleep(self, seconds: float) -> Future[None]:
+        """Return a future that is done after `seconds`."""
+        future: Future[None] = Future()
+        self.call_after(seconds, lambda: future.set_result(None))
+        return future
+
+    def fail_after(self, seconds: float, future: Any, ref: ActorRef[Any]) -> None:
+        """Fail `future` with AskTimeout if it is not done after `seconds`, or at close()."""
+
+        def fail() -> None:
+            when = "before its system was stopped" if self._closed else f"in {seconds} s"
+            future.set_exception(AskTimeout(f"no answer from {ref.path} {when}"))
+
+        future._timer = self.call_after(seconds, fail, at_close=True)
+
+    def close(self) -> None:
+        """Drop all timers and end the thread."""
+        with self._changed:
+            self._closed = True
+            pending, self._heap = self._heap, []
+            self._changed.notify()
+        for _, _, timer in pending:
+            action = self._claim(timer)
+            if action is not None and timer.at_close:
+                self._act(action)
+
+    def _cancel(self, timer: Timer) -> bool:
+        with self._changed:
+            if timer.is_over:
+                return False
+            timer.is_over = True
+            timer.action = _nothing  # what it refers to need not live until it is due
+            self._cancelled += 1
+            if self._cancelled > _MANY and 2 * self._cancelled > len(self._heap):
+                self._heap = [entry for entry in self._heap if not entry[2].is_over]
+                heapq.heapify(self._heap)
+                self._cancelled = 0
+            return True
+
+    def _add(self, due: float, timer: Timer) -> None:
+        with self._changed:
+            if self._closed:
+                timer.is_over = True
+                return
+            heapq.heappush(self._heap, (due, next(self._order), timer))
+            if self._thread is None:
+                self._start()
+            elif self._heap[0][2] is timer:
+                self._changed.notify()
+
+    def _start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name=f"{self._name}-timers", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                if self._closed:
+                    return
+                timer, due = None, math.inf
+                if self._heap:
+                    due, _, timer = self._heap[0]
+                left = due - self.now()
+                if left > 0:
+                    self._changed.wait(None if due == math.inf else min(left, 1e6))
+                    continue
+                heapq.heappop(self._heap)
+            if timer is not None:
+                self._fire(timer, due)
+
+    def _claim(self, timer: Timer) -> Callable[[], object] | None:
+        """Return what to do for a timer that left the heap, or None if it was cancelled before."""
+        with self._changed:
+            if timer.is_over:
+                self._cancelled = max(0, self._cancelled - 1)
+                return None
+            timer.is_over = timer.period is None or self._closed
+            return timer.action
+
+    def _act(self, action: Callable[[], object]) -> None:
+        try:
+            action()
+        except Exception as error:
+            log.error("a timer failed", exc_info=error)
+
+    def _fire(self, timer: Timer, due: float) -> None:
+        action = self._claim(timer)
+        if action is None:
+            return
+        self._act(action)
+        if timer.period is not None and not timer.is_over:
+            # What was late stays late: no burst of messages to catch up.
+            self._add(max(due + timer.period, self.now()), timer)
+
+
+class ManualTimers(Timers):
+    """Timers under a logical clock that moves only when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._now = 0.0
+
+    def now(self) -> float:
+        """Return the logical time in seconds, from 0."""
+        return self._now
+
+    def _start(self) -> None:
+        pass  # nobody waits for time to pass
+
+    def next_due(self) -> float | None:
+        """Return when the next timer is due, or None."""
+        while self._heap and self._heap[0][2].is_over:
+            self._claim(heapq.heappop(self._heap)[2])
+        return self._heap[0][0] if self._heap else None
+
+    def advance_to(self, when: float) -> None:
+        """Set the clock, and fire what is due by then, in the order of its time."""
+        self._now = max(self._now, when)
+        while (due := self.next_due()) is not None and due <= self._now:
+            _, _, timer = heapq.heappop(self._heap)
+            self._fire(timer, due)
+
+
+def _nothing() -> None:
+    """Do what a cancelled timer does."""
+
+
+def _check(seconds: float, what: str, *, zero: bool) -> None:
+    if not isinstance(seconds, (int, float)) or not (seconds >= 0 if zero else seconds > 0):
+        least = "0 seconds or more" if zero else "more than 0 seconds"
+        raise ValueError(f"{what} is {least}, not {seconds!r}")

@@ -1,0 +1,1 @@
+"""The ground that all else stands on: it imports nothing of ours."""

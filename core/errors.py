@@ -1,0 +1,47 @@
+"""Every error that callboard raises on its own account."""
+
+from __future__ import annotations
+
+
+class CallboardError(Exception):
+    """The base of callboard's errors."""
+
+
+class SpawnError(CallboardError):
+    """An actor cannot be spawned: its class, its name or an option is wrong."""
+
+
+class ConfigError(CallboardError, ValueError):
+    """A setting of the system or its configuration is wrong."""
+
+
+class PolicyError(CallboardError):
+    """A placement or priority policy raised, or answered nonsense."""
+
+
+class MailboxFull(CallboardError):
+    """A bounded mailbox has no room, and its overflow policy is not to wait, or not any longer."""
+
+
+class SystemClosed(CallboardError):
+    """The actor system was stopped."""
+
+
+class ForkedSystem(CallboardError):
+    """The actor system belongs to the parent process; its workers do not exist in this one."""
+
+
+class ActorStopped(CallboardError):
+    """An ask can never be answered, because its target has stopped."""
+
+
+class AskTimeout(CallboardError, TimeoutError):
+    """An ask was not answered in time."""
+
+
+class AskCycle(CallboardError):
+    """An actor waits for an answer that, at the end of a chain of asks, waits for this actor."""
+
+
+class DrainTimeout(CallboardError, TimeoutError):
+    """A system did not come to rest in time."""

@@ -1,0 +1,168 @@
+// A node: the queue's link that carries one message, and the two places where spare ones wait.
+//
+// Spare nodes (LPEL, Prokesch 2011, section 4.2.2): a sender takes a node from the free pool of the
+// receiver's mailbox, the receiver gives it back. The paper's pool is a stack popped with a counted
+// 16-byte compare-and-swap. Ours is taken whole with one exchange into a cache of the sending
+// thread, which then takes nodes without any atomic operation. No node is ever compared by address
+// while another thread may recycle it, so there is no ABA problem, no 16-byte operation, and the
+// same code serves x86-64 and aarch64. `docs/design/free-pools.md` has the measurements.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+
+#include "callboard/core/atomics.hpp"
+
+namespace callboard {
+
+// What a node carries. `first` and `second` are owned references for the kinds marked (P).
+enum class Kind : std::uint8_t {
+    python,    // (P) message, sender or null
+    ask,       // (P) message, future that waits for the answer
+    // Native values. With the flag `wants_answer`, `second` is a future (P).
+    integer,   // 64-bit integer
+    real,      // double
+    buffer,    // a counted reference to a Buffer
+    record,    // 16 bytes, by value; never asked
+    // System messages: they travel in the system stack and overtake those above.
+    stop,      // (P)
+    watch,     // (P) watcher, null
+    unwatch,   // (P) watcher, null
+    resume,    // (P) what a suspended actor waited for, generation
+    failed,    // (P) child, exception: a child escalates
+    restart,   // (P) exception that caused it
+    ended,     // (P) child that ended
+    wake,      // nothing: look at your state again
+};
+
+inline constexpr std::uint8_t wants_answer = 1;
+
+struct Node {
+    Atomic<Node*> next{nullptr};
+    Kind kind{Kind::python};
+    std::uint8_t flags{0};
+    std::uint16_t reserved{0};
+    std::uint32_t tag{0};  // the user's own tag on a native value
+    union {
+        void* first;
+        std::int64_t integer;
+        double real;
+        unsigned char bytes[8];  // of the record's 16; the others follow
+    };
+    void* second{nullptr};
+    Node() : first(nullptr) {}
+};
+static_assert(sizeof(Node) == 32, "two nodes to a cache line");
+
+// The free pool of one mailbox. The receiver gives, and so may a sender that dropped a message; any
+// thread may take all.
+class FreePool {
+public:
+    // Any thread. Every node in the pool, or null. Acquire pairs with the release in give().
+    Node* take_all() {
+        if (top_.load(relaxed) == nullptr) return nullptr;
+        return top_.exchange(nullptr, acquire);
+    }
+
+    // Any thread. The nodes from `first` to `last`, linked by `next`. No ABA: a stack that is only
+    // pushed to and taken whole does not care what happened to its top meanwhile, as long as it is the
+    // top again and the link to it is therefore the truth.
+    void give(Node* first, Node* last, std::uint32_t count) {
+        Node* top = top_.load(relaxed);
+        do {
+            last->next.store(top, relaxed);
+        } while (!top_.compare_exchange_weak(top, first, release, relaxed));
+        held_.store(top == nullptr ? count : held_.load(relaxed) + count, relaxed);
+    }
+
+    // Any thread: about how many nodes the pool holds, exactly where only the receiver gives. It looks
+    // at the top, because a taker cannot reset the count, and a full pool gets no give() that would.
+    std::uint32_t held() const { return top_.load(relaxed) == nullptr ? 0 : held_.load(relaxed); }
+
+    ~FreePool() { free_chain(take_all()); }
+
+    static void free_chain(Node* node) {
+        while (node != nullptr) {
+            Node* next = node->next.load(relaxed);
+            delete node;
+            node = next;
+        }
+    }
+
+private:
+    Atomic<Node*> top_{nullptr};
+    Atomic<std::uint32_t> held_{0};
+};
+
+// The spare nodes of one thread: up to two batches of those that it consumed itself, then those it
+// took from receivers. Beyond two batches it gives one back, with one exchange, to the pool of the
+// mailbox that it consumes from; a mailbox keeps about `pool_limit` nodes for its senders, and what is
+// beyond that is freed. Two batches and not one, so that a thread that takes and gives by turns at the
+// border of a batch does not go to the pool each time.
+template <std::uint32_t batch, std::uint32_t pool_limit>
+class BasicNodeCache {
+public:
+    // A node to send to the owner of `pool`.
+    Node* take(FreePool& pool) {
+        Node* node = filling_;
+        if (__builtin_expect(node != nullptr, 1)) {
+            filling_ = node->next.load(relaxed);
+            --held_;
+            return node;
+        }
+        return take_slowly(pool);
+    }
+
+    // A consumed node, for this thread's next send, or for the senders to the owner of `pool`.
+    void give(Node* node, FreePool& pool) {
+        if (__builtin_expect(held_ == batch, 0)) put_aside(pool);
+        if (filling_ == nullptr) oldest_ = node;
+        node->next.store(filling_, relaxed);
+        filling_ = node;
+        ++held_;
+    }
+
+    ~BasicNodeCache() {
+        FreePool::free_chain(filling_);
+        FreePool::free_chain(full_);
+        FreePool::free_chain(taken_);
+    }
+
+private:
+    __attribute__((noinline)) Node* take_slowly(FreePool& pool) {
+        if (full_ != nullptr) {
+            filling_ = full_;
+            oldest_ = full_oldest_;
+            held_ = batch;
+            full_ = nullptr;
+            return take(pool);
+        }
+        if (taken_ == nullptr) taken_ = pool.take_all();
+        if (Node* node = taken_) {
+            taken_ = node->next.load(relaxed);
+            return node;
+        }
+        return new Node;
+    }
+
+    __attribute__((noinline)) void put_aside(FreePool& pool) {
+        if (full_ != nullptr) {
+            if (pool.held() < pool_limit) pool.give(full_, full_oldest_, batch);
+            else FreePool::free_chain(full_);
+        }
+        full_ = filling_;
+        full_oldest_ = oldest_;
+        filling_ = nullptr;
+        held_ = 0;
+    }
+
+    Node *filling_{nullptr}, *oldest_{nullptr};    // at most one batch
+    Node *full_{nullptr}, *full_oldest_{nullptr};  // a whole batch, or nothing
+    Node* taken_{nullptr};
+    std::uint32_t held_{0};                        // in filling_
+};
+
+using NodeCache = BasicNodeCache<256, 8192>;
+
+}  // namespace callboard

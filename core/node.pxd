@@ -1,0 +1,63 @@
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+
+cdef extern from "callboard/core/atomics.hpp" namespace "callboard" nogil:
+    cdef cppclass Atomic[T]:
+        T load()
+        void store(T value)
+
+    cdef cppclass memory_order:
+        pass
+
+    const memory_order relaxed
+    const memory_order acquire
+    const memory_order release
+    const memory_order acq_rel
+    const memory_order seq_cst
+
+    void relax()
+
+cdef extern from "callboard/core/node.hpp" namespace "callboard" nogil:
+    enum class Kind "callboard::Kind"(uint8_t):
+        python
+        ask
+        integer
+        real
+        buffer
+        record
+        stop
+        watch
+        unwatch
+        resume
+        failed
+        restart
+        ended
+        wake
+
+    const uint8_t wants_answer
+
+    cdef cppclass Node:
+        Node* get_next "next.load" (memory_order)
+        void set_next "next.store" (Node*, memory_order)
+        Kind kind
+        uint8_t flags
+        uint32_t tag
+        void* first
+        void* second
+        int64_t integer
+        double real
+        unsigned char* bytes
+
+    cdef cppclass FreePool:
+        pass
+
+    cdef cppclass NodeCache:
+        Node* take(FreePool& pool)
+        void give(Node* node, FreePool& pool)
+
+cdef extern from "callboard/core/parker.hpp" namespace "callboard" nogil:
+    cdef cppclass Parker:
+        bint park()
+        bint park_for "park" (int64_t nanoseconds)
+        bint unpark()
+
+    int64_t monotonic_ns "callboard::Parker::now" ()

@@ -1,0 +1,74 @@
+// A parker puts its owner's thread to sleep and lets any thread wake it, without losing a wake-up.
+//
+// One word in one of three states. unpark() before park() makes that park() return at once, so the
+// owner may check its queues, find nothing and park without a race. A wake-up costs a system call
+// only when the owner really sleeps. Linux futexes directly: a condition variable would add a mutex
+// and a second wake-up of its own.
+#pragma once
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <ctime>
+#include <unistd.h>
+#include <cstdint>
+
+#include "callboard/core/atomics.hpp"
+
+namespace callboard {
+
+class Parker {
+public:
+    // The owner. Sleeps until unpark(), or for `nanoseconds` if that is not negative.
+    // Returns false if the time was up. Acquire pairs with the release in unpark().
+    bool park(std::int64_t nanoseconds = -1) {
+        std::uint32_t state = empty;
+        if (!word_.compare_exchange_strong(state, parked, acquire)) {
+            // It was `notified`, and only the owner leaves that state. A plain store would be wrong:
+            // another unpark() may have come since, and the store would erase it while the owner's
+            // next look at its queues need not see what that unpark announced. The exchange reads
+            // from the last unpark and acquires all that came before it.
+            word_.exchange(empty, acquire);
+            return true;
+        }
+        const std::int64_t deadline = nanoseconds < 0 ? -1 : now() + nanoseconds;
+        for (;;) {
+            std::int64_t left = -1;
+            if (deadline >= 0) {
+                left = deadline - now();
+                if (left <= 0) break;
+            }
+            wait(left);
+            state = notified;
+            if (word_.compare_exchange_strong(state, empty, acquire)) return true;
+        }
+        return word_.exchange(empty, acquire) == notified;
+    }
+
+    // Any thread. Returns true if it had to wake a sleeping owner.
+    bool unpark() {
+        if (word_.exchange(notified, release) != parked) return false;
+        syscall(SYS_futex, &word_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+        return true;
+    }
+
+    bool is_parked() const { return word_.load(relaxed) == parked; }
+
+    static std::int64_t now() {
+        timespec time;
+        clock_gettime(CLOCK_MONOTONIC, &time);
+        return time.tv_sec * std::int64_t{1000000000} + time.tv_nsec;
+    }
+
+private:
+    static constexpr std::uint32_t empty = 0, parked = 1, notified = 2;
+
+    void wait(std::int64_t nanoseconds) {
+        timespec time{nanoseconds / 1000000000, nanoseconds % 1000000000};
+        syscall(SYS_futex, &word_, FUTEX_WAIT_PRIVATE, parked, nanoseconds < 0 ? nullptr : &time,
+                nullptr, 0);
+    }
+
+    Atomic<std::uint32_t> word_{empty};
+};
+
+}  // namespace callboard

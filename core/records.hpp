@@ -1,0 +1,92 @@
+// Monitoring records: fixed-size, written by one worker into its ring, read by anybody.
+//
+// The hot path writes; text, JSON and tables are made elsewhere (Prokesch 2011, section 5.4.3, whose
+// log lines a record can be turned into).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "callboard/core/atomics.hpp"
+
+namespace callboard {
+
+// A count that one thread raises and any thread reads; no more than a plain variable to its writer.
+// A reader may see it a little late, never torn. The writer may change, if each comes after the last.
+class Counter {
+public:
+    // The writer. Not a read-modify-write: nobody else writes.
+    void add(std::uint64_t amount) { count_.store(get() + amount, relaxed); }
+
+    // Any thread.
+    std::uint64_t get() const { return count_.load(relaxed); }
+
+private:
+    Atomic<std::uint64_t> count_{0};
+};
+
+// One dispatch of one actor, or one wait of the worker (actor 0).
+struct Record {
+    std::int64_t time;       // monotonic ns, at the end
+    std::int64_t spent;      // ns
+    std::uint64_t actor;     // its number
+    std::uint64_t dispatch;  // its count of dispatches
+    std::uint64_t messages;  // in this dispatch
+    std::int64_t queue;      // messages that wait, -1: not counted
+};
+
+// The latest records of one worker. Writing is wait-free, and never waits for a reader.
+//
+// Why a reader gets the record it asked for, or false. It saw written() beyond the number, so that
+// record's words are stored as far as it is concerned: each word that it loads is that record's or a
+// later one's. A later one's word was stored with release after begun_ had gone beyond `number +
+// capacity`; its acquire orders that store of begun_ before the reader's last load, which sees it and
+// refuses. The rejected alternative, plain words between two fences, is faster on aarch64, but
+// ThreadSanitizer does not see fences.
+class RecordRing {
+public:
+    explicit RecordRing(std::uint64_t capacity)  // a power of two
+        : mask_(capacity - 1), words_(new Atomic<std::int64_t>[capacity * words]()) {}
+
+    // The worker. Overwrites the oldest record when the ring is full.
+    void write(const Record& record) {
+        const std::uint64_t at = written_.load(relaxed);
+        begun_.store(at + 1, relaxed);
+        auto* slot = &words_[(at & mask_) * words];
+        // Release on each word pairs with read(): who loads it also sees that begun_ has moved on.
+        slot[0].store(record.time, release);
+        slot[1].store(record.spent, release);
+        slot[2].store(static_cast<std::int64_t>(record.actor), release);
+        slot[3].store(static_cast<std::int64_t>(record.dispatch), release);
+        slot[4].store(static_cast<std::int64_t>(record.messages), release);
+        slot[5].store(record.queue, release);
+        written_.store(at + 1, release);  // pairs with written()
+    }
+
+    // Any thread. How many records were ever written.
+    std::uint64_t written() const { return written_.load(acquire); }
+
+    // Any thread. The record with this number, counted from 0; false if it was overwritten.
+    bool read(std::uint64_t number, Record& record) const {
+        if (number >= written()) return false;
+        const auto* slot = &words_[(number & mask_) * words];
+        record.time = slot[0].load(acquire);
+        record.spent = slot[1].load(acquire);
+        record.actor = static_cast<std::uint64_t>(slot[2].load(acquire));
+        record.dispatch = static_cast<std::uint64_t>(slot[3].load(acquire));
+        record.messages = static_cast<std::uint64_t>(slot[4].load(acquire));
+        record.queue = slot[5].load(acquire);
+        return begun_.load(relaxed) <= number + mask_ + 1;
+    }
+
+    std::uint64_t capacity() const { return mask_ + 1; }
+
+private:
+    static constexpr std::uint64_t words = 6;
+    const std::uint64_t mask_;
+    std::unique_ptr<Atomic<std::int64_t>[]> words_;
+    alignas(cache_line) Atomic<std::uint64_t> begun_{0};
+    Atomic<std::uint64_t> written_{0};
+};
+
+}  // namespace callboard

@@ -1,0 +1,77 @@
+"""Native actors to start from: a stage of a pipeline, a sum, a player of ping-pong, a word counter."""
+
+from libc.stdint cimport int64_t
+
+from callboard.core.buffer cimport Buffer
+from callboard.native cimport ActorRef, Kind, Message, NativeActor
+
+
+cdef class Stage(NativeActor):
+    """Add 1 to each integer and pass it on."""
+
+    cdef ActorRef next
+
+    def __init__(self, ActorRef next not None):
+        self.next = next
+
+    cdef void receive(self, Message* message) noexcept nogil:
+        self.send_integer(self.next, message.integer + 1)
+
+
+cdef class Sum(NativeActor):
+    """Sum up integers; an ask is answered with the sum. Tell `done`, a ref, when there were `count`."""
+
+    cdef int64_t total
+    cdef int64_t left
+    cdef ActorRef done
+
+    def __init__(self, int64_t count=-1, ActorRef done=None):
+        self.left = count
+        self.done = done
+
+    cdef void receive(self, Message* message) noexcept nogil:
+        if self.asked != NULL:
+            self.answer_integer(self.total)
+            return
+        self.total += message.integer
+        self.left -= 1
+        if self.left == 0:
+            self.send_integer(self.done, self.total)
+
+
+cdef class Player(NativeActor):
+    """Send a number back and forth, less one each time, until it is 0."""
+
+    cdef ActorRef peer
+    cdef ActorRef done
+
+    def __init__(self, ActorRef peer=None, ActorRef done=None):
+        self.peer = peer
+        self.done = done
+
+    def meet(self, ActorRef peer):
+        self.peer = peer
+
+    cdef void receive(self, Message* message) noexcept nogil:
+        if message.kind == Kind.buffer:
+            return
+        if message.integer > 0:
+            self.send_integer(self.peer, message.integer - 1)
+        else:
+            self.send_integer(self.done, 0)
+
+
+cdef class LineCounter(NativeActor):
+    """Count line ends in the memory of bytes or arrays, without a copy."""
+
+    cdef int64_t lines
+
+    cdef void receive(self, Message* message) noexcept nogil:
+        cdef Buffer* buffer
+        cdef int64_t i
+        if message.kind == Kind.buffer:
+            buffer = <Buffer*>message.first
+            for i in range(buffer.size):
+                self.lines += (<const char*>buffer.data)[i] == 10
+        if self.asked != NULL:
+            self.answer_integer(self.lines)

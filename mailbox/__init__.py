@@ -1,0 +1,1 @@
+"""Every structure that messages wait in: it imports only `callboard.core`."""

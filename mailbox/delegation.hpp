@@ -1,0 +1,105 @@
+// Delegation: who cannot own a resource hands its request to the owner and goes on.
+//
+// Das et al. 2009, section 4.1: principle 4.1 (request delegation), principle 4.2 (an owner acquires
+// no second resource), invariant 4.1 (fulfilment guarantee: a delegated request is neither lost nor
+// left). One word holds the whole state: free, owned with nothing pending, or the newest of a stack
+// of pending requests, which are linked by their `delegation_next()`.
+//
+//     if (resource.own_or_delegate(request)) {        // mine: serve it, and then all the others
+//         serve(request);
+//         while (!resource.try_release())
+//             for (Request* r = resource.take(); r != nullptr; r = following) ...serve(r)...
+//     }                                               // else it is the owner's business now
+//
+// Why no request is lost or left. A request enters the stack only by a compare-and-swap from a
+// word that says "owned". The word leaves "owned" only by try_release(), a compare-and-swap from
+// "owned with nothing pending". So in the word's modification order each request stands between an
+// acquisition and a release, take() by that owner lies between them too, and the owner, who must see
+// try_release() succeed, has taken it. ABA: the stack is only pushed to and taken whole. If its top
+// was taken and is pushed again between a pusher's load and its compare-and-swap, the pusher's link
+// to that top is still the truth.
+//
+// Progress: lock-free for those who delegate (a failed compare-and-swap means that another request
+// or the owner got through). The owner's work is bounded by what others hand over; who must bound
+// it serves a part and leaves the rest in the resource's own queue.
+#pragma once
+
+#include <cstdint>
+
+#include "callboard/core/atomics.hpp"
+
+namespace callboard {
+
+// Request must have `Request*& delegation_next()`.
+template <class Request>
+class Delegation {
+public:
+    // Any thread. True: the caller owns the resource and still has its request. False: the owner
+    // has it. Acquire pairs with the last owner's release, release with the owner's take().
+    bool own_or_delegate(Request* request) {
+        std::uintptr_t state = state_.load(relaxed);
+        for (;;) {
+            if (state == free_) {
+                if (state_.compare_exchange_weak(state, owned_, acquire, relaxed)) return true;
+            } else {
+                request->delegation_next() =
+                    state == owned_ ? nullptr : reinterpret_cast<Request*>(state);
+                if (state_.compare_exchange_weak(state, reinterpret_cast<std::uintptr_t>(request),
+                                                 release, relaxed))
+                    return false;
+            }
+        }
+    }
+
+    // Any thread. Owns the resource if it is free.
+    bool try_own() {
+        std::uintptr_t state = free_;
+        return state_.compare_exchange_strong(state, owned_, acquire, relaxed);
+    }
+
+    // Any thread. Hands the request over if there is an owner; false if there is none.
+    bool delegate_if_owned(Request* request) {
+        std::uintptr_t state = state_.load(relaxed);
+        while (state != free_) {
+            request->delegation_next() =
+                state == owned_ ? nullptr : reinterpret_cast<Request*>(state);
+            if (state_.compare_exchange_weak(state, reinterpret_cast<std::uintptr_t>(request),
+                                             release, relaxed))
+                return true;
+        }
+        return false;
+    }
+
+    // The owner. All pending requests, oldest first, linked by delegation_next(); null if none.
+    Request* take() {
+        if (state_.load(relaxed) == owned_) return nullptr;
+        // Acquire pairs with the delegators' release, release with has_pending().
+        auto* newest = reinterpret_cast<Request*>(state_.exchange(owned_, acq_rel));
+        Request* oldest = nullptr;
+        while (newest != nullptr) {
+            Request* older = newest->delegation_next();
+            newest->delegation_next() = oldest;
+            oldest = newest;
+            newest = older;
+        }
+        return oldest;
+    }
+
+    // The owner. True: the resource is free. False: requests are pending, take() them first.
+    bool try_release() {
+        std::uintptr_t state = owned_;
+        return state_.compare_exchange_strong(state, free_, release, relaxed);
+    }
+
+    // Any thread. Acquire: who finds no request because the owner took it sees what the owner did before.
+    bool has_pending() const { return state_.load(acquire) > owned_; }
+
+    // Any thread, a hint.
+    bool is_owned() const { return state_.load(relaxed) != free_; }
+
+private:
+    static constexpr std::uintptr_t free_ = 0, owned_ = 1;
+    Atomic<std::uintptr_t> state_{free_};
+};
+
+}  // namespace callboard

@@ -1,0 +1,38 @@
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+
+from callboard.core.node cimport memory_order
+
+cdef extern from "callboard/mailbox/limits.hpp" namespace "callboard" nogil:
+    enum class Overflow "callboard::Overflow"(uint8_t):
+        block
+        help
+        drop_newest
+        drop_oldest
+        fail
+        throttle
+
+    cdef cppclass DropRequest:
+        DropRequest* next
+
+    cdef cppclass Popping "callboard::Delegation<callboard::DropRequest>":
+        bint own_or_delegate(DropRequest* request)
+        bint try_own()
+        bint try_release()
+        DropRequest* take()
+
+    cdef cppclass Limits:
+        Limits(int64_t capacity, Overflow overflow, int64_t timeout_ns)
+        const int64_t capacity
+        const int64_t timeout_ns
+        const Overflow overflow
+        int64_t reserve(int64_t wanted)
+        void exceed(int64_t messages)
+        void give_back(int64_t messages)
+        void wait_for_room(int64_t nanoseconds)
+        int64_t count()
+        uint64_t add_dropped "dropped.fetch_add" (uint64_t, memory_order)
+        int64_t get_peak "peak.load" (memory_order)
+        uint64_t get_dropped "dropped.load" (memory_order)
+        void set_runner "runner.store" (const void*, memory_order)
+        const void* get_runner "runner.load" (memory_order)
+        Popping popping

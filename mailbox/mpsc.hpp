@@ -1,0 +1,113 @@
+// The mailbox's queue: many producers, one consumer, one exchange per push.
+//
+// A linked list behind a dummy node, after Vyukov's queue and LPEL's mailbox (Prokesch 2011, section
+// 4.2.2, without its tail lock). The head is the node whose message was consumed last; the first
+// waiting message is in its successor. The two lowest bits of the tail say that the consumer is idle,
+// and that it was signalled to look elsewhere (at its system messages). So the same exchange that
+// publishes a message answers whether the consumer must be woken (Pony does the same with its actors'
+// queues), and one compare-and-swap takes the consumer to idleness only if nothing at all waits for
+// it. The rejected alternative, a state word beside the queue, costs one more atomic operation per
+// wake and one more per going idle; and a consumer that had to look elsewhere after it went idle
+// would read memory that is no longer its own.
+//
+// The two ends are two types, so that each can live on its own cache line beside what else its
+// user writes.
+//
+// Progress: push is wait-free. pop is wait-free, but sees nothing in the linking gap: between a
+// producer's exchange and its store to `next`, the messages behind that store exist and cannot be
+// reached. The consumer then finds no message and yet cannot go idle; it stays ready and comes
+// back, it never waits in place.
+#pragma once
+
+#include <cstdint>
+
+#include "callboard/core/node.hpp"
+
+namespace callboard {
+
+// The producers' end.
+class MpscTail {
+public:
+    MpscTail(Node* dummy, bool idle)
+        : tail_(reinterpret_cast<std::uintptr_t>(dummy) | (idle ? idle_bit : 0)) {}
+
+    // Any thread. True: the consumer was idle, and the caller, who now owns its readiness, must
+    // make it ready. Acquire pairs with the release in try_idle(): who wakes the consumer sees all
+    // that it did. Release pairs with try_idle()'s acquire.
+    [[nodiscard]] bool push(Node* node) { return push_chain(node, node); }
+
+    // Any thread. The nodes from `first` to `last`, linked by `next`, in one exchange.
+    [[nodiscard]] bool push_chain(Node* first, Node* last) {
+        last->next.store(nullptr, relaxed);
+        const auto before = tail_.exchange(reinterpret_cast<std::uintptr_t>(last), acq_rel);
+        // The exchange took a signal away with the old tail. It is put back before the link, and the
+        // consumer cannot pass this node, let alone go idle, until the link is there.
+        if (__builtin_expect(before & signal_bit, 0)) tail_.fetch_or(signal_bit, acq_rel);
+        // Here is the linking gap. Release pairs with the acquire in MpscHead::pop().
+        reinterpret_cast<Node*>(before & ~bits)->next.store(first, release);
+        return before & idle_bit;
+    }
+
+    // Any thread. Makes the consumer look elsewhere before it goes idle again. True as for push().
+    [[nodiscard]] bool signal() {
+        auto before = tail_.load(relaxed);
+        while (!tail_.compare_exchange_weak(before, (before & ~idle_bit) | signal_bit, acq_rel,
+                                            relaxed)) {}
+        return before & idle_bit;
+    }
+
+    // The consumer, before it looks elsewhere.
+    void clear_signal() { tail_.fetch_and(~signal_bit, acq_rel); }
+
+    // Any thread, hints.
+    bool is_signalled() const { return tail_.load(relaxed) & signal_bit; }
+    bool is_idle() const { return tail_.load(relaxed) & idle_bit; }
+
+private:
+    friend class MpscHead;
+    static constexpr std::uintptr_t idle_bit = 1, signal_bit = 2, bits = 3;
+    Atomic<std::uintptr_t> tail_;
+};
+
+// The consumer's end: all of it belongs to whoever owns the consumer's readiness.
+class MpscHead {
+public:
+    explicit MpscHead(Node* dummy) : head_(dummy) {}
+
+    // The node that carries the oldest message, or null. The node stays in the queue as its new
+    // dummy: read it before the next pop. `spent` is the old dummy, now the caller's.
+    Node* pop(Node*& spent) {
+        Node* const dummy = head_.load(relaxed);
+        Node* const next = dummy->next.load(acquire);
+        if (next == nullptr) return nullptr;
+        spent = dummy;
+        head_.store(next, relaxed);
+        return next;
+    }
+
+    // True: the queue was empty and the consumer is idle; it owns nothing now, and must not touch
+    // the queue until somebody made it ready again. False: there is a message, or one is in its
+    // linking gap, or a signal. It compares the head with the tail and not with the head's link, so
+    // a producer in its gap is never missed.
+    bool try_idle(MpscTail& tail) {
+        auto expected = reinterpret_cast<std::uintptr_t>(head_.load(relaxed));
+        return tail.tail_.compare_exchange_strong(expected, expected | MpscTail::idle_bit, acq_rel,
+                                                  relaxed);
+    }
+
+    // Nothing can be popped just now.
+    bool seems_empty() const { return head_.load(relaxed)->next.load(relaxed) == nullptr; }
+
+    // Frees the dummy and all that waits behind it. Nobody may use either end afterwards.
+    void free_nodes() {
+        FreePool::free_chain(head_.exchange(nullptr, relaxed));
+    }
+
+private:
+    // Atomic for hints alone. Where senders pop too (overflow drop_oldest), pop() and try_idle() both
+    // belong to the owner of a delegation: a sender that popped between try_idle()'s two steps could
+    // push the node that it was given, and the old head would be the tail again, with a message.
+    Atomic<Node*> head_;
+};
+
+}  // namespace callboard

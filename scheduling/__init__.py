@@ -1,0 +1,1 @@
+"""Workers and policies: it imports only `callboard.core` and `callboard.mailbox`."""

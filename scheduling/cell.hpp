@@ -1,0 +1,159 @@
+// A cell: an actor as the scheduler sees it. A mailbox, a state, a home worker, a function to run.
+//
+// The state machine. A cell is in one of these states; what stands in parentheses says where.
+//   ready    in exactly one ready set, wake-up inbox or token queue (tail's idle bit 0, gate open)
+//   running  dispatched by one thread                               (idle bit 0, gate open)
+//   idle     nowhere: nothing to do                                 (idle bit 1, gate open)
+//   waiting  nowhere: in the middle of a message, or backing off    (idle bit 0, gate waiting)
+// "Notified while running" is not a state of its own: a message that comes while the actor runs is
+// behind the tail, and keeps it from going idle. "Closed" is a flag that the runner sets: a closed
+// cell goes on through the same states, and its dispatch turns messages into dead letters.
+//
+// Whoever has the readiness of a cell (one thread at a time) may touch its consumer's fields. Rules:
+//   1. Readiness is born with the cell, and belongs to its creator.
+//   2. It passes on by put() into a ready set, by an inbox, by the token's delegation, or by a
+//      dispatch. All of these order the new owner after the old one.
+//   3. It is given up only by try_idle() and try_wait(), by its owner, after which the owner
+//      touches nothing of the consumer's.
+//   4. It is taken out of idle only by the operation that clears the idle bit: MpscTail::push() or
+//      signal() that answers true. One clears it; the others see it cleared.
+//   5. It is taken out of waiting only by open_gate() that answers true. User messages never do.
+//   6. A system message is pushed to the system stack first; then its sender tries rule 4, then 5.
+// Why no wake-up is lost. Idle: try_idle() is one compare-and-swap that expects the tail to be the
+// head, without bits; a message moves the tail and a system message sets the signal bit, so each
+// either makes it fail or comes after it, and then finds the idle bit. Waiting: try_wait() writes
+// the gate and then looks at the system stack; a sender pushes to the stack and then writes the gate.
+// Both writes are read-modify-writes, so the later one reads from the earlier one: either the actor
+// sees the message, or the sender sees that the actor waits.
+#pragma once
+
+#include <cstdint>
+
+#include "callboard/core/node.hpp"
+#include "callboard/core/records.hpp"
+#include "callboard/mailbox/limits.hpp"
+#include "callboard/mailbox/mpsc.hpp"
+
+namespace callboard {
+
+struct Cell;
+struct Context;
+struct Worker;
+
+// What a dispatch leaves: the runner still has the readiness (`more`), or gave it up (`done`).
+enum class Outcome : std::uint8_t { done, more };
+
+// Dispatches a cell for at most `quantum` messages. Python cells: with the interpreter attached.
+using Run = Outcome (*)(Cell*, Context*, std::uint32_t quantum);
+
+// Flags of a cell, set before it is first scheduled, but for `closed`, which its runner sets.
+inline constexpr std::uint32_t python_cell = 1;     // its dispatch needs the interpreter
+inline constexpr std::uint32_t wants_token = 2;     // ... and the token that says who has it
+inline constexpr std::uint32_t limited = 4;         // `limits` is there: bounded, prioritised
+inline constexpr std::uint32_t dedicated_cell = 8;  // has a worker of its own
+inline constexpr std::uint32_t closed_cell = 16;
+inline constexpr std::uint32_t native_cell = 32;    // its messages are native values
+inline constexpr std::uint32_t forked_cell = 64;    // a copy in a child process: refuses all use
+// A sender to a cell with one of these takes the slow way.
+inline constexpr std::uint32_t slow_cell = limited | closed_cell | native_cell | forked_cell;
+
+struct Cell {
+    Cell(Run run, void* owner, std::uint32_t flags) : Cell(new Node, run, owner, flags) {}
+    Cell(const Cell&) = delete;
+
+    // --- the senders' ---------------------------------------------------------------------------
+    alignas(cache_line) MpscTail tail;
+    FreePool pool;
+
+    // --- read by all, rarely written ------------------------------------------------------------
+    alignas(cache_line) Atomic<Worker*> home{nullptr};
+    Atomic<Node*> system{nullptr};  // stack of system messages, taken whole
+    Atomic<std::uint32_t> gate{0};
+    Atomic<std::uint32_t> flags;
+    std::uint32_t weight{0};  // given at spawn, for priority policies
+    Run run;
+    void* owner;              // the Python object that stands for this actor; borrowed
+    Limits* limits{nullptr};
+
+    // --- the readiness owner's ------------------------------------------------------------------
+    alignas(cache_line) MpscHead head;
+    Cell* next{nullptr};           // in a ready set, an inbox, the token's queue
+    void* object{nullptr};         // the actor itself, once constructed; borrowed from the owner
+    void* message{nullptr};        // in work; borrowed, as is the next
+    void* sender{nullptr};         // of the message in work, or the future that wants its answer
+    bool asked{false};             // which of the two
+    std::uint64_t number{0};       // its name in monitoring records
+    Counter messages;              // consumed
+    Counter dispatches;
+    Counter busy_ns;               // measured when monitoring or a policy asks for it
+    std::uint64_t stamp{0};        // a priority policy's own (age, deadline)
+    Atomic<Worker*> ready_on{nullptr};  // whose ready set it is in; null when running or nowhere
+
+    Cell*& delegation_next() { return next; }
+
+    bool has(std::uint32_t flag) const { return flags.load(relaxed) & flag; }
+    void set(std::uint32_t flag) { flags.fetch_or(flag, relaxed); }
+
+    // Any thread. Pushes a system message; true: the caller now owns the cell's readiness.
+    [[nodiscard]] bool push_system(Node* node) {
+        Node* top = system.load(relaxed);
+        do {
+            node->next.store(top, relaxed);
+        } while (!system.compare_exchange_weak(top, node, release, relaxed));
+        return tail.signal() || open_gate();
+    }
+
+    // Any thread. Takes the cell out of waiting; true: the caller owns its readiness.
+    [[nodiscard]] bool open_gate() { return gate.fetch_and(~waiting_bit, acq_rel) & waiting_bit; }
+
+    // The owner. All system messages, oldest first.
+    Node* take_system() {
+        tail.clear_signal();  // first: who pushes after the exchange signals after it
+        Node* newest = system.exchange(nullptr, acquire);
+        Node* oldest = nullptr;
+        while (newest != nullptr) {
+            Node* older = newest->next.load(relaxed);
+            newest->next.store(oldest, relaxed);
+            oldest = newest;
+            newest = older;
+        }
+        return oldest;
+    }
+
+    bool has_system() const { return system.load(relaxed) != nullptr; }
+
+    // The owner. True: the cell is idle and nobody's, not to be touched. False: there is work.
+    [[nodiscard]] bool try_idle() {
+        if (head.try_idle(tail)) return true;
+        if (!tail.is_signalled() || has_system()) return false;
+        // A signal without a message. It outlived it: the message was taken between its sender's push
+        // and signal, or while a push had the signal in hand. Nobody else would clear it, and the cell
+        // would stay ready for ever. Cleared first, as in take_system().
+        tail.clear_signal();
+        return !has_system() && head.try_idle(tail);
+    }
+
+    // The owner, who keeps the cell alive. True: the cell waits and is nobody's, until a system message
+    // wakes it. False: a system message is there, and the caller still owns the readiness.
+    [[nodiscard]] bool try_wait() {
+        gate.fetch_or(waiting_bit, acq_rel);
+        if (system.load(relaxed) == nullptr) return true;
+        return !open_gate();
+    }
+
+    bool is_waiting() const { return gate.load(relaxed) & waiting_bit; }
+
+    ~Cell() {
+        head.free_nodes();
+        FreePool::free_chain(system.load(relaxed));
+        delete limits;
+    }
+
+private:
+    static constexpr std::uint32_t waiting_bit = 1;
+
+    Cell(Node* dummy, Run run, void* owner, std::uint32_t flags)
+        : tail(dummy, false), flags(flags), run(run), owner(owner), head(dummy) {}
+};
+
+}  // namespace callboard

@@ -1,0 +1,151 @@
+"""Cells, workers and contexts, for Cython. The rules are in `cell.hpp` and `worker.hpp`."""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from callboard.core.node cimport FreePool, Node, NodeCache, Parker, memory_order
+from callboard.mailbox.limits cimport Limits
+
+cdef extern from "callboard/scheduling/cell.hpp" namespace "callboard" nogil:
+    enum class Outcome "callboard::Outcome"(uint8_t):
+        done
+        more
+
+    const uint32_t python_cell
+    const uint32_t wants_token
+    const uint32_t limited
+    const uint32_t dedicated_cell
+    const uint32_t closed_cell
+    const uint32_t native_cell
+    const uint32_t forked_cell
+    const uint32_t slow_cell
+
+    ctypedef Outcome (*Run)(Cell*, Context*, uint32_t) noexcept nogil
+
+    cdef cppclass MpscTail:
+        bint push(Node* node)
+        bint push_chain(Node* first, Node* last)
+        bint is_idle()
+
+    cdef cppclass MpscHead:
+        Node* pop(Node*& spent)
+        bint seems_empty()
+
+    cdef cppclass Cell:
+        Cell(Run run, void* owner, uint32_t flags)
+        MpscTail tail
+        FreePool pool
+        Worker* get_home "home.load" (memory_order)
+        void set_home "home.store" (Worker*, memory_order)
+        uint32_t weight
+        void* owner
+        Run run
+        Limits* limits
+        MpscHead head
+        Cell* next
+        void* sender
+        void* object
+        void* message
+        bint asked
+        uint64_t number
+        uint64_t get_messages "messages.get" ()
+        uint64_t get_dispatches "dispatches.get" ()
+        uint64_t get_busy_ns "busy_ns.get" ()
+        uint64_t stamp
+        Worker* get_ready_on "ready_on.load" (memory_order)
+        bint has(uint32_t flag)
+        void set(uint32_t flag)
+        bint push_system(Node* node)
+        bint open_gate()
+        bint has_system()
+        Node* take_system()
+        bint try_idle()
+        bint try_wait()
+        bint is_waiting()
+
+cdef extern from "callboard/core/records.hpp" namespace "callboard" nogil:
+    struct Record:
+        int64_t time
+        int64_t spent
+        uint64_t actor
+        uint64_t dispatch
+        uint64_t messages
+        int64_t queue
+
+    cdef cppclass RecordRing:
+        RecordRing(uint64_t capacity)
+        void write(const Record& record)
+        uint64_t written()
+        bint read(uint64_t number, Record& record)
+        uint64_t capacity()
+
+cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
+    cdef cppclass ReadySet:
+        void* state
+        void (*put)(void* state, Cell* cell) noexcept nogil
+        Cell* (*fetch)(void* state) noexcept nogil
+
+    cdef cppclass Token "callboard::Delegation<callboard::Cell>":
+        bint own_or_delegate(Cell* cell)
+        bint try_own()
+        bint try_release()
+        bint has_pending()
+        bint is_owned()
+        Cell* take()
+
+    cdef cppclass Crew:
+        Token token
+        int64_t add_waiting "waiting.fetch_add" (int64_t, memory_order)
+        int64_t get_waiting "waiting.load" (memory_order)
+        void set_stopping "stopping.store" (uint32_t, memory_order)
+        uint32_t is_stopping "stopping.load" (memory_order)
+        void set_draining "draining.store" (uint32_t, memory_order)
+        uint32_t is_draining "draining.load" (memory_order)
+        Parker rested
+
+    cdef cppclass WakeInbox:
+        bint push(Cell* cell)
+        Cell* take_all()
+        bint is_empty()
+
+    cdef cppclass Worker:
+        WakeInbox inbox
+        Parker parker
+        uint64_t get_parks "parks.load" (memory_order)
+        uint64_t add_parks "parks.fetch_add" (uint64_t, memory_order)
+        uint64_t get_current "current.load" (memory_order)
+        void set_current "current.store" (uint64_t, memory_order)
+        int64_t get_loop_time "loop_time.load" (memory_order)
+        void set_loop_time "loop_time.store" (int64_t, memory_order)
+        uint64_t get_dispatches "dispatches.load" (memory_order)
+        void set_dispatches "dispatches.store" (uint64_t, memory_order)
+        ReadySet ready
+        Crew* crew
+        int64_t ready_count
+        int64_t python_ready
+        uint32_t index
+        void* owner
+        bint has_token
+        bint timed
+        bint notes_waits
+        RecordRing* ring
+        int64_t started
+        void add_busy_ns "busy_ns.add" (uint64_t)
+        uint64_t get_busy_ns "busy_ns.get" ()
+        void add_waited_ns "waited_ns.add" (uint64_t)
+        uint64_t get_waited_ns "waited_ns.get" ()
+        void put(Cell* cell)
+        Cell* fetch()
+        void wake(Cell* cell)
+
+    cdef cppclass Context:
+        Worker* worker
+        Cell* current
+        NodeCache nodes
+        uint32_t depth
+        uint32_t sent
+        void* constructing
+        void* trace
+
+    void account(Cell* cell, Context* context, uint64_t messages)
+    void charge(Cell* cell, Context* context)
+    void make_ready(Cell* cell, Context* context)

@@ -1,0 +1,246 @@
+"""A system's settings: from code, and from a configuration that an operator owns.
+
+The configuration, a dict or a TOML file, wins over what the code says, so that a program can be
+tuned without touching it. Everything is checked when it is loaded; each error is a ConfigError that
+states the setting, its value, where it stands, and what is possible.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from callboard.core.errors import ConfigError
+from callboard.scheduling.placement import PlacementPolicy
+from callboard.scheduling.policies import choose_placement, choose_priority
+from callboard.scheduling.priority import PriorityPolicy
+
+MONITORING = ("off", "times", "mailboxes", "workers")
+COUNTING = ("mailboxes", "workers")
+TUNABLE = ("placement", "priority", "mailbox")
+
+Source = Mapping[str, Any] | str | os.PathLike[str] | None
+
+
+@dataclass(frozen=True)
+class Config:
+    """The settings of one system. Made by `Config.load`."""
+
+    name: str = "callboard"
+    workers: int = 1
+    quantum: int = 64
+    monitoring: str = "off"
+    pin: bool | tuple[int, ...] = False
+    drain_timeout: float = 30.0
+    placement: Any = "round_robin"
+    priority: Any = "fifo"
+    classes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    actors: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    _placements: dict[Any, PlacementPolicy] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    @classmethod
+    def load(
+        cls,
+        config: Source | Config = None,
+        *,
+        mailbox: Callable[..., Any] = dict,
+        **keywords: Any,
+    ) -> Config:
+        """Merge `keywords`, the settings that the code gives, with `config`, which wins.
+
+        `config` is a dict, the path of a TOML file, or a Config, which is taken as it is. `mailbox`
+        makes a mailbox of a `mailbox` table's keys. Raises ConfigError.
+        """
+        if isinstance(config, Config):
+            return config
+        checked = {key: _check(key, value, "") for key, value in keywords.items()}
+        where = ""
+        if config is not None and not isinstance(config, Mapping):
+            where = f" in {os.fspath(config)}" if isinstance(config, str | os.PathLike) else ""
+            config = _read(config)
+        for key, value in (config or {}).items():
+            checked[key] = _check(key, value, where)
+        for table in ("classes", "actors"):
+            checked[table] = {
+                name: _check_tuning(f"{table}.{name}", options, where, mailbox)
+                for name, options in checked.get(table, {}).items()
+            }
+        return cls(**checked)
+
+    def placement_policy(self, value: Any = None) -> PlacementPolicy:
+        """Answer the policy that `value` names, or without one the system's. Raises ConfigError.
+
+        The same name with the same options is the same object, whose turns and counts go on.
+        """
+        value = self.placement if value is None else value
+        if isinstance(value, PlacementPolicy):
+            return value
+        key = repr(sorted(value.items())) if isinstance(value, Mapping) else value
+        try:
+            policy = self._placements.get(key)
+        except TypeError:  # not hashable, so it names no policy; choose_placement() says so
+            return choose_placement(value)
+        return policy or self._placements.setdefault(key, choose_placement(value))
+
+    def priority_policy(self) -> PriorityPolicy:
+        """Answer a new instance of the system's policy: each worker has its own."""
+        return choose_priority(self.priority)
+
+    @property
+    def counted(self) -> bool:
+        """Every mailbox counts its messages, for monitoring or for the priority policy."""
+        return self.monitoring in COUNTING or self.priority_policy().counted
+
+    @property
+    def tuned(self) -> bool:
+        """There are options for some actors: see `spawn_options`."""
+        return bool(self.classes or self.actors)
+
+    def spawn_options(self, actor_class: type, name: str | None) -> dict[str, Any]:
+        """Answer the options that the configuration has for an actor: they win over its spawn's.
+
+        An entry of `actors` is for the actor with that name, and wins over one of `classes`, which
+        is for a class's name, or "module:Class".
+        """
+        options: dict[str, Any] = {}
+        options.update(self.classes.get(actor_class.__qualname__, {}))
+        options.update(
+            self.classes.get(f"{actor_class.__module__}:{actor_class.__qualname__}", {})
+        )
+        if name is not None:
+            options.update(self.actors.get(name, {}))
+        return options
+
+    def core_of(self, index: int) -> int | None:
+        """Answer the core that worker `index` is pinned to, or None."""
+        if self.pin is False:
+            return None
+        cores = sorted(os.sched_getaffinity(0)) if self.pin is True else self.pin
+        return cores[index % len(cores)]
+
+
+def _read(path: Any) -> dict[str, Any]:
+    if not isinstance(path, str | os.PathLike):
+        raise ConfigError(f"config wants a dict or the path of a TOML file, not {path!r}")
+    try:
+        with open(path, "rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise ConfigError(
+            f"the configuration {os.fspath(path)!r} cannot be read: {error.strerror}"
+        ) from error
+    except ValueError as error:  # TOML's or UTF-8's
+        raise ConfigError(f"the configuration {os.fspath(path)!r} is no TOML: {error}") from error
+
+
+def _check(key: str, value: Any, where: str) -> Any:
+    """Answer the checked value of a setting."""
+    check = _CHECKS.get(key)
+    if check is None:
+        raise ConfigError(f"no setting {key!r}{where}; there are {', '.join(_CHECKS)}")
+    return check(key, value, where)
+
+
+def _name(key: str, value: Any, where: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise ConfigError(f"{key} is a non-empty string, not {value!r}{where}")
+    return value
+
+
+def _whole(key: str, value: Any, where: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < 2**31:
+        raise ConfigError(f"{key} is a whole number of 1 or more, not {value!r}{where}")
+    return value
+
+
+def _seconds(key: str, value: Any, where: str) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not value >= 0:
+        raise ConfigError(f"{key} is a number of seconds, 0 or more, not {value!r}{where}")
+    return float(value)
+
+
+def _one_of(possible: tuple[str, ...]) -> Callable[[str, Any, str], str]:
+    def check(key: str, value: Any, where: str) -> str:
+        if value not in possible:
+            raise ConfigError(f"{key} is one of {', '.join(possible)}, not {value!r}{where}")
+        return str(value)
+
+    return check
+
+
+def _pin(key: str, value: Any, where: str) -> bool | tuple[int, ...]:
+    if isinstance(value, bool):
+        return value
+    usable = sorted(os.sched_getaffinity(0))
+    if not isinstance(value, list | tuple) or not value or any(c not in usable for c in value):
+        raise ConfigError(
+            f"{key} is true, false, or a list of cores out of "
+            f"{', '.join(map(str, usable))}, not {value!r}{where}"
+        )
+    return tuple(value)
+
+
+def _policy_of(choose: Callable[[Any], Any]) -> Callable[[str, Any, str], Any]:
+    # Chosen once here, though not kept: a wrong policy must not let a system start.
+    def check(key: str, value: Any, where: str) -> Any:
+        try:
+            choose(value)
+        except ConfigError as error:
+            raise ConfigError(f"{key}: {error}{where}") from error.__cause__
+        return value
+
+    return check
+
+
+def _table(key: str, value: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{key} is a table, not {value!r}{where}")
+    return value
+
+
+def _check_tuning(
+    key: str, options: Any, where: str, mailbox: Callable[..., Any]
+) -> Mapping[str, Any]:
+    """Check what the configuration says of one class or one actor."""
+    checked = {}
+    for option, value in _table(key, options, where).items():
+        if option not in TUNABLE:
+            raise ConfigError(
+                f"no setting {option!r} of {key}{where}; there are {', '.join(TUNABLE)}"
+            )
+        if option == "placement":
+            checked[option] = _CHECKS[option](f"placement of {key}", value, where)
+        elif option == "priority":
+            checked[option] = _weight(f"priority of {key}", value, where)
+        else:
+            table = _table(f"mailbox of {key}", value, where)
+            try:
+                checked[option] = mailbox(**table)
+            except (TypeError, ConfigError) as error:
+                raise ConfigError(f"mailbox of {key}: {error}{where}") from error
+    return checked
+
+
+def _weight(key: str, value: Any, where: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**32:
+        raise ConfigError(f"{key} is a whole number from 0 to 2**32 - 1, not {value!r}{where}")
+    return value
+
+
+_CHECKS: dict[str, Callable[[str, Any, str], Any]] = {
+    "name": _name,
+    "workers": _whole,
+    "quantum": _whole,
+    "monitoring": _one_of(MONITORING),
+    "pin": _pin,
+    "drain_timeout": _seconds,
+    "placement": _policy_of(choose_placement),
+    "priority": _policy_of(choose_priority),
+    "classes": _table,
+    "actors": _table,
+}

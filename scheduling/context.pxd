@@ -1,0 +1,3 @@
+from callboard.scheduling.cell cimport Context
+
+cdef Context* current_context() noexcept nogil

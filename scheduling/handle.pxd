@@ -1,0 +1,5 @@
+from callboard.scheduling.cell cimport Cell
+
+
+cdef class Handle:
+    cdef Cell* cell

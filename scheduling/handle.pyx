@@ -1,0 +1,68 @@
+"""What scheduling knows of an actor: the base class of refs."""
+
+from libc.stdint cimport uint64_t
+
+from callboard.core.node cimport relaxed
+from callboard.scheduling.cell cimport Worker
+
+
+cdef class Handle:
+    """An actor as policies see it. The `actor` that a policy is handed is a ref, which is one.
+
+    What is measured may be a little behind when another thread than the actor's reads it.
+    """
+
+    @property
+    def number(self):
+        """The actor's number in its system, counted from 1 in the order of spawning."""
+        return self.cell.number
+
+    @property
+    def priority(self):
+        """The number given as `priority` at spawn; 0 without."""
+        return self.cell.weight
+
+    @property
+    def worker(self):
+        """The worker that the actor lives on; None before it was placed."""
+        cdef Worker* home = self.cell.get_home(relaxed)
+        return <object>home.owner if home != NULL else None
+
+    @property
+    def queue_length(self):
+        """How many messages wait; None where they are not counted.
+
+        A bounded mailbox counts, and every mailbox does for monitoring and for some policies.
+        """
+        return self.cell.limits.count() if self.cell.limits != NULL else None
+
+    @property
+    def queue_peak(self):
+        """The most messages that ever waited; None where they are not counted."""
+        return self.cell.limits.get_peak(relaxed) if self.cell.limits != NULL else None
+
+    @property
+    def dropped(self):
+        """How many messages the actor's mailbox dropped or refused because it was full."""
+        return self.cell.limits.get_dropped(relaxed) if self.cell.limits != NULL else 0
+
+    @property
+    def messages(self):
+        """How many messages the actor has handled."""
+        return self.cell.get_messages()
+
+    @property
+    def dispatches(self):
+        """How often a worker has handed the actor messages."""
+        return self.cell.get_dispatches()
+
+    @property
+    def busy_ns(self):
+        """The time spent in the actor's dispatches, in nanoseconds, as far as it was measured."""
+        return self.cell.get_busy_ns()
+
+    @property
+    def mean_ns(self):
+        """The measured time per message, in nanoseconds; 0 before the first one."""
+        cdef uint64_t messages = self.cell.get_messages()
+        return self.cell.get_busy_ns() / <double>messages if messages else 0.0

@@ -1,0 +1,282 @@
+"""Placement policies: which worker an actor lives on.
+
+A policy runs at a spawn and at a rebalance, never when a message is sent, so plain Python serves.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from callboard.core.clock import monotonic_ns
+from callboard.core.errors import ConfigError, PolicyError
+from callboard.scheduling.handle import Handle
+from callboard.scheduling.worker import WorkerThread
+
+
+class PlacementPolicy:
+    """Choose a worker for each actor, at its spawn and at a rebalance.
+
+    Subclass it and define `place`. A policy is called by every thread that spawns, and on a
+    free-threaded build by several at a time. What it raises fails the spawn with PolicyError.
+    """
+
+    timed: bool = False
+    """The policy needs each dispatch measured: `Handle.busy_ns`, `WorkerThread.busy_ns`."""
+
+    def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> WorkerThread:
+        """Answer one of `workers` for `actor`, which has not run yet. In the thread that spawns."""
+        raise NotImplementedError(f"{type(self).__qualname__} has no method `place`")
+
+    def arrange(
+        self, actors: Sequence[Handle], workers: Sequence[WorkerThread]
+    ) -> Sequence[WorkerThread]:
+        """Answer one of `workers` for each of `actors`, which live on some already.
+
+        For a rebalance, in the thread that asks for it. Without an override, what `place` says.
+        """
+        return [self.place(actor, workers) for actor in actors]
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__qualname__}>"
+
+
+class RoundRobin(PlacementPolicy):
+    """Each worker in its turn (Prokesch 2011, section 5.4.2)."""
+
+    def __init__(self) -> None:
+        self._turn = itertools.count()
+
+    def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> WorkerThread:
+        """Answer the next worker."""
+        return workers[next(self._turn) % len(workers)]
+
+    def arrange(
+        self, actors: Sequence[Handle], workers: Sequence[WorkerThread]
+    ) -> Sequence[WorkerThread]:
+        """Answer what `place` would from the start."""
+        return [workers[turn % len(workers)] for turn in range(len(actors))]
+
+
+class Blocks(PlacementPolicy):
+    """Runs of `size` actors, in the order of their spawning, on each worker in its turn.
+
+    For pipelines: neighbours talk to each other, and are cheapest on one worker.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = _at_least(1, size, "Blocks wants a size")
+        self._turn = itertools.count()
+
+    def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> WorkerThread:
+        """Answer the worker of the run that `actor` is in."""
+        return workers[next(self._turn) // self._size % len(workers)]
+
+    def arrange(
+        self, actors: Sequence[Handle], workers: Sequence[WorkerThread]
+    ) -> Sequence[WorkerThread]:
+        """Answer what `place` would from the start."""
+        return [workers[turn // self._size % len(workers)] for turn in range(len(actors))]
+
+
+class Fixed(PlacementPolicy):
+    """The worker with the index `worker`, counted from 0."""
+
+    def __init__(self, worker: int) -> None:
+        self._index = _at_least(0, worker, "Fixed wants the index of a worker")
+
+    def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> WorkerThread:
+        """Answer the worker. Raises PolicyError if the system has fewer."""
+        if self._index >= len(workers):
+            raise PolicyError(
+                f"there is no worker {self._index}; the system has the workers 0 to "
+                f"{len(workers) - 1}"
+            )
+        return workers[self._index]
+
+
+class Near(PlacementPolicy):
+    """The worker that another actor lives on at this moment: for actors that talk a lot."""
+
+    def __init__(self, actor: Handle) -> None:
+        if not isinstance(actor, Handle):
+            raise ConfigError(f"Near wants the ref of an actor, not {actor!r}")
+        self._actor = actor
+
+    def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> WorkerThread:
+        """Answer the other's worker. Raises PolicyError if it is none of `workers`."""
+        worker = self._actor.worker
+        if worker is None or worker not in workers:
+            raise PolicyError(
+                f"no actor can be near {self._actor!r}: it lives on a worker of its own, or in "
+                "another system"
+            )
+        return worker
+
+
+class Balanced(PlacementPolicy):
+    """Equally many actors of each class on each worker (Prokesch 2011, section 6.2.1).
+
+    Of the workers with the fewest of the class, the one with the fewest actors in all. An actor
+    counts until it has stopped and nobody holds its ref any more: the policy has weak references,
+    so that the runtime need not tell it of every end.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._homes: dict[weakref.ref[Handle], tuple[Any, int]] = {}
+        self._counts: dict[Any, list[int]] = {}  # of a class, per worker
+        self._totals: list[int] = []
+        # Where weak references report, at any moment, in any thread, perhaps below the lock.
+        self._gone: deque[weakref.ref[Handle]] = deque()
+
+    def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> WorkerThread:
+        """Answer the worker with the fewest of the class; count `actor` there."""
+        key = weakref.ref(actor, self._gone.append)
+        with self._lock:
+            while self._gone:
+                self._forget(self._gone.popleft())
+            before = self._forget(key)
+            kind = getattr(actor, "actor_class", None)
+            counts = self._counts.setdefault(kind, [0] * len(workers))
+            totals = self._totals = self._totals or [0] * len(workers)
+            # It stays where it was unless another is better: a rebalance moves few.
+            index = min(range(len(workers)), key=lambda i: (counts[i], i != before, totals[i]))
+            counts[index] += 1
+            totals[index] += 1
+            self._homes[key] = kind, index
+        return workers[index]
+
+    def _forget(self, key: weakref.ref[Handle]) -> int | None:
+        """Take an actor out of the counts; answer where it was."""
+        kind, index = self._homes.pop(key, (None, None))
+        if index is None:
+            return None
+        self._totals[index] -= 1
+        counts = self._counts[kind]
+        counts[index] -= 1
+        if not any(counts):
+            del self._counts[kind]
+        return index
+
+
+class LeastLoaded(PlacementPolicy):
+    """The worker that spent the least time in actors lately.
+
+    Lately: between the last two times that the policy looked, which it does when it has to place an
+    actor and `window` seconds have passed. An actor that was just placed has no cost yet, and is
+    taken to cost as much as the mean of those before it. A rebalance goes by what each actor cost
+    since the last one, and moves few: the loads end within a tenth of their mean, or where no
+    single move helps.
+    """
+
+    timed = True
+
+    def __init__(self, window: float = 1.0) -> None:
+        if not isinstance(window, int | float) or not window > 0:
+            raise ConfigError(f"LeastLoaded wants a window of more than 0 seconds, not {window!r}")
+        self._window_ns = int(window * 1e9)
+        self._lock = threading.Lock()
+        self._since = 0
+        self._before: list[int] = []  # each worker's time in actors at the window's begin
+        self._load: list[int] = []  # ... and spent in the window before it
+        self._placed: list[int] = []  # on each worker in this window
+        self._count = 0  # of actors, ever placed
+        self._costs: weakref.WeakKeyDictionary[Handle, int] = weakref.WeakKeyDictionary()
+
+    def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> WorkerThread:
+        """Answer the worker with the least load, measured and expected."""
+        with self._lock:
+            self._look(workers)
+            # 1 where nothing was measured yet: then the worker with the fewest new actors wins.
+            each = max(1, sum(self._load) // max(1, self._count))
+            index = min(
+                range(len(workers)), key=lambda i: self._load[i] + self._placed[i] * each
+            )
+            self._placed[index] += 1
+            self._count += 1
+        return workers[index]
+
+    def _look(self, workers: Sequence[WorkerThread]) -> None:
+        now = monotonic_ns()
+        if self._load and now - self._since < self._window_ns:
+            return
+        busy = [worker.busy_ns for worker in workers]
+        before = self._before or [0] * len(workers)
+        self._load = [after - earlier for after, earlier in zip(busy, before, strict=True)]
+        self._before = busy
+        self._placed = [0] * len(workers)
+        self._since = now
+
+    def arrange(
+        self, actors: Sequence[Handle], workers: Sequence[WorkerThread]
+    ) -> Sequence[WorkerThread]:
+        """Answer homes that level what was measured, near to those of now."""
+        with self._lock:
+            costs = [actor.busy_ns - self._costs.get(actor, 0) for actor in actors]
+            for actor in actors:
+                self._costs[actor] = actor.busy_ns
+        homes = [workers.index(actor.worker) for actor in actors]
+        return [workers[home] for home in _levelled(costs, homes, len(workers))]
+
+
+def _levelled(costs: Sequence[int], homes: Sequence[int], workers: int) -> list[int]:
+    """Answer homes with about equal sums of costs, reached by few moves.
+
+    Move from the most to the least loaded worker the actor whose cost is nearest to half of their
+    difference, while that makes the difference smaller. Each move lowers the sum of the squared
+    loads, so it ends.
+    """
+    homes = list(homes)
+    loads = [0] * workers
+    for cost, home in zip(costs, homes, strict=True):
+        loads[home] += cost
+    enough = sum(loads) / workers / 10
+    while True:
+        most, least = loads.index(max(loads)), loads.index(min(loads))
+        gap = loads[most] - loads[least]
+        fitting = [i for i, home in enumerate(homes) if home == most and 0 < costs[i] < gap]
+        if gap <= enough or not fitting:
+            return homes
+        chosen = min(fitting, key=lambda i: abs(costs[i] - gap / 2))
+        homes[chosen] = least
+        loads[most] -= costs[chosen]
+        loads[least] += costs[chosen]
+
+
+def rebalance(
+    actors: Sequence[Handle], workers: Sequence[WorkerThread], policy: PlacementPolicy
+) -> list[tuple[Handle, WorkerThread]]:
+    """Say which of `actors` are to move, and to which of `workers`; move nothing.
+
+    An actor with a worker of its own stays. Raises PolicyError if the policy raises, or answers
+    what is none of `workers`.
+    """
+    members = set(workers)
+    movable = [actor for actor in actors if actor.worker in members]
+    try:
+        homes = list(policy.arrange(movable, workers))
+    except Exception as error:
+        raise PolicyError(
+            f"{policy!r} failed to arrange {len(movable)} actors: {error!r}"
+        ) from error
+    if len(homes) != len(movable):
+        raise PolicyError(f"{policy!r} arranged {len(homes)} actors instead of {len(movable)}")
+    for actor, home in zip(movable, homes, strict=True):
+        if not isinstance(home, WorkerThread) or home not in members:
+            raise PolicyError(f"{policy!r} arranged {actor!r} on {home!r}, which is no worker")
+    return [
+        (actor, home)
+        for actor, home in zip(movable, homes, strict=True)
+        if home is not actor.worker
+    ]
+
+
+def _at_least(least: int, value: int, wants: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ConfigError(f"{wants} of {least} or more, not {value!r}")
+    return value

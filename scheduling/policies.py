@@ -1,0 +1,114 @@
+"""Policies by name: from what code or a configuration says to a policy object.
+
+A policy is named by a shipped one's name, by "package.module:Class" for a user's own, or by a table
+with the name as `policy` and its options beside it: `{"policy": "blocks", "size": 8}`. Code may
+also hand over a class, or a placement policy itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from callboard.core.errors import ConfigError
+from callboard.scheduling import placement, priority
+from callboard.scheduling.placement import PlacementPolicy
+from callboard.scheduling.priority import PriorityPolicy
+
+PLACEMENTS: dict[str, type[PlacementPolicy]] = {
+    "round_robin": placement.RoundRobin,
+    "blocks": placement.Blocks,
+    "balanced": placement.Balanced,
+    "least_loaded": placement.LeastLoaded,
+    "fixed": placement.Fixed,
+}
+PRIORITIES: dict[str, type[PriorityPolicy]] = {
+    "fifo": priority.Fifo,
+    "two_level": priority.TwoLevel,
+    "weighted": priority.Weighted,
+    "shortest_first": priority.ShortestFirst,
+    "longest_queue": priority.LongestQueue,
+}
+
+Policy = TypeVar("Policy", PlacementPolicy, PriorityPolicy)
+
+
+def choose_placement(value: Any) -> PlacementPolicy:
+    """Answer the placement policy that `value` is or names. Raises ConfigError."""
+    if isinstance(value, PlacementPolicy):
+        return value
+    policy = _make(value, PLACEMENTS, PlacementPolicy)
+    if type(policy).place is PlacementPolicy.place:
+        raise ConfigError(f"{type(policy).__qualname__} has no method `place`")
+    return policy
+
+
+def choose_priority(value: Any) -> PriorityPolicy:
+    """Answer a new priority policy of the kind that `value` names. Raises ConfigError."""
+    if isinstance(value, PriorityPolicy):
+        raise ConfigError(
+            f"each worker needs a priority policy of its own, so priority is a name, a class or a "
+            f"table with `policy` and its options, not {value!r}"
+        )
+    policy = _make(value, PRIORITIES, PriorityPolicy)
+    policy._check()
+    return policy
+
+
+def _make(value: Any, shipped: dict[str, type[Policy]], base: type[Policy]) -> Policy:
+    options: dict[str, Any] = {}
+    if isinstance(value, Mapping):
+        options = dict(value)
+        value = options.pop("policy", None)
+        if value is None:
+            raise ConfigError(f"the table has no key `policy`: {options!r}")
+    found = _find(value, shipped) if isinstance(value, str) else value
+    if not isinstance(found, type) or not issubclass(found, base):
+        raise ConfigError(
+            f"a policy is one of {', '.join(shipped)}, a subclass of {base.__name__} as a class or "
+            f"as 'package.module:Class', or a table with `policy` and its options, not {value!r}"
+        )
+    signature = _signature(found)
+    try:
+        signature.bind(**options)
+    except TypeError as error:
+        known = ", ".join(signature.parameters) or "none"
+        raise ConfigError(f"policy {value!r}: {error}; its options: {known}") from None
+    try:
+        return found(**options)
+    except ConfigError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"policy {value!r} cannot be made: {error!r}") from error
+
+
+def _find(name: str, shipped: Mapping[str, Any]) -> Any:
+    if name in shipped:
+        return shipped[name]
+    module, colon, path = name.partition(":")
+    if not colon:
+        raise ConfigError(
+            f"no policy {name!r}; there are {', '.join(shipped)}, and one's own as "
+            "'package.module:Class'"
+        )
+    try:
+        found: Any = importlib.import_module(module)
+        for part in path.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(f"no policy {name!r}: {error}") from error
+    return found
+
+
+def _signature(policy: type) -> inspect.Signature:
+    """Say what a policy is made with. Compiled classes show that as `__signature__`, or nowhere."""
+    made_plainly = policy.__init__ is object.__init__  # type: ignore[misc]
+    if made_plainly and not hasattr(policy, "__signature__"):
+        return inspect.Signature()
+    try:
+        return inspect.signature(policy)
+    except ValueError:
+        anything = inspect.Parameter("options", inspect.Parameter.VAR_KEYWORD)
+        return inspect.Signature([anything])

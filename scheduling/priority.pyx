@@ -1,0 +1,220 @@
+"""Priority policies: which ready actor a worker dispatches next.
+
+The shipped ones run without the interpreter, in a few nanoseconds; `ready.hpp` has their structures.
+"""
+
+import inspect
+
+cimport cython
+from libc.stdint cimport int64_t, uint64_t
+
+from callboard.core.node cimport relaxed
+from callboard.scheduling.cell cimport Cell
+from callboard.scheduling.handle cimport Handle
+
+from callboard.core.errors import ConfigError
+from callboard.core.log import log
+
+
+cdef class PriorityPolicy:
+    """Order the ready actors of one worker.
+
+    Each worker has an instance of its own, and calls it on its own thread only, so a policy needs no
+    locks (Prokesch 2011, section 4.2.3). Subclass it and define both methods, or, in Cython, set
+    the C functions in `ready`, which run without the interpreter.
+
+    With `timed = True` or `counted = True` in the class, each dispatch is measured
+    (`actor.mean_ns`), or each mailbox counts (`actor.queue_length`).
+
+    No policy may starve a ready actor for ever. The worker keeps its own list of what is ready: a
+    policy in Python that raises, answers what is not ready, answers None though actors are ready, or
+    passes one by `patience` times, is given up with one event in the log, and its worker goes on in
+    the order in which actors became ready.
+    """
+
+    def __cinit__(self, *args, **kwargs):
+        self.ready.state = &self.tracked
+        self.ready.put = put_in_python
+        self.ready.fetch = fetch_in_python
+        self.tracked.policy = <void*>self
+        self.patience = 100_000
+        # A class attribute hides the field of the same name from Python, not from the worker.
+        self.timed = type(self).timed is True
+        self.counted = type(self).counted is True
+
+    def put_ready(self, actor):
+        """Note that `actor`, a ref, became ready. On the worker's thread."""
+        raise NotImplementedError(f"{type(self).__qualname__} has no method `put_ready`")
+
+    def fetch_ready(self):
+        """Answer the ready actor to dispatch next, and forget it. On the worker's thread.
+
+        Called only if there is one.
+        """
+        raise NotImplementedError(f"{type(self).__qualname__} has no method `fetch_ready`")
+
+    def _check(self):
+        if self.ready.put != put_in_python:
+            return
+        for method in ("put_ready", "fetch_ready"):
+            own = method in getattr(self, "__dict__", ())
+            if not own and getattr(type(self), method) is getattr(PriorityPolicy, method):
+                raise ConfigError(f"{type(self).__qualname__} has no method `{method}`")
+
+
+cdef void put_in_python(void* state, Cell* cell) noexcept nogil:
+    tracked = <TrackedReady*>state
+    tracked.put(cell)
+    if not tracked.given_up:
+        tell_policy(tracked, cell)
+
+
+cdef Cell* fetch_in_python(void* state) noexcept nogil:
+    tracked = <TrackedReady*>state
+    cdef Cell* cell = NULL
+    if tracked.first() == NULL:
+        return NULL
+    if not tracked.given_up:
+        cell = ask_policy(tracked)
+    if cell == NULL:
+        cell = tracked.first()
+    tracked.take(cell)
+    return cell
+
+
+cdef void tell_policy(TrackedReady* tracked, Cell* cell) noexcept with gil:
+    try:
+        (<PriorityPolicy>tracked.policy).put_ready(<object>cell.owner)
+    except BaseException as error:
+        give_up(tracked, "put_ready() raised", error)
+
+
+cdef Cell* ask_policy(TrackedReady* tracked) noexcept with gil:
+    """The cell that the policy answers; null if that is nonsense."""
+    cdef PriorityPolicy policy = <PriorityPolicy>tracked.policy
+    cdef Cell* oldest = tracked.first()
+    cdef Cell* cell
+    try:
+        answer = policy.fetch_ready()
+        if not isinstance(answer, Handle):
+            give_up(tracked, f"{tracked.count()} actors are ready, and fetch_ready() answered {answer!r}")
+            return NULL
+        cell = (<Handle>answer).cell
+        if cell.get_ready_on(relaxed) != oldest.get_ready_on(relaxed):
+            give_up(tracked, f"fetch_ready() answered {answer!r}, which is not ready on this worker")
+            return NULL
+        if cell != oldest and tracked.passes() >= policy.patience:
+            give_up(tracked, f"{<object>oldest.owner!r} was passed by {tracked.passes()} times")
+            return NULL
+    except BaseException as error:
+        give_up(tracked, "fetch_ready() raised", error)
+        return NULL
+    return cell
+
+
+cdef int give_up(TrackedReady* tracked, str problem, error=None) except -1:
+    tracked.given_up = True
+    worker = <object>tracked.first().get_ready_on(relaxed).owner
+    log.error(
+        "a priority policy failed; its worker goes on with Fifo",
+        policy=repr(<object>tracked.policy), worker=worker.name, problem=problem, exc_info=error,
+    )
+    return 0
+
+
+cdef object takes(str option, int default):
+    """The signature of a class with one option. Cython shows none; `policies.py` checks options by it."""
+    return inspect.Signature([
+        inspect.Parameter(option, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
+    ])
+
+
+@cython.final
+cdef class Fifo(PriorityPolicy):
+    """Dispatch actors in the order in which they became ready (section 5.4.2)."""
+
+    __signature__ = inspect.Signature()
+
+    def __cinit__(self):
+        self.ready = ready_set(&self.queue)
+
+
+@cython.final
+cdef class TwoLevel(PriorityPolicy):
+    """Dispatch actors that were spawned with a `priority` first (section 6.2.2).
+
+    After `patience` dispatches of such actors while another was ready, that one comes next.
+    """
+
+    __signature__ = takes("patience", 16)
+
+    def __cinit__(self, patience=16):
+        self.patience = at_least_one("TwoLevel", "patience", patience)
+        self.cells = new TwoLevelReady(self.patience)
+        self.ready = ready_set(self.cells)
+
+    def __dealloc__(self):
+        del self.cells
+
+
+@cython.final
+cdef class Weighted(PriorityPolicy):
+    """Dispatch actors with a higher `priority` at spawn first, aged.
+
+    An actor that has waited while `ageing` others became ready counts as one priority higher, and so
+    on, so that each comes to its turn.
+    """
+
+    __signature__ = takes("ageing", 16)
+
+    def __cinit__(self, ageing=16):
+        self.cells = new WeightedReady(at_least_one("Weighted", "ageing", ageing))
+        self.ready = ready_set(self.cells)
+
+    def __dealloc__(self):
+        del self.cells
+
+
+@cython.final
+cdef class ShortestFirst(PriorityPolicy):
+    """Dispatch actors whose messages took the least time so far, in the mean, first.
+
+    An actor waits at most `patience` times its mean cost before those that become ready then come
+    after it. Each dispatch is measured.
+    """
+
+    __signature__ = takes("patience", 100)
+
+    def __cinit__(self, patience=100):
+        self.patience = at_least_one("ShortestFirst", "patience", patience)
+        self.cells = new ShortestReady(self.patience)
+        self.ready = ready_set(self.cells)
+        self.timed = True
+
+    def __dealloc__(self):
+        del self.cells
+
+
+@cython.final
+cdef class LongestQueue(PriorityPolicy):
+    """Dispatch the actor with the most waiting messages first.
+
+    Looks at the `window` actors that became ready first, and passes each by at most as often. Every
+    mailbox counts.
+    """
+
+    __signature__ = takes("window", 16)
+
+    def __cinit__(self, window=16):
+        self.cells = new LongestReady(at_least_one("LongestQueue", "window", window))
+        self.ready = ready_set(self.cells)
+        self.counted = True
+
+    def __dealloc__(self):
+        del self.cells
+
+
+cdef int64_t at_least_one(str policy, str option, value) except -1:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < 2**31:
+        raise ConfigError(f"{policy} wants a whole number of 1 or more as {option}, not {value!r}")
+    return value

@@ -1,0 +1,25 @@
+from collections.abc import Callable
+from typing import Any
+
+from typing_extensions import disjoint_base
+
+from callboard.scheduling.priority import PriorityPolicy
+from callboard.scheduling.team import Team
+from callboard.scheduling.worker import WorkerThread
+
+@disjoint_base
+class Seeded(PriorityPolicy):
+    def __init__(self, seed: int) -> None: ...
+
+class ManualTeam(Team):
+    def hire(self, name: str, actor: str) -> WorkerThread: ...
+
+@disjoint_base
+class ManualWorker(WorkerThread):
+    trace: Callable[[Any, object], object] | None
+    def __init__(self, team: Team, policy: PriorityPolicy, quantum: int, name: str) -> None: ...
+    @property
+    def is_here(self) -> bool: ...
+    @property
+    def is_at_rest(self) -> bool: ...
+    def step_once(self) -> bool: ...

@@ -1,0 +1,129 @@
+"""Seeded replay: the calling thread is the worker, and a seed decides which ready actor comes next.
+
+One seed is one interleaving. It is the same on every machine and in every version, because nothing
+else decides: no clock, no other thread, no hash order, and a generator of random numbers of our own.
+"""
+
+import threading
+
+from libc.stdint cimport uint64_t
+from libcpp.vector cimport vector
+
+from callboard.core.node cimport acquire
+from callboard.scheduling.cell cimport Cell, Context, Worker
+from callboard.scheduling.context cimport current_context
+from callboard.scheduling.priority cimport PriorityPolicy
+from callboard.scheduling.team cimport Team
+from callboard.scheduling.worker cimport WorkerThread
+
+from callboard.core.errors import CallboardError
+
+
+cdef struct Deck:
+    uint64_t random        # the generator's state
+    vector[Cell*]* cells   # ready, in no order that means anything
+
+
+cdef uint64_t next_random(Deck* deck) noexcept nogil:
+    # SplitMix64: Steele, Lea and Flood 2014, "Fast splittable pseudorandom number generators".
+    cdef uint64_t mixed
+    deck.random += <uint64_t>0x9E3779B97F4A7C15
+    mixed = deck.random
+    mixed = (mixed ^ (mixed >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
+    mixed = (mixed ^ (mixed >> 27)) * <uint64_t>0x94D049BB133111EB
+    return mixed ^ (mixed >> 31)
+
+
+cdef void put_anywhere(void* state, Cell* cell) noexcept nogil:
+    (<Deck*>state).cells.push_back(cell)
+
+
+cdef Cell* fetch_any(void* state) noexcept nogil:
+    deck = <Deck*>state
+    cdef uint64_t count = deck.cells.size()
+    cdef uint64_t index
+    cdef Cell* cell
+    if count == 0:
+        return NULL
+    # The upper half of the number, scaled: fewer than 2**32 cells are ready at a time.
+    index = ((next_random(deck) >> 32) * count) >> 32
+    cell = deck.cells[0][index]
+    deck.cells[0][index] = deck.cells.back()
+    deck.cells.pop_back()
+    return cell
+
+
+cdef class Seeded(PriorityPolicy):
+    """Dispatch any of the ready actors, chosen by a random number. The same seed chooses the same.
+
+    No actor starves: each ready one has the same chance at every dispatch.
+    """
+
+    cdef Deck deck
+
+    def __cinit__(self, seed):
+        self.deck.random = <uint64_t>(seed & 0xFFFFFFFFFFFFFFFF)
+        self.deck.cells = new vector[Cell*]()
+        self.ready.state = &self.deck
+        self.ready.put = put_anywhere
+        self.ready.fetch = fetch_any
+
+    def __dealloc__(self):
+        del self.deck.cells
+
+
+cdef class ManualTeam(Team):
+    """A team of one worker, which even dedicated actors live on."""
+
+    def hire(self, str name, str actor):
+        """Answer the one worker there is."""
+        return self.workers[0]
+
+    cdef int retire(self, Cell* cell) except -1:
+        return 0
+
+
+cdef class ManualWorker(WorkerThread):
+    """A worker without a thread: the thread that made it is its own while that calls step_once()."""
+
+    cdef public object trace  # called with (ref, message) for each message that a Python actor takes
+    cdef object owner
+
+    def __init__(self, *args):
+        self.owner = threading.get_ident()
+
+    @property
+    def is_here(self):
+        """Whether the calling thread is the one that may step."""
+        return self.owner == threading.get_ident()
+
+    @property
+    def is_at_rest(self):
+        """Nothing is ready, and no actor is in the middle of a message."""
+        return (
+            self.core.ready_count == 0
+            and self.core.inbox.is_empty()
+            and self.core.crew.get_waiting(acquire) == 0
+        )
+
+    def step_once(self):
+        """Dispatch one ready actor. False if there is none.
+
+        Within an actor, the others are dispatched while that one is in the middle of its message.
+        Raises CallboardError in a thread that is not the worker's.
+        """
+        if not self.is_here:
+            raise CallboardError(
+                f"{threading.current_thread().name} cannot run {self.name}: "
+                "a manual system is run by the thread that made it"
+            )
+        cdef Context* context = current_context()
+        cdef Worker* other = context.worker  # of another manual system, or an outer call of this
+        cdef void* trace = context.trace
+        self.adopt_thread()
+        context.trace = <void*>self.trace if self.trace is not None else NULL
+        try:
+            return self.step()
+        finally:
+            context.worker = other
+            context.trace = trace

@@ -1,0 +1,136 @@
+"""The team: the workers of one system, their coming to rest and their end."""
+
+import threading
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport int64_t
+
+from callboard.core.node cimport acq_rel, acquire, monotonic_ns, relaxed, release, seq_cst
+from callboard.scheduling.cell cimport Cell, Crew
+from callboard.scheduling.priority cimport Fifo
+from callboard.scheduling.worker cimport WorkerThread
+
+# The longest sleep of a thread that waits for rest before it looks for signals.
+cdef int64_t SLICE_NS = 50_000_000
+
+
+cdef class Team:
+    """The workers of one system and what they share."""
+
+    def __cinit__(self, bint token):
+        self.crew = new Crew()
+        self.workers = []
+        self.dedicated = []
+        self.lock = threading.RLock()  # a sweep may run actors that end a dedicated worker
+        self.token = token
+        self.monitoring = "off"
+
+    def __dealloc__(self):
+        del self.crew
+
+    def observe(self, str monitoring, bint timed):
+        """Have the workers that are made from now on note what `monitoring`, a level, says.
+
+        `timed`: measure each dispatch even when it is "off", for a placement policy.
+        """
+        self.monitoring = monitoring
+        self.timed = timed or monitoring != "off"
+
+    def is_at_rest(self):
+        """Tell whether no worker has anything to do and no actor is in the middle of a message.
+
+        True means that there was such a moment during the call. Every worker counts its parkings; if
+        all were parked with empty inboxes, and the counts are the same on a second look, none ran in
+        between.
+        """
+        cdef WorkerThread worker
+        cdef list counts = []
+        cdef list everyone = self.everyone
+        for worker in everyone:
+            counts.append(worker.core.get_parks(acquire))
+        if any(count % 2 == 0 for count in counts):
+            return False
+        if self.crew.get_waiting(acquire) != 0 or self.crew.token.has_pending():
+            return False
+        for worker in everyone:
+            if not worker.core.inbox.is_empty():
+                return False
+        return counts == [(<WorkerThread>worker).core.get_parks(acquire) for worker in everyone]
+
+    def add_waiting(self, int64_t cells):
+        """Count actors in and out that are in the middle of a message, or back off."""
+        self.crew.add_waiting(cells, acq_rel)
+
+    def wait_for_rest(self, double timeout):
+        """Sleep until the team is at rest; False if it was not within `timeout` seconds."""
+        cdef int64_t deadline = monotonic_ns() + <int64_t>(min(max(timeout, 0.0), 1e9) * 1e9)
+        cdef int64_t left
+        cdef bint rested
+        while True:
+            self.crew.set_draining(1, seq_cst)
+            rested = self.is_at_rest()
+            left = deadline - monotonic_ns()
+            if rested or left <= 0:
+                self.crew.set_draining(0, relaxed)
+                return rested
+            # A worker that begins to rest unparks this. The slice is for signals, and for a second
+            # thread that waits.
+            with nogil:
+                self.crew.rested.park_for(min(left, SLICE_NS))
+            PyErr_CheckSignals()
+
+    def hire(self, str name, str actor):
+        """Start a worker for one actor that may block: LPEL's wrapper (section 5.4.1)."""
+        cdef WorkerThread worker
+        with self.lock:
+            worker = WorkerThread(self, Fifo(), 64, f"{name}-{actor}", dedicated=True)
+            self.dedicated = self.dedicated + [worker]
+        worker.start()
+        return worker
+
+    cdef int retire(self, Cell* cell) except -1:
+        """Let a dedicated worker end with its actor. Late messages wake the first worker instead."""
+        cdef WorkerThread worker = <WorkerThread><object>cell.get_home(relaxed).owner
+        cell.set_home((<WorkerThread>self.workers[0]).core, release)
+        worker.retiring = True
+        return 0
+
+    def dismiss(self, worker):
+        """The thread of a dedicated worker ends."""
+        with self.lock:
+            self.dedicated = [other for other in self.dedicated if other is not worker]
+
+    def end(self):
+        """Join the workers, which were told to stop, and dispatch what came after their loops' ends."""
+        for worker in self.everyone:
+            if worker.thread is not None:
+                worker.thread.join()
+        with self.lock:
+            self.is_over = True
+            self.sweep()
+
+    def sweep_if_over(self):
+        """Dispatch what the caller made ready, if there are no workers any more that would."""
+        with self.lock:
+            if self.is_over:
+                self.sweep()
+
+    cdef int sweep(self) except -1:
+        # Under the lock: who announces an actor and then finds the team not over yet has announced it
+        # before the end's own sweep.
+        cdef WorkerThread worker
+        for worker in self.workers:
+            worker.sweep()
+        return 0
+
+    @property
+    def everyone(self):
+        """The workers, and the dedicated ones."""
+        return self.workers + self.dedicated
+
+    def tell_stopping(self):
+        """Make every worker end its loop when it has nothing left to do."""
+        cdef WorkerThread worker
+        self.crew.set_stopping(1, release)
+        for worker in self.everyone:
+            worker.core.parker.unpark()

@@ -1,0 +1,39 @@
+// The calling thread's context. Included by context.pyx alone: each extension module that included
+// it would have a thread-local variable of its own.
+#pragma once
+
+#include <pthread.h>
+
+#include "callboard/scheduling/worker.hpp"
+
+namespace callboard {
+
+// initial-exec: one instruction instead of a call for each access from a shared object.
+static thread_local Context* this_context __attribute__((tls_model("initial-exec"))) = nullptr;
+
+// Not a thread_local object: its destructor would run through the C++ runtime's list, which a
+// forced end of the thread at interpreter exit does not unwind safely.
+inline pthread_key_t context_key() {
+    static const pthread_key_t key = [] {
+        pthread_key_t made;
+        pthread_key_create(&made, [](void* context) {
+            this_context = nullptr;
+            delete static_cast<Context*>(context);
+        });
+        return made;
+    }();
+    return key;
+}
+
+__attribute__((noinline)) static Context* make_context() {
+    auto* context = new Context;
+    pthread_setspecific(context_key(), context);
+    return this_context = context;
+}
+
+inline Context* context_of_this_thread() {
+    Context* context = this_context;
+    return __builtin_expect(context != nullptr, 1) ? context : make_context();
+}
+
+}  // namespace callboard

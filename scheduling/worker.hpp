@@ -1,0 +1,180 @@
+// A worker, its thread's context, and the way by which a cell becomes ready.
+//
+// Prokesch 2011, section 4.2: workers have disjoint ready sets that only they touch; a wake-up that
+// concerns another worker's actor travels to that worker as a message (section 4.2.3).
+#pragma once
+
+#include <cstdint>
+
+#include "callboard/core/node.hpp"
+#include "callboard/core/parker.hpp"
+#include "callboard/core/records.hpp"
+#include "callboard/mailbox/delegation.hpp"
+#include "callboard/scheduling/cell.hpp"
+
+namespace callboard {
+
+// A priority policy's two functions. LPEL calls them PUT-READY and FETCH-READY. Only the worker's
+// own thread calls them, without the interpreter.
+struct ReadySet {
+    void* state{nullptr};
+    void (*put)(void* state, Cell*){nullptr};
+    Cell* (*fetch)(void* state){nullptr};  // null: empty
+};
+
+// What the workers of one system share.
+struct Crew {
+    // The interpreter token: who owns it runs Python cells; the others delegate theirs to it.
+    Delegation<Cell> token;
+    // Cells in state waiting; a system with one of them is not at rest.
+    alignas(cache_line) Atomic<std::int64_t> waiting{0};
+    Atomic<std::uint32_t> stopping{0};
+    Atomic<std::uint32_t> draining{0};  // somebody waits on `rested`
+    Parker rested;
+};
+
+// Cells woken from other threads wait here for their worker. A stack, taken whole and turned over.
+class WakeInbox {
+public:
+    // Any thread. True: it was empty, so the worker may be parked. Release pairs with take_all().
+    bool push(Cell* cell) {
+        Cell* top = top_.load(relaxed);
+        do {
+            cell->next = top;
+        } while (!top_.compare_exchange_weak(top, cell, release, relaxed));
+        return top == nullptr;
+    }
+
+    // The worker. Oldest first, linked by `next`.
+    Cell* take_all() {
+        // Release pairs with is_empty(): who finds the inbox empty because of this exchange must also
+        // see that the worker had stopped resting before it.
+        Cell* newest = top_.exchange(nullptr, acq_rel);
+        Cell* oldest = nullptr;
+        while (newest != nullptr) {
+            Cell* older = newest->next;
+            newest->next = oldest;
+            oldest = newest;
+            newest = older;
+        }
+        return oldest;
+    }
+
+    // Any thread. Acquire: what is read after it, such as the worker's count of parkings, is read after.
+    bool is_empty() const { return top_.load(acquire) == nullptr; }
+
+private:
+    Atomic<Cell*> top_{nullptr};
+};
+
+struct Worker {
+    // --- other threads write ---------------------------------------------------------------------
+    alignas(cache_line) WakeInbox inbox;
+    Parker parker;
+
+    // --- the worker's thread writes, others read ---------------------------------------------------
+    alignas(cache_line) Atomic<std::uint64_t> parks{0};  // odd: parked, with nothing to do
+    Atomic<std::uint64_t> current{0};                    // the number of the cell that it dispatches
+    Atomic<std::int64_t> loop_time{0};                   // monotonic ns, now and then; for diagnosis
+    Atomic<std::uint64_t> dispatches{0};
+
+    // --- the worker's thread alone ----------------------------------------------------------------
+    alignas(cache_line) ReadySet ready;
+    Crew* crew{nullptr};
+    std::int64_t ready_count{0};
+    std::int64_t python_ready{0};  // of these, those that want the token
+    std::uint32_t index{0};
+    void* owner{nullptr};         // the WorkerThread; borrowed
+    bool has_token{false};
+    bool timed{false};            // measure each dispatch, for a policy or for monitoring
+    bool notes_waits{false};      // into the ring, too
+    RecordRing* ring{nullptr};    // where to note each dispatch
+    std::int64_t started{0};      // of the dispatch in work: when the last dispatch or wait ended
+    Counter busy_ns;              // in dispatches, if timed
+    Counter waited_ns;            // without anything to do
+
+    void put(Cell* cell) {
+        cell->ready_on.store(this, relaxed);
+        ++ready_count;
+        if (cell->has(wants_token)) ++python_ready;
+        ready.put(ready.state, cell);
+    }
+
+    Cell* fetch() {
+        if (ready_count == 0) return nullptr;
+        Cell* cell = ready.fetch(ready.state);
+        if (cell == nullptr) return nullptr;
+        --ready_count;
+        cell->ready_on.store(nullptr, relaxed);
+        if (cell->has(wants_token)) --python_ready;
+        return cell;
+    }
+
+    // Any thread.
+    void wake(Cell* cell) {
+        if (inbox.push(cell)) parker.unpark();
+    }
+};
+
+// What every thread that sends or dispatches has.
+struct Context {
+    Worker* worker{nullptr};  // null outside the workers
+    Cell* current{nullptr};   // the cell whose message is in work on this thread
+    NodeCache nodes;
+    std::uint32_t depth{0};   // dispatches within dispatches, by overflow policy `help`
+    std::uint32_t sent{0};    // by a thread outside the workers, since it let them run last
+    void* constructing{nullptr};  // the Python object whose actor is being made; borrowed
+    void* trace{nullptr};     // called for each message, in a manual system; borrowed
+};
+
+// Time is measured from one dispatch's end to the next one's: one look at the clock for each, and
+// none at all when nobody asked for it. So every dispatch ends with account() or charge(), on the
+// worker's thread, and before it gives up the readiness.
+inline std::int64_t charge_now(Cell* cell, Worker* worker, std::int64_t now) {
+    const std::int64_t spent = now - worker->started;
+    worker->started = now;
+    cell->busy_ns.add(static_cast<std::uint64_t>(spent));
+    worker->busy_ns.add(static_cast<std::uint64_t>(spent));
+    return spent;
+}
+
+// The end of a dispatch, or of a part of it, that handled no message.
+inline void charge(Cell* cell, Context* context) {
+    if (context->worker->timed) charge_now(cell, context->worker, Parker::now());
+}
+
+__attribute__((noinline)) inline void record(Cell* cell, Worker* worker, std::uint64_t messages) {
+    const std::int64_t now = Parker::now();
+    const std::int64_t spent = charge_now(cell, worker, now);
+    if (worker->ring == nullptr) return;
+    const std::int64_t queue = cell->limits != nullptr ? cell->limits->count() : -1;
+    worker->ring->write({now, spent, cell->number, cell->dispatches.get(), messages, queue});
+}
+
+// The end of a dispatch, or of a part of it, that handled `messages`.
+inline void account(Cell* cell, Context* context, std::uint64_t messages) {
+    cell->messages.add(messages);
+    cell->dispatches.add(1);
+    if (__builtin_expect(context->worker->timed, 0)) record(cell, context->worker, messages);
+}
+
+// The caller, on the thread of `context`, has the readiness of `cell` and gives it to a worker.
+inline void make_ready(Cell* cell, Context* context) {
+    Worker* const home = cell->home.load(relaxed);
+    Worker* const here = context->worker;
+    if (here == home) {
+        home->put(cell);
+        return;
+    }
+    if (cell->has(wants_token)) {
+        // The thread that runs Python takes Python cells as they come, wherever their home is.
+        if (here != nullptr && here->has_token && here->crew == home->crew) {
+            here->put(cell);
+            return;
+        }
+        if (home->crew->token.delegate_if_owned(cell)) return;
+    }
+    home->wake(cell);
+}
+
+}  // namespace callboard

@@ -1,0 +1,38 @@
+from libc.stdint cimport int64_t, uint32_t
+
+from callboard.scheduling.cell cimport Cell, Context, Crew, Worker
+from callboard.scheduling.priority cimport PriorityPolicy
+
+
+cdef extern from "Python.h" nogil:
+    ctypedef struct PyThreadState:
+        pass
+
+
+cdef enum:
+    LOOK_AHEAD = 64  # how many ready actors step_to() passes by
+
+
+cdef class WorkerThread:
+    cdef Worker* core
+    cdef Context* context
+    cdef readonly PriorityPolicy policy
+    cdef uint32_t quantum
+    cdef bint retiring            # its only actor has ended
+    cdef object team          # keeps the Crew alive
+    cdef readonly object thread
+    cdef readonly str name
+    cdef bytes short_name
+    cdef readonly object cpu  # the core that it is pinned to, or None
+
+    cdef void loop_with(self, PyThreadState* state) noexcept nogil
+    cdef bint release_token(self) noexcept nogil
+    cdef void sweep(self) noexcept
+    cdef void put_back(self, Cell* cell) noexcept nogil
+    cdef void rest(self) noexcept nogil
+    cdef bint find_work(self, int64_t begin) noexcept nogil
+    cdef void tell_drainer(self) noexcept nogil
+    cdef bint step(self) noexcept
+    cdef bint step_to(self, Cell* wanted) noexcept
+    cdef void dispatch(self, Cell* cell) noexcept
+    cdef bint take_in(self) noexcept nogil

@@ -1,0 +1,357 @@
+"""Workers: threads that dispatch actors cooperatively.
+
+The loop is LPEL's (Prokesch 2011, section 4.2.1): pick a ready actor, dispatch it, note what
+happened, take in what other threads announced, and pick again; with nothing to do, park.
+
+The interpreter is a resource that is delegated, not waited for. Who owns the crew's token runs Python
+actors; a worker that finds it owned hands its ready Python actor to the owner and goes on. The owner
+attaches to the interpreter once for a run of Python actors, and lets the token go only when nothing
+was handed to it (Das et al. 2009, principle 4.1).
+"""
+
+import os
+import threading
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from callboard.core.node cimport monotonic_ns, relax, acq_rel, acquire, relaxed, release, seq_cst
+from callboard.scheduling.cell cimport (
+    Cell, Context, Crew, Outcome, Record, RecordRing, Worker, dedicated_cell, make_ready, python_cell,
+    wants_token,
+)
+from callboard.scheduling.context cimport current_context
+from callboard.scheduling.handle cimport Handle
+from callboard.scheduling.priority cimport PriorityPolicy
+from callboard.scheduling.team cimport Team
+
+from callboard.core.errors import PolicyError
+
+cdef extern from "Python.h" nogil:
+    PyThreadState* PyEval_SaveThread()
+    void PyEval_RestoreThread(PyThreadState* state)
+
+cdef extern from "sys/prctl.h" nogil:
+    int PR_SET_NAME
+    int prctl(int option, ...)
+
+# How long a worker looks for work before it parks. A futex wake costs its two ends 14 to 25
+# microseconds; looking for about as long never costs more than twice the best choice.
+cdef int64_t SPIN_NS = 15_000
+# How many dispatches may pass before the worker's clock is read again (for diagnosis only).
+cdef uint64_t CLOCK_EVERY = 64
+# What a worker's ring holds: 0.4 MB.
+cdef uint64_t RECORDS = 8192
+
+
+def on_worker():
+    """Tell whether the calling thread is a worker's."""
+    return current_context().worker != NULL
+
+
+cdef class WorkerThread:
+    """One worker. Its thread exists from start() until the team stops."""
+
+    def __cinit__(self, Team team, PriorityPolicy policy, uint32_t quantum, str name, cpu=None, bint dedicated=False):
+        self.core = new Worker()
+        self.core.owner = <void*>self
+        self.core.crew = team.crew
+        self.core.index = len(team.workers)
+        self.core.ready = policy.ready
+        self.core.timed = policy.timed or team.timed
+        if team.monitoring != "off":
+            self.core.ring = new RecordRing(RECORDS)
+            self.core.notes_waits = team.monitoring == "workers"
+        self.policy = policy
+        self.quantum = quantum
+        self.team = team
+        self.name = name
+        self.short_name = name[max(0, len(name) - 15):].encode()  # what the kernel keeps, and debuggers show
+        self.cpu = cpu
+        if not dedicated:
+            team.workers.append(self)
+
+    def __dealloc__(self):
+        if self.core != NULL:
+            del self.core.ring
+            del self.core
+
+    @property
+    def index(self):
+        """The worker's number in its system, from 0."""
+        return self.core.index
+
+    @property
+    def is_parked(self):
+        """True while the worker has nothing to do."""
+        return self.core.get_parks(acquire) % 2 == 1
+
+    @property
+    def current_actor(self):
+        """The number of the actor that it dispatches, or 0."""
+        return self.core.get_current(relaxed)
+
+    @property
+    def clock_read_at(self):
+        """When the worker read its clock last, in monotonic ns: every 64 dispatches, and after a wait."""
+        return self.core.get_loop_time(relaxed)
+
+    @property
+    def dispatches(self):
+        """How many dispatches the worker has made, as of its last rest or a few dozen ago."""
+        return self.core.get_dispatches(relaxed)
+
+    @property
+    def is_timed(self):
+        """Whether each dispatch is measured: for monitoring, or for a policy."""
+        return self.core.timed
+
+    @property
+    def is_recorded(self):
+        """Whether there are monitoring records: see `read_records`."""
+        return self.core.ring != NULL
+
+    @property
+    def busy_ns(self):
+        """The time spent in dispatches, in nanoseconds, if they are measured."""
+        return self.core.get_busy_ns()
+
+    @property
+    def waits(self):
+        """How often the worker had nothing to do."""
+        return (self.core.get_parks(relaxed) + 1) // 2
+
+    @property
+    def waited_ns(self):
+        """The time without anything to do, in nanoseconds, that of a wait in progress included."""
+        cdef uint64_t waited = self.core.get_waited_ns()
+        if self.core.get_parks(acquire) % 2:
+            waited += max(0, monotonic_ns() - self.core.get_loop_time(relaxed))
+        return waited
+
+    def take_over(self, Handle actor):
+        """Make `actor` live on this worker.
+
+        The actor moves when it becomes ready the next time, or after the dispatch in work. No message
+        is lost or reordered: messages wait in the actor's mailbox, which does not move. What moves is
+        its readiness, and that is handed on at one place, make_ready(), by the one thread that has it;
+        each time it goes to the home that this thread reads there, the old one or this. Both are
+        workers of one team, which run as long as there are actors, so either will dispatch it, and
+        a dispatch on this worker comes after one on the old because it has the readiness from it.
+
+        Raises PolicyError for an actor of another system, or one with a worker of its own.
+        """
+        cdef Worker* home = actor.cell.get_home(relaxed)
+        if home == NULL or home.crew != self.core.crew:
+            raise PolicyError(f"{actor!r} cannot move to {self.name!r}, a worker of another system")
+        if actor.cell.has(dedicated_cell):
+            raise PolicyError(f"{actor!r} cannot move to {self.name!r}: it has a worker of its own")
+        actor.cell.set_home(self.core, relaxed)
+
+    def start(self):
+        """Start the thread. A daemon: a worker that an actor blocks must not hang the interpreter."""
+        self.thread = threading.Thread(target=self.run, name=self.name, daemon=True)
+        self.thread.start()
+
+    def run(self):
+        """Run the worker on the calling thread until its team stops."""
+        prctl(PR_SET_NAME, <const char*>self.short_name)
+        if self.cpu is not None:
+            os.sched_setaffinity(0, {self.cpu})
+        self.adopt_thread()
+        cdef PyThreadState* state = PyEval_SaveThread()
+        self.loop_with(state)
+        # loop_with() leaves the interpreter detached.
+        PyEval_RestoreThread(state)
+        self.context.worker = NULL
+        if self.retiring:
+            self.team.dismiss(self)
+            self.tell_drainer()
+
+    cdef void sweep(self) noexcept:
+        """Dispatch what came after the loop's end."""
+        cdef Worker* other = current_context().worker
+        self.adopt_thread()
+        while self.step():
+            pass
+        self.context.worker = other
+
+    def adopt_thread(self):
+        """Make the calling thread this worker's."""
+        self.context = current_context()
+        self.context.worker = self.core
+
+    cdef void loop_with(self, PyThreadState* state) noexcept nogil:
+        cdef Worker* core = self.core
+        cdef Crew* crew = core.crew
+        cdef Context* context = self.context
+        cdef Cell* cell
+        cdef bint attached = False
+        cdef uint64_t dispatches = 0
+        cdef uint32_t quantum = self.quantum
+        core.set_loop_time(monotonic_ns(), relaxed)
+        while True:
+            cell = core.fetch()
+            if cell == NULL:
+                if self.take_in():
+                    continue
+                if core.has_token and not self.release_token():
+                    continue
+                if attached:
+                    PyEval_SaveThread()
+                    attached = False
+                if (crew.is_stopping(acquire) or self.retiring) and core.inbox.is_empty():
+                    break
+                core.set_dispatches(dispatches, relaxed)
+                self.rest()
+                core.set_loop_time(monotonic_ns(), relaxed)
+                continue
+            if cell.has(python_cell):
+                if cell.has(wants_token) and not core.has_token:
+                    if not crew.token.own_or_delegate(cell):
+                        continue  # the owner's now
+                    core.has_token = True
+                if not attached:
+                    PyEval_RestoreThread(state)
+                    attached = True
+                    if core.timed:
+                        core.started = monotonic_ns()  # waiting for the interpreter is not the actor's
+            elif attached:
+                if core.has_token and core.python_ready == 0:
+                    self.release_token()
+                PyEval_SaveThread()
+                attached = False
+            core.set_current(cell.number, relaxed)
+            context.current = cell
+            if cell.run(cell, context, quantum) == Outcome.more:
+                self.put_back(cell)
+            context.current = NULL
+            core.set_current(0, relaxed)
+            dispatches += 1
+            if dispatches % CLOCK_EVERY == 0:
+                core.set_dispatches(dispatches, relaxed)
+                core.set_loop_time(monotonic_ns(), relaxed)
+            self.take_in()
+
+    cdef bint take_in(self) noexcept nogil:
+        """Make ready what other threads announced or delegated. True if there was anything."""
+        cdef Worker* core = self.core
+        cdef Cell* cell
+        cdef Cell* following
+        cdef bint found = False
+        if not core.inbox.is_empty():
+            cell = core.inbox.take_all()
+            while cell != NULL:
+                following = cell.next
+                core.put(cell)
+                cell = following
+            found = True
+        if core.has_token and core.crew.token.has_pending():
+            cell = core.crew.token.take()
+            while cell != NULL:
+                following = cell.next
+                core.put(cell)
+                cell = following
+            found = True
+        return found
+
+    cdef bint release_token(self) noexcept nogil:
+        """Let the token go; False if actors were delegated meanwhile, which are ready here now."""
+        if self.core.crew.token.try_release():
+            self.core.has_token = False
+            return True
+        self.take_in()
+        return False
+
+    cdef inline void put_back(self, Cell* cell) noexcept nogil:
+        """A dispatch left work to do. If the actor was moved meanwhile, its new worker goes on."""
+        if cell.get_home(relaxed) == self.core:
+            self.core.put(cell)
+        else:
+            make_ready(cell, self.context)
+
+    cdef void rest(self) noexcept nogil:
+        """Look for work for a while, then park until another thread has some."""
+        cdef Worker* core = self.core
+        cdef Record record
+        cdef int64_t begin = monotonic_ns()
+        cdef int64_t now = begin
+        cdef int64_t spent
+        core.set_loop_time(begin, relaxed)
+        core.add_parks(1, release)
+        self.tell_drainer()
+        if not self.find_work(begin):
+            core.parker.park()
+        now = monotonic_ns()
+        spent = now - begin
+        core.add_waited_ns(spent)
+        core.started = now
+        if core.notes_waits:
+            record.time = now
+            record.spent = spent
+            record.actor = record.messages = 0
+            record.dispatch = core.get_parks(relaxed) // 2 + 1
+            record.queue = -1
+            core.ring.write(record)
+        core.add_parks(1, release)
+
+    cdef bint find_work(self, int64_t begin) noexcept nogil:
+        """Look for work until SPIN_NS after `begin`."""
+        cdef int round
+        while monotonic_ns() - begin < SPIN_NS:
+            for round in range(32):
+                if not self.core.inbox.is_empty() or self.core.crew.is_stopping(relaxed):
+                    return True
+                relax()
+        return False
+
+    cdef void tell_drainer(self) noexcept nogil:
+        if self.core.crew.is_draining(acquire):
+            self.core.crew.rested.unpark()
+
+    cdef bint step(self) noexcept:
+        """Dispatch one ready actor on the calling thread, the worker's own, within another dispatch
+        or outside of any. The interpreter is attached. False: none is ready."""
+        self.take_in()
+        cdef Cell* cell = self.core.fetch()
+        if cell == NULL:
+            return False
+        self.dispatch(cell)
+        return True
+
+    cdef bint step_to(self, Cell* wanted) noexcept:
+        """Like step(), but dispatch `wanted` if it is among the first that are ready."""
+        cdef Cell* passed[LOOK_AHEAD]
+        cdef Cell* cell = NULL
+        cdef int count = 0
+        cdef int i
+        self.take_in()
+        if wanted.get_ready_on(relaxed) == self.core:
+            while count < LOOK_AHEAD:
+                cell = self.core.fetch()
+                if cell == NULL or cell == wanted:
+                    break
+                passed[count] = cell
+                count += 1
+            for i in range(count):
+                self.core.put(passed[i])
+            if cell == wanted:
+                self.dispatch(cell)
+                return True
+        return self.step()
+
+    cdef void dispatch(self, Cell* cell) noexcept:
+        cdef Cell* outer = self.context.current
+        cdef int64_t outer_began = self.core.started
+        cdef int64_t began = 0
+        if self.core.timed:
+            began = self.core.started = monotonic_ns()
+        self.core.set_current(cell.number, relaxed)
+        self.context.current = cell
+        self.context.depth += 1
+        if cell.run(cell, self.context, self.quantum) == Outcome.more:
+            self.put_back(cell)
+        self.context.depth -= 1
+        self.context.current = outer
+        if self.core.timed:  # the outer actor is not charged for the inner one's time
+            self.core.started = outer_began + (monotonic_ns() - began)
+        self.core.set_current(outer.number if outer != NULL else 0, relaxed)

@@ -1,0 +1,313 @@
+"""Changing the handler, and putting messages aside."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from callboard import Actor, ActorRef, ActorStopped, ActorSystem, CallboardError, DeadLetter, Future
+
+
+class Scripted(Actor[Callable[["Scripted"], Any]]):
+    """Does what its messages say, on itself."""
+
+    log: list[Any]
+
+    def __init__(self) -> None:
+        self.log = []
+
+    def receive(self, message: Callable[["Scripted"], Any]) -> Any:
+        return message(self)
+
+
+class Door(Actor[str]):
+    """Open or closed, and tells which."""
+
+    def receive(self, message: str) -> str:
+        if message == "open":
+            self.become(self.opened)
+        return f"closed: {message}"
+
+    def opened(self, message: str) -> str:
+        if message == "close":
+            self.unbecome()
+        return f"open: {message}"
+
+
+def ask_each(ref: ActorRef[Any], *messages: Any) -> list[Any]:
+    return [future.result(timeout=30) for future in [ref.ask(message) for message in messages]]
+
+
+def test_become_takes_effect_at_the_next_message(system: ActorSystem) -> None:
+    door = system.spawn(Door)
+    assert ask_each(door, "knock", "open", "enter", "close", "knock") == [
+        "closed: knock",
+        "closed: open",
+        "open: enter",
+        "open: close",
+        "closed: knock",
+    ]
+
+
+def test_handlers_form_a_stack(system: ActorSystem) -> None:
+    class Nested(Actor[str]):
+        def receive(self, message: str) -> str:
+            self.become(lambda message: self.inner("first", message))
+            return "receive"
+
+        def inner(self, name: str, message: str) -> str:
+            if message == "deeper":
+                self.become(lambda message: self.inner("second", message))
+            if message == "back":
+                self.unbecome()
+            return name
+
+    ref = system.spawn(Nested)
+    messages = ["x", "deeper", "x", "back", "x", "back", "x"]
+    expected = ["receive", "first", "second", "second", "first", "first", "receive"]
+    assert ask_each(ref, *messages) == expected
+
+
+def test_unbecome_at_the_first_handler_is_an_error(system: ActorSystem) -> None:
+    ref = system.spawn(Scripted, name="plain", supervision="resume")
+    with pytest.raises(CallboardError, match=r"unbecome\(\) in /plain, which is at its first"):
+        ref.ask(lambda actor: actor.unbecome()).result(timeout=30)
+
+
+@pytest.mark.parametrize("handler", [None, 7, "receive"])
+def test_become_wants_a_callable_and_names_what_it_got(system: ActorSystem, handler: Any) -> None:
+    ref = system.spawn(Scripted)
+    with pytest.raises(TypeError, match=rf"become\(\) wants a callable .*, not {handler!r}"):
+        ref.ask(lambda actor: actor.become(handler)).result(timeout=30)
+
+
+def test_become_in_on_start_chooses_the_first_handler(system: ActorSystem) -> None:
+    class Starts(Actor[Any]):
+        def on_start(self) -> None:
+            self.become(lambda message: ("started", message))
+
+        def receive(self, message: Any) -> str:
+            return "never"
+
+    assert system.spawn(Starts).ask(1).result(timeout=30) == ("started", 1)
+
+
+def test_a_handler_may_be_a_coroutine_function(system: ActorSystem) -> None:
+    class Waits(Actor[Any]):
+        def receive(self, message: Any) -> None:
+            self.become(self.slowly)
+
+        async def slowly(self, message: Any) -> Any:
+            await self.sleep(0)
+            return ("slowly", message)
+
+    assert ask_each(system.spawn(Waits), 1, 2) == [None, ("slowly", 2)]
+
+
+def test_a_handler_that_replaces_itself_again_and_again_is_safe(system: ActorSystem) -> None:
+    class Chameleon(Actor[int]):
+        def receive(self, message: int) -> int:
+            if message:
+                self.unbecome()
+            self.become(lambda message: self.receive(message))
+            return message
+
+    ref = system.spawn(Chameleon)
+    assert ask_each(ref, *range(200)) == list(range(200))
+
+
+# --- stash ----------------------------------------------------------------------------------------
+
+
+class Locker(Actor[str]):
+    """Puts everything aside until it is opened."""
+
+    def __init__(self) -> None:
+        self.is_open = False
+        self.seen: list[tuple[str, ActorRef[Any] | None]] = []
+
+    def receive(self, message: str) -> Any:
+        if message == "fail":
+            raise ValueError("as told")
+        if message == "open":
+            self.is_open = True
+            self.unstash_all()
+            return None
+        if message == "report":
+            return self.seen
+        if not self.is_open:
+            self.stash()
+            return "of no use: it is put aside"
+        self.seen.append((message, self.sender))
+        return f"answer to {message}"
+
+
+def test_what_was_put_aside_is_handled_first_and_in_its_order(system: ActorSystem) -> None:
+    locker = system.spawn(Locker)
+    for message in ["a", "b", "open", "c"]:
+        locker.tell(message)
+    seen = [message for message, _ in locker.ask("report").result(timeout=30)]
+    assert seen == ["a", "b", "c"]
+
+
+def test_an_ask_that_was_put_aside_is_answered_later(system: ActorSystem) -> None:
+    locker = system.spawn(Locker)
+    answers = [locker.ask("a"), locker.ask("b")]
+    system.drain()
+    assert [answer.done() for answer in answers] == [False, False]
+    locker.tell("open")
+    assert [answer.result(timeout=30) for answer in answers] == ["answer to a", "answer to b"]
+
+
+def test_a_message_that_was_put_aside_keeps_its_sender(system: ActorSystem) -> None:
+    class Client(Actor[str]):
+        def receive(self, message: str) -> Future[Any]:
+            locker.tell("told")
+            return locker.ask(message)
+
+    locker = system.spawn(Locker)
+    client = system.spawn(Client)
+    answer = client.ask("asked")
+    system.drain()
+    locker.tell("open")
+    assert answer.result(timeout=30) == "answer to asked"
+    assert locker.ask("report").result(timeout=30) == [("told", client), ("asked", client)]
+
+
+def test_what_is_put_aside_again_keeps_its_place(system: ActorSystem) -> None:
+    class Fussy(Actor[int]):
+        """Handles numbers in ascending order from 0, whatever the order in which they come."""
+
+        def __init__(self) -> None:
+            self.seen: list[int] = []
+
+        def receive(self, message: int) -> list[int] | None:
+            if message < 0:
+                return self.seen
+            if message == len(self.seen):
+                self.seen.append(message)
+                self.unstash_all()
+            else:
+                self.stash()
+            return None
+
+    fussy = system.spawn(Fussy)
+    for number in [5, 3, 1, 4, 2, 0]:
+        fussy.tell(number)
+    assert fussy.ask(-1).result(timeout=30) == [0, 1, 2, 3, 4, 5]
+
+
+def test_unstash_all_with_nothing_aside_does_nothing(system: ActorSystem) -> None:
+    assert system.spawn(Scripted).ask(lambda actor: actor.unstash_all()).result(timeout=30) is None
+
+
+def test_a_message_is_put_aside_once(system: ActorSystem) -> None:
+    def twice(actor: Scripted) -> None:
+        actor.stash()
+        actor.stash()
+
+    ref = system.spawn(Scripted, supervision="resume")
+    ref.tell(twice)
+    system.drain()
+    _, error = system.dead_letters.failures[-1]
+    assert "has no message in work" in str(error)
+
+
+def test_there_is_nothing_to_put_aside_outside_of_receive(system: ActorSystem) -> None:
+    class Early(Actor[Any]):
+        def on_start(self) -> None:
+            self.stash()
+
+        def receive(self, message: Any) -> None:
+            pass
+
+    early = system.spawn(Early, name="early")
+    system.drain()
+    assert not early.is_alive
+    path, error = system.dead_letters.failures[-1]
+    assert path == "/early"
+    assert isinstance(error, CallboardError)
+    assert "stash() in /early, which has no message in work" in str(error)
+
+
+def test_what_is_aside_when_the_actor_stops_becomes_dead_letters(system: ActorSystem) -> None:
+    letters: list[DeadLetter] = []
+    system.dead_letters.subscribe(letters.append)
+    locker = system.spawn(Locker)
+    locker.tell("a")
+    asked = locker.ask("b")
+    system.drain()
+    locker.stop()
+    with pytest.raises(ActorStopped):
+        asked.result(timeout=30)
+    system.drain()
+    assert [(letter.message, letter.reason) for letter in letters] == [
+        ("a", "stopped"),
+        ("b", "stopped"),
+    ]
+
+
+def test_what_was_put_aside_is_handled_first_after_a_restart(system: ActorSystem) -> None:
+    locker = system.spawn(Locker, supervision="restart")
+    asked = [locker.ask("a"), locker.ask("b")]
+    locker.tell("fail")
+    for message in ["c", "open", "d"]:
+        locker.tell(message)
+    assert [ask.result(timeout=30) for ask in asked] == ["answer to a", "answer to b"]
+    seen = [message for message, _ in locker.ask("report").result(timeout=30)]
+    assert seen == ["a", "b", "c", "d"]
+
+
+def test_a_restart_returns_to_the_first_handler(system: ActorSystem) -> None:
+    class Moody(Actor[str]):
+        def receive(self, message: str) -> str:
+            self.become(self.broken)
+            return "receive"
+
+        def broken(self, message: str) -> str:
+            raise ValueError("as a broken handler does")
+
+    moody = system.spawn(Moody, supervision="restart")
+    assert moody.ask("x").result(timeout=30) == "receive"
+    with pytest.raises(ValueError, match="broken handler"):
+        moody.ask("x").result(timeout=30)
+    assert moody.ask("x").result(timeout=30) == "receive"
+
+
+@pytest.mark.parametrize("directive", ["resume", "restart", "stop"])
+def test_a_message_put_aside_by_a_handler_that_then_fails_is_not_lost_nor_handled_twice(
+    system: ActorSystem, directive: str
+) -> None:
+    class Torn(Actor[str]):
+        def receive(self, message: str) -> str | None:
+            if message == "open":
+                self.unstash_all()
+                return None
+            if not failed:
+                failed.append(message)
+                self.stash()
+                raise ValueError("after it was put aside")
+            handled.append(message)
+            return "at last"
+
+    letters: list[DeadLetter] = []
+    system.dead_letters.subscribe(letters.append)
+    failed: list[str] = []
+    handled: list[str] = []
+    ref = system.spawn(Torn, supervision=directive)
+    asked = ref.ask("x")
+    ref.tell("open")
+    if directive == "stop":
+        with pytest.raises(ActorStopped):
+            asked.result(timeout=30)
+        system.drain()
+        assert handled == []
+        assert sorted((letter.message, letter.reason) for letter in letters) == [
+            ("open", "stopped"),
+            ("x", "stopped"),
+        ]
+    else:
+        assert asked.result(timeout=30) == "at last"
+        system.drain()
+        assert handled == ["x"]
+        assert letters == []

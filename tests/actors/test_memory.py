@@ -1,0 +1,172 @@
+"""What actors and messages leave behind: nothing."""
+
+import gc
+import subprocess
+import sys
+import sysconfig
+import weakref
+from typing import Any
+
+import pytest
+
+from callboard import Actor, ActorSystem, BoundedMailbox, PriorityMailbox
+
+
+class Thing:
+    """Something whose end can be seen."""
+
+
+class Holder(Actor[Any]):
+    def __init__(self) -> None:
+        born.append(weakref.ref(self))
+        self.cycle = self
+
+    def receive(self, message: Any) -> Any:
+        if message == "fail":
+            raise ValueError("as told")
+        if isinstance(message, list):
+            self.stash()
+        return message
+
+
+born: list[weakref.ref[Holder]] = []
+
+
+@pytest.fixture(autouse=True)
+def forget_the_born() -> None:
+    born.clear()
+
+
+@pytest.mark.parametrize(
+    "mailbox",
+    [None, BoundedMailbox(5), BoundedMailbox(5, "drop_oldest"), PriorityMailbox(lambda m: 0)],
+    ids=["plain", "bounded", "drop_oldest", "priority"],
+)
+def test_messages_and_answers_are_freed_when_they_were_handled(
+    system: ActorSystem, mailbox: Any
+) -> None:
+    ref = system.spawn(Holder, mailbox=mailbox)
+    things = [Thing() for _ in range(20)]
+    watch = [weakref.ref(thing) for thing in things]
+    for thing in things:
+        ref.tell(thing)
+        ref.tell_many([thing])
+        ref.ask(thing)
+    system.drain()
+    del things, thing
+    gc.collect()
+    assert [reference() for reference in watch] == [None] * 20
+
+
+def test_messages_that_are_dropped_or_dead_are_freed(system: ActorSystem) -> None:
+    stopped = system.spawn(Holder)
+    stashed: list[Any] = [Thing()]
+    watch = [weakref.ref(stashed[0])]
+    stopped.tell([stashed[0]])
+    system.drain()
+    stopped.stop()
+    system.drain()
+    thing = Thing()
+    watch.append(weakref.ref(thing))
+    stopped.tell(thing)
+    stopped.ask(thing)
+    system.drain()
+    del thing, stashed
+    gc.collect()
+    assert [reference() for reference in watch] == [None, None]
+
+
+def test_an_actors_object_is_freed_when_it_stops_though_its_ref_lives(system: ActorSystem) -> None:
+    refs = [system.spawn(Holder) for _ in range(10)]
+    system.drain()
+    for ref in refs:
+        ref.stop()
+    system.drain()
+    gc.collect()
+    assert [reference() for reference in born] == [None] * 10
+
+
+def test_an_actors_old_object_is_freed_at_a_restart(system: ActorSystem) -> None:
+    ref = system.spawn(Holder, supervision="resume")
+    system.spawn(Holder, supervision="restart").ask("x").result(timeout=30)
+    ref.tell("fail")
+    restarting = system.actors[1]
+    restarting.ask("fail").exception(timeout=30)
+    restarting.ask("x").result(timeout=30)
+    # The latest failures keep their frames, and these the object.
+    system.dead_letters._failures.clear()
+    gc.collect()
+    assert [reference() is None for reference in born].count(True) == 1
+
+
+def test_refs_are_freed_with_their_actors_end(system: ActorSystem) -> None:
+    references = []
+    for _ in range(10):
+        ref = system.spawn(Holder)
+        references.append(weakref.ref(ref))
+        ref.stop()
+    system.drain()
+    del ref
+    gc.collect()
+    assert [reference() for reference in references] == [None] * 10
+
+
+@pytest.mark.skipif(
+    bool(sysconfig.get_config_var("Py_GIL_DISABLED")) and sys.version_info < (3, 14),
+    reason="free-threaded CPython 3.13 makes classes immortal",
+)
+def test_classes_are_freed_when_nobody_uses_them(system: ActorSystem) -> None:
+    cls: Any = type("Short", (Holder,), {})
+    reference = weakref.ref(cls)
+    ref = system.spawn(cls)
+    ref.stop()
+    system.drain()
+    del cls, ref
+    gc.collect()
+    assert reference() is None
+
+
+def test_a_system_is_freed_with_its_actors() -> None:
+    system = ActorSystem()
+    reference = weakref.ref(system)
+    with system:
+        for _ in range(10):
+            system.spawn(Holder).tell(Thing())
+    del system
+    gc.collect()
+    assert reference() is None
+    assert [reference() for reference in born] == [None] * 10
+
+
+MILLION = """
+import resource
+import sysconfig
+from callboard import Actor, ActorSystem
+
+class Idle(Actor):
+    __slots__ = ()
+    def receive(self, message):
+        return message
+
+def used():
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * resource.getpagesize()
+
+with ActorSystem() as system:
+    for ref in [system.spawn(Idle) for _ in range(1000)]:
+        ref.tell("x")
+    system.drain()
+    before = used()
+    refs = [system.spawn(Idle) for _ in range(50_000)]
+    for ref in refs:
+        ref.tell("x")
+    system.drain()
+    print((used() - before) / 50_000)
+"""
+
+
+def test_an_idle_actor_costs_at_most_a_kibibyte() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", MILLION], capture_output=True, text=True, check=True
+    )
+    assert 100 < float(done.stdout) <= 1024

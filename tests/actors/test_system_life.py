@@ -1,0 +1,328 @@
+"""How systems end: by their block, Ctrl-C, exit, collection; and what a fork finds."""
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import weakref
+from typing import Any
+
+import pytest
+
+from callboard import Actor, ActorSystem, CallboardError, DrainTimeout
+
+PREAMBLE = """
+import gc, os, signal, sys, threading
+from callboard import Actor, ActorRef, ActorSystem, ForkedSystem, SystemClosed
+
+class Echo(Actor):
+    def receive(self, message):
+        return message
+
+    def on_stop(self):
+        print("stopped", flush=True)
+
+class Deaf(Actor):
+    "Is in the middle of its message for longer than anyone waits."
+    def receive(self, message):
+        print("deaf", flush=True)
+        threading.Event().wait()
+"""
+
+
+class Echo(Actor[Any]):
+    def receive(self, message: Any) -> Any:
+        return message
+
+
+def run(program: str, *, interrupt_at: str | None = None) -> tuple[int, str, str]:
+    """Run a program; send it Ctrl-C when it has printed a line. Returns status, output, errors."""
+    process = subprocess.Popen(
+        [sys.executable, "-X", "faulthandler", "-c", PREAMBLE + program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    printed = ""
+    try:
+        if interrupt_at is not None:
+            assert process.stdout is not None
+            while interrupt_at not in printed:
+                line = process.stdout.readline()
+                assert line, f"it ended before it printed {interrupt_at!r}"
+                printed += line
+            process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=90)
+    finally:
+        process.kill()
+    return process.returncode, printed + output, errors
+
+
+def test_leaving_the_block_handles_what_was_told_and_ends_the_threads() -> None:
+    seen: list[Any] = []
+
+    class Keeper(Actor[Any]):
+        def receive(self, message: Any) -> None:
+            seen.append(message)
+
+    before = threading.active_count()
+    with ActorSystem(workers=2) as system:
+        system.spawn(Keeper).tell_many(range(1_000))
+        system.spawn(Keeper, dedicated=True).tell(-1)
+    assert sorted(seen) == list(range(-1, 1_000))
+    assert threading.active_count() == before
+
+
+def test_an_exception_in_the_block_stops_the_system_without_a_drain() -> None:
+    system = ActorSystem()
+    with pytest.raises(LookupError, match="the user's own"), system:
+        raise LookupError("the user's own")
+    assert system.is_closed
+
+
+def test_stop_can_be_called_again() -> None:
+    system = ActorSystem()
+    system.stop()
+    system.stop()
+    assert system.is_closed
+
+
+def test_an_actor_may_stop_its_system() -> None:
+    class Last(Actor[Any]):
+        def receive(self, message: Any) -> None:
+            assert self.system is not None
+            self.system.stop()
+
+    with ActorSystem() as system:
+        system.spawn(Last).tell("x")
+        assert system.join(timeout=30)
+    assert system.is_closed
+
+
+@pytest.mark.parametrize("what", ["drain", "join"])
+def test_an_actor_cannot_wait_for_its_own_system(what: str) -> None:
+    class Waiter(Actor[Any]):
+        def receive(self, message: Any) -> None:
+            getattr(self.system, what)()
+
+    with (
+        ActorSystem() as system,
+        pytest.raises(CallboardError, match=rf"{what}\(\) in an actor would wait for the actor"),
+    ):
+        system.spawn(Waiter).ask("x").result(timeout=30)
+
+
+def test_a_drain_that_cannot_finish_says_which_actor_is_stuck_and_where() -> None:
+    gate, entered = threading.Event(), threading.Event()
+
+    class Stuck(Actor[Any]):
+        def receive(self, message: Any) -> None:
+            entered.set()
+            self.wait_in_here()
+
+        def wait_in_here(self) -> None:
+            assert gate.wait(60)
+
+    with ActorSystem(name="shop") as system:
+        system.spawn(Stuck, name="stuck").tell("x")
+        assert entered.wait(30)
+        with pytest.raises(DrainTimeout, match=r"'shop' did not come to rest in 0.01 s") as caught:
+            system.drain(timeout=0.01)
+        gate.set()
+    text = str(caught.value)
+    assert "worker shop-0 runs /stuck, for about" in text
+    assert "wait_in_here" in text
+
+
+def test_a_drain_names_an_actor_that_waits_in_the_middle_and_for_whom() -> None:
+    class Silent(Actor[Any]):
+        def receive(self, message: Any) -> Any:
+            if message == "answer":
+                self.unstash_all()
+                self.become(lambda message: message)
+            else:
+                self.stash()
+
+    class Waits(Actor[Any]):
+        async def receive(self, message: Any) -> Any:
+            return await silent.ask(message)
+
+    with ActorSystem() as system:
+        silent = system.spawn(Silent, name="silent")
+        asked = system.spawn(Waits, name="waits").ask("x")
+        with pytest.raises(DrainTimeout) as caught:
+            system.drain(timeout=0.2)
+        silent.tell("answer")
+        assert asked.result(timeout=30) == "x"
+    assert "/waits waits in the middle of a message for an answer of /silent" in str(caught.value)
+
+
+def test_a_system_that_nobody_refers_to_stops() -> None:
+    before = threading.active_count()
+    system = ActorSystem(workers=2)
+    threads = [worker.thread for worker in system._runtime.team.workers]
+    ref = system.spawn(Echo)
+    assert ref.ask("x").result(timeout=30) == "x"
+    reference = weakref.ref(system)
+    del system, ref
+    gc.collect()
+    assert reference() is None
+    for thread in threads:
+        assert thread is not None
+        thread.join(30)
+        assert not thread.is_alive()
+    assert threading.active_count() == before
+
+
+def test_systems_dropped_with_messages_in_flight_do_no_harm() -> None:
+    for _ in range(20):
+        system = ActorSystem(workers=2)
+        for _ in range(10):
+            system.spawn(Echo).tell_many(range(100))
+        del system
+        gc.collect()
+
+
+# --- whole programs -------------------------------------------------------------------------------
+
+
+def test_a_system_left_open_ends_with_the_program() -> None:
+    status, output, errors = run(
+        """
+system = ActorSystem(workers=2)
+assert system.spawn(Echo).ask("x").result(timeout=30) == "x"
+"""
+    )
+    assert (status, output, errors) == (0, "stopped\n", "")
+
+
+def test_a_program_ends_though_an_actor_never_comes_back() -> None:
+    status, _, errors = run(
+        """
+import callboard._exit
+callboard._exit.EXIT_TIMEOUT = 0.1
+system = ActorSystem()
+system.spawn(Deaf).tell("x")
+"""
+    )
+    assert status == 0
+    assert "Fatal" not in errors
+    assert "Traceback" not in errors
+
+
+def test_messages_that_never_end_do_not_keep_a_program_alive() -> None:
+    status, _, errors = run(
+        """
+class Busy(Actor):
+    def receive(self, message):
+        self.ref.tell(message)
+
+system = ActorSystem(workers=2)
+for _ in range(4):
+    system.spawn(Busy).tell("x")
+assert system.spawn(Echo).ask("x").result(timeout=60) == "x"
+"""
+    )
+    assert (status, errors) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [
+        "ask.result()",
+        "system.drain(timeout=600)",
+        "system.join()",
+    ],
+)
+def test_ctrl_c_ends_a_wait_and_stops_the_actors(wait: str) -> None:
+    status, output, errors = run(
+        f"""
+class Silent(Echo):
+    async def receive(self, message):
+        print("waiting", flush=True)
+        await self.sleep(600)
+
+with ActorSystem() as system:
+    ask = system.spawn(Silent).ask("x")
+    {wait}
+""",
+        interrupt_at="waiting",
+    )
+    assert status == -signal.SIGINT
+    assert errors.rstrip().endswith("KeyboardInterrupt")
+    assert "stopped" in output
+
+
+def test_ctrl_c_ends_the_drain_at_the_end_of_the_block() -> None:
+    status, output, _ = run(
+        """
+class Silent(Echo):
+    async def receive(self, message):
+        print("waiting", flush=True)
+        await self.sleep(600)
+
+with ActorSystem(drain_timeout=600) as system:
+    system.spawn(Silent).tell("x")
+""",
+        interrupt_at="waiting",
+    )
+    assert status == -signal.SIGINT
+    assert "stopped" in output
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_copy_refuses_use_and_the_original_goes_on() -> None:
+    status, output, errors = run(
+        """
+import warnings
+warnings.simplefilter("ignore")
+system = ActorSystem(name="shop")
+ref = system.spawn(Echo, name="echo")
+assert ref.ask("x").result(timeout=30) == "x"
+sys.stdout.flush()
+child = os.fork()
+if not child:
+    for use in [
+        lambda: ref.tell("x"),
+        lambda: ref.tell_many(["x"]),
+        lambda: ref.ask("x"),
+        lambda: system.spawn(Echo),
+        lambda: system.drain(),
+        lambda: system.join(),
+    ]:
+        try:
+            use()
+        except ForkedSystem as error:
+            assert "make one in this process" in str(error), error
+        else:
+            raise AssertionError("the copy worked")
+    system.stop()  # has nothing to stop
+    with ActorSystem() as own:
+        assert own.spawn(Echo).ask("y").result(timeout=30) == "y"
+    print("child done", flush=True)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+assert ref.ask("z").result(timeout=30) == "z"
+"""
+    )
+    assert (status, errors) == (0, "")
+    assert output == "stopped\nchild done\nstopped\n"
+
+
+def test_a_child_that_exits_as_programs_do_ends_too() -> None:
+    status, output, errors = run(
+        """
+import warnings
+warnings.simplefilter("ignore")
+system = ActorSystem(workers=2)
+ref = system.spawn(Echo)
+ref.ask("x").result(timeout=30)
+child = os.fork()
+if not child:
+    sys.exit(0)
+assert os.waitpid(child, 0)[1] == 0
+"""
+    )
+    assert (status, output, errors) == (0, "stopped\n", "")

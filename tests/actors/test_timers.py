@@ -1,0 +1,349 @@
+"""Timers: `after`, `every`, `sleep`, and the clock that drives them."""
+
+import gc
+import threading
+import weakref
+from typing import Any
+
+import pytest
+
+from callboard import Actor, ActorRef, ActorSystem, AskTimeout, BoundedMailbox, Supervision
+from callboard.testing import ManualSystem
+from callboard.timers import ManualTimers, Timer, Timers
+
+
+class Clock(Actor[Any]):
+    """Does what it is told with timers, and keeps what they send."""
+
+    def __init__(self, ticks: list[Any] | None = None) -> None:
+        self.ticks: list[Any] = [] if ticks is None else ticks
+        self.timer: Timer | None = None
+
+    def receive(self, message: Any) -> Any:
+        match message:
+            case ("after", seconds, what):
+                self.timer = self.after(seconds, what)
+            case ("every", seconds, what):
+                self.timer = self.every(seconds, what)
+            case "cancel":
+                assert self.timer is not None
+                return self.timer.cancel()
+            case "fail":
+                raise ValueError("as told")
+            case "report":
+                return list(self.ticks)
+            case _:
+                self.ticks.append(message)
+        return None
+
+
+def test_after_sends_its_message_once_when_the_time_has_come() -> None:
+    with ManualSystem() as system:
+        ticks: list[Any] = []
+        system.spawn(Clock, ticks).tell(("after", 2.0, "tick"))
+        system.advance(1.9)
+        assert ticks == []
+        system.advance(0.1)
+        assert ticks == ["tick"]
+        system.advance(100)
+        assert ticks == ["tick"]
+
+
+def test_every_sends_its_message_again_and_again() -> None:
+    with ManualSystem() as system:
+        ticks: list[Any] = []
+        system.spawn(Clock, ticks).tell(("every", 2.0, "tick"))
+        system.advance(1)
+        assert ticks == []
+        system.advance(9)
+        assert ticks == ["tick"] * 5
+
+
+def test_a_timer_of_no_time_at_all_sends_behind_what_waits() -> None:
+    with ManualSystem() as system:
+        ticks: list[Any] = []
+        ref = system.spawn(Clock, ticks)
+        ref.tell(("after", 0, "tick"))
+        ref.tell("message")
+        system.run()
+        assert ticks == ["message"]
+        system.advance(0)
+        assert ticks == ["message", "tick"]
+
+
+def test_timers_fire_in_the_order_of_their_times_and_of_their_making() -> None:
+    with ManualSystem() as system:
+        ticks: list[Any] = []
+        ref = system.spawn(Clock, ticks)
+        for seconds, name in [(3, "c"), (1, "a"), (2, "b"), (3, "d"), (1, "a again")]:
+            ref.tell(("after", seconds, name))
+        system.advance(3)
+        assert ticks == ["a", "a again", "b", "c", "d"]
+
+
+def test_a_cancelled_timer_sends_nothing_more_and_says_whether_it_would_have() -> None:
+    with ManualSystem() as system:
+        ticks: list[Any] = []
+        ref = system.spawn(Clock, ticks)
+        ref.tell(("after", 1, "once"))
+        assert ref.ask("cancel").result() is True
+        assert ref.ask("cancel").result() is False
+        system.advance(2)
+        assert ticks == []
+        ref.tell(("every", 1, "again"))
+        system.run()
+        system.advance(2)
+        assert ref.ask("cancel").result() is True
+        system.advance(2)
+        assert ticks == ["again"] * 2
+
+
+def test_a_timer_that_has_fired_cannot_be_cancelled() -> None:
+    with ManualSystem() as system:
+        ref = system.spawn(Clock)
+        ref.tell(("after", 1, "tick"))
+        system.run()
+        system.advance(1)
+        assert ref.ask("cancel").result() is False
+
+
+def test_a_timers_message_has_no_sender() -> None:
+    class Sender(Actor[Any]):
+        def on_start(self) -> None:
+            self.after(1, "tick")
+
+        def receive(self, message: Any) -> None:
+            senders.append(self.sender)
+
+    senders: list[Any] = []
+    with ManualSystem() as system:
+        system.spawn(Sender)
+        system.run()
+        system.advance(1)
+    assert senders == [None]
+
+
+def test_an_actors_timers_end_with_it() -> None:
+    with ManualSystem() as system:
+        ref = system.spawn(Clock)
+        ref.tell(("every", 1, "tick"))
+        ref.tell(("after", 5, "tick"))
+        system.run()
+        ref.stop()
+        system.advance(10)
+        assert system.dead_letters.count == 0
+
+
+def test_an_actors_timers_end_at_its_restart() -> None:
+    with ManualSystem() as system:
+        ticks: list[Any] = []
+        ref = system.spawn(Clock, ticks, supervision="restart")
+        ref.tell(("every", 1, "tick"))
+        system.run()
+        system.advance(2)
+        ref.tell("fail")
+        system.run()
+        system.advance(10)
+        assert ticks == ["tick"] * 2
+
+
+def test_timers_made_in_on_stop_end_with_the_actor() -> None:
+    class Late(Actor[Any]):
+        def receive(self, message: Any) -> None:
+            pass
+
+        def on_stop(self) -> None:
+            self.every(1, "too late")
+
+    with ManualSystem() as system:
+        ref = system.spawn(Late)
+        system.run()
+        ref.stop()
+        system.advance(10)
+        assert system.dead_letters.count == 0
+
+
+@pytest.mark.parametrize("method", ["after", "every", "sleep"])
+@pytest.mark.parametrize("seconds", [-1, -0.1, float("nan"), "1", None])
+def test_a_time_that_is_none_is_refused_with_its_value(method: str, seconds: Any) -> None:
+    class Hasty(Actor[Any]):
+        def receive(self, message: Any) -> None:
+            getattr(self, method)(*([seconds] if method == "sleep" else [seconds, "tick"]))
+
+    with ManualSystem() as system, pytest.raises(ValueError, match=rf"not {seconds!r}"):
+        system.spawn(Hasty).ask("go").result()
+
+
+def test_a_period_of_no_time_is_refused() -> None:
+    with ManualSystem() as system, pytest.raises(ValueError, match="more than 0 seconds, not 0"):
+        system.spawn(Busy).ask("go").result()
+
+
+class Busy(Actor[Any]):
+    def receive(self, message: Any) -> None:
+        self.every(0, "tick")
+
+
+def test_a_full_mailbox_does_not_hold_timers_up() -> None:
+    with ManualSystem() as system:
+        ticks: list[Any] = []
+        mailbox = BoundedMailbox(1, "fail")
+        ref = system.spawn(Clock, ticks, mailbox=mailbox)
+        ref.tell(("after", 1, "tick"))
+        system.run()
+        ref.tell("message")
+        system._timers.advance_to(1)  # the mailbox is full just now
+        assert ref.queue_length == 2
+        system.run()
+        assert ticks == ["message", "tick"]
+
+
+def test_drain_does_not_wait_for_timers(system: ActorSystem) -> None:
+    ref = system.spawn(Clock)
+    ref.tell(("after", 1_000, "tick"))
+    ref.tell(("every", 1_000, "tick"))
+    system.drain(timeout=30)
+    assert ref.is_alive
+
+
+def test_timers_come_in_real_time_too(system: ActorSystem) -> None:
+    class Ticker(Actor[Any]):
+        def on_start(self) -> None:
+            self.count = 0
+            self.timer = self.every(0.001, "tick")
+
+        def receive(self, message: Any) -> None:
+            self.count += 1
+            if self.count == 5:
+                assert self.timer.cancel()
+                done.set()
+
+    done = threading.Event()
+    ref = system.spawn(Ticker)
+    assert done.wait(30)
+    assert ref.is_alive
+
+
+def test_a_shorter_timer_overtakes_the_one_that_the_clock_waits_for(system: ActorSystem) -> None:
+    class Overtaker(Actor[Any]):
+        def on_start(self) -> None:
+            self.after(10_000, "never in this test")
+            self.after(0.001, "soon")
+
+        def receive(self, message: Any) -> None:
+            came.append(message)
+            done.set()
+
+    came: list[Any] = []
+    done = threading.Event()
+    system.spawn(Overtaker)
+    assert done.wait(30)
+    assert came == ["soon"]
+
+
+# --- what timers leave behind ---------------------------------------------------------------------
+
+
+class Payload:
+    """Something whose end can be seen."""
+
+
+def test_an_ask_that_was_answered_leaves_nothing_with_the_timers() -> None:
+    class Answerer(Actor[Any]):
+        def receive(self, message: Any) -> Any:
+            return Payload()
+
+    with ActorSystem() as system:
+        ref = system.spawn(Answerer)
+        future = ref.ask("x", timeout=10_000)
+        answer = weakref.ref(future.result(timeout=30))
+        system.drain()
+        del future
+        gc.collect()
+        assert answer() is None
+
+
+def test_timers_that_were_cancelled_do_not_pile_up() -> None:
+    timers = ManualTimers()
+    kept = timers.call_after(500, lambda: None)
+    for _ in range(10_000):
+        timers.call_after(1_000, lambda: None).cancel()
+    assert len(timers._heap) < 200
+    assert timers.next_due() == 500
+    assert kept.cancel()
+    assert timers.next_due() is None
+
+
+def test_a_timer_that_is_cancelled_while_it_fires_does_not_fire_again() -> None:
+    timers = ManualTimers()
+    fired: list[float] = []
+
+    def action() -> None:
+        fired.append(timers.now())
+        assert timer.cancel()
+
+    timer = timers.call_after(1, action, period=1)
+    timers.advance_to(10)
+    assert len(fired) == 1
+
+
+def test_a_timer_whose_action_fails_leaves_the_others_alone() -> None:
+    timers = ManualTimers()
+    fired: list[str] = []
+
+    def broken() -> None:
+        raise LookupError("a broken timer")
+
+    timers.call_after(1, broken)
+    timers.call_after(1, lambda: fired.append("other"))
+    timers.advance_to(1)
+    assert fired == ["other"]
+
+
+def test_closed_timers_take_no_more() -> None:
+    timers = Timers("test")
+    pending = timers.call_after(1_000, lambda: None)
+    timers.close()
+    late = timers.call_after(0, lambda: None)
+    assert late.is_over
+    assert not late.cancel()
+    assert not pending.cancel(), "it can happen no more"
+
+
+def test_an_ask_with_a_timeout_is_not_forgotten_when_a_system_leaves_a_stuck_actor_behind() -> None:
+    class Stuck(Actor[Any]):
+        def receive(self, message: Any) -> None:
+            entered.set()
+            assert gate.wait(30)
+
+    entered, gate = threading.Event(), threading.Event()
+    system = ActorSystem()
+    ref: ActorRef[Any] = system.spawn(Stuck)
+    future = ref.ask("x", timeout=10_000)
+    assert entered.wait(30)
+    with pytest.raises(TimeoutError):
+        system.stop(timeout=0.01)
+    with pytest.raises(AskTimeout):
+        future.result(timeout=30)
+    gate.set()
+
+
+# --- back-off -------------------------------------------------------------------------------------
+
+
+def test_restarts_back_off_twice_as_long_each_time() -> None:
+    class Crashing(Actor[Any]):
+        def on_start(self) -> None:
+            starts.append(system.now)
+            raise ValueError("no luck")
+
+        def receive(self, message: Any) -> None:
+            pass
+
+    starts: list[float] = []
+    with ManualSystem() as system:
+        policy = Supervision("restart", limit=5, window=1_000, backoff=1, max_backoff=5)
+        ref = system.spawn(Crashing, supervision=policy)
+        system.advance(100)
+        assert starts == [0, 1, 3, 7, 12, 17]
+        assert not ref.is_alive

@@ -1,0 +1,77 @@
+"""The native programs, compiled on demand into the build folder; who is missing is said so."""
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+BUILD = HERE.parents[2] / "build" / "bench"
+CXX = os.environ.get("CXX", "c++")
+CXXFLAGS = ("-std=c++17", "-O3", "-march=native", "-pthread")
+
+
+@dataclass(frozen=True)
+class Program:
+    """A native program: its source, what it needs, and how it is built and called."""
+
+    source: str
+    tools: tuple[str, ...]  # commands that must be there
+    build: tuple[str, ...]  # {source} and {target} are filled in
+    header: str = ""  # a C++ header that must be there
+    call: tuple[str, ...] = ("{target}", "{benchmark}", "{size}", "{workers}")
+
+    def missing(self) -> str:
+        """Say what is not installed; empty when nothing is."""
+        for tool in self.tools:
+            if shutil.which(tool) is None:
+                return f"{tool} is not installed"
+        if self.header:
+            probe = [CXX, "-E", "-x", "c++", "-include", self.header, os.devnull]
+            if subprocess.run(probe, capture_output=True, check=False).returncode:
+                return f"{self.header} is not installed"
+        return ""
+
+    def compile(self) -> None:
+        """Build the program unless it is newer than its sources.
+
+        Raises subprocess.CalledProcessError when the compiler fails.
+        """
+        BUILD.mkdir(parents=True, exist_ok=True)
+        target = BUILD / Path(self.source).stem
+        if self.build[0] == "erlc":
+            target = target.with_suffix(".beam")
+        newest = max(path.stat().st_mtime for path in (HERE / self.source, HERE / "result.hpp"))
+        if not target.exists() or target.stat().st_mtime < newest:
+            subprocess.run(self._fill(self.build), cwd=BUILD, check=True)
+
+    def command(self, benchmark: str, size: int, workers: int = 1) -> list[str]:
+        """Return the command line that runs `benchmark`."""
+        return self._fill(self.call, benchmark=benchmark, size=str(size), workers=str(workers))
+
+    def _fill(self, words: tuple[str, ...], **values: str) -> list[str]:
+        source, target = HERE / self.source, BUILD / Path(self.source).stem
+        return [word.format(source=source, target=target, build=BUILD, **values) for word in words]
+
+
+def cxx(source: str, *libraries: str, header: str = "") -> Program:
+    build = (CXX, *CXXFLAGS, "{source}", "-o", "{target}", *libraries)
+    return Program(source, (CXX,), build, header)
+
+
+PROGRAMS = {
+    "floor": cxx("floor.cpp"),
+    "caf": cxx("caf.cpp", "-lcaf_core", header="caf/all.hpp"),
+    "tbb": cxx("tbb.cpp", "-ltbb", header="tbb/parallel_pipeline.h"),
+    "go": Program("goroutines.go", ("go",), ("go", "build", "-o", "{target}", "{source}")),
+    "erlang": Program(
+        "processes.erl",
+        ("erlc", "erl"),
+        ("erlc", "-o", "{build}", "{source}"),
+        call=(
+            *("erl", "+S", "{workers}:{workers}", "-noinput", "-pa", "{build}"),
+            *("-run", "processes", "main", "{benchmark}", "{size}"),
+        ),
+    ),
+}

@@ -1,0 +1,80 @@
+"""Run the benchmarks: every competitor in turn, round by round, each in a process of its own.
+
+    python tests/bench/run.py [--only NAME ...] [--rounds N] [--smoke] [--json F] [--picture F]
+
+Prints a table for each benchmark, and at the end how each target was met. `--smoke` plays each once
+at a tiny size: it shows that all of them work, and says nothing about speed.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import report
+import targets
+from competitor import Benchmark, Score
+from suite import BENCHMARKS
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--only", nargs="+", choices=BENCHMARKS, metavar="NAME", default=[],
+                        help=f"some of {', '.join(BENCHMARKS)}")  # fmt: skip
+    parser.add_argument("--rounds", type=int, default=5, help="how often each competitor runs")
+    parser.add_argument("--smoke", action="store_true", help="one round at a tiny size")
+    parser.add_argument("--json", type=Path, help="write all values to this file")
+    parser.add_argument("--picture", type=Path, help="draw the medians to this .svg or .png file")
+    options = parser.parse_args(arguments)
+    if options.rounds < 1:
+        parser.error(f"--rounds must be at least 1, not {options.rounds}")
+    return options
+
+
+def play(benchmark: Benchmark, rounds: int) -> report.Scores:
+    """Run all competitors `rounds` times; whoever begins a round ends the next."""
+    scores = {each.name: Score() for each in benchmark.competitors}
+    players = list(benchmark.competitors)
+    for number in range(rounds):
+        for player in players[number % len(players) :] + players[: number % len(players)]:
+            show(f"{benchmark.name}, round {number + 1} of {rounds}: {player.name}")
+            scores[player.name].samples.append(player.run())
+    show("")
+    return scores
+
+
+def show(note: str) -> None:
+    """Say on a terminal what goes on, in one line that the next one overwrites."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{note}", end="", file=sys.stderr, flush=True)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run what was asked for; return 1 if a competitor failed. A missed target is no failure."""
+    options = parse(arguments)
+    if options.picture:  # if matplotlib, of the extra `bench`, is missing, say so before the run
+        from picture import draw
+    rounds = 1 if options.smoke else options.rounds
+    results: dict[str, report.Scores] = {}
+    document = {"machine": report.machine(), "rounds": rounds, "smoke": options.smoke}
+    sections = document["benchmarks"] = {}
+    for name in options.only or BENCHMARKS:
+        benchmark = BENCHMARKS[name](options.smoke)
+        results[name] = play(benchmark, rounds)
+        sections[name] = report.as_json(benchmark, results[name])
+        print(report.section(benchmark, results[name]), flush=True)
+    if not options.smoke:
+        verdicts = targets.judge(results)
+        document["targets"] = [vars(verdict) for verdict in verdicts]
+        print(targets.section(verdicts))
+    if options.json:
+        options.json.write_text(json.dumps(document, indent=1) + "\n")
+    if options.picture:
+        draw(document, options.picture)
+    failed = any(score.error for scores in results.values() for score in scores.values())
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

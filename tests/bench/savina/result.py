@@ -1,0 +1,23 @@
+"""What a run of a benchmark hands back."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Result:
+    """`operations` done in `seconds`; wrong unless `got` equals `want`."""
+
+    operations: int
+    seconds: float
+    got: Any
+    want: Any
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A `value` that is no rate; wrong unless `got` equals `want`."""
+
+    value: float
+    got: Any
+    want: Any

@@ -1,0 +1,134 @@
+"""What is measured: every benchmark with those who compete in it."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from competitor import Benchmark
+from players import LANGUAGES, NATIVES, Game, built_actors, with_workers
+
+
+def ring(module: str, title: str, smallest: int, smoke: bool) -> Benchmark:
+    game = Game(f"savina.{module}", 4_000_000, smallest, smoke)
+    players = game.all(game.on("threads"), *game.languages())
+    return Benchmark(module, title, "messages/s", players)
+
+
+def counting(smoke: bool) -> Benchmark:
+    game = Game("savina.counting", 4_000_000, 1_000, smoke)
+    lots = Game("savina.counting_in_lots", 8_000_000, 1_000, smoke)
+    players = game.all(
+        lots.on("callboard", "callboard, in lots"), game.on("threads"), *game.languages()
+    )
+    return Benchmark("counting", "Counting", "messages/s", players)
+
+
+def throughput(smoke: bool) -> Benchmark:
+    game = Game("savina.fork_join_throughput", 4_000_000, 600, smoke)
+    title = "Fork-join, throughput: 60 actors"
+    return Benchmark("fork_join_throughput", title, "messages/s", game.all(*game.languages()))
+
+
+def creation(smoke: bool) -> Benchmark:
+    game = Game("savina.fork_join_create", 400_000, 50, smoke)
+    title = "Fork-join, creation: spawn, one message, stop"
+    others = (game.by(program) for program in (*LANGUAGES, "floor"))
+    return Benchmark("fork_join_create", title, "actors/s", game.all(*others))
+
+
+def big(smoke: bool) -> Benchmark:
+    game = Game("savina.big", 12_000, 2, smoke)
+    players = game.all(game.natively(), *(game.by(program) for program in LANGUAGES))
+    return Benchmark("big", "Big: 120 actors ping at random", "messages/s", players)
+
+
+def python_only(module: str, title: str, size: int, smallest: int, smoke: bool) -> Benchmark:
+    game = Game(f"savina.{module}", size, smallest, smoke)
+    return Benchmark(module, title, "messages/s", game.all())
+
+
+def native_pipeline(smoke: bool) -> Benchmark:
+    game = Game("savina.native_pipeline", 100_000, 10, smoke)
+    halves = json.dumps({"policy": "blocks", "size": 501})  # the ends and half the stages, the rest
+    players = [game.natively(workers, placement=halves) for workers in (1, 2)]
+    players += [game.by(program, workers) for program in NATIVES for workers in (1, 2)]
+    players += [game.by("tbb", workers, "stateless") for workers in (1, 2)]
+    return Benchmark("native_pipeline", "Native pipeline of 1,000 stages", "stages/s", players)
+
+
+def ask(smoke: bool) -> Benchmark:
+    game = Game("runtime.ask", 100_000, 100, smoke)
+    queues = Game("runtime.two_queues", 20_000, 100, smoke)
+    players = [game.on(host) for host in ("callboard", "asyncio", "thespian", "pykka", "xoscar")]
+    players.append(queues.alone("two threads, two queues", "floor"))
+    return Benchmark("ask", "Ask from the main thread", "asks/s", players)
+
+
+def token(smoke: bool) -> Benchmark:
+    """The interpreter token against workers that contend for the GIL."""
+    ring = Game("savina.thread_ring", 400_000, 1_000, smoke)
+    banking = Game("savina.banking", 40_000, 1_000, smoke)
+    mixed = Game("runtime.mixed", 400_000, 1_000, smoke)
+    players = []
+    for name, game in (("ring", ring), ("banking", banking), ("mixed with native", mixed)):
+        players.append(game.on("callboard", name))
+        for workers in (2, 4):
+            title = with_workers(name, workers)
+            for way, chosen in (("token", "true"), ("contending", "false")):
+                options = {"workers": workers, "token": chosen}
+                players.append(game.on("callboard", f"{title}, {way}", **options))
+    absent = built_actors()
+    players = [replace(p, absent=absent) if p.name.startswith("mixed") else p for p in players]
+    return Benchmark("token", "The interpreter token", "messages/s", players)
+
+
+def scaling(smoke: bool) -> Benchmark:
+    """Independent pairs of actors; Python's run in parallel on a free-threaded build."""
+    game = Game("runtime.pairs", 400_000, 100, smoke)
+    players = []
+    for workers in (1, 2):
+        title = with_workers("callboard", workers)
+        players += [game.on("callboard", title, workers=workers), game.natively(workers)]
+    return Benchmark("scaling", "Independent pairs", "messages/s", players)
+
+
+def monitoring(smoke: bool) -> Benchmark:
+    game = Game("savina.ping_pong", 4_000_000, 100, smoke)
+    levels = ("off", "times", "mailboxes", "workers")
+    players = [game.on("callboard", f"level {level}", monitoring=level) for level in levels]
+    return Benchmark("monitoring", "Ping-pong, monitored", "messages/s", players)
+
+
+def memory(smoke: bool) -> Benchmark:
+    game = Game("runtime.memory", 1_000_000, 100_000, smoke)
+    title = "A million idle actors, each with its ref and its own dict"
+    return Benchmark("memory", title, "bytes/actor", [game.on("callboard")])
+
+
+def idle(smoke: bool) -> Benchmark:
+    game = Game("runtime.idle", 1_000, 10, smoke)
+    title = "An idle system of 4 workers and 1,000 actors"
+    return Benchmark("idle", title, "% of a core", [game.on("callboard", workers=4)])
+
+
+BENCHMARKS: dict[str, Callable[[bool], Benchmark]] = {
+    "ping_pong": partial(ring, "ping_pong", "Ping-pong", 100),
+    "thread_ring": partial(ring, "thread_ring", "Thread ring of 100", 1_000),
+    "counting": counting,
+    "fork_join_throughput": throughput,
+    "fork_join_create": creation,
+    "chameneos": partial(python_only, "chameneos", "Chameneos", 800_000, 100),
+    "big": big,
+    "bounded_buffer": partial(python_only, "bounded_buffer", "Bounded buffer", 800_000, 400),
+    "dictionary": partial(python_only, "dictionary", "Concurrent dictionary", 1_600_000, 400),
+    "banking": partial(python_only, "banking", "Banking", 400_000, 1_000),
+    "pipeline": partial(python_only, "pipeline", "Pipeline of 100 Python stages", 40_000, 10),
+    "native_pipeline": native_pipeline,
+    "ask": ask,
+    "token": token,
+    "scaling": scaling,
+    "monitoring": monitoring,
+    "memory": memory,
+    "idle": idle,
+}

@@ -1,0 +1,165 @@
+"""What callboard wants to reach, in one table; a run says what it measured beside it."""
+
+import sysconfig
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from competitor import Score
+from report import quantity, table
+
+Results = dict[str, dict[str, Score]]
+Measure = Callable[[Results], float]
+
+FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+PYTHON_FLOOR, NATIVE_FLOOR = "bare method call", "C++ floor"
+
+
+class NotMeasuredError(Exception):
+    """Nothing to judge by: the benchmark was not run, or a competitor is absent or failed."""
+
+
+def score(results: Results, benchmark: str, competitor: str) -> Score:
+    if benchmark not in results:
+        raise NotMeasuredError(f"`{benchmark}` was not run")
+    found = results[benchmark].get(competitor)
+    if found is None:
+        raise NotMeasuredError(f"{competitor} is not in `{benchmark}`")
+    if not found.valid:
+        raise NotMeasuredError(f"{competitor}: {found.error or found.absent}")
+    return found
+
+
+def value(benchmark: str, ours: str = "callboard") -> Measure:
+    return lambda results: score(results, benchmark, ours).median
+
+
+def ratio(benchmark: str, other: str, ours: str = "callboard") -> Measure:
+    """Measure one competitor's rate against another's."""
+    return lambda results: score(results, benchmark, ours).over(score(results, benchmark, other))
+
+
+def only_free_threaded(measure: Measure) -> Measure:
+    def judged(results: Results) -> float:
+        if not FREE_THREADED:
+            raise NotMeasuredError("this Python has a GIL")
+        return measure(results)
+
+    return judged
+
+
+def least_lead(library: str) -> Measure:
+    """Measure callboard against a library where that does best against it.
+
+    Asks are held against two threads instead: Thespian's fastest system answers them in the
+    caller's own thread.
+    """
+
+    def measure(results: Results) -> float:
+        leads = [
+            scores["callboard"].over(scores[library])
+            for name, scores in results.items()
+            if name != "ask"
+            if "callboard" in scores and scores["callboard"].valid
+            if library in scores and scores[library].valid
+        ]
+        if not leads:
+            raise NotMeasuredError(f"callboard and {library} met in no benchmark")
+        return min(leads)
+
+    return measure
+
+
+@dataclass(frozen=True)
+class Target:
+    """At least `wanted`, or at most."""
+
+    text: str
+    wanted: float
+    measure: Measure
+    unit: str = "x"
+    at_most: bool = False
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of a target: `met` is None, and `note` says why, where nothing was measured."""
+
+    text: str
+    wanted: str
+    measured: float | None
+    unit: str
+    met: bool | None
+    note: str = ""
+
+
+NATIVE = "callboard, native"
+
+TARGETS = (
+    Target("Python ping-pong against a bare call", 0.5, ratio("ping_pong", PYTHON_FLOOR)),
+    Target("Python thread ring against a bare call", 0.5, ratio("thread_ring", PYTHON_FLOOR)),
+    Target("Counting from one thread against a bare call", 0.35, ratio("counting", PYTHON_FLOOR)),
+    Target(
+        "Counting in lots against a bare call",
+        1.0,
+        ratio("counting", PYTHON_FLOOR, "callboard, in lots"),
+    ),
+    Target("Python spawn, one message, stop", 500_000, value("fork_join_create"), "actors/s"),
+    Target("Ask against two threads and two queues", 1.0, ratio("ask", "two threads, two queues")),
+    Target("Native ping-pong against the floor", 0.5, ratio("ping_pong", NATIVE_FLOOR, NATIVE)),
+    Target("Native ping-pong against CAF", 4.0, ratio("ping_pong", "CAF", NATIVE)),
+    Target(
+        "Native pipeline against the floor", 0.5, ratio("native_pipeline", NATIVE_FLOOR, NATIVE)
+    ),
+    Target("Native pipeline against CAF", 4.0, ratio("native_pipeline", "CAF", NATIVE)),
+    Target("Native pipeline against oneTBB", 1.2, ratio("native_pipeline", "oneTBB", NATIVE)),
+    Target(
+        "Native pipeline, 2 workers against 1",
+        1.7,
+        ratio("native_pipeline", NATIVE, f"{NATIVE}, 2 workers"),
+    ),
+    Target(
+        "Independent Python pairs, free-threaded, 2 workers against 1",
+        1.7,
+        only_free_threaded(ratio("scaling", "callboard", "callboard, 2 workers")),
+    ),
+    Target(
+        "Independent native pairs, 2 workers against 1",
+        1.7,
+        ratio("scaling", NATIVE, f"{NATIVE}, 2 workers"),
+    ),
+    Target("Pykka where it does best", 20, least_lead("Pykka")),
+    Target("xoscar where it does best", 20, least_lead("xoscar")),
+    Target("Thespian where it does best", 20, least_lead("Thespian")),
+    Target("An idle actor, its object included", 1_073, value("memory"), "bytes", at_most=True),
+    Target("An idle system", 1.0, value("idle"), "% of a core", at_most=True),
+)
+
+
+def amount(number: float, unit: str) -> str:
+    return f"{number:.3g} x" if unit == "x" else f"{quantity(number)} {unit}"
+
+
+def judge(results: Results) -> list[Verdict]:
+    """Hold every target against the results."""
+    verdicts = []
+    for target in TARGETS:
+        wanted = f"{'at most ' * target.at_most}{amount(target.wanted, target.unit)}"
+        try:
+            measured = target.measure(results)
+        except NotMeasuredError as reason:
+            verdict = Verdict(target.text, wanted, None, target.unit, None, str(reason))
+        else:
+            met = measured <= target.wanted if target.at_most else measured >= target.wanted
+            verdict = Verdict(target.text, wanted, measured, target.unit, met)
+        verdicts.append(verdict)
+    return verdicts
+
+
+def section(verdicts: list[Verdict]) -> str:
+    """Write the table of what was wanted and what was measured."""
+    rows = []
+    for each in verdicts:
+        measured = each.note if each.measured is None else amount(each.measured, each.unit)
+        sign = {True: "met", False: "NOT MET", None: "not measured"}[each.met]
+        rows.append([each.text, each.wanted, measured, sign])
+    return f"### Targets\n\n{table(['', 'wanted', 'measured', ''], rows)}\n"

@@ -1,0 +1,115 @@
+"""The harness: what it takes for a result, and what it says of those that give none."""
+
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(autouse=True)
+def bench_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(HERE))
+
+
+def sample_of(program: str) -> SimpleNamespace:
+    """Run a Python program as a competitor."""
+    from competitor import Competitor
+
+    sample = Competitor("it", "python", "peer", [sys.executable, "-c", program]).run()
+    return SimpleNamespace(**vars(sample))
+
+
+def printing(**line: object) -> str:
+    return f"print({json.dumps(json.dumps(line))})"
+
+
+def test_a_right_result_is_a_rate() -> None:
+    sample = sample_of(printing(operations=30, seconds=2.0, got=[1], want=[1]))
+    assert sample.value == 15
+    assert not sample.error
+
+
+def test_a_wrong_result_is_an_error_however_fast_it_came() -> None:
+    sample = sample_of(printing(operations=30, seconds=0.001, got=29, want=30))
+    assert sample.value is None
+    assert sample.error == "wrong result: got 29, want 30"
+
+
+def test_a_program_that_fails_is_an_error_with_its_last_words() -> None:
+    sample = sample_of("raise SystemExit('no such ring')")
+    assert sample.error == "exit status 1: no such ring"
+
+
+def test_a_program_that_is_not_there_is_an_error() -> None:
+    from competitor import Competitor
+
+    sample = Competitor("it", "native", "peer", ["/no/such/program"]).run()
+    assert "/no/such/program" in sample.error
+
+
+def test_a_library_that_is_not_installed_is_absent_and_no_error() -> None:
+    sample = sample_of(printing(absent="pykka"))
+    assert sample.absent == "pykka is not installed"
+    assert not sample.error
+
+
+def test_a_tool_that_is_not_installed_is_named() -> None:
+    from peers import Program, cxx
+
+    assert Program("x.f90", ("no-such-compiler",), ()).missing() == (
+        "no-such-compiler is not installed"
+    )
+    assert cxx("x.cpp", header="no/such/header.hpp").missing() == (
+        "no/such/header.hpp is not installed"
+    )
+
+
+def scores(*values: float) -> object:
+    from competitor import Sample, Score
+
+    return Score([Sample(value) for value in values])
+
+
+def test_a_ratio_is_the_median_of_the_rounds_ratios() -> None:
+    # The machine was ten times slower in the second round, for both.
+    assert scores(100, 10, 90).over(scores(50, 5, 30)) == 2  # type: ignore[attr-defined]
+
+
+def test_a_target_says_what_was_measured_and_whether_it_was_met() -> None:
+    import targets
+
+    results = {"ping_pong": {"callboard": scores(20.0), "bare method call": scores(30.0)}}
+    verdicts = {each.text: each for each in targets.judge(results)}  # type: ignore[arg-type]
+    met = verdicts["Python ping-pong against a bare call"]
+    assert met.measured == pytest.approx(2 / 3)
+    assert met.met
+    unknown = verdicts["Python thread ring against a bare call"]
+    assert unknown.met is None
+    assert unknown.note == "`thread_ring` was not run"
+
+
+@pytest.mark.parametrize("host", ["callboard", "asyncio", "threads"])
+@pytest.mark.parametrize(
+    ("benchmark", "size"),
+    [
+        ("ping_pong", 1_000),
+        ("thread_ring", 1_001),
+        ("counting", 1_000),
+        ("fork_join_throughput", 600),
+        ("fork_join_create", 50),
+        ("chameneos", 200),
+        ("big", 3),
+        ("bounded_buffer", 400),
+        ("dictionary", 400),
+        ("pipeline", 30),
+    ],
+)
+def test_a_benchmark_comes_out_right(benchmark: str, size: int, host: str) -> None:
+    import one
+
+    result = one.play(f"savina.{benchmark}", host, size, {})
+    assert result.got == result.want

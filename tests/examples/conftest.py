@@ -1,0 +1,37 @@
+"""What the tests of the examples share: their modules, and the real data."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+EXAMPLES = ROOT / "examples"
+SAMPLE = EXAMPLES / "data" / "changes-sample.csv.gz"
+WHOLE = Path(
+    os.environ.get("CALLBOARD_CHANGES", ROOT.parent / "shared" / "data" / "changes.csv.gz")
+)
+
+# The examples are scripts: they import each other from their own folder, as when Python runs them.
+sys.path[:0] = [str(EXAMPLES), str(HERE)]
+
+
+@pytest.fixture
+def examples() -> Path:
+    return EXAMPLES
+
+
+@pytest.fixture
+def sample() -> Path:
+    return SAMPLE
+
+
+@pytest.fixture(params=["sample", "whole"])
+def data(request: pytest.FixtureRequest) -> Path:
+    """Run a test on the sample and on the whole change stream."""
+    path = SAMPLE if request.param == "sample" else WHOLE
+    if not path.exists():
+        pytest.skip(f"the change stream is not at {path}; CALLBOARD_CHANGES may name it")
+    return path

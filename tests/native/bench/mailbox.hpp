@@ -1,0 +1,44 @@
+// A mailbox with one of the candidates for its spare nodes, and what keeps producers from running away.
+#pragma once
+
+#include "callboard/mailbox/mpsc.hpp"
+
+namespace pools {
+
+using callboard::Atomic;
+using callboard::MpscHead;
+using callboard::MpscTail;
+using callboard::Node;
+
+template <class Kind>
+struct Mailbox {
+    Node* const dummy = new Node;
+    alignas(callboard::cache_line) MpscTail tail{dummy, false};
+    alignas(callboard::cache_line) typename Kind::Pool pool;
+    alignas(callboard::cache_line) MpscHead head{dummy};
+    ~Mailbox() { head.free_nodes(); }
+
+    void send(typename Kind::Cache& cache, std::int64_t value) {
+        Node* node = cache.take(pool);
+        node->integer = value;
+        (void)tail.push(node);
+    }
+
+    bool receive(typename Kind::Cache& cache, std::int64_t& value) {
+        Node* spent = nullptr;
+        Node* node = head.pop(spent);
+        if (node == nullptr) return false;
+        value = node->integer;
+        cache.give(spent, pool);
+        return true;
+    }
+};
+
+struct alignas(callboard::cache_line) Progress {
+    Atomic<std::int64_t> received{0};
+};
+
+// The most messages of a producer that are under way.
+inline constexpr std::int64_t window = 1000;
+
+}  // namespace pools

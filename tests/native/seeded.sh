@@ -1,0 +1,60 @@
+#!/bin/sh
+# Seeds defects in copies of the headers, one at a time, and fails unless the stress tests catch each.
+# So a sanitizer that went silent, or an oracle that cannot fail, is noticed.
+#
+#     seeded.sh COMPILER BUILD-FOLDER      (called by `make stress`)
+set -u
+compiler=$1
+build=$2
+root=$(cd "$(dirname "$0")/../.." && pwd)
+here=$root/tests/native
+missed=0
+
+# seed NAME HEADER WRONG-FOR-RIGHT TEST SENTENCE EXPECTED FLAGS
+seed() {
+    name=$1 header=$2 change=$3 test=$4 sentence=$5 expected=$6 flags=$7
+    copy=$build/seeded/$name
+    rm -rf "$copy" && mkdir -p "$copy/callboard"
+    cp -r "$root/core" "$root/mailbox" "$root/scheduling" "$copy/callboard"
+    sed -i "$change" "$copy/callboard/$header"
+    if cmp -s "$root/$header" "$copy/callboard/$header"; then
+        echo "FAIL seed $name: its line is no longer in $header"
+        missed=1
+        return
+    fi
+    # shellcheck disable=SC2086  # the flags are several words
+    $compiler -std=c++17 -pthread -DSTRESS_PATIENCE_S=1 -I"$copy" -I"$here" $flags "$here/$test.cpp" -o "$copy/$test" || exit 1
+    for attempt in $(seq 25); do  # a race needs two threads that run at once, and some luck
+        if ! output=$(TSAN_OPTIONS="halt_on_error=1 symbolize=0" "$copy/$test" "$sentence" 2>&1) &&
+            echo "$output" | grep -q "$expected"; then
+            echo "ok   caught: $name (attempt $attempt)"
+            return
+        fi
+    done
+    echo "FAIL not caught: $name"
+    missed=1
+}
+
+seed "the queue's link is stored relaxed" mailbox/mpsc.hpp \
+    's/next\.store(first, release)/next.store(first, relaxed)/' \
+    stress_mpsc "in two places" "data race" "-O1 -g -fsanitize=thread"
+seed "a consumer goes idle by its link instead of the tail" mailbox/mpsc.hpp \
+    's/auto expected = reinterpret_cast<std::uintptr_t>(head_.load(relaxed));/auto expected = seems_empty() ? tail.tail_.load(relaxed) : 0;/' \
+    stress_mpsc "no other follows" "lost wake-up" "-O2"
+seed "a notified park ends with a store" core/parker.hpp \
+    's/^\( *\)word_\.exchange(empty, acquire);/\1word_.store(empty, relaxed);/' \
+    stress_parker "end of a park" "lost wake-up" "-O2"
+seed "a delegated request is pushed relaxed" mailbox/delegation.hpp \
+    's/^\( *\)release, relaxed))$/\1relaxed, relaxed))/' \
+    stress_delegation "served once" "data race" "-O1 -g -fsanitize=thread"
+seed "an actor waits without looking at its system messages" scheduling/cell.hpp \
+    's/if (system.load(relaxed) == nullptr) return true;/return true;/' \
+    stress_cell "beginning of a wait" "lost wake-up" "-O2"
+seed "a signal without a message keeps its cell from idleness" scheduling/cell.hpp \
+    's/if (head.try_idle(tail)) return true;/return head.try_idle(tail);/' \
+    stress_cell "may be the last" "cannot go idle" "-O2"
+seed "a reader does not look whether the ring has come round" core/records.hpp \
+    's/return begun_\.load(relaxed) <= .*/return true;/' \
+    stress_records "is whole" "a torn record" "-O2"
+
+exit $missed

@@ -1,0 +1,49 @@
+// What bounds a mailbox, on one thread; stress_limits.cpp has the waiting senders.
+#include "callboard/mailbox/limits.hpp"
+#include "check.hpp"
+
+using callboard::Limits;
+using callboard::Overflow;
+
+static constexpr std::int64_t capacity = 3;
+
+TEST("room is taken up to the capacity and not beyond") {
+    Limits limits(capacity, Overflow::block, 0);
+    CHECK_EQUAL(limits.reserve(2), 2);
+    CHECK_EQUAL(limits.reserve(2), 1);
+    CHECK_EQUAL(limits.reserve(1), 0);
+    CHECK_EQUAL(limits.count(), capacity);
+}
+
+TEST("room that was given back can be taken again") {
+    Limits limits(capacity, Overflow::block, 0);
+    CHECK_EQUAL(limits.reserve(3), 3);
+    limits.give_back(2);
+    CHECK_EQUAL(limits.reserve(3), 2);
+}
+
+TEST("who exceeds the capacity leaves no room until it is made up for") {
+    Limits limits(capacity, Overflow::throttle, 0);
+    CHECK_EQUAL(limits.reserve(3), 3);
+    limits.exceed(2);
+    CHECK_EQUAL(limits.count(), 5);
+    limits.give_back(2);
+    CHECK_EQUAL(limits.reserve(1), 0);
+    limits.give_back(1);
+    CHECK_EQUAL(limits.reserve(1), 1);
+}
+
+TEST("nobody waits where there is room") {
+    Limits limits(capacity, Overflow::block, 0);
+    limits.wait_for_room(INT64_C(60'000'000'000));  // would be noticed
+    CHECK_EQUAL(limits.reserve(1), 1);
+}
+
+TEST("a wait for room ends with its time") {
+    Limits limits(1, Overflow::block, 0);
+    CHECK_EQUAL(limits.reserve(1), 1);
+    limits.wait_for_room(1000000);
+    CHECK_EQUAL(limits.count(), 1);
+}
+
+CHECK_MAIN

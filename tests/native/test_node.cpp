@@ -1,0 +1,152 @@
+// Nodes, the free pool and the cache of a thread. Every node that is made is counted here, so a
+// lost or a doubly freed one shows without a sanitizer.
+#include <cstdlib>
+#include <new>
+#include <set>
+#include <thread>
+
+#include "callboard/core/node.hpp"
+#include "check.hpp"
+
+using callboard::FreePool;
+using callboard::Node;
+using SmallCache = callboard::BasicNodeCache<2, 4>;  // batches of 2 nodes, 4 in a pool
+
+static callboard::Atomic<long> made{0}, freed{0};
+
+void* operator new(std::size_t size) {
+    made.fetch_add(size == sizeof(Node), callboard::relaxed);
+    if (void* memory = std::malloc(size)) return memory;
+    throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t size) noexcept {
+    freed.fetch_add(size == sizeof(Node), callboard::relaxed);
+    std::free(memory);
+}
+
+struct Balance {  // checks at its end that every node made since its start was freed
+    long made_before = made.load(callboard::relaxed), freed_before = freed.load(callboard::relaxed);
+    long made_since() const { return made.load(callboard::relaxed) - made_before; }
+    long freed_since() const { return freed.load(callboard::relaxed) - freed_before; }
+    ~Balance() { CHECK_EQUAL(made_since(), freed_since()); }
+};
+
+static int length(Node* chain) {
+    int count = 0;
+    for (; chain != nullptr; chain = chain->next.load(callboard::relaxed)) ++count;
+    return count;
+}
+
+TEST("a record of sixteen bytes fits a node") {
+    Node node;
+    const unsigned char record[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+    std::memcpy(node.bytes, record, sizeof record);
+    CHECK(std::memcmp(node.bytes, record, sizeof record) == 0);
+    CHECK(node.next.load(callboard::relaxed) == nullptr);
+}
+
+TEST("an empty pool has nothing to take") {
+    FreePool pool;
+    CHECK(pool.take_all() == nullptr);
+    CHECK_EQUAL(pool.held(), 0u);
+}
+
+TEST("a taker gets every node of a pool, the newest first") {
+    FreePool pool;
+    Node nodes[3];
+    for (Node& node : nodes) pool.give(&node, &node, 1);
+    CHECK_EQUAL(pool.held(), 3u);
+    Node* chain = pool.take_all();
+    CHECK(chain == &nodes[2]);
+    CHECK_EQUAL(length(chain), 3);
+    CHECK(pool.take_all() == nullptr);
+}
+
+TEST("a pool that was emptied holds nothing, and counts again from there") {
+    FreePool pool;
+    Node nodes[3];
+    for (Node& node : nodes) pool.give(&node, &node, 1);
+    pool.take_all();
+    CHECK_EQUAL(pool.held(), 0u);
+    pool.give(&nodes[0], &nodes[0], 1);
+    CHECK_EQUAL(pool.held(), 1u);
+    pool.take_all();
+}
+
+TEST("a pool frees its nodes when it ends") {
+    Balance balance;
+    FreePool pool;
+    for (int i = 0; i < 2; ++i) {
+        Node* node = new Node;
+        pool.give(node, node, 1);
+    }
+}
+
+TEST("an empty cache beside an empty pool makes a node") {
+    Balance balance;
+    FreePool pool;
+    SmallCache cache;
+    Node* node = cache.take(pool);
+    CHECK_EQUAL(balance.made_since(), 1);
+    cache.give(node, pool);
+}
+
+TEST("a consumed node is the next one sent") {
+    Balance balance;
+    FreePool pool;
+    SmallCache cache;
+    Node* node = cache.take(pool);
+    cache.give(node, pool);
+    CHECK(cache.take(pool) == node);
+    cache.give(node, pool);
+    CHECK_EQUAL(balance.made_since(), 1);
+}
+
+TEST("what a receiver does not keep goes to the pool, for its senders") {
+    Balance balance;
+    FreePool pool;
+    SmallCache receiver, sender;
+    Node* nodes[5];
+    for (Node*& node : nodes) node = new Node;
+    for (Node* node : nodes) receiver.give(node, pool);
+    CHECK_EQUAL(pool.held(), 2u);
+    std::set<Node*> sent;
+    for (int i = 0; i < 2; ++i) sent.insert(sender.take(pool));
+    CHECK(sent == std::set<Node*>({nodes[0], nodes[1]}));
+    CHECK_EQUAL(balance.made_since(), 5);
+    for (Node* node : sent) sender.give(node, pool);
+}
+
+TEST("a node beyond what the receiver and the pool keep is freed") {
+    Balance balance;
+    FreePool pool;
+    SmallCache cache;
+    for (int i = 0; i < 10; ++i) cache.give(new Node, pool);
+    CHECK_EQUAL(pool.held(), 4u);
+    CHECK_EQUAL(balance.freed_since(), 2);
+}
+
+TEST("a full pool that a sender emptied is filled again") {
+    Balance balance;
+    FreePool pool;
+    SmallCache receiver;
+    for (int i = 0; i < 10; ++i) receiver.give(new Node, pool);  // full, two were freed
+    FreePool::free_chain(pool.take_all());
+    for (int i = 0; i < 3; ++i) receiver.give(new Node, pool);
+    Node* chain = pool.take_all();
+    CHECK_EQUAL(length(chain), 4);
+    FreePool::free_chain(chain);
+}
+
+TEST("a cache frees what it holds when its thread ends") {
+    Balance balance;
+    FreePool pool;
+    std::thread([&] {
+        SmallCache receiver, sender;
+        for (int i = 0; i < 5; ++i) receiver.give(new Node, pool);
+        sender.give(sender.take(pool), pool);
+    }).join();
+}
+
+CHECK_MAIN

@@ -1,0 +1,78 @@
+// The parker's contract, without contention; stress_parker.cpp hunts lost wake-ups.
+#include <ctime>
+#include <thread>
+
+#include "callboard/core/parker.hpp"
+#include "check.hpp"
+
+using callboard::Parker;
+
+static constexpr std::int64_t millisecond = 1000000;
+
+static std::int64_t cpu_time_of_this_thread() {
+    timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return time.tv_sec * std::int64_t{1000000000} + time.tv_nsec;
+}
+
+TEST("an unpark before the park makes it return at once") {
+    Parker parker;
+    CHECK(!parker.unpark());
+    CHECK(parker.park());
+}
+
+TEST("unparks do not add up") {
+    Parker parker;
+    parker.unpark();
+    parker.unpark();
+    CHECK(parker.park());
+    CHECK(!parker.park(0));
+}
+
+TEST("a park without an unpark runs out of its time and says so") {
+    Parker parker;
+    const std::int64_t before = Parker::now();
+    CHECK(!parker.park(2 * millisecond));
+    CHECK(Parker::now() - before >= 2 * millisecond);
+    CHECK(!parker.is_parked());
+}
+
+TEST("a park that ran out of time leaves nothing behind") {
+    Parker parker;
+    CHECK(!parker.park(0));
+    CHECK(!parker.park(0));
+    parker.unpark();
+    CHECK(parker.park(0));
+}
+
+TEST("an unpark wakes a sleeping owner and says so") {
+    Parker parker;
+    bool notified = false;
+    std::thread owner([&] { notified = parker.park(); });
+    while (!parker.is_parked()) std::this_thread::yield();
+    CHECK(parker.unpark());
+    owner.join();
+    CHECK(notified);
+    CHECK(!parker.is_parked());
+}
+
+TEST("what was written before the unpark is seen after the park") {
+    Parker parker;
+    int written = 0;  // plain: ThreadSanitizer checks that the parker orders it
+    std::thread owner([&] {
+        parker.park();
+        CHECK_EQUAL(written, 7);
+    });
+    written = 7;
+    parker.unpark();
+    owner.join();
+}
+
+TEST("a parked thread uses no processor time") {
+    Parker parker;
+    const std::int64_t before = cpu_time_of_this_thread();
+    CHECK(!parker.park(50 * millisecond));
+    CHECK(cpu_time_of_this_thread() - before < 10 * millisecond);
+}
+
+CHECK_MAIN

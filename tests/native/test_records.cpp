@@ -1,0 +1,54 @@
+// Counters and the ring of monitoring records, on one thread; stress_records.cpp has the races.
+#include "callboard/core/records.hpp"
+#include "check.hpp"
+
+using namespace callboard;
+
+namespace {
+
+Record record(std::int64_t value) {
+    const auto count = static_cast<std::uint64_t>(value);
+    return {value, value + 1, count + 2, count + 3, count + 4, value + 5};
+}
+
+bool is_record(const Record& read, std::int64_t value) {
+    const Record expected = record(value);
+    return read.time == expected.time && read.spent == expected.spent &&
+           read.actor == expected.actor && read.dispatch == expected.dispatch &&
+           read.messages == expected.messages && read.queue == expected.queue;
+}
+
+}  // namespace
+
+TEST("a counter adds up") {
+    Counter counter;
+    CHECK_EQUAL(counter.get(), 0u);
+    counter.add(3);
+    counter.add(4);
+    CHECK_EQUAL(counter.get(), 7u);
+}
+
+TEST("a ring gives back what was written, every field of it") {
+    RecordRing ring(4);
+    Record read{};
+    CHECK(!ring.read(0, read));
+    ring.write(record(10));
+    CHECK(ring.read(0, read));
+    CHECK(is_record(read, 10));
+    CHECK(!ring.read(1, read));
+}
+
+TEST("a full ring keeps the latest, and refuses what it has overwritten") {
+    RecordRing ring(4);
+    Record read{};
+    for (int i = 0; i < 11; ++i) ring.write(record(i));
+    CHECK_EQUAL(ring.written(), 11u);
+    CHECK_EQUAL(ring.capacity(), 4u);
+    for (std::uint64_t i = 0; i < 7; ++i) CHECK(!ring.read(i, read));
+    for (std::uint64_t i = 7; i < 11; ++i) {
+        CHECK(ring.read(i, read));
+        CHECK(is_record(read, static_cast<std::int64_t>(i)));
+    }
+}
+
+CHECK_MAIN

@@ -1,0 +1,110 @@
+"""Native actors that show what the runtime does with them."""
+
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy
+
+from callboard.core.buffer cimport Buffer
+from callboard.native cimport ActorRef, Kind, Message, NativeActor
+
+
+cdef class Echo(NativeActor):
+    """Send each message on to another actor as it is; answer an ask with the same value."""
+
+    cdef ActorRef to
+
+    def __init__(self, ActorRef to=None):
+        self.to = to
+
+    cdef void receive(self, Message* message) noexcept nogil:
+        if self.asked == NULL:
+            self.forward(self.to, message)
+        elif message.kind == Kind.integer:
+            self.answer_integer(message.integer)
+        elif message.kind == Kind.real:
+            self.answer_real(message.real)
+        else:
+            self.answer_buffer(<Buffer*>message.first)
+
+
+cdef class Forwarder(NativeActor):
+    """Pass everything on, asks included."""
+
+    cdef ActorRef to
+
+    def __init__(self, ActorRef to not None):
+        self.to = to
+
+    cdef void receive(self, Message* message) noexcept nogil:
+        self.forward(self.to, message)
+
+
+cdef class Silent(NativeActor):
+    """Answer nothing, and keep nothing."""
+
+    cdef void receive(self, Message* message) noexcept nogil:
+        pass
+
+
+cdef class Doubler(NativeActor):
+    """Answer a buffer of 64-bit integers with a new one that holds their doubles."""
+
+    cdef void receive(self, Message* message) noexcept nogil:
+        cdef Buffer* source = <Buffer*>message.first
+        cdef Buffer* result = Buffer.allocate(source.size)
+        cdef int64_t i
+        result.item_size = 8
+        result.format = b"q"
+        for i in range(source.size // 8):
+            (<int64_t*>result.data)[i] = 2 * (<int64_t*>source.data)[i]
+        self.answer_buffer(result)
+        result.drop()
+
+
+cdef class Fragile(NativeActor):
+    """Fail on a negative number, stop on 0, answer others."""
+
+    hooks = None
+
+    def on_start(self):
+        if self.hooks is not None:
+            self.hooks.append("start")
+
+    def on_stop(self):
+        if self.hooks is not None:
+            self.hooks.append("stop")
+
+    cdef void receive(self, Message* message) noexcept nogil:
+        if message.integer < 0:
+            self.fail(b"a negative number")
+        elif message.integer == 0:
+            self.stop_self()
+        else:
+            self.answer_integer(message.integer)
+
+
+cdef class NoReceive(NativeActor):
+    """Does not override receive()."""
+
+
+# About ten seconds.
+cdef int64_t LOOKS = 4_000_000_000
+
+
+cdef class Meeting(NativeActor):
+    """Wait, without the interpreter, until another one waits too: only possible in parallel."""
+
+    cdef int64_t[::1] seats
+    cdef int place
+
+    def __init__(self, int64_t[::1] seats, int place):
+        self.seats = seats
+        self.place = place
+
+    cdef void receive(self, Message* message) noexcept nogil:
+        cdef volatile int64_t* mine = &self.seats[self.place]
+        cdef volatile int64_t* other = &self.seats[1 - self.place]
+        cdef int64_t looks = 0
+        mine[0] = 1
+        while other[0] == 0 and looks < LOOKS:
+            looks += 1
+        mine[0] = 2 if other[0] else 3

@@ -1,0 +1,281 @@
+"""Native actors: values in and out, buffers without copies, failures, and parallelism."""
+
+import struct
+import sys
+import threading
+from array import array
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from callboard import (
+    Actor,
+    ActorRef,
+    ActorStopped,
+    ActorSystem,
+    BoundedMailbox,
+    DeadLetter,
+    PriorityMailbox,
+    SpawnError,
+    Supervision,
+)
+from callboard.native import NativeBuffer, NativeFailure, Record, Tagged
+
+
+class Collect(Actor[Any]):
+    def __init__(self, into: list[Any]) -> None:
+        self.into = into
+
+    def receive(self, message: Any) -> None:
+        self.into.append(message)
+
+
+@pytest.fixture
+def system() -> Iterator[ActorSystem]:
+    with ActorSystem(workers=2) as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    "value", [0, -1, 2**63 - 1, -(2**63), 0.5, Record(b"0123456789abcdef"), Tagged(7, 42)]
+)
+def test_a_value_comes_back_as_it_went(
+    value: Any, system: ActorSystem, behaviours: ModuleType
+) -> None:
+    got: list[Any] = []
+    echo = system.spawn(behaviours.Echo, system.spawn(Collect, got))
+    echo.tell(value)
+    system.drain()
+    if isinstance(value, Tagged):
+        assert (got[0].tag, got[0].value) == (7, 42)
+    else:
+        assert got == [value]
+
+
+def test_a_short_record_is_padded_and_keeps_its_fields() -> None:
+    assert struct.unpack("<qd", Record(struct.pack("<q", 5)).data) == (5, 0.0)
+
+
+@pytest.mark.parametrize("value", [2**63, -(2**63) - 1])
+def test_an_integer_beyond_64_bits_is_refused(
+    value: int, system: ActorSystem, behaviours: ModuleType
+) -> None:
+    silent = system.spawn(behaviours.Silent)
+    with pytest.raises(ValueError, match=str(value)):
+        silent.tell(value)
+
+
+@pytest.mark.parametrize("value", ["text", None, [1], object])
+def test_what_is_no_native_value_is_refused(
+    value: Any, system: ActorSystem, behaviours: ModuleType
+) -> None:
+    silent = system.spawn(behaviours.Silent)
+    with pytest.raises(TypeError, match="native actor takes"):
+        silent.tell(value)
+    with pytest.raises(TypeError, match="native actor takes"):
+        silent.ask(value)
+
+
+def test_bad_tags_and_records_are_refused(system: ActorSystem, behaviours: ModuleType) -> None:
+    with pytest.raises(ValueError, match="4294967296"):
+        Tagged(2**32, 1)
+    with pytest.raises(ValueError, match="16 bytes"):
+        Record(b"x" * 17)
+    with pytest.raises(TypeError, match="cannot be asked"):
+        system.spawn(behaviours.Silent).ask(Record(b""))
+
+
+@pytest.mark.parametrize("value", [12, 0.25])
+def test_an_ask_is_answered(value: Any, system: ActorSystem, behaviours: ModuleType) -> None:
+    assert system.spawn(behaviours.Echo).ask(value).result(5.0) == value
+
+
+def test_an_ask_that_receive_leaves_is_answered_with_none(
+    system: ActorSystem, behaviours: ModuleType
+) -> None:
+    assert system.spawn(behaviours.Silent).ask(1).result(5.0) is None
+
+
+def test_the_duty_to_answer_is_passed_on(system: ActorSystem, behaviours: ModuleType) -> None:
+    ref = system.spawn(behaviours.Echo)
+    for _ in range(3):
+        ref = system.spawn(behaviours.Forwarder, ref)
+    assert ref.ask(99).result(5.0) == 99
+
+
+def test_a_python_actor_answers_an_ask_that_a_native_one_passed_on(
+    system: ActorSystem, behaviours: ModuleType
+) -> None:
+    class Double(Actor[int]):
+        def receive(self, message: int) -> int:
+            return message * 2
+
+    forwarder = system.spawn(behaviours.Forwarder, system.spawn(Double))
+    assert forwarder.ask(21).result(5.0) == 42
+
+
+def test_an_object_with_memory_comes_back_itself(
+    system: ActorSystem, behaviours: ModuleType
+) -> None:
+    numbers = array("q", [1, 2, 3])
+    assert system.spawn(behaviours.Echo).ask(numbers).result(5.0) is numbers
+
+
+def test_an_objects_memory_is_let_go_after_its_last_use(
+    system: ActorSystem, behaviours: ModuleType
+) -> None:
+    numbers = bytearray(8)
+    silent = system.spawn(behaviours.Silent)
+    references = sys.getrefcount(numbers)
+    for _ in range(10):
+        silent.tell(numbers)
+    system.drain()
+    silent.tell(b"")  # sends empty the list of the dead; so does the main thread, soon
+    system.drain()
+    silent.tell(b"")
+    assert sys.getrefcount(numbers) == references
+    numbers.append(1)  # raises BufferError while anything exports the memory
+
+
+def test_native_memory_is_readable_and_writable_in_python(
+    system: ActorSystem, behaviours: ModuleType
+) -> None:
+    result = system.spawn(behaviours.Doubler).ask(array("q", [1, 2, 3])).result(5.0)
+    assert isinstance(result, NativeBuffer)
+    view = memoryview(result)
+    assert view.tolist() == [2, 4, 6]
+    view[0] = 7
+    assert memoryview(result)[0] == 7
+
+
+def test_arrow_batches_pass_without_a_copy(system: ActorSystem, behaviours: ModuleType) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    batch = pyarrow.record_batch({"n": [1, 2, 3]})
+    assert system.spawn(behaviours.Echo).ask(batch).result(5.0) is batch
+
+
+def test_memory_with_gaps_is_refused(system: ActorSystem, behaviours: ModuleType) -> None:
+    with pytest.raises(ValueError, match="contiguous"):
+        system.spawn(behaviours.Silent).tell(memoryview(b"abcdef")[::2])
+
+
+def test_a_failure_goes_to_the_supervisor(system: ActorSystem, behaviours: ModuleType) -> None:
+    fragile = system.spawn(behaviours.Fragile)
+    with pytest.raises(NativeFailure, match="a negative number"):
+        fragile.ask(-1).result(5.0)
+    with pytest.raises(ActorStopped):
+        fragile.ask(1).result(5.0)
+    assert not fragile.is_alive
+
+
+def test_a_restarted_native_actor_goes_on(system: ActorSystem, behaviours: ModuleType) -> None:
+    fragile = system.spawn(behaviours.Fragile, supervision="restart")
+    first, second = fragile.ask(-1), fragile.ask(5)
+    with pytest.raises(NativeFailure):
+        first.result(5.0)
+    assert second.result(5.0) == 5
+
+
+def test_hooks_run_at_start_and_stop(system: ActorSystem, behaviours: ModuleType) -> None:
+    hooks: list[str] = []
+
+    class Hooked(behaviours.Fragile):  # type: ignore[misc, name-defined]
+        pass
+
+    Hooked.hooks = hooks
+    hooked: ActorRef[Any] = system.spawn(Hooked)
+    hooked.tell(0)
+    system.drain()
+    assert hooks == ["start", "stop"]
+
+
+def test_what_waits_in_a_stopped_mailbox_becomes_dead_letters(
+    system: ActorSystem, behaviours: ModuleType
+) -> None:
+    letters: list[DeadLetter] = []
+    system.dead_letters.subscribe(letters.append)
+    fragile = system.spawn(behaviours.Fragile)
+    fragile.tell(0)
+    asked = fragile.ask(1)
+    fragile.tell_many([2, 3.5])
+    system.drain()
+    fragile.tell(Tagged(3, 4))
+    system.drain()
+    values = [
+        letter.message.value if isinstance(letter.message, Tagged) else letter.message
+        for letter in letters
+    ]
+    assert sorted(values) == [1, 2, 3.5, 4]
+    assert {letter.reason for letter in letters} == {"stopped"}
+    with pytest.raises(ActorStopped):
+        asked.result(5.0)
+
+
+def test_without_receive_an_actor_fails(system: ActorSystem, behaviours: ModuleType) -> None:
+    with pytest.raises(NativeFailure, match="override"):
+        system.spawn(behaviours.NoReceive).ask(1).result(5.0)
+
+
+def test_mailboxes_that_a_native_actor_cannot_have_are_refused(
+    system: ActorSystem, behaviours: ModuleType
+) -> None:
+    with pytest.raises(SpawnError, match="PriorityMailbox"):
+        system.spawn(behaviours.Silent, mailbox=PriorityMailbox(key=abs))
+    with pytest.raises(SpawnError, match="drop_oldest"):
+        system.spawn(behaviours.Silent, mailbox=BoundedMailbox(5, "drop_oldest"))
+
+
+@pytest.mark.parametrize("overflow", ["block", "help", "throttle"])
+def test_a_bounded_pipeline_loses_nothing(
+    overflow: str, system: ActorSystem, behaviours: ModuleType
+) -> None:
+    got: list[int] = []
+    box = BoundedMailbox(3, overflow, timeout=0.001 if overflow == "throttle" else 30.0)
+    ref = system.spawn(Collect, got, mailbox=box)
+    for _ in range(5):
+        ref = system.spawn(behaviours.Forwarder, ref, mailbox=box)
+    ref.tell_many(range(2000))
+    system.drain()
+    assert got == list(range(2000))
+
+
+def test_a_dedicated_native_actor_works(system: ActorSystem, behaviours: ModuleType) -> None:
+    echo = system.spawn(behaviours.Echo, dedicated=True)
+    assert [echo.ask(n).result(5.0) for n in range(20)] == list(range(20))
+
+
+def test_two_native_actors_run_at_the_same_time(behaviours: ModuleType) -> None:
+    seats = array("q", [0, 0])
+    with ActorSystem(workers=2) as system:
+        pair = [system.spawn(behaviours.Meeting, seats, place) for place in (0, 1)]
+        system.drain()
+        for ref in pair:
+            ref.tell(1)
+    assert list(seats) == [2, 2]
+
+
+def test_many_threads_may_send(system: ActorSystem, behaviours: ModuleType) -> None:
+    got: list[int] = []
+    echo = system.spawn(behaviours.Echo, system.spawn(Collect, got))
+
+    def send(first: int) -> None:
+        for number in range(first, first + 1000):
+            echo.tell(number)
+
+    threads = [threading.Thread(target=send, args=(1000 * i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    system.drain()
+    assert sorted(got) == list(range(4000))
+    for i in range(4):
+        mine = [number for number in got if number // 1000 == i]
+        assert mine == sorted(mine)
+
+
+def test_an_escalated_native_failure_stops_the_system(behaviours: ModuleType) -> None:
+    with pytest.raises(NativeFailure), ActorSystem() as system:
+        system.spawn(behaviours.Fragile, supervision=Supervision("escalate")).tell(-1)

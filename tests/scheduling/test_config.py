@@ -1,0 +1,340 @@
+"""The configuration: what it sets, what wins, and what wrong settings get."""
+
+import os
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callboard import Actor, ActorRef, ActorSystem, BoundedMailbox, ConfigError, MailboxFull
+from callboard.scheduling.config import Config
+from callboard.scheduling.placement import Blocks, PlacementPolicy, RoundRobin
+from callboard.scheduling.priority import Fifo, Weighted
+
+
+class Box(Actor[Any]):
+    def receive(self, message: Any) -> Any:
+        return message
+
+
+class Parser(Box):
+    pass
+
+
+def index_of(ref: ActorRef[Any]) -> int:
+    assert ref.worker is not None
+    return ref.worker.index
+
+
+@pytest.fixture
+def toml(tmp_path: Path) -> Any:
+    def write(text: str) -> Path:
+        path = tmp_path / "callboard.toml"
+        path.write_text(textwrap.dedent(text), encoding="utf-8")
+        return path
+
+    return write
+
+
+# --- what is set --------------------------------------------------------------------------------
+
+
+def test_a_system_without_settings_has_one_worker_and_the_plainest_policies() -> None:
+    config = Config.load()
+    assert (config.workers, config.quantum, config.monitoring, config.pin) == (1, 64, "off", False)
+    assert isinstance(config.placement_policy(), RoundRobin)
+    assert isinstance(config.priority_policy(), Fifo)
+    assert not config.counted
+    assert not config.tuned
+
+
+def test_the_configuration_wins_over_the_code(toml: Any) -> None:
+    path = toml("""
+        workers = 3
+        monitoring = "times"
+        placement = { policy = "blocks", size = 2 }
+    """)
+    with ActorSystem(workers=1, quantum=7, placement="round_robin", config=path) as system:
+        assert system.config.workers == 3
+        assert system.config.quantum == 7
+        assert system.statistics().monitoring == "times"
+        assert [index_of(system.spawn(Box)) for _ in range(5)] == [0, 0, 1, 1, 2]
+
+
+def test_a_dict_does_what_a_file_does(toml: Any) -> None:
+    path = toml("""
+        workers = 2
+        drain_timeout = 5
+
+        [placement]
+        policy = "blocks"
+        size = 3
+
+        [priority]
+        policy = "weighted"
+        ageing = 4
+
+        [classes.Parser]
+        priority = 2
+        mailbox = { capacity = 10, overflow = "fail" }
+    """)
+    tree = {
+        "workers": 2,
+        "drain_timeout": 5,
+        "placement": {"policy": "blocks", "size": 3},
+        "priority": {"policy": "weighted", "ageing": 4},
+        "classes": {"Parser": {"priority": 2, "mailbox": {"capacity": 10, "overflow": "fail"}}},
+    }
+    from_file = Config.load(path, mailbox=BoundedMailbox)
+    assert from_file == Config.load(tree, mailbox=BoundedMailbox)
+    assert from_file.drain_timeout == 5.0
+    assert isinstance(from_file.placement_policy(), Blocks)
+    assert isinstance(from_file.priority_policy(), Weighted)
+
+
+def test_a_config_is_taken_as_it_is() -> None:
+    config = Config.load({"workers": 2})
+    assert Config.load(config, workers=5) is config
+
+
+def test_each_worker_gets_a_priority_policy_of_its_own() -> None:
+    config = Config.load({"priority": "weighted"})
+    assert config.priority_policy() is not config.priority_policy()
+
+
+def test_the_same_name_is_the_same_placement_policy() -> None:
+    config = Config.load({"placement": "balanced"})
+    assert config.placement_policy() is config.placement_policy("balanced")
+    blocks = config.placement_policy({"policy": "blocks", "size": 2})
+    assert blocks is config.placement_policy({"size": 2, "policy": "blocks"})
+    assert blocks is not config.placement_policy({"policy": "blocks", "size": 3})
+
+
+def test_options_for_a_class_and_for_a_name_win_over_the_spawns() -> None:
+    config = {
+        "workers": 3,
+        "classes": {
+            "Parser": {"placement": {"policy": "fixed", "worker": 2}, "priority": 3},
+            f"{__name__}:Box": {"placement": {"policy": "fixed", "worker": 1}},
+        },
+        "actors": {"head": {"priority": 9}},
+    }
+    with ActorSystem(config=config) as system:
+        parser = system.spawn(Parser, priority=1, placement="round_robin")
+        assert (index_of(parser), parser.priority) == (2, 3)
+        head = system.spawn(Parser, name="head")
+        assert (index_of(head), head.priority) == (2, 9)
+        box = system.spawn(Box, priority=1)
+        assert (index_of(box), box.priority) == (1, 1)
+
+
+def test_options_reach_the_actors_that_actors_spawn() -> None:
+    class Parent(Actor[Any]):
+        def receive(self, message: Any) -> ActorRef[Any]:
+            return self.spawn(Parser)
+
+    with ActorSystem(config={"classes": {"Parser": {"priority": 3}}}) as system:
+        assert system.spawn(Parent).ask("spawn").result(30).priority == 3
+
+
+def test_a_mailbox_can_be_bounded_by_the_configuration() -> None:
+    class Greedy(Actor[Any]):
+        """Tells itself more than its mailbox holds."""
+
+        def receive(self, message: Any) -> str:
+            if message == "stuff":
+                self.ref.tell("one")
+                self.ref.tell("two")
+                with pytest.raises(MailboxFull):
+                    self.ref.tell("three")
+            return "full"
+
+    config = {"classes": {Greedy.__qualname__: {"mailbox": {"capacity": 2, "overflow": "fail"}}}}
+    with ActorSystem(config=config) as system:
+        assert system.spawn(Greedy).ask("stuff").result(30) == "full"
+
+
+def test_a_users_policies_are_named_by_module_and_class(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "house_policies.py").write_text(
+        textwrap.dedent("""
+            from callboard.scheduling.placement import PlacementPolicy
+            from callboard.scheduling.priority import PriorityPolicy
+
+            class Place(PlacementPolicy):
+                def __init__(self, index=0):
+                    self.index = index
+
+                def place(self, actor, workers):
+                    return workers[self.index]
+
+            class Order(PriorityPolicy):
+                def __init__(self):
+                    self.ready_actors = []
+
+                def put_ready(self, actor):
+                    self.ready_actors.append(actor)
+
+                def fetch_ready(self):
+                    return self.ready_actors.pop()
+        """)
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    config = {
+        "workers": 2,
+        "placement": {"policy": "house_policies:Place", "index": 1},
+        "priority": "house_policies:Order",
+    }
+    with ActorSystem(config=config) as system:
+        box = system.spawn(Box)
+        assert index_of(box) == 1
+        assert box.ask(5).result(30) == 5
+        assert box.worker is not None
+        assert type(box.worker.policy).__name__ == "Order"
+    with pytest.raises(ConfigError, match=r"house_policies:Place.*'side'.*its options: index"):
+        Config.load({"placement": {"policy": "house_policies:Place", "side": 1}})
+    with pytest.raises(ConfigError, match=r"house_policies:Order.*'side'.*its options: none"):
+        Config.load({"priority": {"policy": "house_policies:Order", "side": 1}})
+    with pytest.raises(ConfigError, match=r"no policy 'house_policies:Plaice': .*no attribute"):
+        Config.load({"placement": "house_policies:Plaice"})
+
+
+def test_workers_are_pinned_to_the_cores_that_are_named() -> None:
+    class Where(Actor[Any]):
+        def receive(self, message: Any) -> set[int]:
+            return os.sched_getaffinity(0)
+
+    core = max(os.sched_getaffinity(0))
+    with ActorSystem(config={"pin": [core]}) as system:
+        assert system.spawn(Where).ask("where").result(30) == {core}
+    with ActorSystem(config={"pin": True}) as system:
+        assert system.spawn(Where).ask("where").result(30) == {min(os.sched_getaffinity(0))}
+    with ActorSystem() as system:
+        assert system.spawn(Where).ask("where").result(30) == os.sched_getaffinity(0)
+
+
+# --- what wrong settings get ----------------------------------------------------------------------
+
+
+class Unplaced(PlacementPolicy):
+    pass
+
+
+class Failing(PlacementPolicy):
+    def __init__(self) -> None:
+        raise RuntimeError("no database")
+
+
+PLACEMENTS = "round_robin, blocks, balanced, least_loaded, fixed"
+PRIORITIES = "fifo, two_level, weighted, shortest_first, longest_queue"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"wrokers": 2}, "no setting 'wrokers'; there are name, workers, quantum, monitoring"),
+        ({"workers": 0}, "workers is a whole number of 1 or more, not 0"),
+        ({"workers": True}, "workers is a whole number of 1 or more, not True"),
+        ({"workers": "2"}, "workers is a whole number of 1 or more, not '2'"),
+        ({"quantum": -1}, "quantum is a whole number of 1 or more, not -1"),
+        ({"quantum": 2**31}, "quantum is a whole number of 1 or more, not 2147483648"),
+        ({"name": ""}, "name is a non-empty string, not ''"),
+        ({"drain_timeout": -1}, "drain_timeout is a number of seconds, 0 or more, not -1"),
+        ({"drain_timeout": "soon"}, "drain_timeout is a number of seconds, 0 or more, not 'soon'"),
+        ({"drain_timeout": float("nan")}, "drain_timeout is a number of seconds, .* not nan"),
+        ({"monitoring": "all"}, "monitoring is one of off, times, mailboxes, workers, not 'all'"),
+        ({"pin": [4711]}, "pin is true, false, or a list of cores out of .*, not \\[4711\\]"),
+        ({"pin": []}, "pin is true, false, or a list of cores out of .*, not \\[\\]"),
+        ({"pin": ["a"]}, "pin is true, false, or a list of cores out of .*, not \\['a'\\]"),
+        ({"pin": [[1]]}, "pin is true, false, or a list of cores out of .*, not \\[\\[1\\]\\]"),
+        ({"placement": "blcks"}, f"placement: no policy 'blcks'; there are {PLACEMENTS}"),
+        ({"priority": "fofi"}, f"priority: no policy 'fofi'; there are {PRIORITIES}"),
+        ({"placement": 3}, f"placement: a policy is one of {PLACEMENTS}, .* not 3"),
+        ({"placement": "nowhere:Policy"}, "placement: no policy .*No module named 'nowhere'"),
+        ({"placement": ":Policy"}, "placement: no policy ':Policy'"),
+        ({"placement": "os:path"}, "placement: a policy is one of .*, not 'os:path'"),
+        ({"placement": "blocks"}, "'blocks': missing a required argument: 'size'"),
+        ({"placement": {"size": 3}}, "placement: the table has no key `policy`"),
+        (
+            {"placement": {"policy": "blocks", "sise": 3}},
+            "policy 'blocks': .*its options: size",
+        ),
+        (
+            {"placement": {"policy": "blocks", "size": 0}},
+            "placement: Blocks wants a size of 1 or more, not 0",
+        ),
+        (
+            {"priority": {"policy": "weighted", "aging": 3}},
+            "policy 'weighted': .*'aging'; its options: ageing",
+        ),
+        (
+            {"priority": {"policy": "weighted", "ageing": "fast"}},
+            "Weighted wants a whole number of 1 or more as ageing, not 'fast'",
+        ),
+        ({"priority": {"policy": "fifo", "x": 1}}, "policy 'fifo': .*'x'; its options: none"),
+        ({"priority": PlacementPolicy}, f"priority: a policy is one of {PRIORITIES}"),
+        ({"placement": Unplaced}, "placement: Unplaced has no method `place`"),
+        ({"placement": Failing}, "placement: policy .*Failing.* cannot be made: .*no database"),
+        ({"priority": Fifo()}, "each worker needs a priority policy of its own"),
+        ({"classes": 3}, "classes is a table, not 3"),
+        ({"classes": {"Box": 3}}, "classes.Box is a table, not 3"),
+        (
+            {"classes": {"Box": {"weight": 3}}},
+            "no setting 'weight' of classes.Box; there are placement, priority, mailbox",
+        ),
+        (
+            {"actors": {"box": {"priority": -1}}},
+            r"priority of actors.box is a whole number from 0 to 2\*\*32 - 1, not -1",
+        ),
+        (
+            {"actors": {"box": {"placement": "nowhere"}}},
+            "placement of actors.box: no policy 'nowhere'",
+        ),
+        (
+            {"actors": {"box": {"mailbox": {"capacity": 0}}}},
+            "mailbox of actors.box: a mailbox holds 1 message or more, not 0",
+        ),
+        (
+            {"actors": {"box": {"mailbox": {"capcity": 5}}}},
+            "mailbox of actors.box: .*'capcity'",
+        ),
+    ],
+)
+def test_a_wrong_setting_is_refused_with_its_value_and_what_is_possible(
+    settings: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        ActorSystem(config=settings)
+
+
+def test_an_error_says_which_file_it_is_in(toml: Any) -> None:
+    path = toml("workers = 0")
+    with pytest.raises(ConfigError, match=f"workers is .*, not 0 in {path}"):
+        ActorSystem(config=str(path))
+
+
+def test_a_keyword_is_checked_like_a_setting() -> None:
+    with pytest.raises(ConfigError, match="workers is a whole number of 1 or more, not 0"):
+        ActorSystem(workers=0)
+    with pytest.raises(ConfigError, match="no policy 'blcks'"):
+        ActorSystem(placement="blcks")
+
+
+def test_a_file_that_is_missing_or_no_toml_is_refused(toml: Any, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"nowhere.toml' cannot be read: No such file"):
+        ActorSystem(config=tmp_path / "nowhere.toml")
+    with pytest.raises(ConfigError, match=r"callboard.toml' is no TOML: .*line 1"):
+        ActorSystem(config=toml("workers = = 2"))
+    with pytest.raises(ConfigError, match="config wants a dict or the path of a TOML file, not 3"):
+        ActorSystem(config=3)
+
+
+def test_a_wrong_policy_at_a_spawn_is_refused_there() -> None:
+    with ActorSystem(workers=2) as system:
+        with pytest.raises(ConfigError, match="no policy 'nowhere'"):
+            system.spawn(Box, placement="nowhere")
+        with pytest.raises(ConfigError, match="a policy is one of"):
+            system.spawn(Box, placement=["round_robin"])
+        assert system.actors == []

@@ -1,0 +1,392 @@
+"""Monitoring: what each level measures, that the sums are right, and the workers' logs."""
+
+import re
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callboard import (
+    Actor,
+    ActorRef,
+    ActorSystem,
+    BoundedMailbox,
+    CallboardError,
+    ConfigError,
+    PriorityMailbox,
+)
+from callboard.scheduling.monitor import Statistics
+
+Hold = Callable[[ActorSystem], AbstractContextManager[None]]
+
+LEVELS = ["times", "mailboxes", "workers"]
+DISPATCH = re.compile(r"(\d+) actor (\d+) (\S+) disp (\d+) msgs (\d+)(?: queue (\d+))? et (\d+)")
+WAIT = re.compile(r"(\d+) \*\*\* worker (\d) waited \((\d+)\) for (\d+\.\d{9})")
+
+
+class Box(Actor[Any]):
+    def receive(self, message: int) -> None:
+        while message > 0:
+            message -= 1
+
+
+class Pinger(Actor[Any]):
+    """Passes a number on, less one, to a partner that it is told first."""
+
+    def __init__(self) -> None:
+        self.partner: ActorRef[Any] | None = None
+
+    def receive(self, message: Any) -> None:
+        if self.partner is None:
+            self.partner = message
+        elif message:
+            self.partner.tell(message - 1)
+
+
+def ping_pong(system: ActorSystem, rounds: int) -> tuple[ActorRef[Any], ActorRef[Any]]:
+    ping, pong = system.spawn(Pinger, name="ping"), system.spawn(Pinger, name="pong")
+    ping.tell(pong)
+    pong.tell(ping)
+    ping.tell(rounds)
+    system.drain()
+    return ping, pong
+
+
+def in_one_of_ten(measure: Callable[[], bool]) -> bool:
+    """Try again while it is false: other programs may take the processor in a measured interval."""
+    return any(measure() for _ in range(10))
+
+
+# --- statistics -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", ["off", *LEVELS])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_every_level_counts_messages_and_dispatches(level: str, workers: int) -> None:
+    with ActorSystem(monitoring=level, workers=workers) as system:
+        ping_pong(system, 1000)
+        statistics = system.statistics()
+    assert statistics.monitoring == level
+    assert [actor.path for actor in statistics.actors] == ["/ping", "/pong"]
+    assert sum(actor.messages for actor in statistics.actors) == 2 + 1001
+    assert [worker.name for worker in statistics.workers] == [
+        f"callboard-{i}" for i in range(workers)
+    ]
+    for actor in statistics.actors:
+        assert actor.dispatches > 0
+    handled = sum(actor.dispatches for actor in statistics.actors)
+    assert sum(worker.dispatches for worker in statistics.workers) >= handled
+
+
+def test_off_measures_no_time_and_no_queue() -> None:
+    with ActorSystem() as system:
+        ping, _ = ping_pong(system, 10)
+        statistics = system.statistics()
+        assert ping.busy_ns == 0
+    for actor in statistics.actors:
+        assert (actor.total, actor.mean, actor.queue, actor.peak) == (None, None, None, None)
+    assert [worker.busy for worker in statistics.workers] == [None]
+    assert statistics.workers[0].waits > 0
+
+
+def test_times_are_measured_and_queues_are_not() -> None:
+    with ActorSystem(monitoring="times") as system:
+        ping_pong(system, 10)
+        for actor in system.statistics().actors:
+            assert actor.total is not None
+            assert actor.mean is not None
+            assert actor.total > 0
+            assert actor.mean == pytest.approx(actor.total / actor.messages)
+            assert (actor.queue, actor.peak) == (None, None)
+
+
+@pytest.mark.parametrize("level", ["mailboxes", "workers"])
+def test_queues_are_counted_and_their_peaks_kept(level: str, hold: Hold) -> None:
+    with ActorSystem(monitoring=level) as system:
+        box = system.spawn(Box, name="box")
+        with hold(system):
+            box.tell_many([0] * 7)
+            waiting = system.statistics().of("/box")
+            assert (waiting.queue, waiting.peak, waiting.messages) == (7, 7, 0)
+        system.drain()
+        after = system.statistics().of("/box")
+        assert (after.queue, after.peak, after.messages) == (0, 7, 7)
+
+
+@pytest.mark.parametrize("level", ["off", "mailboxes"])
+def test_drops_and_refusals_are_counted(level: str, hold: Hold) -> None:
+    with ActorSystem(monitoring=level) as system:
+        box = system.spawn(Box, name="box", mailbox=BoundedMailbox(5, "drop_newest"))
+        with hold(system):
+            box.tell_many([0] * 12)
+        system.drain()
+        found = system.statistics().of("/box")
+    assert (found.messages, found.dropped, found.peak) == (5, 7, 5)
+
+
+def test_a_slow_actor_has_the_higher_mean() -> None:
+    def means_differ() -> bool:
+        with ActorSystem(monitoring="times") as system:
+            slow, quick = system.spawn(Box, name="slow"), system.spawn(Box, name="quick")
+            for _ in range(5):
+                slow.ask(20_000).result(30)
+                quick.ask(0).result(30)
+            system.drain()
+            statistics = system.statistics()
+            slow_mean, quick_mean = statistics.of("/slow").mean, statistics.of("/quick").mean
+            assert slow_mean is not None
+            assert quick_mean is not None
+            return slow_mean > 10 * quick_mean
+
+    assert in_one_of_ten(means_differ)
+
+
+class Waiter(Actor[Any]):
+    """Works between two waits, in the middle of a message."""
+
+    async def receive(self, message: int) -> None:
+        await self.sleep(0)
+        while message > 0:
+            message -= 1
+        await self.sleep(0)
+
+
+class Helper(Actor[Any]):
+    """Fills a small mailbox, so that its worker runs the receiver within this dispatch."""
+
+    def __init__(self, target: ActorRef[Any]) -> None:
+        self.target = target
+
+    def receive(self, message: int) -> None:
+        for _ in range(20):
+            self.target.tell(message)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_the_actors_times_add_up_to_the_workers(workers: int) -> None:
+    began = time.monotonic_ns()
+    with ActorSystem(monitoring="times", workers=workers) as system:
+        box = system.spawn(Box, mailbox=BoundedMailbox(2, "help"))
+        actors = [
+            box,
+            system.spawn(Waiter),
+            system.spawn(Helper, box),
+            system.spawn(Box, mailbox=PriorityMailbox(key=lambda number: number)),
+        ]
+        for actor in actors:
+            actor.tell_many([2000] * 20)
+        system.drain()
+        workers_ns = sum(worker.busy or 0.0 for worker in system.statistics().workers) * 1e9
+        actors_ns = sum(actor.busy_ns for actor in actors)
+    assert actors_ns == pytest.approx(workers_ns, abs=1)
+    assert 0 < actors_ns <= workers * (time.monotonic_ns() - began)
+    assert all(actor.busy_ns > 0 for actor in actors)
+
+
+def test_an_actor_is_not_charged_for_those_that_run_within_its_dispatch() -> None:
+    def the_helper_took_less() -> bool:
+        with ActorSystem(monitoring="times") as system:
+            box = system.spawn(Box, mailbox=BoundedMailbox(2, "help"))
+            helper = system.spawn(Helper, box)
+            helper.ask(10_000).result(30)
+            system.drain()
+            assert box.messages == 20
+            return helper.busy_ns < box.busy_ns / 2
+
+    assert in_one_of_ten(the_helper_took_less)
+
+
+def test_an_async_actors_work_after_a_wait_is_its_own() -> None:
+    def the_waiter_took_more() -> bool:
+        with ActorSystem(monitoring="times") as system:
+            waiter, box = system.spawn(Waiter), system.spawn(Box)
+            waiter.ask(100_000).result(30)
+            box.ask(0).result(30)
+            system.drain()
+            return waiter.busy_ns > 10 * box.busy_ns
+
+    assert in_one_of_ten(the_waiter_took_more)
+
+
+def test_waits_and_idle_time_grow_while_nothing_happens() -> None:
+    with ActorSystem() as system:
+        box = system.spawn(Box)
+        box.ask(0).result(30)
+        system.drain()
+        (before,) = system.statistics().workers
+        box.ask(0).result(30)
+        system.drain()
+        (after,) = system.statistics().workers
+    assert after.waits > before.waits
+    assert after.idle > before.idle
+
+
+def test_a_workers_busy_and_idle_time_are_no_more_than_there_was() -> None:
+    began = time.monotonic()
+    with ActorSystem(monitoring="times") as system:
+        ping_pong(system, 5000)
+        (worker,) = system.statistics().workers
+        elapsed = time.monotonic() - began
+    assert worker.busy is not None
+    assert worker.busy + worker.idle <= elapsed
+
+
+def test_children_and_dedicated_workers_are_listed() -> None:
+    class Parent(Actor[Any]):
+        def receive(self, message: Any) -> str:
+            return self.spawn(Box, name="child").path
+
+    with ActorSystem(monitoring="times") as system:
+        parent = system.spawn(Parent, name="parent", dedicated=True)
+        assert parent.ask("spawn").result(30) == "/parent/child"
+        system.drain()
+        statistics = system.statistics()
+    assert [actor.path for actor in statistics.actors] == ["/parent", "/parent/child"]
+    assert [worker.name for worker in statistics.workers] == ["callboard-0", "callboard-parent"]
+    assert statistics.of("/parent").worker == "callboard-parent"
+    assert statistics.of("/parent").total
+    with pytest.raises(KeyError, match="/nobody"):
+        statistics.of("/nobody")
+
+
+def test_statistics_show_as_two_tables() -> None:
+    statistics = Statistics("times", actors=(), workers=())
+    assert str(statistics).splitlines() == [
+        "worker  dispatches  busy  idle  waits",
+        "",
+        "actor  worker  messages  dispatches  total  mean  queue  peak  dropped",
+    ]
+    with ActorSystem("show", monitoring="times") as system:
+        box = system.spawn(Box, name="box")
+        box.ask(5).result(30)
+        system.drain()
+        lines = str(system.statistics()).splitlines()
+    assert len({len(line) for line in lines[:2]}) == 1
+    assert re.fullmatch(r"show-0 +\d+ +\S+ [mu]?s +\S+ [mu]?s +\d+", lines[1])
+    assert re.fullmatch(r"/box +show-0 +1 +\d+ +\S+ [mu]?s +\S+ [mu]?s +- +- +0", lines[4])
+
+
+# --- logs -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_log_has_a_line_for_each_dispatch(level: str) -> None:
+    with ActorSystem(monitoring=level) as system:
+        system.drain()
+        ping_pong(system, 1000)
+        lines = system.log_lines(0)
+        statistics = system.statistics()
+    found = [match for line in lines if (match := DISPATCH.fullmatch(line))]
+    waits = [match for line in lines if (match := WAIT.fullmatch(line))]
+    assert len(found) + len(waits) == len(lines)
+    assert bool(waits) == (level == "workers")
+    assert all((match[6] is None) == (level == "times") for match in found)
+    messages: dict[str, int] = defaultdict(int)
+    spent: dict[str, int] = defaultdict(int)
+    dispatches: dict[str, list[int]] = defaultdict(list)
+    for match in found:
+        messages[match[3]] += int(match[5])
+        spent[match[3]] += int(match[7])
+        dispatches[match[3]].append(int(match[4]))
+    for actor in statistics.actors:
+        assert actor.total is not None
+        assert messages[actor.path] == actor.messages
+        assert spent[actor.path] == pytest.approx(actor.total * 1e9, abs=1)
+        assert dispatches[actor.path] == list(range(1, actor.dispatches + 1))
+    times = [int(line.split()[0]) for line in lines]
+    assert times == sorted(times)
+
+
+def test_waits_are_numbered_and_add_up_to_the_idle_time() -> None:
+    with ActorSystem(monitoring="workers") as system:
+        box = system.spawn(Box)
+        for _ in range(20):
+            box.ask(0).result(30)
+        system.drain()
+        waits = [match for line in system.log_lines(0) if (match := WAIT.fullmatch(line))]
+        (worker,) = system.statistics().workers
+    assert [int(match[3]) for match in waits] == list(range(1, len(waits) + 1))
+    assert {match[2] for match in waits} == {"0"}
+    assert worker.waits in (len(waits), len(waits) + 1)  # it waits again
+    assert sum(float(match[4]) for match in waits) <= worker.idle
+
+
+def test_a_log_says_how_many_records_were_overwritten() -> None:
+    with ActorSystem(monitoring="times", quantum=1) as system:
+        box = system.spawn(Box)
+        box.tell_many([0] * 10_000)
+        system.drain()
+        first, *lines = system.log_lines(0)
+        dispatches = box.dispatches
+    lost = re.fullmatch(r"\*\*\* worker 0 overwrote (\d+) records", first)
+    assert lost
+    assert int(lost[1]) == dispatches - 8192
+    assert len(lines) == 8192
+
+
+def test_logs_are_appended_to_files_one_for_each_worker(tmp_path: Path) -> None:
+    with ActorSystem("net", monitoring="workers", workers=2, token=False) as system:
+        boxes = [system.spawn(Box) for _ in range(2)]
+        for _ in range(3):
+            for box in boxes:
+                box.ask(0).result(30)
+            system.drain()
+            files = system.write_logs(tmp_path / "logs")
+        assert [path.name for path in files] == ["net-0.log", "net-1.log"]
+        for path, box in zip(files, boxes, strict=True):
+            lines = path.read_text().splitlines()
+            found = [match for line in lines if (match := DISPATCH.fullmatch(line))]
+            assert [int(match[4]) for match in found] == list(range(1, box.dispatches + 1))
+            assert {match[3] for match in found} == {box.path}
+
+
+def test_a_stopped_actor_keeps_its_path_in_later_logs(tmp_path: Path) -> None:
+    with ActorSystem(monitoring="times") as system:
+        box = system.spawn(Box, name="box")
+        box.tell(0)
+        system.drain()
+        assert "/box disp 1" in system.log_lines(0)[-1]
+        box.stop()
+        system.drain()
+        assert "/box disp 1" in system.log_lines(0)[0]
+
+
+def test_there_is_no_log_when_monitoring_is_off(tmp_path: Path) -> None:
+    with ActorSystem() as system:
+        with pytest.raises(CallboardError, match="'callboard-0' keeps no log, because monitoring"):
+            system.log_lines(0)
+        with pytest.raises(CallboardError, match="keeps no log"):
+            system.write_logs(tmp_path)
+
+
+@pytest.mark.parametrize("worker", [-1, 2, "0"])
+def test_a_worker_that_does_not_exist_has_no_log(worker: Any) -> None:
+    with (
+        ActorSystem(monitoring="times", workers=2) as system,
+        pytest.raises(ConfigError, match=f"no worker {worker!r}; there are 0 to 1"),
+    ):
+        system.log_lines(worker)
+
+
+def test_reading_while_the_workers_run_gives_whole_records_and_growing_counts() -> None:
+    with ActorSystem(monitoring="workers", workers=2) as system:
+        ping, pong = system.spawn(Pinger, name="ping"), system.spawn(Pinger, name="pong")
+        ping.tell(pong)
+        pong.tell(ping)
+        ping.tell(200_000)
+        at_rest = threading.Thread(target=system.drain)
+        at_rest.start()
+        messages = 0
+        while at_rest.is_alive():
+            for index in (0, 1):
+                for line in system.log_lines(index):
+                    assert DISPATCH.fullmatch(line) or WAIT.fullmatch(line) or "overwrote" in line
+            now = sum(actor.messages for actor in system.statistics().actors)
+            assert now >= messages
+            messages = now
+        assert sum(actor.messages for actor in system.statistics().actors) == 200_003

@@ -1,0 +1,62 @@
+"""Real Spark for these tests: one session a module, on the interpreter that runs the tests."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark", reason="the spark extra is not installed")
+
+from pyspark.sql import SparkSession
+
+from callboard.spark import session
+
+HERE = Path(__file__).parent
+sys.path.append(str(HERE))  # for `graphs`, which the workers import too
+
+CONF: dict[str, str | int | bool] = {
+    "spark.executorEnv.PYTHONPATH": str(HERE),  # workers import the module `graphs`
+    "spark.log.level": "OFF",  # most of these tests make Spark fail
+    "spark.sql.shuffle.partitions": 2,
+}
+
+
+def start(master: str) -> SparkSession:
+    """Make a session of our own, with whatever was active before stopped."""
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        active.stop()
+    return session(master, "tests", **CONF)
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    """Two tasks at a time in the driver's own JVM; a failed task fails its job at once."""
+    started = start("local[2]")
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[SparkSession]:
+    """Two executors, each a process of its own; a failed task is tried up to four times."""
+    started = start("local-cluster[2,1,1024]")
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def failure_of() -> Callable[[Callable[[], object]], str]:
+    """Run a job that must fail, and return what the driver shows of it."""
+
+    def run(job: Callable[[], object]) -> str:
+        try:
+            job()
+        except Exception as error:  # its class depends on the path
+            return str(error)
+        pytest.fail("the job did not fail")
+
+    return run

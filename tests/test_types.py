@@ -1,0 +1,112 @@
+"""What a type checker makes of programs that use callboard."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("mypy")
+
+# A line that ends in a comment `# -> ...` reveals a type or is an error, and that is a part of it.
+PROGRAM = """
+from typing import Any, Generic, TypeVar
+
+from callboard import Actor, ActorRef, ActorSystem, Future, Supervision, Terminated
+from callboard.timers import Timer
+
+class Counter(Actor[int]):
+    def __init__(self, start: int = 0) -> None:
+        self.count = start
+
+    def receive(self, message: int) -> int:
+        reveal_type(self.ref)  # -> ActorRef[int]
+        reveal_type(self.sender)  # -> ActorRef[Any] | None
+        reveal_type(self.system)  # -> ActorSystem
+        reveal_type(self.after(1.0, 1))  # -> Timer
+        reveal_type(self.children)  # -> list[callboard._ref.ActorRef[Any]]
+        self.become(self.other)
+        self.become(self.wrong)  # -> expected "Callable[[int], Any]"
+        self.ref.tell("text")  # -> incompatible type "str"; expected "int"
+        return self.count
+
+    def other(self, message: int) -> None: ...
+    def wrong(self, message: str) -> None: ...
+
+class Waiting(Actor[str]):
+    async def receive(self, message: str) -> str:
+        counter = self.spawn(Counter)
+        reveal_type(counter)  # -> ActorRef[int]
+        await self.sleep(1.0)
+        reveal_type(await counter.ask(1))  # -> Any
+        self.watch(counter)
+        return message
+
+class Wrong(Actor[int]):
+    def receive(self, message: str) -> None: ...  # -> incompatible with supertype
+
+M = TypeVar("M")
+
+class Box(Actor[M], Generic[M]):
+    def receive(self, message: M) -> M:
+        return message
+
+class TextBox(Box[str]): ...
+
+def use(system: ActorSystem, anything: ActorRef[Any], objects: ActorRef[object]) -> None:
+    counter = system.spawn(Counter, 7, name="counter", supervision=Supervision("restart"))
+    reveal_type(counter)  # -> ActorRef[int]
+    counter.tell(1)
+    counter.tell("text")  # -> incompatible type "str"; expected "int"
+    counter.tell_many([1, 2])
+    counter.tell_many(["text"])  # -> incompatible type "str"; expected "int"
+    reveal_type(counter.ask(1))  # -> Future[Any]
+    counter.ask("text")  # -> incompatible type "str"; expected "int"
+    reveal_type(counter.ask(1, timeout=2.0).result(timeout=1.0))  # -> Any
+    reveal_type(counter.is_alive)  # -> bool
+    reveal_type(counter.path)  # -> str
+    reveal_type(system.spawn(TextBox))  # -> ActorRef[str]
+    integers: ActorRef[int] = objects  # who takes any object takes an integer
+    strings: ActorRef[str] = counter  # -> Incompatible types in assignment
+    reveal_type(Terminated(counter).ref)  # -> ActorRef[Any]
+    future: Future[int] = Future()
+    reveal_type(future.result())  # -> int
+    reveal_type(future.exception())  # -> BaseException | None
+    system.spawn(Counter())  # -> incompatible type "Counter"; expected "type[Actor
+    system.spawn(int)  # -> expected "type[Actor
+"""
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[int, str]:
+    """What mypy says about each line of the program."""
+    folder = tmp_path_factory.mktemp("types")
+    (folder / "program.py").write_text(PROGRAM)
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "program.py"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    if "import-not-found" in done.stdout:
+        pytest.skip("mypy does not see an editable install without MYPYPATH")
+    said: dict[int, str] = {}
+    for line in done.stdout.splitlines():
+        if match := re.match(r"program\.py:(\d+): (?:note|error): (.*)", line):
+            number = int(match[1])
+            said[number] = said.get(number, "") + match[2].replace("builtins.", "") + "\n"
+    return said
+
+
+EXPECTED = {
+    number: text.partition("# -> ")[2]
+    for number, text in enumerate(PROGRAM.splitlines(), start=1)
+    if "# -> " in text
+}
+
+
+@pytest.mark.parametrize("number", EXPECTED)
+def test_a_line_has_the_type_or_the_error_that_it_names(found: dict[int, str], number: int) -> None:
+    said = found.get(number, "nothing at all")
+    assert EXPECTED[number] in said, PROGRAM.splitlines()[number - 1]
+
+
+def test_no_other_line_is_an_error(found: dict[int, str]) -> None:
+    assert {number: said for number, said in found.items() if number not in EXPECTED} == {}

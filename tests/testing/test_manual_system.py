@@ -1,0 +1,435 @@
+"""The system that the calling thread runs."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from callboard import (
+    Actor,
+    ActorRef,
+    ActorStopped,
+    ActorSystem,
+    AskTimeout,
+    BoundedMailbox,
+    CallboardError,
+    DrainTimeout,
+    MailboxFull,
+    SystemClosed,
+)
+from callboard.testing import ManualSystem
+
+
+class Sum(Actor[int]):
+    def __init__(self) -> None:
+        self.total = 0
+
+    def receive(self, message: int) -> int:
+        self.total += message
+        return self.total
+
+
+class Forward(Actor[object]):
+    def __init__(self, to: ActorRef[object], times: int = 1) -> None:
+        self.to = to
+        self.times = times
+
+    def receive(self, message: object) -> None:
+        self.to.tell_many([message] * self.times)
+
+
+class Forever(Actor[str]):
+    def receive(self, message: str) -> None:
+        self.ref.tell(message)
+
+
+class Clock(Actor[str]):
+    """Notes at which time of the system's clock each message came."""
+
+    def __init__(self, notes: list[tuple[float, str]]) -> None:
+        self.notes = notes
+
+    def on_start(self) -> None:
+        self.after(1.5, "once")
+        self.every(1.0, "again")
+
+    def receive(self, message: str) -> None:
+        assert isinstance(self.system, ManualSystem)
+        self.notes.append((self.system.now, message))
+
+
+class Patient(Actor[float]):
+    async def receive(self, message: float) -> str:
+        await self.sleep(message)
+        return f"waited {message:g} s"
+
+
+# --- running ------------------------------------------------------------------------------------
+
+
+def test_nothing_runs_before_it_is_told_to() -> None:
+    with ManualSystem() as system:
+        probe = system.probe()
+        probe.ref.tell("hello")
+        assert probe.messages == []
+        system.run()
+        assert probe.messages == ["hello"]
+
+
+def test_one_step_handles_one_message() -> None:
+    with ManualSystem() as system:
+        probe = system.probe()
+        probe.ref.tell_many("ab")
+        counts = []
+        while system.step():
+            counts.append(len(probe.messages))
+        assert sorted(set(counts)) == [1, 2]  # a last step finds that nothing is left
+        assert not system.step()
+
+
+def test_a_quantum_lets_one_step_handle_several_messages() -> None:
+    with ManualSystem(quantum=8) as system:
+        probe = system.probe()
+        probe.ref.tell_many("abc")
+        assert system.step()
+        assert probe.messages == ["a", "b", "c"]
+
+
+def test_run_returns_the_number_of_steps() -> None:
+    with ManualSystem() as system:
+        probe = system.probe()
+        assert system.run() == 1  # its start
+        assert system.run() == 0
+        probe.ref.tell(1)
+        assert system.run() >= 1
+        assert probe.messages == [1]
+
+
+def test_everything_runs_on_the_calling_thread() -> None:
+    seen = set()
+
+    class Where(Actor[object]):
+        def __init__(self) -> None:
+            seen.add(threading.get_ident())
+
+        def receive(self, message: object) -> None:
+            seen.add(threading.get_ident())
+
+    with ManualSystem() as system:
+        system.spawn(Where).tell(1)
+        system.spawn(Where, dedicated=True).tell(1)
+    assert seen == {threading.get_ident()}
+
+
+def test_actors_that_always_have_work_are_given_up() -> None:
+    with ManualSystem(seed=5, max_steps=50) as system:
+        ref = system.spawn(Forever, name="for-ever")
+        ref.tell("again")
+        with pytest.raises(DrainTimeout, match=r"(?s)seed 5.*after 50 steps.*/for-ever <- 'again'"):
+            system.run()
+        with pytest.raises(DrainTimeout, match="after 7 steps"):
+            system.run(max_steps=7)
+        with pytest.raises(DrainTimeout, match="after 50 steps"):
+            system.drain()
+        ref.stop()
+
+
+def test_run_until_stops_as_soon_as_its_predicate_is_true() -> None:
+    with ManualSystem() as system:
+        probe = system.probe()
+        probe.ref.tell_many(range(10))
+        assert system.run_until(lambda: len(probe.messages) == 4)
+        assert probe.messages == [0, 1, 2, 3]
+        assert not system.run_until(lambda: len(probe.messages) == 11)
+        assert len(probe.messages) == 10
+
+
+def test_only_its_own_thread_may_run_it() -> None:
+    with ManualSystem() as system:
+        system.spawn(Sum).tell(1)
+        errors: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                system.run()
+            except CallboardError as error:
+                errors.append(error)
+
+        other = threading.Thread(target=run, name="intruder")
+        other.start()
+        other.join()
+        assert "intruder cannot run" in str(errors[0])
+
+
+def test_other_threads_may_send_to_it() -> None:
+    with ManualSystem() as system:
+        probe = system.probe()
+        other = threading.Thread(target=lambda: probe.ref.tell_many(range(1000)))
+        other.start()
+        other.join()
+        system.run()
+        assert probe.messages == list(range(1000))
+
+
+def test_an_actor_cannot_run_the_system_it_is_in() -> None:
+    class Impatient(Actor[str]):
+        def receive(self, message: str) -> None:
+            assert isinstance(self.system, ManualSystem)
+            self.system.drain()
+
+    with ManualSystem() as system:
+        answer = system.spawn(Impatient).ask("now")
+        with pytest.raises(CallboardError, match="would wait for the actor itself"):
+            answer.result()
+
+
+def test_two_systems_on_one_thread_do_not_mix() -> None:
+    with ManualSystem(name="one") as one, ManualSystem(name="other") as other:
+        probe = other.probe()
+        relay = one.spawn(Forward, probe.ref)
+        relay.tell("across")
+        one.run()
+        assert probe.messages == []
+        other.run()
+        assert probe.messages == ["across"]
+
+
+def test_a_real_system_works_beside_it() -> None:
+    with ManualSystem() as manual, ActorSystem() as real:
+        probe = manual.probe()
+        adder = real.spawn(Sum)
+        assert adder.ask(5).result(timeout=5.0) == 5
+        real.spawn(Forward, probe.ref).tell("from the other world")
+        real.drain()
+        manual.run()
+        assert probe.messages == ["from the other world"]
+
+
+# --- asks and full mailboxes --------------------------------------------------------------------
+
+
+def test_waiting_for_an_answer_runs_the_system() -> None:
+    with ManualSystem() as system:
+        ref = system.spawn(Sum)
+        assert ref.ask(2).result() == 2
+        assert ref.ask(3).result(timeout=1.0) == 5
+
+
+def test_an_answer_that_cannot_come_is_not_waited_for() -> None:
+    class Stasher(Actor[str]):
+        def receive(self, message: str) -> None:
+            self.stash()
+
+    with ManualSystem() as system:
+        ref = system.spawn(Stasher, name="stasher")
+        with pytest.raises(AskTimeout, match=r"/stasher.*at rest"):
+            ref.ask("hello?").result()
+        with pytest.raises(AskTimeout, match=r"/stasher.* in 5 s"):
+            ref.ask("hello?").result(timeout=5)
+        assert system.now == 5.0
+
+
+def test_waiting_for_an_answer_lets_the_clock_go_on() -> None:
+    with ManualSystem() as system:
+        ref = system.spawn(Patient)
+        assert ref.ask(90.0).result() == "waited 90 s"
+        assert system.now == 90.0
+        with pytest.raises(AskTimeout):
+            ref.ask(60.0).result(timeout=30.0)
+        assert system.now == 120.0
+
+
+def test_an_asks_own_timeout_is_logical() -> None:
+    with ManualSystem() as system:
+        answer = system.spawn(Patient).ask(30.0, timeout=10.0)
+        system.advance(9.0)
+        assert not answer.done()
+        system.advance(1.0)
+        with pytest.raises(AskTimeout, match=r"in 10\.0 s"):
+            answer.result()
+
+
+def test_a_dedicated_actor_may_wait_for_an_answer() -> None:
+    class Asker(Actor[int]):
+        def __init__(self, other: ActorRef[int]) -> None:
+            self.other = other
+
+        def receive(self, message: int) -> int:
+            answer: int = self.other.ask(message).result()
+            return answer + 1
+
+    with ManualSystem() as system:
+        inner = system.spawn(Asker, system.spawn(Sum), dedicated=True)
+        outer = system.spawn(Asker, inner, dedicated=True)
+        assert outer.ask(10).result() == 12
+
+
+@pytest.mark.parametrize("overflow", ["block", "help"])
+def test_a_sender_to_a_full_mailbox_runs_the_system_instead_of_sleeping(overflow: str) -> None:
+    with ManualSystem() as system:
+        probe = system.probe()
+        narrow = system.spawn(Forward, probe.ref, mailbox=BoundedMailbox(2, overflow))
+        narrow.tell_many(range(20))
+        wide = system.spawn(Forward, narrow, 20)
+        wide.tell("x")
+        system.run()
+        assert probe.messages == [*range(20), *["x"] * 20]
+
+
+@pytest.mark.parametrize("overflow", ["block", "help"])
+def test_a_full_mailbox_that_nobody_can_empty_is_an_error_at_once(overflow: str) -> None:
+    with ManualSystem() as system:
+        mailbox = BoundedMailbox(1, overflow, timeout=600.0)
+        ref = system.spawn(Patient, name="patient", mailbox=mailbox)
+        ref.tell(3600.0)
+        system.run()  # in the middle of its message now
+        ref.tell(0.0)
+        with pytest.raises(MailboxFull, match=r"/patient is full \(1 messages\)"):
+            ref.tell(0.0)
+        ref.stop()
+
+
+def test_a_throttled_sender_goes_on_when_nothing_is_ready() -> None:
+    with ManualSystem() as system:
+        ref = system.spawn(Patient, mailbox=BoundedMailbox(1, "throttle", timeout=600.0))
+        ref.tell_many([3600.0, 0.0, 0.0, 0.0])
+        system.run()
+        assert ref.queue_length == 3
+        ref.stop()
+
+
+# --- time ---------------------------------------------------------------------------------------
+
+
+def test_the_clock_stands_still_while_the_system_runs() -> None:
+    notes: list[tuple[float, str]] = []
+    with ManualSystem() as system:
+        ref = system.spawn(Clock, notes)
+        system.run()
+        assert system.now == 0.0
+        assert notes == []
+        ref.stop()
+
+
+def test_timers_fire_in_the_order_of_their_times() -> None:
+    notes: list[tuple[float, str]] = []
+    with ManualSystem() as system:
+        ref = system.spawn(Clock, notes)
+        system.advance(3.25)
+        assert notes == [(1.0, "again"), (1.5, "once"), (2.0, "again"), (3.0, "again")]
+        assert system.now == 3.25
+        ref.stop()
+
+
+def test_a_timer_started_while_time_passes_counts_from_its_own_start() -> None:
+    class Chain(Actor[int]):
+        def __init__(self, notes: list[float]) -> None:
+            self.notes = notes
+
+        def receive(self, message: int) -> None:
+            assert isinstance(self.system, ManualSystem)
+            self.notes.append(self.system.now)
+            if message:
+                self.after(0.5, message - 1)
+
+    notes: list[float] = []
+    with ManualSystem() as system:
+        system.spawn(Chain, notes).tell(3)
+        system.advance(10.0)
+    assert notes == [0.0, 0.5, 1.0, 1.5]
+
+
+def test_time_cannot_go_back() -> None:
+    with ManualSystem() as system, pytest.raises(ValueError, match=r"not -1"):
+        system.advance(-1)
+
+
+# --- coming to rest, and the end ----------------------------------------------------------------
+
+
+def test_leaving_runs_to_rest_and_stops() -> None:
+    stopped = []
+
+    class Noter(Actor[str]):
+        def receive(self, message: str) -> None:
+            stopped.append(message)
+
+        def on_stop(self) -> None:
+            stopped.append("stopped")
+
+    with ManualSystem() as system:
+        ref = system.spawn(Noter)
+        ref.tell("last words")
+    assert stopped == ["last words", "stopped"]
+    assert not ref.is_alive
+    with pytest.raises(SystemClosed):
+        system.spawn(Noter)
+
+
+def test_drain_lets_time_pass_for_actors_in_the_middle_of_a_message() -> None:
+    with ManualSystem() as system:
+        answer = system.spawn(Patient).ask(20.0)
+        system.drain()
+        assert answer.result() == "waited 20 s"
+
+
+def test_a_drain_that_cannot_finish_names_the_actor() -> None:
+    with ManualSystem(drain_timeout=5.0) as system:
+        ref = system.spawn(Patient, name="patient")
+        ref.tell(3600.0)
+        with pytest.raises(DrainTimeout, match=r"(?s)in 5\.0 s.*/patient waits in the middle"):
+            system.drain()
+        ref.stop()
+
+
+def test_join_lets_time_pass_until_all_actors_have_stopped() -> None:
+    class Mayfly(Actor[str]):
+        def on_start(self) -> None:
+            self.after(86_400.0, "dusk")
+
+        def receive(self, message: str) -> None:
+            self.stop()
+
+    with ManualSystem() as system:
+        system.spawn(Mayfly)
+        assert not system.join(timeout=3600.0)
+        assert system.now == 3600.0
+        assert system.join()
+        assert system.now == 86_400.0
+
+
+def test_stop_makes_dead_letters_of_what_waits() -> None:
+    with ManualSystem() as system:
+        ref = system.spawn(Sum)
+        answer = ref.ask(1)
+        ref.tell_many([2, 3])
+        system.stop()
+    assert system.dead_letters.reasons == {"system stopped": 3}
+    with pytest.raises(ActorStopped):
+        answer.result()
+
+
+def test_an_escalated_failure_is_raised_on_leaving() -> None:
+    class Fails(Actor[str]):
+        def receive(self, message: str) -> None:
+            raise ZeroDivisionError(message)
+
+    with pytest.raises(ZeroDivisionError, match="boom"), ManualSystem() as system:
+        system.spawn(Fails, supervision="escalate").tell("boom")
+
+
+def fail_after_a_hundred_messages() -> None:
+    with ManualSystem(seed=11) as system:
+        probe = system.probe("probe")
+        probe.ref.tell_many(range(100))
+        system.run()
+        raise AssertionError
+
+
+def test_a_failing_test_is_told_the_seed_and_the_latest_messages() -> None:
+    with pytest.raises(AssertionError) as caught:
+        fail_after_a_hundred_messages()
+    [note] = caught.value.__notes__
+    assert "seed 11" in note
+    assert "the latest 10 of 100 messages: /probe <- 90, /probe <- 91" in note
