@@ -98,12 +98,13 @@ private:
     // The flag's owner. Sends what is next as far as there is any; the serial number of the first missing.
     template <class Sink>
     std::int64_t send_run(Sink&& sink) {
-        const std::int64_t first = next_.load(relaxed);
+        std::int64_t first = next_.load(relaxed);
         std::int64_t next = first;
         for (;; ++next) {
             Slot& slot = slots_[next];
             if (slot.stamp.load(acquire) != next) break;  // pairs with try_add()
             sink(slot.value);
+            if (next + 1 - first == slots_.capacity() / 2) next_.store(first = next + 1, release);
         }
         // Release pairs with has_room(): the slots have been read, and may be overwritten.
         if (next != first) next_.store(next, release);

@@ -184,14 +184,10 @@ private:
     // This lane entered the stage. Section 6: as many rows as the slice holds by the estimated cost.
     void work(Stage& stage) {
         Tally tally;
-        std::uint64_t rounds = 0;
         const double cost = stage.cost_ns();
-        const double rows = cost > 0.0 ? static_cast<double>(settings.slice_ns) / cost : 1.0;
+        const bool one = settings.one_by_one || cost == 0.0;
         const std::int64_t begin = now();
-        do {
-            if (!stage.work(tally)) break;
-            ++rounds;
-        } while (!settings.one_by_one && static_cast<double>(tally.taken + rounds) < rows);
+        const auto rounds = stage.work(tally, one ? 1.0 : static_cast<double>(settings.slice_ns) / cost);
         if (rounds != 0) stage.note(tally, rounds, now() - begin);
         stage.leave();
     }

@@ -79,7 +79,7 @@ public:
         for (std::uint32_t i = 0; i < inputs; ++i) inputs_.push_back(std::make_unique<Input>(window, kind));
         if (kind == StageKind::parallel) worklist_ = std::make_unique<Worklist<void*>>(window);
         if (kind == StageKind::partitioned) {
-            hybrid_ = std::make_unique<HybridQueue<Part>>(partitions, window);
+            hybrid_ = std::make_unique<HybridQueue<Part>>(partitions, window, std::size_t{window} * partitions);
             concerned_.resize(partitions);
         }
         // Twice the window, because the buffer tells late what has left it.
@@ -114,8 +114,8 @@ public:
 
     // Rounds (parts of rounds, where partitioned) that can be taken: the least of all inputs.
     std::int64_t waiting() const {
-        if (kind == StageKind::partitioned) return hybrid_->waiting();
         std::int64_t least = inputs_[0]->waiting.load(seq_cst);
+        if (kind == StageKind::partitioned) return hybrid_->size();  // as of that load, or later
         for (std::size_t i = 1; i < inputs_.size(); ++i) {
             const auto here = inputs_[i]->waiting.load(seq_cst);
             if (here < least) least = here;
@@ -131,19 +131,26 @@ public:
         switch (kind) {
             case StageKind::parallel: put_to_any(batch); break;
             case StageKind::serial: put_in_ring(to, batch); break;
-            case StageKind::partitioned: put_in_parts(serial, batch); return;
+            case StageKind::partitioned: put_in_parts(serial, batch); break;
         }
         to.waiting.fetch_add(1, seq_cst);  // pairs with an idle lane's last look: Flow::run()
     }
 
-    // A lane that entered. Takes a round, processes it, and sends its output; false if none was there.
-    bool work(Tally& tally) {
+    // A lane that entered. Takes rounds, processes them and sends their output, until it has taken
+    // `rows` rows, or nothing is there. A round counts as a row, too. Answers how many rounds.
+    std::int64_t work(Tally& tally, double rows) {
+        std::int64_t rounds = 0;
+        const auto go_on = [&] { return static_cast<double>(++rounds) + static_cast<double>(tally.taken) < rows; };
         switch (kind) {
-            case StageKind::parallel: return work_on_any(tally);
-            case StageKind::serial: return work_in_order(tally);
-            case StageKind::partitioned: return work_on_part(tally);
+            case StageKind::parallel: while (work_on_any(tally) && go_on()) {} break;
+            case StageKind::serial: while (work_in_order(tally) && go_on()) {} break;
+            case StageKind::partitioned:
+                hybrid_->consume([&](std::uint32_t partition, Part& part) {
+                    work_on_part(partition, part, tally);
+                    return go_on();
+                });
         }
-        return false;
+        return rounds;
     }
 
     // How many rounds have left the stage. Acquire pairs with deliver(): they are at the next stages.
@@ -152,7 +159,7 @@ public:
     // --- estimates (section 2.2): what a row costs, how many it gives --------------------------------
 
     // After a lane's slice. Lanes that race lose one measurement, which does no harm.
-    void note(const Tally& tally, std::uint64_t rounds, std::int64_t spent_ns) {
+    void note(const Tally& tally, std::int64_t rounds, std::int64_t spent_ns) {
         busy_ns_.fetch_add(spent_ns, relaxed);
         slice_ns_.fetch_add(spent_ns, relaxed);
         taken_.fetch_add(tally.taken, relaxed);
@@ -216,7 +223,10 @@ private:
     void put_in_parts(std::int64_t serial, void* batch) {
         const auto count = batch == nullptr ? 0 : what.split(what.self, batch, concerned_.data());
         if (count == 0) send(serial, batch == nullptr ? nullptr : what.gather(what.self, serial, batch));
-        for (std::uint32_t i = 0; i < count; ++i) hybrid_->add(concerned_[i], {serial, batch});
+        for (std::uint32_t i = 0; i < count; ++i) {
+            [[maybe_unused]] const bool fits = hybrid_->add(concerned_[i], {serial, batch});
+            assert(fits);
+        }
     }
 
     bool work_on_any(Tally& tally) {
@@ -242,11 +252,9 @@ private:
         return true;
     }
 
-    bool work_on_part(Tally& tally) {
-        return hybrid_->consume_one([&](std::uint32_t partition, Part& part) {
-            if (what.part(what.self, partition, part.batch, tally))
-                send(part.serial, what.gather(what.self, part.serial, part.batch));
-        });
+    void work_on_part(std::uint32_t partition, Part& part, Tally& tally) {
+        if (what.part(what.self, partition, part.batch, tally))
+            send(part.serial, what.gather(what.self, part.serial, part.batch));
     }
 
     // The window leaves room for every serial number in flight, so the buffer takes it.
@@ -287,8 +295,8 @@ private:
     alignas(cache_line) Atomic<std::uint32_t> lanes_{0};
     alignas(cache_line) Atomic<std::int64_t> delivered_{0};
     alignas(cache_line) Atomic<std::uint64_t> taken_{0};
-    Atomic<std::uint64_t> given_{0}, rounds_{0};
-    Atomic<std::int64_t> busy_ns_{0}, slice_ns_{0}, not_before_{0};
+    Atomic<std::uint64_t> given_{0};
+    Atomic<std::int64_t> rounds_{0}, busy_ns_{0}, slice_ns_{0}, not_before_{0};
     Atomic<double> cost_ns_{0}, selectivity_{0}, rows_per_unit_{0};
 };
 
