@@ -87,10 +87,12 @@ public:
         heuristic_.prepare(stages_);
     }
 
-    // A lane; `wake(lane)` is called, by any thread, after run() said that it is idle.
+    // A lane, idle. `wake(lane)` is called, by any thread, when it is and something waits: then it is to
+    // run() until that says that it is idle.
     std::uint32_t add_lane(LaneKinds kinds, void (*wake)(void*), void* lane) {
         const auto number = static_cast<std::uint32_t>(lanes_.size());
         lanes_.push_back({kinds, wake, lane});
+        idle_.fetch_or(std::uint64_t{1} << number, relaxed);
         for (LaneKinds kind : {native_lanes, python_lanes})
             if (kinds & kind) of_kind_[kind] |= std::uint64_t{1} << number;
         of_kind_[all_lanes] = of_kind_[native_lanes] | of_kind_[python_lanes];
@@ -126,13 +128,15 @@ public:
     // Any thread. Waits, without using the processor, until done() is at least `rounds`, or
     // `nanoseconds` are over.
     bool wait_until_done(std::int64_t rounds, std::int64_t nanoseconds) {
+        const auto deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(nanoseconds);
         std::unique_lock<std::mutex> lock(mutex_);
-        // Both sequentially consistent: who delivers looks at `waiters_` after the delivery.
-        waiters_.fetch_add(1, seq_cst);
-        const bool enough = left_.wait_for(lock, std::chrono::nanoseconds(nanoseconds),
-                                           [&] { return done() >= rounds; });
-        waiters_.fetch_sub(1, relaxed);
-        return enough;
+        for (;;) {
+            // Then done(); who lets a round go changes that and then looks at `wanted_`. All of it is
+            // sequentially consistent, so one of the two sees the other.
+            if (rounds < wanted_.load(relaxed)) wanted_.store(rounds, seq_cst);
+            if (done() >= rounds) return true;
+            if (left_.wait_until(lock, deadline) == std::cv_status::timeout) return done() >= rounds;
+        }
     }
 
     // --- lanes -------------------------------------------------------------------------------------
@@ -218,8 +222,9 @@ private:
     // A sink let a round go.
     void round_left() {
         markers_.left(done());
-        if (waiters_.load(seq_cst) == 0) return;
+        if (done() < wanted_.load(seq_cst)) return;
         std::lock_guard<std::mutex> lock(mutex_);
+        wanted_.store(INT64_MAX, relaxed);  // who wants more says so again
         left_.notify_all();
     }
 
@@ -232,7 +237,7 @@ private:
     std::uint64_t of_kind_[4]{};
     alignas(cache_line) Atomic<std::int64_t> admitted_{0};
     alignas(cache_line) Atomic<std::uint64_t> idle_{0};
-    alignas(cache_line) Atomic<std::uint32_t> waiters_{0};
+    alignas(cache_line) Atomic<std::int64_t> wanted_{INT64_MAX};  // the least that somebody waits for
     std::mutex mutex_;
     std::condition_variable left_;
 };
