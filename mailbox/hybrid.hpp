@@ -16,24 +16,25 @@
 // in, first out. There is one owner at a time by CountedDelegation's argument; and what an owner did is
 // seen by the next, which acquires what settle() released.
 //
-// A worker may stop while more is due, when its time slice is over. Then it passes the ownership on: the
-// partition, still owned, goes into a second queue, from which workers take before they look at the
-// master queue, since what waits there is older. Whoever takes it is the owner, without a claim of
-// its own. So a partition with something due is at every moment owned by one worker, or is in that
-// queue once: nothing is left, and nothing is served twice. If the second queue has no room at this very
-// moment (a worker stopped in the middle of taking from it), the owner serves one more value and tries
-// again. The rejected alternative, to put the partition back into the master queue's end, makes the
-// partition with the most work the last one to be served, and all outputs wait for it.
+// A worker serves so many values of a partition at most, and looks at its clock again. If more is due then,
+// it passes the ownership on: the partition, still owned, goes into a second queue, from which workers
+// take before they look at the master queue, since what waits there is older. Whoever takes it is the
+// owner, without a claim of its own. So a partition with something due is at every moment owned by one
+// worker, or is in that queue once: nothing is left, and nothing is served twice. If the second queue
+// has no room at this very moment (a worker stopped in the middle of taking from it), the owner serves one
+// more value and tries again. The rejected alternative, to put the partition back at the master queue's
+// end, makes the partition with the most work the last one to be served, and all outputs wait for it.
 //
-// Progress: add() is wait-free. consume() is lock-free, and who meets an owned partition loses no
-// time. One call takes at most a master queue's capacity of partitions that turn out to be owned.
+// Progress: add() is wait-free, consume_one() lock-free: who meets an owned partition loses no time.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
 #include "callboard/core/atomics.hpp"
 #include "callboard/mailbox/delegation.hpp"
+#include "callboard/mailbox/spmc.hpp"
 #include "callboard/mailbox/spsc.hpp"
 #include "callboard/mailbox/worklist.hpp"
 
@@ -43,38 +44,38 @@ namespace callboard {
 template <class T>
 class HybridQueue {
 public:
-    // Room for `each` values in a partition and `all` values altogether, rounded up to powers of two.
-    HybridQueue(std::uint32_t partitions, std::size_t each, std::size_t all)
-        : partitions_(new std::unique_ptr<Partition>[partitions]), master_(all), passed_on_(partitions) {
+    // Room for `each` values in a partition, rounded up to a power of two.
+    HybridQueue(std::uint32_t partitions, std::size_t each)
+        : partitions_(new std::unique_ptr<Partition>[partitions]), passed_on_(partitions) {
         for (std::uint32_t i = 0; i < partitions; ++i) partitions_[i].reset(new Partition(each));
+        const auto all = static_cast<std::size_t>(partitions_[0]->values.capacity()) * partitions;
+        master_.reset(new Spmc<std::uint32_t>(all));
     }
 
-    // One producer at a time. False: no room, and nothing was added.
+    // One producer at a time. False: `each` values of the partition wait, and this one was not added.
     [[nodiscard]] bool add(std::uint32_t partition, T value) {
-        if (!master_.has_room() || !partitions_[partition]->values.try_push(std::move(value))) return false;
-        (void)master_.push(partition);  // the sole producer was told that there is room
+        if (!partitions_[partition]->values.try_push(std::move(value))) return false;
+        // There is room: for each partition that it holds, a value waits.
+        return master_->try_push(partition);
+    }
+
+    // Any worker. Takes one partition, and either leaves the claim to its owner, or owns it and serves, by
+    // `visit(partition, value)`, what is due: `most` values at most. False: there was nothing to
+    // take. Visit gets a T&, and must not throw.
+    template <class Visit>
+    bool consume_one(Visit&& visit, std::int64_t most = 16) {
+        std::uint32_t partition;
+        if (passed_on_.pop(partition) == passed_on_.none) {
+            if (!master_->try_pop(partition)) return false;
+            if (!partitions_[partition]->claims.own_or_delegate()) return true;
+        }
+        serve(partition, visit, most);
         return true;
     }
 
-    // Any worker. Serves values by `visit(partition, value)`, until there is nothing to be had, or visit
-    // says false: stop after this one. Returns how many were served. Visit must not throw.
-    template <class Visit>
-    std::int64_t consume(Visit&& visit) {
-        std::int64_t served = 0;
-        std::uint32_t partition;
-        for (std::int64_t looks = master_.capacity(); looks != 0; --looks) {
-            if (passed_on_.pop(partition) == passed_on_.none) {
-                if (master_.pop(partition) == master_.none) break;
-                if (!partitions_[partition]->claims.own_or_delegate()) continue;
-            }
-            if (!serve(partition, visit, served)) break;
-        }
-        return served;
-    }
-
-    // Any thread, a hint. What is there for one more worker: values that nobody has claimed, and
-    // partitions that were passed on.
-    std::int64_t size() const { return master_.size() + passed_on_.size(); }
+    // Any thread. What is there for one more worker: values that nobody has claimed, and partitions that
+    // were passed on. A hint, and a promise to whoever goes to sleep, as Spmc::size() has it.
+    std::int64_t waiting() const { return master_->size() + passed_on_.size(); }
 
 private:
     struct Partition {
@@ -83,30 +84,29 @@ private:
         Spsc<T> values;  // its consumer is the owner
     };
 
-    // The owner. Serves what is due, and lets go. False: visit wants to stop, and the rest is passed on.
+    // The owner. Serves what is due, and lets go or passes the rest on.
     template <class Visit>
-    bool serve(std::uint32_t index, Visit& visit, std::int64_t& served) {
+    void serve(std::uint32_t index, Visit& visit, std::int64_t most) {
         Partition& partition = *partitions_[index];
-        bool go_on = true;
-        std::int64_t due = 1;
-        do {
-            std::int64_t done = 0;
-            do {
+        for (std::int64_t due = 1;;) {
+            for (std::int64_t i = 0; i < due; ++i) {
                 T value{};
                 (void)partition.values.try_pop(value);  // there is one for each claim
-                go_on &= static_cast<bool>(visit(index, value));
-            } while (++done != due && go_on);
-            served += done;
-            due = partition.claims.settle(done);
-            if (go_on || due == 0) continue;
-            if (passed_on_.push(index) != passed_on_.none) return false;
-            due = 1;
-        } while (due != 0);
-        return go_on;
+                visit(index, value);
+            }
+            most -= due;
+            due = partition.claims.settle(due);
+            if (due == 0) return;
+            if (most <= 0) {
+                if (passed_on_.push(index) != passed_on_.none) return;
+                most = 1;
+            }
+            due = std::min(due, most);
+        }
     }
 
     const std::unique_ptr<std::unique_ptr<Partition>[]> partitions_;
-    Worklist<std::uint32_t> master_;
+    std::unique_ptr<Spmc<std::uint32_t>> master_;
     Worklist<std::uint32_t> passed_on_;
 };
 

@@ -13,44 +13,48 @@
 
 namespace callboard {
 
-// As HybridQueue. A call of consume() that meets a partition whose owner is about to leave may find
-// nothing although there is something: while size() is not 0, somebody must come again.
+// As HybridQueue. waiting() counts what owned partitions hold, too: a call of consume_one() may find nothing
+// although something waits, and who looks for work comes again.
 template <class T>
 class PartitionedQueue {
 public:
-    // Room for `each` values in a partition; altogether, there is no other bound.
-    PartitionedQueue(std::uint32_t partitions, std::size_t each, std::size_t)
+    // Room for `each` values in a partition, rounded up to a power of two.
+    PartitionedQueue(std::uint32_t partitions, std::size_t each)
         : count_(partitions), partitions_(new std::unique_ptr<Partition>[partitions]) {
         for (std::uint32_t i = 0; i < partitions; ++i) partitions_[i].reset(new Partition(each));
     }
 
+    // One producer at a time.
     [[nodiscard]] bool add(std::uint32_t partition, T value) {
-        return partitions_[partition]->values.try_push(std::move(value));
+        if (!partitions_[partition]->values.try_push(std::move(value))) return false;
+        added_.store(added_.load(relaxed) + 1, seq_cst);  // with waiting()
+        return true;
     }
 
+    // Any worker. Takes a partition, and serves `most` values of it at most.
     template <class Visit>
-    std::int64_t consume(Visit&& visit) {
-        std::int64_t served = 0;
+    bool consume_one(Visit&& visit, std::int64_t most = 16) {
         const std::uint32_t first = turn_.fetch_add(1, relaxed);  // each call begins elsewhere
         for (std::uint32_t i = 0; i < count_; ++i) {
             const std::uint32_t index = (first + i) % count_;
             Partition& partition = *partitions_[index];
             // Acquire pairs with the last owner's release.
             if (partition.values.size() == 0 || partition.owned.exchange(true, acquire)) continue;
-            bool go_on = true;
-            for (T value{}; go_on && partition.values.try_pop(value); ++served)
-                go_on = static_cast<bool>(visit(index, value));
+            std::int64_t served = 0;
+            for (T value{}; served != most && partition.values.try_pop(value); ++served)
+                visit(index, value);
             partition.owned.store(false, release);  // pairs with the next owner's acquire
-            if (!go_on) break;
+            served_.fetch_add(served, relaxed);
+            if (served != 0) return true;
         }
-        return served;
+        return false;
     }
 
-    // Any thread, a hint.
-    std::int64_t size() const {
-        std::int64_t size = 0;
-        for (std::uint32_t i = 0; i < count_; ++i) size += partitions_[i]->values.size();
-        return size;
+    // Any thread. A hint, and a promise to whoever goes to sleep, as Spmc::size() has it.
+    std::int64_t waiting() const {
+        const std::int64_t added = added_.load(seq_cst);
+        const std::int64_t waiting = added - served_.load(relaxed);
+        return waiting < 0 ? 0 : waiting;  // the two loads are not one moment
     }
 
 private:
@@ -62,6 +66,8 @@ private:
 
     const std::uint32_t count_;
     const std::unique_ptr<std::unique_ptr<Partition>[]> partitions_;
+    alignas(cache_line) Atomic<std::int64_t> added_{0};  // the producer
+    alignas(cache_line) Atomic<std::int64_t> served_{0};  // workers
     Atomic<std::uint32_t> turn_{0};
 };
 

@@ -4,8 +4,8 @@
 // Prasaad, Ramalingam and Rajan 2018, section 3.2, figure 4: a bounded ring and a try-flag. A worker puts
 // its value into the ring, whoever is sending; then, if nobody is sending, it sends all that is next.
 // Ours differs in three places. A slot says which serial number it holds, so it is never emptied, and what
-// is found in it needs no argument. The second look is a loop, not a recursion. And `next` is published
-// once for a run of values: those who add read it all the time, and each change costs them a cache miss.
+// is found in it needs no argument. The second look is a loop, not a recursion. And `next` is published for
+// runs of values: those who add read it all the time, and each change costs them a cache miss.
 //
 //     slots     | 8: - | 9: value | 10: value | 11: - | 4 (sent) | 5 (sent) | ...
 //     next = 8    ^ whoever adds 8 sends 8, 9 and 10, and leaves next = 11
@@ -28,10 +28,9 @@
 // the flag is set, or a plain store to clear it, each side could look before its own write is out (store,
 // then load, on two words: Dekker's pattern), and t would be left. They make seq_cst unnecessary.
 //
-// Progress: send() is wait-free for who finds the flag set. The owner sends at most what others add
-// meanwhile; as next is published at the end of a run, a run is at most the ring's capacity. A value that
-// does not fit is refused at once: its worker does something else and comes back. The value with the
-// serial number next() always fits, so somebody can always go on.
+// Progress: send() is wait-free for who finds the flag set. The owner sends what others add meanwhile, for
+// as long as they do. A value that does not fit is refused at once: its worker does something else and comes
+// back. The value with the serial number next() always fits, so somebody can always go on.
 #pragma once
 
 #include <utility>
@@ -64,7 +63,8 @@ public:
         return serial < next_.load(acquire) + slots_.capacity();  // pairs with send_run()
     }
 
-    // Any thread. All values before this serial number have been sent; a few after it, perhaps.
+    // Any thread. All values before this serial number have been sent. While value n is being sent, it is
+    // more than n - capacity / 2: so it tells of the half of a ring before the whole has gone.
     std::int64_t next() const { return next_.load(acquire); }  // pairs with send_run()
 
     std::int64_t capacity() const { return slots_.capacity(); }
@@ -98,16 +98,16 @@ private:
     // The flag's owner. Sends what is next as far as there is any; the serial number of the first missing.
     template <class Sink>
     std::int64_t send_run(Sink&& sink) {
-        std::int64_t first = next_.load(relaxed);
-        std::int64_t next = first;
+        std::int64_t published = next_.load(relaxed), next = published;
+        // Release pairs with has_room(): the slots have been read, and may be overwritten.
+        const auto publish = [&] { next_.store(published = next, release); };
         for (;; ++next) {
             Slot& slot = slots_[next];
             if (slot.stamp.load(acquire) != next) break;  // pairs with try_add()
+            if (2 * (next - published) >= slots_.capacity()) publish();
             sink(slot.value);
-            if (next + 1 - first == slots_.capacity() / 2) next_.store(first = next + 1, release);
         }
-        // Release pairs with has_room(): the slots have been read, and may be overwritten.
-        if (next != first) next_.store(next, release);
+        if (next != published) publish();
         return next;
     }
 

@@ -15,42 +15,47 @@
 
 namespace callboard {
 
-// As HybridQueue. A call of consume() may find nothing although there is something: while size() is not 0,
-// somebody must come again.
+// As HybridQueue. waiting() counts what is behind a locked partition, too: a call of consume_one() may find
+// nothing although something waits, and who looks for work comes again.
 template <class T>
 class SharedQueue {
 public:
-    // Room for `all` values altogether; no partition has another bound.
-    SharedQueue(std::uint32_t partitions, std::size_t, std::size_t all)
-        : slots_(all), taken_(new bool[partitions]()) {}
+    // Room for `each` values for each partition, no matter whose they are, rounded up to a power of two.
+    SharedQueue(std::uint32_t partitions, std::size_t each)
+        : slots_(partitions * each), locked_(new bool[partitions]()) {}
 
+    // Any thread.
     [[nodiscard]] bool add(std::uint32_t partition, T value) {
         const std::lock_guard<std::mutex> guard(lock_);
         const std::int64_t tail = tail_.load(relaxed);
         if (tail - head_.load(relaxed) == slots_.capacity()) return false;
         slots_[tail] = {partition, std::move(value)};
-        tail_.store(tail + 1, relaxed);
+        tail_.store(tail + 1, seq_cst);  // with waiting()
         return true;
     }
 
+    // Any worker. Serves the oldest value, if no other worker serves its partition.
     template <class Visit>
-    std::int64_t consume(Visit&& visit) {
-        std::int64_t served = 0;
+    bool consume_one(Visit&& visit, std::int64_t = 1) {
         Slot slot;
         std::unique_lock<std::mutex> guard(lock_);
-        for (bool go_on = true; go_on && take(slot); ++served) {
-            guard.unlock();
-            go_on = static_cast<bool>(visit(slot.partition, slot.value));
-            guard.lock();
-            taken_[slot.partition] = false;
-        }
-        return served;
+        const std::int64_t head = head_.load(relaxed);
+        if (head == tail_.load(relaxed) || locked_[slots_[head].partition]) return false;
+        slot = std::move(slots_[head]);
+        locked_[slot.partition] = true;
+        head_.store(head + 1, relaxed);
+        guard.unlock();
+        visit(slot.partition, slot.value);
+        guard.lock();
+        locked_[slot.partition] = false;
+        return true;
     }
 
-    // Any thread, a hint.
-    std::int64_t size() const {
-        const std::int64_t size = tail_.load(relaxed) - head_.load(relaxed);
-        return size < 0 ? 0 : size;  // the two loads are not one moment
+    // Any thread. A hint, and a promise to whoever goes to sleep, as Spmc::size() has it.
+    std::int64_t waiting() const {
+        const std::int64_t tail = tail_.load(seq_cst);
+        const std::int64_t waiting = tail - head_.load(relaxed);
+        return waiting < 0 ? 0 : waiting;  // the two loads are not one moment
     }
 
 private:
@@ -59,20 +64,10 @@ private:
         T value{};
     };
 
-    // Under the lock. The oldest value, and its partition with it.
-    bool take(Slot& slot) {
-        const std::int64_t head = head_.load(relaxed);
-        if (head == tail_.load(relaxed) || taken_[slots_[head].partition]) return false;
-        slot = std::move(slots_[head]);
-        taken_[slot.partition] = true;
-        head_.store(head + 1, relaxed);
-        return true;
-    }
-
     std::mutex lock_;
     const Ring<Slot> slots_;
-    const std::unique_ptr<bool[]> taken_;
-    Atomic<std::int64_t> tail_{0}, head_{0};  // changed under the lock; relaxed: read without it for hints
+    const std::unique_ptr<bool[]> locked_;
+    Atomic<std::int64_t> tail_{0}, head_{0};  // changed under the lock; atomic for waiting() alone
 };
 
 }  // namespace callboard

@@ -51,8 +51,8 @@ public:
             if (ahead < 0) return none;
             if (ahead > 0) {
                 serial = tail_.load(relaxed);
-            } else if (tail_.compare_exchange_weak(serial, serial + 1, relaxed, relaxed)) {
-                // relaxed: the counter says nothing about the slot, the turn does.
+            } else if (tail_.compare_exchange_weak(serial, serial + 1, seq_cst, relaxed)) {
+                // The counter says nothing about the slot, the turn does. seq_cst with size().
                 slot.value = std::move(value);
                 slot.turn.store(2 * serial + 1, release);  // pairs with pop()
                 return serial;
@@ -78,15 +78,13 @@ public:
         }
     }
 
-    // A sole producer: the next push() succeeds. With several, a hint.
-    bool has_room() const {
-        const std::int64_t serial = tail_.load(relaxed);
-        return slots_[serial].turn.load(relaxed) == 2 * serial;
-    }
-
-    // Any thread, a hint.
+    // Any thread. A hint, and a promise for whoever goes to sleep: if it announces that by a seq_cst
+    // write and then finds 0 here, then a producer that pushes and then reads the announcement with
+    // seq_cst sees it. (Each writes one word and then reads the other's; with less than seq_cst,
+    // both could miss.) A value that is on its way is counted, though it cannot be had yet.
     std::int64_t size() const {
-        const std::int64_t size = tail_.load(relaxed) - head_.load(relaxed);
+        const std::int64_t tail = tail_.load(seq_cst);
+        const std::int64_t size = tail - head_.load(relaxed);
         return size < 0 ? 0 : size;  // the two loads are not one moment
     }
 

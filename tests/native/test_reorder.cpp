@@ -93,6 +93,21 @@ void hands_a_refused_value_back() {
 using callboard::LockedReorderBuffer;
 using callboard::ReorderBuffer;
 
+// Each value is added while the one before it is being sent, by a sink that stands for another worker: one
+// endless run. Returns the most that next() was behind.
+std::int64_t lag_in_a_run(std::size_t capacity) {
+    ReorderBuffer<std::int64_t> buffer(capacity);
+    std::int64_t most = 0;
+    const auto unused = [](std::int64_t&) { CHECK(!"nobody else sends"); };
+    const auto sink = [&](std::int64_t& value) {
+        most = std::max(most, value - buffer.next());
+        if (value < 50) CHECK(capacity == 1 || buffer.send(value + 1, value + 1, unused));
+    };
+    CHECK(buffer.send(0, 0, sink));
+    CHECK_EQUAL(buffer.next(), capacity == 1 ? 1 : 51);
+    return most;
+}
+
 }  // namespace
 
 TEST("a value waits for all that come before it, and leaves with them") {
@@ -113,6 +128,13 @@ TEST("every permutation of arrivals leaves in order, at every capacity from one"
 TEST("a value that is refused is still its sender's") {
     hands_a_refused_value_back<ReorderBuffer<std::unique_ptr<int>>>();
     hands_a_refused_value_back<LockedReorderBuffer<std::unique_ptr<int>>>();
+}
+
+TEST("in a run without end, next is less than half a ring behind") {
+    CHECK_EQUAL(lag_in_a_run(1), 0);
+    CHECK_EQUAL(lag_in_a_run(2), 0);
+    CHECK_EQUAL(lag_in_a_run(4), 1);
+    CHECK_EQUAL(lag_in_a_run(16), 7);
 }
 
 CHECK_MAIN
