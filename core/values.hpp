@@ -52,6 +52,7 @@ public:
     // Of the round: it is the last one; what failed in it (a Python object, owned) or null.
     bool final{false};
     void* error{nullptr};
+    std::int64_t first{0};  // how many values passed this place of the graph before
 
     void retain() { references_.fetch_add(1, relaxed); }
 
@@ -72,8 +73,6 @@ private:
         const auto capacity = values->capacity_ < 4 ? 8 : values->capacity_ * 2;
         Values* larger = make(capacity);
         larger->count_ = values->count_;
-        larger->final = values->final;
-        larger->error = values->error;
         std::memcpy(static_cast<void*>(larger + 1), values->begin(), values->count_ * sizeof(Value));
         std::free(values);
         return larger;

@@ -79,7 +79,7 @@ public:
         for (std::uint32_t i = 0; i < inputs; ++i) inputs_.push_back(std::make_unique<Input>(window, kind));
         if (kind == StageKind::parallel) worklist_ = std::make_unique<Worklist<void*>>(window);
         if (kind == StageKind::partitioned) {
-            hybrid_ = std::make_unique<HybridQueue<Part>>(partitions, window, std::size_t{window} * partitions);
+            hybrid_ = std::make_unique<HybridQueue<Part>>(partitions, window);
             concerned_.resize(partitions);
         }
         // Twice the window, because the buffer tells late what has left it.
@@ -114,8 +114,8 @@ public:
 
     // Rounds (parts of rounds, where partitioned) that can be taken: the least of all inputs.
     std::int64_t waiting() const {
+        if (kind == StageKind::partitioned) return hybrid_->waiting();
         std::int64_t least = inputs_[0]->waiting.load(seq_cst);
-        if (kind == StageKind::partitioned) return hybrid_->size();  // as of that load, or later
         for (std::size_t i = 1; i < inputs_.size(); ++i) {
             const auto here = inputs_[i]->waiting.load(seq_cst);
             if (here < least) least = here;
@@ -131,7 +131,7 @@ public:
         switch (kind) {
             case StageKind::parallel: put_to_any(batch); break;
             case StageKind::serial: put_in_ring(to, batch); break;
-            case StageKind::partitioned: put_in_parts(serial, batch); break;
+            case StageKind::partitioned: put_in_parts(serial, batch); return;
         }
         to.waiting.fetch_add(1, seq_cst);  // pairs with an idle lane's last look: Flow::run()
     }
@@ -140,15 +140,19 @@ public:
     // `rows` rows, or nothing is there. A round counts as a row, too. Answers how many rounds.
     std::int64_t work(Tally& tally, double rows) {
         std::int64_t rounds = 0;
-        const auto go_on = [&] { return static_cast<double>(++rounds) + static_cast<double>(tally.taken) < rows; };
+        const auto go_on = [&] { return static_cast<double>(rounds) + static_cast<double>(tally.taken) < rows; };
         switch (kind) {
-            case StageKind::parallel: while (work_on_any(tally) && go_on()) {} break;
-            case StageKind::serial: while (work_in_order(tally) && go_on()) {} break;
+            case StageKind::parallel:
+                while (go_on() && work_on_any(tally)) ++rounds;
+                break;
+            case StageKind::serial:
+                while (go_on() && work_in_order(tally)) ++rounds;
+                break;
             case StageKind::partitioned:
-                hybrid_->consume([&](std::uint32_t partition, Part& part) {
+                while (go_on() && hybrid_->consume_one([&](std::uint32_t partition, Part& part) {
                     work_on_part(partition, part, tally);
-                    return go_on();
-                });
+                    ++rounds;
+                })) {}
         }
         return rounds;
     }
