@@ -7,44 +7,53 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
 from callboard.streams._program cimport Batch, Watermark, outputs_of, pass_on
+from callboard.streams._program import Side
 from callboard.streams._stateful cimport Stateful, Table
 
 
 cdef class Objects(Stateful):
     """A state is an object with `receive`; see the protocol StatefulOperator in protocols.py.
 
-    `make` is called with the key. The object of an operator without keys is there from the start.
+    `make` is called with the time of the latest watermark, or None. The object of an operator without
+    keys is there from the start. `paired` says that outputs of keys are emitted as (key, output).
     """
 
     cdef object make
-    cdef bint drops  # whether objects say that they are idle
+    cdef bint drops   # whether objects say that they are idle
+    cdef bint paired
 
-    def __init__(self, str name, make, *, bint drops=False, **options):
+    def __init__(self, str name, make, *, bint drops=False, bint paired=False, **options):
         super().__init__(name, **options)
         self.make = make
         self.drops = drops
+        self.paired = paired and self.key is not None
         if self.key is None:
             self.table.put(None, make(None), 0)
 
     cdef int step(self, Table table, object key, object row, int64_t serial, list outs) except -1:
         cdef PyObject* found = PyDict_GetItemWithError(table.states, key)
         if found == NULL:
-            state = self.make(key)
+            state = self.make(table.time)
             table.put(key, state, serial)
         else:
             state = <object>found
         result = state.receive(row)
         if result is not None:
-            outs.extend(outputs_of(result))
+            outs.extend(self.named(key, outputs_of(result)))
         return 0
 
     cdef list mark(self, Table table, object key, object state, object time):
         if time is None:
-            return outputs_of(state.on_final())
-        outputs = outputs_of(state.on_watermark(time))
-        if self.drops and state.is_idle():
+            return self.named(key, outputs_of(state.on_final()))
+        outputs = self.named(key, outputs_of(state.on_watermark(time)))
+        if self.drops and self.key is not None and state.is_idle():
             table.drop(key)
         return outputs
+
+    cdef list named(self, object key, list outputs):
+        if not self.paired:
+            return outputs
+        return [output if type(output) is Side else (key, output) for output in outputs]
 
 
 cdef class Lots(Objects):

@@ -17,6 +17,9 @@ import cython
 
 from callboard.streams.errors import Failure, StreamError
 
+# Stands for a port in Program.sides: a late row that is counted, and dropped.
+cdef Py_ssize_t nowhere = -1
+
 
 @cython.final
 cdef class Watermark:
@@ -86,16 +89,25 @@ cdef class Program:
     port "failures". Either way a row that raised gives nothing else.
     """
 
-    def __init__(self, str name, *, str kind="stateless", tuple ports=("out",), str errors="fail"):
+    def __init__(self, str name, *, str kind="stateless", tuple ports=("out",), str errors="fail",
+                 bint late_is_counted=False):
         self.name = name
         self.kind = kind
         self.ports = ports
         self.errors = errors
         self.failures = ports.index("failures") if errors == "side" else -1
-        self.sides = {side: port for port, side in enumerate(ports) if port} or None
+        self.sides = {side: port for port, side in enumerate(ports) if port}
+        if late_is_counted:
+            self.sides["late"] = nowhere
+        self.sides = self.sides or None
 
     cpdef process(self, Batch batch, list into):
-        """Append to the batches `into`, one for each port, what the batch gives."""
+        """Append to the batches `into`, one for each port, what the batch gives.
+
+        If it raises StreamError, what the rows before gave stands in `into`. To end as a run row by
+        row would, a run hands that on to the end of the graph, though not as the last round, and
+        then fails, with the last StreamError that came of it.
+        """
         cdef Py_ssize_t at = 0
         while True:
             try:
@@ -141,8 +153,8 @@ cdef class Program:
             return 0
         cdef Batch failures = into[self.failures]
         failures.rows.append(failure)
-        if batch.origins is not None:
-            failures.origins.append(batch.origins[at] if row is not None else batch.end)
+        if failures.origins is not None:
+            failures.origins.append(batch.origins[at] if at < len(batch.rows) else batch.end)
         return 0
 
     cdef int emit(self, list outputs, object origin, list into) except -1:
@@ -156,6 +168,9 @@ cdef class Program:
             return 0
         cdef list ports = [self.sides[output.name] if type(output) is Side else 0 for output in outputs]
         for port, output in zip(ports, outputs):  # none is appended if one names no side output
+            if port == nowhere:
+                self.context.late(self.name, output.row)
+                continue
             batch = into[port]
             batch.rows.append(output.row if port else output)
             if batch.origins is not None:

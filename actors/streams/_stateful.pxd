@@ -7,6 +7,7 @@ from callboard.streams._program cimport Batch, Part, Program
 cdef class Table:
     # The states of one partition.
     cdef dict states  # key -> state, in the order of the keys' first arrival
+    cdef object time  # the latest watermark, if states say something at watermarks
     cdef dict born    # key -> serial of the row that it came with; None where one table has all keys
 
     cdef int put(self, object key, object state, int64_t serial) except -1

@@ -44,8 +44,8 @@ cdef class Stateful(Program):
     """The base: derived classes say what a row does to a state."""
 
     def __init__(self, str name, *, key=None, Py_ssize_t partitions=1, bint marks_time=False,
-                 bint marks_end=False, **options):
-        super().__init__(name, kind="partitioned" if key and partitions > 1 else "stateful", **options)
+                 bint marks_end=False, str kind="stateful", **options):
+        super().__init__(name, kind="partitioned" if key and partitions > 1 else kind, **options)
         self.key = key
         self.partitions = partitions
         self.marks_time = marks_time
@@ -100,7 +100,11 @@ cdef class Stateful(Program):
     cdef list asked(self, Table table, Batch batch, Py_ssize_t at):
         """Ask each state in a table; (born, outputs, error) for each that has something to say."""
         cdef list answers = []
-        time = (<Watermark>batch.rows[at]).time if at < len(batch.rows) else None
+        time = None
+        if at < len(batch.rows):
+            time = (<Watermark>batch.rows[at]).time
+            if table.time is None or time > table.time:
+                table.time = time
         for key, state in list(table.states.items()):
             born = 0 if table.born is None else table.born[key]
             try:
