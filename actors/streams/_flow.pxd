@@ -130,6 +130,7 @@ cdef class Flow:
     cdef Stage* stage_of(self, Work work, Program program, LaneKinds kinds, StageKind kind, int inputs,
                          int partitions, int most_lanes)
     cdef int fail(self, int64_t serial, object error) except -1
+    cdef list names(self)
     cdef OperatorView view(self, int i)
     cdef object next_turn(self, Rest rest)
 
@@ -141,7 +142,10 @@ cdef class Work:
     cdef list passed         # for each port, how many rows left by it
     cdef uint32_t edges
     cdef int inputs
+    cdef Stage* stage        # of a throttled program, which rests after its rows
+    cdef double ns_per_row
 
+    cdef int throttle(self, Stage* stage) except -1
     cdef void* process(self, int64_t serial, void** inputs, Tally& tally) noexcept
     cdef bint is_dropped(self, int64_t serial) noexcept
     cdef list fresh(self, Batch batch)

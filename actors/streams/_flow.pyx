@@ -50,7 +50,16 @@ cdef class Work:
                 self.program.process_many(batches, into)
         except BaseException as raised:
             error = self.named(raised)
+        if self.stage != NULL:
+            self.stage.rest_until(monotonic_ns() + <int64_t>(self.ns_per_row * len(batch.rows)))
         return self.finish(serial, into, batch.final, error, tally)
+
+    cdef int throttle(self, Stage* stage) except -1:
+        rate = getattr(self.program, "rate", None)
+        if rate is not None:
+            self.stage = stage
+            self.ns_per_row = 1e9 / rate
+        return 0
 
     cdef bint is_dropped(self, int64_t serial) noexcept:
         """The run failed in an earlier round, or was cancelled."""
@@ -78,7 +87,9 @@ cdef class Work:
         for out in into:
             tally.given += len(out.rows)
             empty = empty and not out.rows
-            out.error = error
+            if error is not None:
+                out.error = error
+                out.final = False  # what comes after goes on to the failure, but not to the end
         if error is not None and self.edges == 0:
             (<Flow>self.owner).fail(serial, error)
         if empty or self.edges == 0:
@@ -328,12 +339,13 @@ cdef class Flow:
             outlet = self.stage_of(Parts.__new__(Parts), program, kinds, StageKind.partitioned, 1, partitions,
                                    min(partitions, most_lanes))
             self.flow.connect(inlet[0], outlet[0], 0)
-        elif program.kind == "stateless":
+        elif program.kind == "stateless" and getattr(program, "rate", None) is None:
             inlet = outlet = self.stage_of(
                 Work.__new__(Work), program, kinds, StageKind.parallel, 1, 0, most_lanes)
         else:
             inlet = outlet = self.stage_of(
                 Work.__new__(Work), program, kinds, StageKind.serial, len(sources), 0, 1)
+            (<Work>self.works[len(self.works) - 1]).throttle(outlet)
         for number, (node, port) in enumerate(sources):
             self.links.append((-1 if node is None else node, port, self.inlets.size(), number))
         self.inlets.push_back(inlet)
@@ -440,11 +452,18 @@ cdef class Flow:
         return max(0.0, (rest.time - monotonic_ns()) / 1e9)
 
     cdef int fail(self, int64_t serial, object error) except -1:
-        """A round came to its end with an error. The earliest one is the run's."""
-        if serial <= self.stopped_at:
-            self.failure = (serial, error)
-            self.stopped_at = serial
+        """A round came to its end with an error. The run's is that of the earliest round; of one round,
+        that of the latest operator, to which earlier rows came."""
+        cdef object key = (serial, -self.names().index(error.operator))
+        with cython.critical_section(self):
+            if self.failure is None or key < self.failure[0]:
+                self.failure = (key, error)
+                self.stopped_at = serial
         return 0
+
+    cdef list names(self):
+        cdef Work work
+        return [work.program.name for work in self.works]
 
     def cancel(self):
         """Drop what is on its way, and all that comes."""

@@ -20,13 +20,15 @@ cdef class Collect(Program):
 
 
 cdef class Call(Program):
-    """Calls a function with each row."""
+    """Calls a function with each row, and another, if there is one, when the run is over."""
 
     cdef object function
+    cdef object end
 
-    def __init__(self, str name, function, **options):
+    def __init__(self, str name, function, end=None, **options):
         super().__init__(name, kind="stateful", **options)
         self.function = function
+        self.end = end
 
     cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1:
         cdef list rows = batch.rows
@@ -38,23 +40,26 @@ cdef class Call(Program):
             at[0] += 1
         return 0
 
-
-cdef class Hand(Program):
-    """Hands all rows of a batch to a function at once, if there are any."""
-
-    cdef object function
-    cdef object end
-
-    def __init__(self, str name, function, end=None, **options):
-        super().__init__(name, kind="stateful", **options)
-        self.function = function
-        self.end = end
-
-    cpdef process(self, Batch batch, list into):
-        rows = [row for row in batch.rows if type(row) is not Watermark]
-        if rows:
-            self.function(rows)
-
     cpdef close(self):
         if self.end is not None:
             self.end()
+
+
+cdef class Hand(Program):
+    """Hands a function all rows of a batch at once, if there are any."""
+
+    cdef object function
+
+    def __init__(self, str name, function, **options):
+        super().__init__(name, kind="stateful", **options)
+        self.function = function
+
+    cpdef process(self, Batch batch, list into):
+        rows = [row for row in batch.rows if type(row) is not Watermark]
+        if not rows:
+            return
+        try:
+            self.function(rows)
+        except Exception as error:
+            for at in range(len(batch.rows)):
+                self.failed(batch, at, error, into)

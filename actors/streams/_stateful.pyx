@@ -44,8 +44,8 @@ cdef class Stateful(Program):
     """The base: derived classes say what a row does to a state."""
 
     def __init__(self, str name, *, key=None, Py_ssize_t partitions=1, bint marks_time=False,
-                 bint marks_end=False, **options):
-        super().__init__(name, kind="partitioned" if key and partitions > 1 else "stateful", **options)
+                 bint marks_end=False, str kind="stateful", **options):
+        super().__init__(name, kind="partitioned" if key and partitions > 1 else kind, **options)
         self.key = key
         self.partitions = partitions
         self.marks_time = marks_time

@@ -17,9 +17,11 @@ from callboard.scheduling.policies import choose_priority
 from callboard.scheduling.worker import on_worker
 from callboard.streams._flow import Flow
 from callboard.streams._program import Batch
-from callboard.streams.errors import Failure, RunTimeout
+from callboard.streams._sinks import Collect
+from callboard.streams.errors import Failure, GraphError, RunTimeout
 from callboard.streams.lanes import add_lanes
 from callboard.streams.statistics import RunStatistics, collect
+from callboard.streams.tally import Tally
 
 if TYPE_CHECKING:
     from callboard.streams.graph import Graph
@@ -49,15 +51,14 @@ class Run(Generic[R]):
         markers: int = 64,
     ) -> None:
         self._system = system
-        self._plan = plan = graph._plan()
+        self._graph = graph
         self._batch_size = _whole("batch_size", batch_size, 1)
         self._lock = threading.Lock()  # of senders
         self._ending = threading.Lock()
-        self._sent = [0] * len(plan.entries)
-        self._skipped = 0
+        self._sent = dict.fromkeys(graph.entries, 0)
+        self._flushed = False
         self._ended = False
-        self._result: Any = None
-        self._manual = getattr(system, "is_run_here", None) is not None
+        self._manual = hasattr(system, "is_run_here")
         self._flow = Flow(
             _heuristic(policy, system),
             _power_of_two("window", window),
@@ -65,50 +66,48 @@ class Run(Generic[R]):
             _whole("markers", markers, 0),
             self._manual,
         )
+        self.tally = _Tally(system)
+        self._programs = {
+            stage.index: stage.make() for stage in graph.stages if stage.make is not None
+        }
         self._begun = time.monotonic()
         self._lanes = self._build()
+        self.tally.lane = self._lanes[0]
 
     def _build(self) -> list[Any]:
-        system, flow, plan = self._system, self._flow, self._plan
+        system, flow = self._system, self._flow
         workers = system.config.workers
         locked = getattr(sys, "_is_gil_enabled", lambda: True)() and not self._manual
-        python_lanes = "python" if locked else "all"
-        released = False
-        for node in plan.nodes:
-            program = node.program
-            program.context = self
-            free = program.releases_gil
+        released = False  # some operators need no interpreter lock
+        nodes: dict[int, int] = {}
+        entries = {
+            stage.index: number
+            for number, stage in enumerate(each for each in self._graph.stages if each.is_entry)
+        }
+        for stage in self._graph.stages:
+            if stage.make is None:
+                continue
+            program = self._programs[stage.index]
+            program.context = self.tally
+            free = program.releases_gil or not locked
             released |= free
-            many = workers if free or not locked else 1
-            by_parts = program.kind == "partitioned" and many > 1
-            flow.add(
-                program,
-                node.sources,
-                "all" if not locked else "native" if free else "python",
-                program.partitions if by_parts else 0,
-                many,
-            )
+            sources = [
+                (None, entries[index]) if index in entries else (nodes[index], port)
+                for index, port in stage.sources
+            ]
+            nodes[stage.index] = len(nodes)
+            runs_on = "all" if not locked else "native" if free else "python"
+            by_parts = program.kind == "partitioned" and free and workers > 1
+            flow.add(program, sources, runs_on, program.partitions if by_parts else 0, workers if free else 1)
         flow.connect()
         # A sender and a lane that both want the interpreter get it in turns of 5 ms. So the sender fills
         # the window, and leaves the interpreter to the lane until all is done.
-        self._refill = flow.window if locked and not released else flow.window // 2
+        self._refill = flow.window if not released else flow.window // 2
         if not locked:
             return add_lanes(system, flow, python=workers, native=0, kind="all")
         return add_lanes(
-            system, flow, python=1, native=workers if released else 0, kind=python_lanes
+            system, flow, python=1, native=workers if released else 0, kind="python"
         )
-
-    # --- for programs ----------------------------------------------------------------------------
-
-    def skipped(self, failure: Failure) -> None:
-        """An operator raised at a row, which is dropped. On the worker's thread."""
-        self._skipped += 1
-        self._system.dead_letters.post(failure, self._lanes[0], None, "skipped", failure.error)
-
-    def late(self, operator: str, row: Any) -> None:
-        """A row came after its window had closed, and is dropped. On the worker's thread."""
-        self._skipped += 1
-        self._system.dead_letters.post(row, self._lanes[0], None, "late", None)
 
     # --- sending ---------------------------------------------------------------------------------
 
@@ -119,12 +118,10 @@ class Run(Generic[R]):
         `timeout` seconds for a batch (its `sent` says how many of these rows went in), the run's
         StreamError once the run has failed, and CallboardError when it is over.
         """
-        try:
-            number = self._plan.entries.index(entry)
-        except ValueError:
-            raise ValueError(
-                f"the graph has no entry {entry!r}; it has {', '.join(map(repr, self._plan.entries))}"
-            ) from None
+        if entry not in self._sent:
+            has = ", ".join(map(repr, self._sent))
+            raise GraphError(f"the graph has no entry {entry!r}: it has {has}")
+        number = list(self._sent).index(entry)
         batches = _batches(rows, self._batch_size)
         deadline = None if timeout is None else time.monotonic() + timeout
         sent = 0
@@ -133,9 +130,8 @@ class Run(Generic[R]):
                 self._acquire(deadline)
                 try:
                     self._refuse_ended()
-                    batch = Batch(chunk, self._sent[number])
-                    self._admit(number, batch, deadline)
-                    self._sent[number] += len(chunk)
+                    self._admit(number, Batch(chunk, self._sent[entry]), deadline)
+                    self._sent[entry] += len(chunk)
                 finally:
                     self._lock.release()
                 sent += len(chunk)
@@ -155,7 +151,8 @@ class Run(Generic[R]):
             # Many rounds at once: to wake a sender costs more than a round.
             if not self._wait(flow.admitted - flow.window + self._refill, deadline):
                 raise RunTimeout(f"no room came in time in {self!r}: {self._lag()}")
-            self._refuse_ended()
+            if self._ended:
+                raise CallboardError(f"{self!r} ended meanwhile")
 
     def _wait(self, rounds: int, deadline: float | None) -> bool:
         """Wait until so many rounds are done. False: the deadline passed."""
@@ -178,7 +175,7 @@ class Run(Generic[R]):
     def _refuse_ended(self) -> None:
         if self._flow.failure is not None:
             raise self._flow.failure[1]
-        if self._ended or self._flow.is_stopped:
+        if self._ended or self._flushed or self._flow.is_stopped:
             raise CallboardError(f"{self!r} takes no more rows")
 
     # --- the end ---------------------------------------------------------------------------------
@@ -201,19 +198,23 @@ class Run(Generic[R]):
             raise self._flow.failure[1]
         if self._flow.is_stopped:
             raise CallboardError(f"{self!r} was cancelled")
-        return self._plan.result()  # type: ignore[no-any-return]
+        return self._graph.result_of(self._collected())
+
+    def _collected(self) -> dict[str, list[Any]]:
+        return {
+            program.name: program.collected
+            for program in self._programs.values()
+            if isinstance(program, Collect)
+        }
 
     def _flush(self, deadline: float | None) -> None:
         self._acquire(deadline)
         try:
-            if self._final_sent or self._flow.is_stopped:
-                return
-            self._admit(-1, Batch([], 0, True), deadline)
-            self._final_sent = True
+            if not self._flushed and not self._flow.is_stopped:
+                self._admit(-1, Batch([], 0, True), deadline)
+                self._flushed = True
         finally:
             self._lock.release()
-
-    _final_sent = False
 
     def cancel(self, timeout: float = 5.0) -> None:
         """Drop what is on its way, and end. Waits for operators in the middle of a batch, `timeout`
@@ -230,11 +231,11 @@ class Run(Generic[R]):
         self._ended = True
         for lane in self._lanes:
             lane.stop()
-        for node in self._plan.nodes:
+        for program in self._programs.values():
             try:
-                node.program.close()
+                program.close()
             except Exception as error:
-                log.error("an operator failed to close", operator=node.program.name, exc_info=error)
+                log.error("an operator failed to close", operator=program.name, exc_info=error)
 
     def __enter__(self) -> Self:
         return self
@@ -260,7 +261,7 @@ class Run(Generic[R]):
 
     def statistics(self) -> RunStatistics:
         """How the run does: rows, costs and queues of each operator, and latencies. From any thread."""
-        return collect(self._flow, sum(self._sent), self._skipped, time.monotonic() - self._begun)
+        return collect(self._flow, self.tally, sum(self._sent.values()), time.monotonic() - self._begun)
 
     def _lag(self) -> str:
         slow = max(self._flow.operators(), key=lambda operator: operator.queued)
@@ -270,6 +271,23 @@ class Run(Generic[R]):
         flow = self._flow
         state = "failed" if flow.failure else "ended" if self._ended else "running"
         return f"<Run {state}, {flow.done} of {flow.admitted} rounds done>"
+
+
+class _Tally(Tally):
+    """Counts, and makes dead letters of what operators skip."""
+
+    def __init__(self, system: ActorSystem) -> None:
+        super().__init__()
+        self.lane: Any = None
+        self._dead_letters = system.dead_letters
+
+    def skipped(self, failure: Failure) -> None:
+        super().skipped(failure)
+        self._dead_letters.post(failure, self.lane, None, "skipped", failure.error)
+
+    def late(self, operator: str, row: Any) -> None:
+        super().late(operator, row)
+        self._dead_letters.post(row, self.lane, None, "late")
 
 
 def _batches(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:

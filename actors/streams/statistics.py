@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from callboard.streams._flow import Flow
+    from callboard.streams.tally import Tally
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class RunStatistics:
     rounds: int
     rounds_done: int
     skipped: int
+    late: int
     seconds: float
     throughput: float
     processing: Latency | None
@@ -59,7 +61,7 @@ class RunStatistics:
     operators: tuple[OperatorStatistics, ...]
 
 
-def collect(flow: Flow, rows: int, skipped: int, seconds: float) -> RunStatistics:
+def collect(flow: Flow, tally: Tally, rows: int, seconds: float) -> RunStatistics:
     """Read a flow's counters. Any thread."""
     times = sorted(flow.times())
     middle = times[len(times) // 5 : max(len(times) * 4 // 5, len(times) // 5 + 1)]
@@ -68,7 +70,8 @@ def collect(flow: Flow, rows: int, skipped: int, seconds: float) -> RunStatistic
         rows=rows,
         rounds=flow.admitted,
         rounds_done=flow.done,
-        skipped=skipped,
+        skipped=sum(tally.skips.values()),
+        late=sum(tally.lates.values()),
         seconds=seconds,
         throughput=rows / seconds if seconds else 0.0,
         processing=latency([(left - first) / 1e9 for _, _, first, left in begun]),
