@@ -16,6 +16,7 @@ public:
         std::vector<std::uint64_t> ends;  // after each value, how many outputs there were
         Values* outputs{nullptr};
         bool last{false};                 // the lot ends the stream
+        const char* failure{nullptr};
     };
 
     // Takes the lot over. `key_of` answers a value's key. The last lot concerns every partition.
@@ -24,7 +25,7 @@ public:
         std::vector<std::int32_t> part_of(partitions, -1);
         const auto add = [&](std::uint32_t partition) {
             part_of[partition] = static_cast<std::int32_t>(parts_.size());
-            parts_.push_back({partition, {}, {}, nullptr, lot->final});
+            parts_.push_back({partition, {}, {}, nullptr, lot->final, nullptr});
         };
         if (lot->final)
             for (std::uint32_t i = 0; i < partitions; ++i) add(i);

@@ -83,40 +83,39 @@ private:
 };
 static_assert(sizeof(Values) % alignof(Value) == 0, "the values follow the header");
 
-// Where an operator puts its outputs. A lot is made at the first.
+// Where an operator puts its outputs. The lot is made at the first.
 class Output {
 public:
+    Output() = default;
     explicit Output(std::uint64_t expected) : expected_(expected) {}
+    void expect(std::uint64_t values) { expected_ = values; }
 
     // A value as it is; a buffer gets a reference of its own.
     void push(const Value& value) {
         if (value.kind == Kind::buffer) value.buffer->retain();
         add(value);
     }
-    void push_integer(std::int64_t integer, std::uint32_t tag) {
-        Value value;
-        value.integer = integer;
-        value.rest = 0;
-        value.kind = Kind::integer;
-        value.tag = tag;
+    // The same, but the value's reference is the lot's now.
+    void take_over(const Value& value) { add(value); }
+    void push_integer(std::int64_t integer, std::uint32_t tag = 0) {
+        Value value{{integer}, 0, Kind::integer, tag};
         add(value);
     }
-    void push_real(double real, std::uint32_t tag) {
-        Value value;
+    void push_real(double real, std::uint32_t tag = 0) {
+        Value value{{0}, 0, Kind::real, tag};
         value.real = real;
-        value.rest = 0;
-        value.kind = Kind::real;
-        value.tag = tag;
         add(value);
     }
-    void push_record(const void* bytes16, std::uint32_t tag) {
-        Value value;
-        std::memcpy(&value.integer, bytes16, 8);
+    void push_record(const void* bytes16, std::uint32_t tag = 0) {
+        Value value{{0}, 0, Kind::record, tag};
+        std::memcpy(value.bytes, bytes16, 8);
         std::memcpy(&value.rest, static_cast<const char*>(bytes16) + 8, 8);
-        value.kind = Kind::record;
-        value.tag = tag;
         add(value);
     }
+
+    // The operator failed: the run ends with this round. `reason` must outlive the run.
+    void fail(const char* reason) { failure_ = reason; }
+    const char* failure() const { return failure_; }
 
     std::uint64_t count() const { return values_ == nullptr ? 0 : values_->count(); }
 
@@ -129,12 +128,13 @@ public:
 
 private:
     void add(const Value& value) {
-        if (__builtin_expect(values_ == nullptr, 0)) values_ = Values::make(expected_ < 1 ? 1 : expected_);
+        if (__builtin_expect(values_ == nullptr, 0)) values_ = Values::make(expected_);
         values_ = Values::push(values_, value);
     }
 
-    const std::uint64_t expected_;
+    std::uint64_t expected_{8};
     Values* values_{nullptr};
+    const char* failure_{nullptr};
 };
 
 }  // namespace callboard

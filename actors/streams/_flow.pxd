@@ -5,7 +5,9 @@ from libcpp.vector cimport vector
 
 from callboard.core.node cimport memory_order
 from callboard.scheduling.heuristics cimport HeuristicKind
+from callboard.core.values cimport Output, Value, Values
 from callboard.streams._program cimport Batch, Program
+from callboard.streams.native cimport NativeProgram
 
 cdef extern from "callboard/scheduling/flow.hpp" namespace "callboard" nogil:
     enum StageKind "callboard::StageKind":
@@ -93,6 +95,34 @@ cdef extern from "callboard/scheduling/flow.hpp" namespace "callboard" nogil:
         int64_t now()
         Markers& markers()
 
+cdef extern from "callboard/core/atomics.hpp" namespace "callboard" nogil:
+    cdef cppclass AtomicCount "callboard::Atomic<std::int64_t>":
+        int64_t load()
+        void store(int64_t value)
+        int64_t fetch_sub(int64_t value, memory_order order)
+
+cdef extern from "callboard/scheduling/native_stage.hpp" namespace "callboard" nogil:
+    cdef cppclass NativeStage:
+        void (*process)(void*, const Value*, uint64_t, Output*) noexcept nogil
+        void (*finish)(void*, Output*) noexcept nogil
+        uint64_t (*key_of)(void*, const Value*) noexcept nogil
+        vector[void*] objects
+        void* owner
+        const AtomicCount* stopped_at
+        cbool is_sink
+        void* (*make_error)(void*, const char*) noexcept nogil
+        void (*retain_error)(void*) noexcept nogil
+        void (*drop_error)(void*) noexcept nogil
+        void (*report)(void*, int64_t, void*) noexcept nogil
+        uint32_t edges
+        void let_go(Values* lot)
+        @staticmethod
+        Operator whole(NativeStage* stage)
+        @staticmethod
+        Operator divider(NativeStage* stage)
+        @staticmethod
+        Operator parts(NativeStage* stage)
+
 cdef extern from *:
     """
     #include "callboard/scheduling/flow.hpp"
@@ -101,12 +131,6 @@ cdef extern from *:
     }
     """
     Edge edge_to(Stage* to, uint32_t input) nogil
-
-
-cdef extern from "callboard/core/atomics.hpp" namespace "callboard" nogil:
-    cdef cppclass AtomicCount "callboard::Atomic<std::int64_t>":
-        void store(int64_t value)
-        int64_t fetch_sub(int64_t value, memory_order order)
 
 
 cdef class Flow:
@@ -120,15 +144,20 @@ cdef class Flow:
     cdef list links                   # (node, port, to node, input)
     cdef list works                   # what the stages point to
     cdef list outlet_works
+    cdef list inlet_works
+    cdef list entry_to_native         # for each of the entries' edges
     cdef list lanes                   # what the lanes point to
     cdef object heuristic
     cdef bint heuristic_failed
     cdef readonly uint32_t window
     cdef readonly object failure      # (serial, error) of the earliest round that failed, or None
-    cdef int64_t stopped_at           # rounds after this one are dropped
+    cdef AtomicCount stopped_at       # rounds after this one are dropped
 
     cdef Stage* stage_of(self, Work work, Program program, LaneKinds kinds, StageKind kind, int inputs,
                          int partitions, int most_lanes)
+    cdef int add_native(self, NativeProgram program, LaneKinds kinds, int partitions, int most_lanes,
+                        Stage** inlet, Stage** outlet) except -1
+    cdef int give_work(self, Work work, Program program, int inputs) except -1
     cdef int fail(self, int64_t serial, object error) except -1
     cdef list names(self)
     cdef OperatorView view(self, int i)
@@ -142,16 +171,23 @@ cdef class Work:
     cdef list passed         # for each port, how many rows left by it
     cdef uint32_t edges
     cdef int inputs
+    cdef vector[bint] from_native   # for each input, whether it brings lots of native values
+    cdef vector[bint] to_native     # for each edge, whether it takes such
     cdef Stage* stage        # of a throttled program, which rests after its rows
     cdef double ns_per_row
 
     cdef int throttle(self, Stage* stage) except -1
     cdef void* process(self, int64_t serial, void** inputs, Tally& tally) noexcept
     cdef bint is_dropped(self, int64_t serial) noexcept
+    cdef Batch take(self, int which, void** inputs)
     cdef list fresh(self, Batch batch)
     cdef object named(self, object raised)
     cdef void* finish(self, int64_t serial, list into, bint final, object error, Tally& tally) noexcept
     cdef void* pick(self, list into, uint32_t edge) noexcept
+
+
+cdef class NativeWork(Work):
+    cdef NativeStage native
 
 
 cdef class OperatorView:

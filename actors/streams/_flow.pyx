@@ -6,7 +6,7 @@ edge. All functions that stages call hold the interpreter while they run.
 
 cimport cython
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.stdint cimport INT64_MAX, int64_t, uint32_t
+from libc.stdint cimport INT64_MAX, int64_t, uint32_t, uint64_t
 
 from callboard._ref cimport ActorRef
 from callboard._native_ref cimport send
@@ -15,9 +15,13 @@ from callboard.native cimport Message, NativeActor
 from callboard.scheduling.cell cimport Context
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.heuristics cimport Heuristic
+from callboard.core.values cimport Output, Value, Values
 from callboard.streams._program cimport Batch, Part, Program
+from callboard.streams._values cimport lot_of, rows_of
+from callboard.streams.native cimport NativeOperator, NativeProgram
 
 from callboard.core.log import log
+from callboard.native import NativeFailure
 from callboard.streams.errors import StreamError
 
 
@@ -29,12 +33,12 @@ cdef class Work:
 
     cdef void* process(self, int64_t serial, void** inputs, Tally& tally) noexcept:
         cdef list batches = None
-        cdef Batch batch = take_batch(inputs[0])
+        cdef Batch batch = self.take(0, inputs)
         cdef int i
         if self.inputs > 1:
             batches = [batch]
             for i in range(1, self.inputs):
-                batches.append(take_batch(inputs[i]))
+                batches.append(self.take(i, inputs))
             batch = whole(batches)
         if batch is None or self.is_dropped(serial):
             return NULL
@@ -54,6 +58,23 @@ cdef class Work:
             self.stage.rest_until(monotonic_ns() + <int64_t>(self.ns_per_row * len(batch.rows)))
         return self.finish(serial, into, batch.final, error, tally)
 
+    cdef Batch take(self, int which, void** inputs):
+        """Take over what came by an input; None for an empty batch."""
+        cdef Values* lot
+        cdef Batch batch
+        if inputs[which] == NULL:
+            return None
+        if not self.from_native[which]:
+            batch = <Batch>inputs[which]
+            Py_DECREF(batch)
+            return batch
+        lot = <Values*>inputs[which]
+        batch = Batch(rows_of(lot), lot.first, lot.final)
+        if lot.error != NULL:
+            batch.error = <object>lot.error
+        let_go(lot)
+        return batch
+
     cdef int throttle(self, Stage* stage) except -1:
         rate = getattr(self.program, "rate", None)
         if rate is not None:
@@ -63,7 +84,7 @@ cdef class Work:
 
     cdef bint is_dropped(self, int64_t serial) noexcept:
         """The run failed in an earlier round, or was cancelled."""
-        return serial > (<Flow>self.owner).stopped_at
+        return serial > (<Flow>self.owner).stopped_at.load()
 
     cdef list fresh(self, Batch batch):
         cdef list into = []
@@ -108,17 +129,38 @@ cdef class Work:
             Py_DECREF(into)
         if not batch.rows and not batch.final and batch.error is None:
             return NULL
+        if self.to_native[edge]:
+            return native_batch(batch, self.program.name)
         Py_INCREF(batch)
         return <void*>batch
 
 
-cdef Batch take_batch(void* given):
-    """Take over a batch that a stage was given; None for an empty one."""
-    if given == NULL:
-        return None
-    batch = <Batch>given
-    Py_DECREF(batch)
-    return batch
+cdef void* native_batch(Batch batch, str name) noexcept:
+    """A batch as a lot of native values."""
+    cdef Values* lot = NULL
+    cdef object error = batch.error
+    try:
+        lot = lot_of(batch.rows)
+    except Exception as raised:
+        error = StreamError(name, None, None)
+        error.__cause__ = raised
+    if lot == NULL:
+        if not batch.final and error is None:
+            return NULL
+        lot = Values.make(0)
+    lot.first = batch.first
+    lot.final = batch.final and error is None
+    if error is not None:
+        Py_INCREF(error)
+        lot.error = <void*>error
+    return <void*>lot
+
+
+cdef void let_go(Values* lot) noexcept:
+    if lot.drop():
+        if lot.error != NULL:
+            Py_DECREF(<object>lot.error)
+        lot.free()
 
 
 cdef Batch whole(list batches):
@@ -171,7 +213,7 @@ cdef class Splitter(Work):
     """The first of the two stages. Its one edge leads to the other."""
 
     cdef void* process(self, int64_t serial, void** inputs, Tally& tally) noexcept:
-        cdef Batch batch = take_batch(inputs[0])
+        cdef Batch batch = self.take(0, inputs)
         cdef Split split
         cdef Part part
         if batch is None or self.is_dropped(serial):
@@ -236,6 +278,45 @@ cdef cbool part_work(void* work, uint32_t partition, void* split, Tally& tally) 
 
 cdef void* gather_work(void* work, int64_t serial, void* split) noexcept with gil:
     return (<Parts>work).gathered(serial, <Split>split)
+
+
+# --- native programs -----------------------------------------------------------------------------------
+
+
+cdef class NativeWork(Work):
+    """A native program as a stage's operator: see scheduling/native_stage.hpp."""
+
+
+cdef void call_process(NativeOperator one, const Value* values, uint64_t count, Output* out) noexcept nogil:
+    one.process(values, count, out)
+
+
+cdef void call_finish(NativeOperator one, Output* out) noexcept nogil:
+    one.finish(out)
+
+
+cdef uint64_t call_key_of(NativeOperator one, const Value* value) noexcept nogil:
+    return one.key_of(value)
+
+
+cdef void* make_error(void* work, const char* reason) noexcept with gil:
+    error = StreamError((<Work>work).program.name, None, None)
+    error.__cause__ = NativeFailure(reason.decode("utf-8", "replace"))
+    Py_INCREF(error)
+    return <void*>error
+
+
+cdef void retain_error(void* error) noexcept with gil:
+    Py_INCREF(<object>error)
+
+
+cdef void drop_error(void* error) noexcept with gil:
+    Py_DECREF(<object>error)
+
+
+cdef void report_error(void* work, int64_t serial, void* error) noexcept with gil:
+    (<Flow>(<Work>work).owner).fail(serial, <object>error)
+    Py_DECREF(<object>error)
 
 
 # --- the flow ------------------------------------------------------------------------------------------
@@ -306,12 +387,14 @@ cdef class Flow:
         settings.marker_every = marker_every
         settings.one_by_one = one_by_one
         self.window = window
-        self.stopped_at = INT64_MAX
+        self.stopped_at.store(INT64_MAX)
         self.heuristic = heuristic
         self.works = []
         self.lanes = []
         self.links = []
         self.outlet_works = []
+        self.inlet_works = []
+        self.entry_to_native = []
         self.entry_of = []
         self.flow = new FlowOf(settings, Chooser(
             heuristic.kind, heuristic.capacity, heuristic.window_ns, settings.slice_ns, choose, <void*>self))
@@ -320,7 +403,7 @@ cdef class Flow:
         if self.flow == NULL:
             return
         # No lane is left. What is on its way is dropped, as after a failure.
-        self.stopped_at = -1
+        self.stopped_at.store(-1)
         while self.flow.step(all_lanes, INT64_MAX):
             pass
         del self.flow
@@ -334,7 +417,9 @@ cdef class Flow:
         cdef LaneKinds kinds = {"native": native_lanes, "python": python_lanes, "all": all_lanes}[runs_on]
         cdef Stage* inlet
         cdef Stage* outlet
-        if partitions:
+        if isinstance(program, NativeProgram):
+            self.add_native(program, kinds, partitions, most_lanes, &inlet, &outlet)
+        elif partitions:
             inlet = self.stage_of(Splitter.__new__(Splitter), program, kinds, StageKind.parallel, 1, 0, most_lanes)
             outlet = self.stage_of(Parts.__new__(Parts), program, kinds, StageKind.partitioned, 1, partitions,
                                    min(partitions, most_lanes))
@@ -351,16 +436,55 @@ cdef class Flow:
         self.inlets.push_back(inlet)
         self.outlets.push_back(outlet)
         self.outlet_works.append(self.works[len(self.works) - 1])
+        self.inlet_works.append(self.works[len(self.works) - (2 if inlet != outlet else 1)])
 
-    cdef Stage* stage_of(self, Work work, Program program, LaneKinds kinds, StageKind kind, int inputs,
-                         int partitions, int most_lanes):
-        cdef Operator what
+    cdef int add_native(self, NativeProgram program, LaneKinds kinds, int partitions, int most_lanes,
+                        Stage** inlet, Stage** outlet) except -1:
+        cdef NativeWork work = NativeWork.__new__(NativeWork)
+        cdef NativeWork divider
+        cdef NativeStage* native = &work.native
+        self.give_work(work, program, 1)
+        native.process = <void (*)(void*, const Value*, uint64_t, Output*) noexcept nogil>call_process
+        native.finish = <void (*)(void*, Output*) noexcept nogil>call_finish
+        native.key_of = <uint64_t (*)(void*, const Value*) noexcept nogil>call_key_of
+        for operator in program.objects:
+            native.objects.push_back(<void*>operator)
+        native.owner = <void*>work
+        native.stopped_at = &self.stopped_at
+        native.is_sink = True  # until it has an edge
+        native.make_error = make_error
+        native.retain_error = retain_error
+        native.drop_error = drop_error
+        native.report = report_error
+        if program.kind != "partitioned" or not partitions:
+            outlet[0] = &self.flow.add(
+                StageKind.parallel if program.kind == "stateless" else StageKind.serial, kinds, 1, 0,
+                most_lanes if program.kind == "stateless" else 1, NativeStage.whole(native))
+            inlet[0] = outlet[0]
+        else:
+            inlet[0] = &self.flow.add(StageKind.parallel, kinds, 1, 0, most_lanes, NativeStage.divider(native))
+            self.all_stages.push_back(inlet[0])
+            self.works.insert(len(self.works) - 1, work)  # for its place in operators()
+            outlet[0] = &self.flow.add(StageKind.partitioned, kinds, 1, partitions,
+                                       min(partitions, most_lanes), NativeStage.parts(native))
+            self.flow.connect(inlet[0][0], outlet[0][0], 0)
+        self.all_stages.push_back(outlet[0])
+        return 0
+
+    cdef int give_work(self, Work work, Program program, int inputs) except -1:
         work.owner = <void*>self
         work.program = program
         work.ports_of = []
         work.passed = [0] * len(program.ports)
         work.inputs = inputs
+        work.from_native.resize(inputs)
         self.works.append(work)
+        return 0
+
+    cdef Stage* stage_of(self, Work work, Program program, LaneKinds kinds, StageKind kind, int inputs,
+                         int partitions, int most_lanes):
+        cdef Operator what
+        self.give_work(work, program, inputs)
         what.self = <void*>work
         what.process = process_work
         if not isinstance(work, Splitter):
@@ -375,16 +499,23 @@ cdef class Flow:
 
     def connect(self):
         """Make the edges, when all nodes are there."""
-        cdef Work work
+        cdef Work work, reader
         for node, port, to, number in sorted(self.links):  # the edges of a node in the order of its ports
+            reader = self.inlet_works[to]
             if node < 0:
                 self.entry_edges.push_back(edge_to(self.inlets[to], number))
                 self.entry_of.append(port)
-            else:
-                work = self.outlet_works[node]
-                work.ports_of.append(port)
-                work.edges += 1
-                self.flow.connect(self.outlets[node][0], self.inlets[to][0], number)
+                self.entry_to_native.append(isinstance(reader, NativeWork))
+                continue
+            work = self.outlet_works[node]
+            work.ports_of.append(port)
+            work.edges += 1
+            work.to_native.push_back(isinstance(reader, NativeWork))
+            if isinstance(work, NativeWork):
+                (<NativeWork>work).native.edges += 1
+                (<NativeWork>work).native.is_sink = False
+                reader.from_native[number] = not isinstance(reader, NativeWork)
+            self.flow.connect(self.outlets[node][0], self.inlets[to][0], number)
         self.slots.resize(self.entry_edges.size())
         self.flow.finish_graph(self.entry_edges)
 
@@ -409,7 +540,7 @@ cdef class Flow:
     @property
     def is_stopped(self):
         """The run failed or was cancelled: further rounds are dropped."""
-        return self.stopped_at != INT64_MAX
+        return self.stopped_at.load() != INT64_MAX
 
     def try_admit(self, int entry, Batch batch):
         """Admit a round with a batch for an entry; -1 stands for all entries. False: no room yet.
@@ -419,11 +550,14 @@ cdef class Flow:
         if not self.flow.has_room():
             return False
         for i in range(self.slots.size()):
-            if entry < 0 or entry == <int>self.entry_of[i]:
+            self.slots[i] = NULL
+            if entry >= 0 and entry != <int>self.entry_of[i]:
+                continue
+            if self.entry_to_native[i]:
+                self.slots[i] = native_batch(batch, "entry")
+            else:
                 Py_INCREF(batch)
                 self.slots[i] = <void*>batch
-            else:
-                self.slots[i] = NULL
         self.flow.admit(self.slots.data())
         return True
 
@@ -458,7 +592,7 @@ cdef class Flow:
         with cython.critical_section(self):
             if self.failure is None or key < self.failure[0]:
                 self.failure = (key, error)
-                self.stopped_at = serial
+                self.stopped_at.store(serial)
         return 0
 
     cdef list names(self):
@@ -467,7 +601,7 @@ cdef class Flow:
 
     def cancel(self):
         """Drop what is on its way, and all that comes."""
-        self.stopped_at = -1
+        self.stopped_at.store(-1)
 
     # --- what can be seen ----------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from callboard.streams._program import Batch
 from callboard.streams._sinks import Collect
 from callboard.streams.errors import Failure, GraphError, RunTimeout
 from callboard.streams.lanes import add_lanes
+from callboard.streams.native import NativeProgram
 from callboard.streams.statistics import RunStatistics, collect
 from callboard.streams.tally import Tally
 
@@ -97,7 +98,9 @@ class Run(Generic[R]):
             ]
             nodes[stage.index] = len(nodes)
             runs_on = "all" if not locked else "native" if free else "python"
-            by_parts = program.kind == "partitioned" and free and workers > 1
+            by_parts = program.kind == "partitioned" and free and (
+                workers > 1 or isinstance(program, NativeProgram)
+            )
             flow.add(program, sources, runs_on, program.partitions if by_parts else 0, workers if free else 1)
         flow.connect()
         # A sender and a lane that both want the interpreter get it in turns of 5 ms. So the sender fills
