@@ -19,7 +19,10 @@ U = TypeVar("U")
 
 
 class Joins(Place[T]):
-    """What brings streams together. Event time has come to the earliest of its inputs' watermarks."""
+    """What brings streams together.
+
+    Event time has then come to the earliest time that all of the streams have come to.
+    """
 
     __slots__ = ()
 
@@ -32,13 +35,12 @@ class Joins(Place[T]):
     ) -> Stream[T | U]:
         """Give the rows of this stream and of others, as they come.
 
-        What one row gave on several branches follows branch by branch, in the order of the
-        arguments, before what the next row gave: the next row of the stream that all of them come
-        from, or of the input if they come from none.
+        Of branches of one stream, what all of them made of a row of it comes before what they made
+        of the next; and for one row, branch by branch, in the order of the arguments.
 
-        With `by`, the rows' time, streams that are each in order of time are merged into one that is
-        as well. A row waits until each of the other streams has come to its time, by a row or by a
-        watermark.
+        With `by`, the rows' time, streams that are each in order of time are merged into one that
+        is as well. A row waits until each of the other streams has come to its time, by a row or by
+        a watermark.
         """
         self._check("union", others)
         inputs = (self, *others)

@@ -28,7 +28,7 @@ class Operator:
     kind: str
     program: Callable[..., Program] | None
     program_by_row: Callable[..., Program] | None = None
-    """The same for a program that is handed many rows at once, and cannot be where branches join."""
+    """One for the same that is handed row by row: where branches join, if the other is not."""
     args: tuple[Any, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     inputs: tuple[Stream[Any], ...] = ()
@@ -68,6 +68,6 @@ class Operator:
 
 
 def label_of(function: Any, kind: str) -> str:
-    """What an operator is called for want of a name: as its function, if that has one."""
+    """Say what to call an operator that has no name: as its function, if that has one."""
     name = getattr(function, "__name__", "")
     return name if name.isidentifier() else kind

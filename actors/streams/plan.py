@@ -16,9 +16,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import takewhile
+from typing import Any, cast
 
 from callboard.streams._keyed import Lots
 from callboard.streams._program import Program
+from callboard.streams._sinks import Collect
 from callboard.streams._stateless import Number
 from callboard.streams.errors import GraphError
 from callboard.streams.operator import Operator
@@ -29,6 +31,62 @@ Spot = Output | Operator | None
 
 # A position in a batch takes so many bits of an origin.
 _BITS = 32
+
+
+@dataclass(frozen=True)
+class Node:
+    """A program of a run, and where its inputs come from.
+
+    Each of `sources` is (number of a node, port), or (None, number of an entry).
+    """
+
+    name: str
+    program: Program
+    sources: tuple[tuple[int | None, int], ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one run of a graph has: its own programs, each after those that it has its rows from."""
+
+    nodes: list[Node]
+    entries: list[str]
+
+    def result(self) -> Any:
+        """Make the run's result of what its collectors have."""
+        found = [node for node in self.nodes if isinstance(node.program, Collect)]
+        collected = {node.name: cast("Collect", node.program).collected for node in found}
+        if len(collected) == 1:
+            return next(iter(collected.values()))
+        return collected or None
+
+    def close(self) -> None:
+        """Close the programs."""
+        for node in self.nodes:
+            node.program.close()
+
+
+def plan_of(stages: Sequence[Stage]) -> Plan:
+    """Make the programs of one run."""
+    plan = Plan([], [])
+    places: list[tuple[int | None, int]] = []  # of each stage
+    try:
+        for stage in stages:
+            if stage.make is None:
+                places.append((None, len(plan.entries)))
+                plan.entries.append(stage.name)
+            else:
+                sources = [_source(places[index], port) for index, port in stage.sources]
+                places.append((len(plan.nodes), 0))
+                plan.nodes.append(Node(stage.name, stage.make(), tuple(sources)))
+    except BaseException:
+        plan.close()
+        raise
+    return plan
+
+
+def _source(place: tuple[int | None, int], port: int) -> tuple[int | None, int]:
+    return place if place[0] is None else (place[0], port)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,11 +102,6 @@ class Stage:
     ports: tuple[str, ...]
     sources: tuple[tuple[int, int], ...]
     make: Callable[[], Program] | None = field(repr=False)
-
-    @property
-    def is_entry(self) -> bool:
-        """Whether its rows come from outside."""
-        return self.make is None
 
 
 def stages_of(operators: Sequence[Operator], names: Mapping[Operator, str]) -> tuple[Stage, ...]:
@@ -83,7 +136,8 @@ class _Planner:
                 left = left[:-1]
         make = None
         if operator.program is not None:
-            make = partial(operator.make, self.names[operator], *self.origins(operator, stacks, common, left))
+            levels = self.levels(operator, stacks, common, left)
+            make = partial(operator.make, self.names[operator], *levels)
             if common and _in_lots(operator):
                 make = partial(make, by_row=True)
                 self.check_by_row(operator)
@@ -91,14 +145,14 @@ class _Planner:
         self.stage_of[operator] = stage
         self.stacks[stage] = left
 
-    def origins(
+    def levels(
         self,
         operator: Operator,
         stacks: list[tuple[Spot, ...]],
         common: tuple[Spot, ...],
         left: tuple[Spot, ...],
     ) -> tuple[object, ...]:
-        """What programs with several inputs take first: see _merge.pyx."""
+        """Work out what programs with several inputs take first: see _merge.pyx."""
         if not operator.joins:
             return ()
         drops = [_BITS * (len(stack) - len(common)) for stack in stacks]
@@ -123,8 +177,8 @@ class _Planner:
             joins = self.ahead[operator] & set(self.parting)
             join = next(self.names[each] for each in self.operators if each in joins)
             raise GraphError(
-                f"{self.names[operator]!r} has receive_many, but no receive, and its outputs meet those "
-                f"of other branches, row by row, at {join!r}"
+                f"{self.names[operator]!r} has receive_many, but no receive, and its outputs meet "
+                f"those of other branches, row by row, at {join!r}"
             )
 
     def new_stage(
@@ -146,7 +200,7 @@ def _in_lots(operator: Operator) -> bool:
 
 
 def _place(output: Output) -> Spot:
-    """Where the rows of an output are numbered: those of entries all in one place, as they arrive."""
+    """Say where the rows of an output are numbered: those of entries all in one, as they arrive."""
     return None if output[0].kind == "entry" else output
 
 
@@ -156,7 +210,7 @@ def _common_prefix(stacks: list[tuple[Spot, ...]]) -> tuple[Spot, ...]:
 
 
 def _where_branches_part(operators: Sequence[Operator]) -> dict[Operator, Spot]:
-    """For each union that needs origins, the output that its branches come from; None for all entries."""
+    """Find, for each union that needs origins, the output where its branches part."""
     above: dict[Spot, Spot] = {}  # the immediate dominator (Cooper, Harvey, Kennedy 2001)
     depths: dict[Spot, int] = {None: 0}
     entries: dict[Operator, set[Operator]] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from callboard.streams import _keyed, _states, _stateless
+from callboard.streams import _keyed, _stateless, _states
 from callboard.streams.arrow import batch_of
 from callboard.streams.checks import check_choice, check_count, check_function
 from callboard.streams.errors import GraphError
@@ -90,7 +90,9 @@ def top_k(k: int, by: Any, every: int | None) -> Recipe:
     check_function("top_k()'s second argument", by)
     if every is not None:
         check_count("every", every)
-    return _objects("top_k", lambda time: _states.Top(k, by, every), "top_k", f"{k:,}", marks_end=True)
+    return _objects(
+        "top_k", lambda time: _states.Top(k, by, every), "top_k", f"{k:,} rows", marks_end=True
+    )
 
 
 def distinct(by: Any) -> Recipe:
