@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from callboard.streams import _merge
 from callboard.streams.checks import check_function
@@ -67,5 +67,6 @@ class Joins(Place[T]):
             if not isinstance(other, Place):
                 raise GraphError(f"{kind}() takes streams, not {other!r}")
 
-    def _join(self, kind: str, program: Any, inputs: tuple[Any, ...], **what: Any) -> Any:
-        return type(self)(Operator(kind=kind, program=program, inputs=inputs, joins=True, **what))
+    def _join(self, kind: str, program: Any, inputs: tuple[Any, ...], **what: Any) -> Stream[Any]:
+        operator = Operator(kind=kind, program=program, inputs=inputs, joins=True, **what)
+        return cast("Stream[Any]", type(self)(operator))
