@@ -45,10 +45,10 @@ class Joins(Place[T]):
         self._check("union", others)
         inputs = (self, *others)
         if by is None:
-            return self._join("union", _merge.Union, inputs, interleaves=True, name=name)
+            return self._join("union", _merge.Union, inputs, name=name)
         check_function("by", by)
         return self._join(
-            "union", _merge.ByTime, inputs, interleaves=True, args=(by,), name=name, errors=errors,
+            "union", _merge.ByTime, inputs, args=(by,), name=name, errors=errors,
             detail=f"by {label_of(by, 'time')}",
         )
 

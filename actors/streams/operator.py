@@ -41,9 +41,7 @@ class Operator:
     partitions: int = 1
     detail: str = ""
     joins: bool = False
-    """It has several inputs."""
-    interleaves: bool = False
-    """Its outputs depend on how its inputs' rows follow each other, so these need origins."""
+    """It has several inputs, and how their rows follow each other matters to its outputs."""
 
     def __post_init__(self) -> None:
         if self.name is not None:

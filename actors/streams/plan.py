@@ -1,13 +1,14 @@
 """From operators to stages: which programs a run has, and how origins are kept.
 
-A union of branches of one stream gives, for each row of that stream, what the branches made of it,
-branch by branch. So rows carry their origins there: the numbers of the rows that they come from. A
-stage that numbers rows stands where branches part, and the union forgets the numbers; elsewhere
-there are none, and they cost nothing.
+Where branches of one stream are joined, rows follow each other as in a run row by row: for each row
+of that stream, what the branches made of it, branch by branch. So rows carry their origins there: the
+numbers of the rows that they come from. A stage that numbers rows stands where branches part, and the
+join forgets the numbers; elsewhere there are none, and they cost nothing.
 
-Where the branches of a union part is its immediate dominator: the last place that all ways to the
-union lead through. Regions between such a place and its union lie in each other or apart, so the
-origins of a row are a stack: a place within the region of another numbers on top of it.
+The branches of a join part at its immediate dominator: the last place that all ways to the join lead
+through. Regions between such a place and its join lie in each other or apart, so the origins of a row
+are a stack: a place within the region of another numbers on top of it. Streams from different entries
+have no rows in the same round, but at the end, so they need no numbers.
 """
 
 from __future__ import annotations
@@ -210,7 +211,7 @@ def _common_prefix(stacks: list[tuple[Spot, ...]]) -> tuple[Spot, ...]:
 
 
 def _where_branches_part(operators: Sequence[Operator]) -> dict[Operator, Spot]:
-    """Find, for each union that needs origins, the output where its branches part."""
+    """Find, for each join that needs origins, the output where its branches part."""
     above: dict[Spot, Spot] = {}  # the immediate dominator (Cooper, Harvey, Kennedy 2001)
     depths: dict[Spot, int] = {None: 0}
     entries: dict[Operator, set[Operator]] = {}
@@ -234,7 +235,7 @@ def _where_branches_part(operators: Sequence[Operator]) -> dict[Operator, Spot]:
             hang((operator, port), operator)
         origins = [entries[each._operator] for each in operator.inputs]
         entries[operator] = set().union(*origins) or {operator}
-        if operator.interleaves and sum(map(len, origins)) > len(entries[operator]):
+        if operator.joins and sum(map(len, origins)) > len(entries[operator]):
             while isinstance(meeting, Operator):  # they part on several outputs of one operator
                 meeting = above[meeting]
             parting[operator] = meeting and _place(meeting)
@@ -244,7 +245,7 @@ def _where_branches_part(operators: Sequence[Operator]) -> dict[Operator, Spot]:
 def _joins_ahead(
     operators: Sequence[Operator], joins: set[Operator]
 ) -> dict[Operator, frozenset[Operator]]:
-    """For each operator, the unions that its outputs come to, and itself if it is one."""
+    """For each operator, the joins that its outputs come to, and itself if it is one."""
     ahead: dict[Operator, frozenset[Operator]] = {}
     readers: dict[Operator, list[Operator]] = {operator: [] for operator in operators}
     for operator in reversed(operators):
