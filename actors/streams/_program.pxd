@@ -14,8 +14,8 @@ cdef class Batch:
     cdef public int64_t first  # how many rows passed this place before; so rows[i] has serial first + i
     cdef public bint final     # the last round: after the rows, programs emit what they still hold
     cdef public list origins   # None, or for each row where its origin stood before the branches parted
-    cdef public object error   # for runs: the StreamError that ends the stream with this round, or None
     cdef public object end     # the origin of what is emitted at the end of the last round
+    cdef public object error   # None, or the StreamError that ends the run at the end of this round
 
     cpdef Batch follower(self)
 

@@ -178,8 +178,8 @@ class _Planner:
             joins = self.ahead[operator] & set(self.parting)
             join = next(self.names[each] for each in self.operators if each in joins)
             raise GraphError(
-                f"{self.names[operator]!r} has receive_many, but no receive, and its outputs meet "
-                f"those of other branches, row by row, at {join!r}"
+                f"{self.names[operator]!r} is handed many rows at once, and its outputs meet those "
+                f"of other branches, row by row, at {join!r}: an operator with receive() can do that"
             )
 
     def new_stage(
@@ -197,7 +197,7 @@ class _Planner:
 
 
 def _in_lots(operator: Operator) -> bool:
-    return operator.program is Lots
+    return operator.program is Lots or operator.kind == "native"
 
 
 def _place(output: Output) -> Spot:

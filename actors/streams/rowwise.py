@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from callboard.streams import _stateless, recipes
 from callboard.streams.arrow import rows_of
 from callboard.streams.checks import check_count, check_function
 from callboard.streams.errors import GraphError
+from callboard.streams.native import NativeOperator, NativeProgram
 from callboard.streams.operator import Errors, label_of
 from callboard.streams.place import Place
 from callboard.streams.protocols import Receives, ReceivesMany
@@ -108,6 +110,36 @@ class RowByRow(Place[T]):
         """Give the rows of Arrow batches as dictionaries, and the items of arrays and lists."""
         recipe = recipes.flat_map(rows_of, ()) | {"kind": "rows", "label": "rows"}
         return self._then(**recipe, name=name, errors=errors)
+
+    def native(
+        self,
+        cls: type[NativeOperator],
+        *args: Any,
+        partitions: int | None = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Stream[Any]:
+        """Give the outputs of a native operator, made by `cls(*args, **kwargs)` for each run.
+
+        Rows that are numbers, `Record`, objects with memory, or `Tagged` become native values; any
+        other ends the run. With `partitions` the operator is keyed by its `key_of`: there is an object
+        for each partition. Watermarks end here. See docs/streams-native.md.
+        """
+        if not (isinstance(cls, type) and issubclass(cls, NativeOperator)):
+            raise GraphError(f"native() wants a subclass of NativeOperator, not {cls!r}")
+        if partitions is not None:
+            check_count("partitions", partitions)
+        elif cls.kind not in ("stateless", "stateful"):
+            raise GraphError(f"{cls.__name__}.kind is 'stateless' or 'stateful', not {cls.kind!r}")
+        return self._then(
+            kind="native",
+            program=NativeProgram,
+            args=(partial(cls, *args, **kwargs), partitions or 0),
+            label=cls.__name__,
+            partitions=partitions or 1,
+            releases_gil=True,
+            name=name,
+        )
 
     def sample(
         self,
