@@ -1,5 +1,7 @@
 from typing import Any, final
 
+from callboard.streams.errors import StreamError
+
 @final
 class Watermark:
     time: Any
@@ -14,6 +16,7 @@ class Batch:
     final: bool
     origins: list[int] | None
     end: int | None
+    error: StreamError | None
     def __init__(
         self,
         rows: list[Any],

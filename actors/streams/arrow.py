@@ -23,7 +23,8 @@ def batch_of(schema: Any = None) -> Callable[[list[Any]], Any]:
         import pyarrow as pa
 
         if schema is not None and isinstance(rows[0], tuple):
-            columns = [pa.array(column, field.type) for column, field in zip(zip(*rows), schema)]
+            values = zip(*rows, strict=True)
+            columns = [pa.array(next(values), field.type) for field in schema]
             return pa.RecordBatch.from_arrays(columns, schema=schema)
         if dataclasses.is_dataclass(rows[0]):
             names = [field.name for field in dataclasses.fields(rows[0])]

@@ -15,7 +15,12 @@ _ACROSS, _DOWN = 60, 24
 _MARGIN = 12
 _LETTERS = 20  # of a name that fit into a box
 
-_COLOURS = {"stateless": "#e3f0fb", "partitioned": "#e5f5e0", "stateful": "#fdf0d5", "end": "#eeeeee"}
+_COLOURS = {
+    "stateless": "#e3f0fb",
+    "partitioned": "#e5f5e0",
+    "stateful": "#fdf0d5",
+    "end": "#eeeeee",
+}
 
 
 def work_of(operator: Operator) -> str:
@@ -32,8 +37,9 @@ def describe(operators: Sequence[Operator], names: Names) -> str:
     lines = []
     for operator in operators:
         inputs = ", ".join(f"{names[each._operator]}{_port(each)}" for each in operator.inputs)
-        parts = [operator.kind, operator.detail, f"of {inputs}" if inputs else "", _sharing(operator)]
-        lines.append((names[operator], ", ".join(part for part in parts if part)))
+        source = f"of {inputs}" if inputs else ""
+        parts = [operator.kind, operator.detail, source, _sharing(operator)]
+        lines.append((names[operator], ", ".join(filter(None, parts))))
     width = max(len(name) for name, _ in lines)
     return "".join(f"{name:{width}}  {text}\n" for name, text in lines)
 
@@ -69,10 +75,11 @@ def mermaid(operators: Sequence[Operator], names: Names) -> str:
 
 
 def svg(operators: Sequence[Operator], names: Names) -> str:
-    """Write an SVG picture: a column for each distance from the entries, rows from left to right."""
+    """Write an SVG picture, with a column for each distance from the entries."""
     columns: dict[Operator, int] = {}
     for operator in operators:
-        columns[operator] = 1 + max((columns[each._operator] for each in operator.inputs), default=-1)
+        before = [columns[each._operator] for each in operator.inputs]
+        columns[operator] = 1 + max(before, default=-1)
     rows: dict[int, int] = {}
     places: dict[Operator, tuple[int, int]] = {}
     for operator in operators:

@@ -35,8 +35,8 @@ class Ends(Place[T]):
     ) -> Graph[None]:
         """End in a function, which is called with each row, in an actor, or in a file.
 
-        An actor is told each row. In a file each row is a line: strings as they are, and all else as
-        JSON, objects of dataclasses among it. A file of that name is replaced when a run starts.
+        An actor is told each row. In a file each row is a line: strings as they are, and all else
+        as JSON, objects of dataclasses among it. A file of that name is replaced when a run starts.
         """
         if isinstance(sink, ActorRef):
             what = {"program": _sinks.Hand, "args": (sink.tell_many,), "detail": sink.path}
@@ -45,9 +45,12 @@ class Ends(Place[T]):
             what = {"program": to_file, "args": (sink,), "detail": str(sink)}
             return self._end(what, "write", name, errors)
         check_function("a sink", sink)
-        return self._end({"program": _sinks.Call, "args": (sink,)}, label_of(sink, "to"), name, errors)
+        what = {"program": _sinks.Call, "args": (sink,)}
+        return self._end(what, label_of(sink, "to"), name, errors)
 
-    def _end(self, what: dict[str, Any], label: str, name: str | None, errors: Errors) -> Graph[Any]:
+    def _end(
+        self, what: dict[str, Any], label: str, name: str | None, errors: Errors
+    ) -> Graph[Any]:
         what = {"kind": "to", "label": label, **what}
         end = self._then(**what, ports=(), stateful=True, name=name, errors=errors)
         return Graph._of(end._operator)

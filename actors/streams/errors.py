@@ -16,23 +16,24 @@ class StreamError(CallboardError):
     """An operator raised an exception, which is this one's `__cause__`.
 
     `operator` is the operator's name, `row` the input that it raised at, and `serial` that input's
-    number among all that came to the operator, from 0. `row` is None if it raised at the end of
-    the stream, and both are if it is not known where.
+    number among all that came to the operator, from 0. At the end of the stream `row` is None, and
+    `serial` the number of all inputs. `serial` is None if it raised at no input in particular.
     """
 
-    def __init__(self, operator: str, serial: int | None, row: Any) -> None:
+    def __init__(self, operator: str, serial: int | None = None, row: Any = None) -> None:
         super().__init__(operator, serial, row)
         self.operator = operator
         self.serial = serial
         self.row = row
 
     def __str__(self) -> str:
-        where = "" if self.serial is None else f" at input {self.serial}, {self.row!r}"
-        return f"operator {self.operator!r} failed{where}"
+        if self.serial is None:
+            return f"operator {self.operator!r} failed"
+        return f"operator {self.operator!r} failed at input {self.serial}, {self.row!r}"
 
 
 class RunTimeout(CallboardError, TimeoutError):
-    """A call of a run took longer than its timeout. Of send(): `sent` of its rows went in."""
+    """A call of a run took longer than its timeout. `sent` rows of it were taken."""
 
     sent: int = 0
 

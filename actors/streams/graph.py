@@ -8,7 +8,7 @@ from typing import Any, Generic, Literal, TypeVar
 from callboard.streams import draw, sequential
 from callboard.streams.errors import GraphError
 from callboard.streams.operator import Operator
-from callboard.streams.plan import Stage, stages_of
+from callboard.streams.plan import Plan, plan_of, stages_of
 from callboard.streams.tally import Tally
 
 R = TypeVar("R")
@@ -46,7 +46,7 @@ class Graph(Generic[R]):
         _check_sides(self._operators, self._names)
         self._stages = stages_of(self._operators, self._names)
 
-    # --- what it is made of ------------------------------------------------------------------------
+    # --- what it is made of -----------------------------------------------------------------------
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -58,27 +58,16 @@ class Graph(Generic[R]):
         """The names of its `collect()`s."""
         return tuple(self._names[each] for each in self._operators if each.kind == "collect")
 
-    @property
-    def stages(self) -> tuple[Stage, ...]:
-        """What a run makes programs of, each after those that it gets its rows from."""
-        return self._stages
+    def _plan(self) -> Plan:
+        """Make the programs of one run."""
+        return plan_of(self._stages)
 
-    def result_of(self, collected: Mapping[str, list[Any]]) -> R:
-        """Make the result of a run of what its collectors have: see run_sequentially()."""
-        names = self.collectors
-        result: Any = None
-        if len(names) == 1:
-            result = collected[names[0]]
-        elif names:
-            result = {name: collected[name] for name in names}
-        return result  # type: ignore[no-any-return]
-
-    # --- looking at it -----------------------------------------------------------------------------
+    # --- looking at it ----------------------------------------------------------------------------
 
     def draw(self, format: Literal["svg", "mermaid"] = "svg") -> str:  # noqa: A002
         """Draw the graph, as the text of an SVG picture or of a Mermaid diagram."""
         if format not in draw.FORMATS:
-            raise GraphError(f"format is one of {', '.join(map(repr, draw.FORMATS))}, not {format!r}")
+            raise GraphError(f"format is one of {tuple(draw.FORMATS)}, not {format!r}")
         return draw.FORMATS[format](self._operators, self._names)
 
     def mermaid(self) -> str:
@@ -92,7 +81,7 @@ class Graph(Generic[R]):
     def __repr__(self) -> str:
         return f"<Graph: {' → '.join(map(self._names.__getitem__, self._operators))}>"
 
-    # --- running it --------------------------------------------------------------------------------
+    # --- running it -------------------------------------------------------------------------------
 
     def run_sequentially(
         self,
@@ -112,7 +101,8 @@ class Graph(Generic[R]):
 
         Raises StreamError when an operator raises, and GraphError for an entry that there is not.
         """
-        return self.result_of(sequential.run(self, inputs, batch_size, tally or Tally()))
+        result: R = sequential.run(self._plan(), inputs, batch_size, tally or Tally())
+        return result
 
 
 def _upstream(sinks: tuple[Operator, ...]) -> tuple[Operator, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from callboard.streams import _merge
 from callboard.streams.checks import check_function
@@ -19,7 +19,10 @@ U = TypeVar("U")
 
 
 class Joins(Place[T]):
-    """What brings streams together. Event time has come to the earliest of its inputs' watermarks."""
+    """What brings streams together.
+
+    Event time has then come to the earliest time that all of the streams have come to.
+    """
 
     __slots__ = ()
 
@@ -32,21 +35,20 @@ class Joins(Place[T]):
     ) -> Stream[T | U]:
         """Give the rows of this stream and of others, as they come.
 
-        What one row gave on several branches follows branch by branch, in the order of the
-        arguments, before what the next row gave: the next row of the stream that all of them come
-        from, or of the input if they come from none.
+        Of branches of one stream, what all of them made of a row of it comes before what they made
+        of the next; and for one row, branch by branch, in the order of the arguments.
 
-        With `by`, the rows' time, streams that are each in order of time are merged into one that is
-        as well. A row waits until each of the other streams has come to its time, by a row or by a
-        watermark.
+        With `by`, the rows' time, streams that are each in order of time are merged into one that
+        is as well. A row waits until each of the other streams has come to its time, by a row or by
+        a watermark.
         """
         self._check("union", others)
         inputs = (self, *others)
         if by is None:
-            return self._join("union", _merge.Union, inputs, interleaves=True, name=name)
+            return self._join("union", _merge.Union, inputs, name=name)
         check_function("by", by)
         return self._join(
-            "union", _merge.ByTime, inputs, interleaves=True, args=(by,), name=name, errors=errors,
+            "union", _merge.ByTime, inputs, args=(by,), name=name, errors=errors,
             detail=f"by {label_of(by, 'time')}",
         )
 
@@ -65,5 +67,6 @@ class Joins(Place[T]):
             if not isinstance(other, Place):
                 raise GraphError(f"{kind}() takes streams, not {other!r}")
 
-    def _join(self, kind: str, program: Any, inputs: tuple[Any, ...], **what: Any) -> Any:
-        return type(self)(Operator(kind=kind, program=program, inputs=inputs, joins=True, **what))
+    def _join(self, kind: str, program: Any, inputs: tuple[Any, ...], **what: Any) -> Stream[Any]:
+        operator = Operator(kind=kind, program=program, inputs=inputs, joins=True, **what)
+        return cast("Stream[Any]", type(self)(operator))

@@ -38,7 +38,9 @@ class KeyedStream(Generic[K, T]):
     def __repr__(self) -> str:
         return f"<KeyedStream: {self._partitions} partitions of {self._place!r}>"
 
-    def _then(self, recipe: recipes.Recipe, name: str | None, errors: Errors = "fail") -> Stream[Any]:
+    def _then(
+        self, recipe: recipes.Recipe, name: str | None, errors: Errors = "fail"
+    ) -> Stream[Any]:
         by_key = {"key": self._key, "partitions": self._partitions}
         recipe["options"] = recipe.get("options", {}) | by_key
         return self._place._then(**recipe, name=name, errors=errors, partitions=self._partitions)
@@ -67,7 +69,7 @@ class KeyedStream(Generic[K, T]):
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[tuple[K, A]]:
-        """Give the key and `function(accumulator, row)`, the key's next accumulator, for each row."""
+        """Give the key and `function(accumulator, row)`, its next accumulator, for each row."""
         return self._then(recipes.scan(initial, function), name, errors)
 
     def fold(
@@ -93,7 +95,7 @@ class KeyedStream(Generic[K, T]):
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[tuple[K, U]]:
-        """Give the key and `function(rows)` for each `every` rows of a key, and those left at the end."""
+        """Give a key and `function(rows)` for `every` rows of it, and for those left at the end."""
         return self._then(recipes.reduce(function, every), name, errors)
 
     def batch(

@@ -28,7 +28,7 @@ class Operator:
     kind: str
     program: Callable[..., Program] | None
     program_by_row: Callable[..., Program] | None = None
-    """The same for a program that is handed many rows at once, and cannot be where branches join."""
+    """One for the same that is handed row by row: where branches join, if the other is not."""
     args: tuple[Any, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     inputs: tuple[Stream[Any], ...] = ()
@@ -41,9 +41,7 @@ class Operator:
     partitions: int = 1
     detail: str = ""
     joins: bool = False
-    """It has several inputs."""
-    interleaves: bool = False
-    """Its outputs depend on how its inputs' rows follow each other, so these need origins."""
+    """It has several inputs, and how their rows follow each other matters to its outputs."""
 
     def __post_init__(self) -> None:
         if self.name is not None:
@@ -68,6 +66,6 @@ class Operator:
 
 
 def label_of(function: Any, kind: str) -> str:
-    """What an operator is called for want of a name: as its function, if that has one."""
+    """Say what to call an operator that has no name: as its function, if that has one."""
     name = getattr(function, "__name__", "")
     return name if name.isidentifier() else kind

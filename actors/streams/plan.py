@@ -1,13 +1,14 @@
 """From operators to stages: which programs a run has, and how origins are kept.
 
-A union of branches of one stream gives, for each row of that stream, what the branches made of it,
-branch by branch. So rows carry their origins there: the numbers of the rows that they come from. A
-stage that numbers rows stands where branches part, and the union forgets the numbers; elsewhere
-there are none, and they cost nothing.
+Where branches of one stream are joined, rows follow each other as in a run row by row: for each row
+of that stream, what the branches made of it, branch by branch. So rows carry their origins there: the
+numbers of the rows that they come from. A stage that numbers rows stands where branches part, and the
+join forgets the numbers; elsewhere there are none, and they cost nothing.
 
-Where the branches of a union part is its immediate dominator: the last place that all ways to the
-union lead through. Regions between such a place and its union lie in each other or apart, so the
-origins of a row are a stack: a place within the region of another numbers on top of it.
+The branches of a join part at its immediate dominator: the last place that all ways to the join lead
+through. Regions between such a place and its join lie in each other or apart, so the origins of a row
+are a stack: a place within the region of another numbers on top of it. Streams from different entries
+have no rows in the same round, but at the end, so they need no numbers.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import takewhile
+from typing import Any, cast
 
 from callboard.streams._keyed import Lots
 from callboard.streams._program import Program
+from callboard.streams._sinks import Collect
 from callboard.streams._stateless import Number
 from callboard.streams.errors import GraphError
 from callboard.streams.operator import Operator
@@ -29,6 +32,62 @@ Spot = Output | Operator | None
 
 # A position in a batch takes so many bits of an origin.
 _BITS = 32
+
+
+@dataclass(frozen=True)
+class Node:
+    """A program of a run, and where its inputs come from.
+
+    Each of `sources` is (number of a node, port), or (None, number of an entry).
+    """
+
+    name: str
+    program: Program
+    sources: tuple[tuple[int | None, int], ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one run of a graph has: its own programs, each after those that it has its rows from."""
+
+    nodes: list[Node]
+    entries: list[str]
+
+    def result(self) -> Any:
+        """Make the run's result of what its collectors have."""
+        found = [node for node in self.nodes if isinstance(node.program, Collect)]
+        collected = {node.name: cast("Collect", node.program).collected for node in found}
+        if len(collected) == 1:
+            return next(iter(collected.values()))
+        return collected or None
+
+    def close(self) -> None:
+        """Close the programs."""
+        for node in self.nodes:
+            node.program.close()
+
+
+def plan_of(stages: Sequence[Stage]) -> Plan:
+    """Make the programs of one run."""
+    plan = Plan([], [])
+    places: list[tuple[int | None, int]] = []  # of each stage
+    try:
+        for stage in stages:
+            if stage.make is None:
+                places.append((None, len(plan.entries)))
+                plan.entries.append(stage.name)
+            else:
+                sources = [_source(places[index], port) for index, port in stage.sources]
+                places.append((len(plan.nodes), 0))
+                plan.nodes.append(Node(stage.name, stage.make(), tuple(sources)))
+    except BaseException:
+        plan.close()
+        raise
+    return plan
+
+
+def _source(place: tuple[int | None, int], port: int) -> tuple[int | None, int]:
+    return place if place[0] is None else (place[0], port)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,11 +103,6 @@ class Stage:
     ports: tuple[str, ...]
     sources: tuple[tuple[int, int], ...]
     make: Callable[[], Program] | None = field(repr=False)
-
-    @property
-    def is_entry(self) -> bool:
-        """Whether its rows come from outside."""
-        return self.make is None
 
 
 def stages_of(operators: Sequence[Operator], names: Mapping[Operator, str]) -> tuple[Stage, ...]:
@@ -83,7 +137,8 @@ class _Planner:
                 left = left[:-1]
         make = None
         if operator.program is not None:
-            make = partial(operator.make, self.names[operator], *self.origins(operator, stacks, common, left))
+            levels = self.levels(operator, stacks, common, left)
+            make = partial(operator.make, self.names[operator], *levels)
             if common and _in_lots(operator):
                 make = partial(make, by_row=True)
                 self.check_by_row(operator)
@@ -91,14 +146,14 @@ class _Planner:
         self.stage_of[operator] = stage
         self.stacks[stage] = left
 
-    def origins(
+    def levels(
         self,
         operator: Operator,
         stacks: list[tuple[Spot, ...]],
         common: tuple[Spot, ...],
         left: tuple[Spot, ...],
     ) -> tuple[object, ...]:
-        """What programs with several inputs take first: see _merge.pyx."""
+        """Work out what programs with several inputs take first: see _merge.pyx."""
         if not operator.joins:
             return ()
         drops = [_BITS * (len(stack) - len(common)) for stack in stacks]
@@ -123,8 +178,8 @@ class _Planner:
             joins = self.ahead[operator] & set(self.parting)
             join = next(self.names[each] for each in self.operators if each in joins)
             raise GraphError(
-                f"{self.names[operator]!r} is handed many rows at once, and its outputs meet those of other "
-                f"branches, row by row, at {join!r}: an operator in Python with receive() can do that"
+                f"{self.names[operator]!r} is handed many rows at once, and its outputs meet those "
+                f"of other branches, row by row, at {join!r}: an operator with receive() can do that"
             )
 
     def new_stage(
@@ -146,7 +201,7 @@ def _in_lots(operator: Operator) -> bool:
 
 
 def _place(output: Output) -> Spot:
-    """Where the rows of an output are numbered: those of entries all in one place, as they arrive."""
+    """Say where the rows of an output are numbered: those of entries all in one, as they arrive."""
     return None if output[0].kind == "entry" else output
 
 
@@ -156,7 +211,7 @@ def _common_prefix(stacks: list[tuple[Spot, ...]]) -> tuple[Spot, ...]:
 
 
 def _where_branches_part(operators: Sequence[Operator]) -> dict[Operator, Spot]:
-    """For each union that needs origins, the output that its branches come from; None for all entries."""
+    """Find, for each join that needs origins, the output where its branches part."""
     above: dict[Spot, Spot] = {}  # the immediate dominator (Cooper, Harvey, Kennedy 2001)
     depths: dict[Spot, int] = {None: 0}
     entries: dict[Operator, set[Operator]] = {}
@@ -180,7 +235,7 @@ def _where_branches_part(operators: Sequence[Operator]) -> dict[Operator, Spot]:
             hang((operator, port), operator)
         origins = [entries[each._operator] for each in operator.inputs]
         entries[operator] = set().union(*origins) or {operator}
-        if operator.interleaves and sum(map(len, origins)) > len(entries[operator]):
+        if operator.joins and sum(map(len, origins)) > len(entries[operator]):
             while isinstance(meeting, Operator):  # they part on several outputs of one operator
                 meeting = above[meeting]
             parting[operator] = meeting and _place(meeting)
@@ -190,7 +245,7 @@ def _where_branches_part(operators: Sequence[Operator]) -> dict[Operator, Spot]:
 def _joins_ahead(
     operators: Sequence[Operator], joins: set[Operator]
 ) -> dict[Operator, frozenset[Operator]]:
-    """For each operator, the unions that its outputs come to, and itself if it is one."""
+    """For each operator, the joins that its outputs come to, and itself if it is one."""
     ahead: dict[Operator, frozenset[Operator]] = {}
     readers: dict[Operator, list[Operator]] = {operator: [] for operator in operators}
     for operator in reversed(operators):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Protocol, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeVar
 
 In = TypeVar("In", contravariant=True)
 Out = TypeVar("Out", covariant=True)
@@ -31,8 +31,5 @@ class Receives(Protocol[In, Out]):
 class ReceivesMany(Protocol[In, Out]):
     """An object that is handed many rows at once."""
 
-    def receive_many(self, rows: list[In], /) -> Iterable[Out] | None:
+    def receive_many(self, rows: Sequence[In], /) -> Iterable[Out] | None:
         """Handle rows, and return their outputs; None for none."""
-
-
-AnyReceiver = Receives[Any, Any] | ReceivesMany[Any, Any]

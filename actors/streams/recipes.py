@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from callboard.streams import _keyed, _states, _stateless
+from callboard.streams import _keyed, _stateless, _states
 from callboard.streams.arrow import batch_of
 from callboard.streams.checks import check_choice, check_count, check_function
 from callboard.streams.errors import GraphError
@@ -57,9 +57,8 @@ def to_arrow(size: int, schema: Any) -> Recipe:
 
 
 def _lists(kind: str, function: Any, size: int, label: str) -> Recipe:
-    return _objects(
-        kind, lambda time: _states.Reduction(function, size), label, f"{size:,} rows", marks_end=True
-    )
+    make = _made(_states.Reduction, function, size)
+    return _objects(kind, make, label, f"{size:,} rows", marks_end=True)
 
 
 def window(windows: Tumbling | Sliding | Session, function: Any, late: str) -> Recipe:
@@ -90,21 +89,22 @@ def top_k(k: int, by: Any, every: int | None) -> Recipe:
     check_function("top_k()'s second argument", by)
     if every is not None:
         check_count("every", every)
-    return _objects("top_k", lambda time: _states.Top(k, by, every), "top_k", f"{k:,}", marks_end=True)
+    make = _made(_states.Top, k, by, every)
+    return _objects("top_k", make, "top_k", f"{k:,} rows", marks_end=True)
 
 
 def distinct(by: Any) -> Recipe:
     """Drop rows that were there before."""
     if by is not None:
         check_function("distinct()'s argument", by)
-    return _objects("distinct", lambda time: _states.Distinct(by), "distinct", paired=False)
+    return _objects("distinct", _made(_states.Distinct, by), "distinct", paired=False)
 
 
 def watermarks(by: Any, lag: Any, every: int) -> Recipe:
     """Say how far event time has come."""
     check_function("watermarks()'s first argument", by)
     check_count("every", every)
-    return _objects("watermarks", lambda time: _states.Clock(by, lag, every), "watermarks")
+    return _objects("watermarks", _made(_states.Clock, by, lag, every), "watermarks")
 
 
 def _objects(
@@ -112,6 +112,10 @@ def _objects(
 ) -> Recipe:
     options = {"paired": True, **options}
     return _stateful(kind, _keyed.Objects, (make,), label) | {"options": options, "detail": detail}
+
+
+def _made(cls: Any, *args: Any, **kwargs: Any) -> Callable[[Any], Any]:
+    return lambda time: cls(*args, **kwargs)
 
 
 def _stateful(kind: str, program: Any, args: tuple[Any, ...], label: str) -> Recipe:
@@ -125,7 +129,7 @@ def stateful(cls: Any, args: Any, kwargs: Any, sides: Iterable[str], *, keyed: b
     if keyed and not hasattr(cls, "receive"):
         raise GraphError(f"{cls.__qualname__} has no method `receive`")
     timed = hasattr(cls, "on_watermark")
-    return _receiver("stateful", cls, lambda time: cls(*args, **kwargs), sides, keyed) | {
+    return _receiver("stateful", cls, _made(cls, *args, **kwargs), sides, keyed) | {
         "stateful": True,
         "options": {
             "marks_time": timed,
@@ -141,7 +145,7 @@ def stateless(what: Any, args: Any, kwargs: Any, sides: Iterable[str]) -> Recipe
         if hasattr(what, hook):
             raise GraphError(f"{what!r} has a method `{hook}`, so it is for stateful()")
     if isinstance(what, type):
-        return _receiver("stateless", what, lambda time: what(*args, **kwargs), sides)
+        return _receiver("stateless", what, _made(what, *args, **kwargs), sides)
     if args or kwargs:
         raise GraphError(f"arguments for it need a class, and {what!r} is none")
     if hasattr(what, "receive") or hasattr(what, "receive_many"):

@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 U = TypeVar("U")
+# A function; an object, or a class of such objects.
+Receiver = (
+    Callable[[T], Iterable[U] | None]
+    | Receives[T, U]
+    | ReceivesMany[T, U]
+    | type[Receives[T, U]]
+    | type[ReceivesMany[T, U]]
+)
 
 
 class RowByRow(Place[T]):
@@ -71,7 +79,7 @@ class RowByRow(Place[T]):
 
     def stateless(
         self,
-        what: Callable[..., Iterable[U] | None | Receives[T, U]] | Receives[T, U] | ReceivesMany[T, U],
+        what: Receiver[T, U],
         *args: Any,
         name: str | None = None,
         errors: Errors = "fail",
@@ -164,22 +172,27 @@ class RowByRow(Place[T]):
             kind="throttle",
             program=_stateless.Same,
             args=(rate,),
+            options={"kind": "stateful"},
+            stateful=True,
             name=name,
             detail=f"{rate:g} rows/s",
         )
 
-    def branch(self, *functions: Callable[[T], object], name: str | None = None) -> tuple[Stream[T], ...]:
-        """Divide the rows: a stream for each function, of the rows for which it is the first to be true.
+    def branch(
+        self, *functions: Callable[[T], object], name: str | None = None
+    ) -> tuple[Stream[T], ...]:
+        """Divide the rows: a stream for each function, with the rows that it is true for first.
 
-        One more stream, the last, has the rows for which none is.
+        One more stream, the last, has the rows that none is true for.
         """
         if not functions:
             raise GraphError("branch() takes one function or more")
         for function in functions:
             check_function("branch()'s argument", function)
         ports = (*map(str, range(1, len(functions) + 1)), "rest")
+        args = (list(functions),)
         branched = self._then(
-            kind="branch", program=_stateless.Branch, args=(list(functions),), ports=ports, name=name
+            kind="branch", program=_stateless.Branch, args=args, ports=ports, name=name
         )
         return branched._outputs()
 

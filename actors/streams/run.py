@@ -17,7 +17,6 @@ from callboard.scheduling.policies import choose_priority
 from callboard.scheduling.worker import on_worker
 from callboard.streams._flow import Flow
 from callboard.streams._program import Batch
-from callboard.streams._sinks import Collect
 from callboard.streams.errors import Failure, GraphError, RunTimeout
 from callboard.streams.lanes import add_lanes
 from callboard.streams.native import NativeProgram
@@ -52,7 +51,6 @@ class Run(Generic[R]):
         markers: int = 64,
     ) -> None:
         self._system = system
-        self._graph = graph
         self._batch_size = _whole("batch_size", batch_size, 1)
         self._lock = threading.Lock()  # of senders
         self._ending = threading.Lock()
@@ -68,9 +66,7 @@ class Run(Generic[R]):
             self._manual,
         )
         self.tally = _Tally(system)
-        self._programs = {
-            stage.index: stage.make() for stage in graph.stages if stage.make is not None
-        }
+        self._plan = graph._plan()
         self._begun = time.monotonic()
         self._lanes = self._build()
         self.tally.lane = self._lanes[0]
@@ -80,28 +76,16 @@ class Run(Generic[R]):
         workers = system.config.workers
         locked = getattr(sys, "_is_gil_enabled", lambda: True)() and not self._manual
         released = False  # some operators need no interpreter lock
-        nodes: dict[int, int] = {}
-        entries = {
-            stage.index: number
-            for number, stage in enumerate(each for each in self._graph.stages if each.is_entry)
-        }
-        for stage in self._graph.stages:
-            if stage.make is None:
-                continue
-            program = self._programs[stage.index]
+        for node in self._plan.nodes:
+            program = node.program
             program.context = self.tally
             free = program.releases_gil or not locked
             released |= free
-            sources = [
-                (None, entries[index]) if index in entries else (nodes[index], port)
-                for index, port in stage.sources
-            ]
-            nodes[stage.index] = len(nodes)
             runs_on = "all" if not locked else "native" if free else "python"
             by_parts = program.kind == "partitioned" and free and (
                 workers > 1 or isinstance(program, NativeProgram)
             )
-            flow.add(program, sources, runs_on, program.partitions if by_parts else 0, workers if free else 1)
+            flow.add(program, list(node.sources), runs_on, program.partitions if by_parts else 0, workers if free else 1)
         flow.connect()
         # A sender and a lane that both want the interpreter get it in turns of 5 ms. So the sender fills
         # the window, and leaves the interpreter to the lane until all is done.
@@ -201,14 +185,8 @@ class Run(Generic[R]):
             raise self._flow.failure[1]
         if self._flow.is_stopped:
             raise CallboardError(f"{self!r} was cancelled")
-        return self._graph.result_of(self._collected())
-
-    def _collected(self) -> dict[str, list[Any]]:
-        return {
-            program.name: program.collected
-            for program in self._programs.values()
-            if isinstance(program, Collect)
-        }
+        result: R = self._plan.result()
+        return result
 
     def _flush(self, deadline: float | None) -> None:
         self._acquire(deadline)
@@ -234,11 +212,11 @@ class Run(Generic[R]):
         self._ended = True
         for lane in self._lanes:
             lane.stop()
-        for program in self._programs.values():
+        for node in self._plan.nodes:
             try:
-                program.close()
+                node.program.close()
             except Exception as error:
-                log.error("an operator failed to close", operator=program.name, exc_info=error)
+                log.error("an operator failed to close", operator=node.name, exc_info=error)
 
     def __enter__(self) -> Self:
         return self

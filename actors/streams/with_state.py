@@ -150,7 +150,7 @@ class WithState(Place[T]):
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[T]:
-        """Give the first of all rows whose `by(row)` is equal. It remembers all that it has seen."""
+        """Give the first of all rows whose `by(row)` is equal. It remembers each `by(row)`."""
         return self._then(**recipes.distinct(by), name=name, errors=errors)
 
     def watermarks(
