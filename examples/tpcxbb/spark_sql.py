@@ -73,7 +73,9 @@ WITH clicks AS (
   JOIN clicks b ON a.user = b.user AND b.place BETWEEN a.place - 5 AND a.place - 1
   WHERE a.bought AND a.item <> b.item AND b.time >= a.time - 10 * 86400
 ), views AS (
-  SELECT bought, viewed, count(*) AS views, min(position) AS first FROM counted GROUP BY bought, viewed
+  SELECT bought, viewed, count(*) AS views, min(position) AS first
+  FROM counted
+  GROUP BY bought, viewed
 ), ranked AS (
   SELECT
     *,
