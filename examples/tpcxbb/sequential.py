@@ -202,3 +202,12 @@ PROGRAMS: dict[int, Callable[..., Iterable[tuple[Any, ...]]]] = {
     4: abandoned,
     15: declining,
 }
+
+COLUMNS = {
+    1: HourlyPair._fields,
+    2: Pair._fields,
+    3: Viewed._fields,
+    4: Abandoned._fields,
+    15: Trend._fields,
+}
+"""What the rows of each query's answer hold."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tpcxbb.tables import Click, Item, Page, Sale
+from tpcxbb.tables import COLUMNS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -129,30 +129,15 @@ QUERIES = {
 }
 
 
-def load(
-    spark: SparkSession,
-    clicks: Sequence[Click],
-    sales: Sequence[Sale],
-    items: Sequence[Item],
-    pages: Sequence[Page],
-) -> None:
-    """Make the rows known to Spark, under the names of the benchmark's tables."""
-    _table(spark, "web_clickstreams", Click._fields, clicks)
-    _table(spark, "store_sales", Sale._fields, sales)
-    _table(spark, "item", Item._fields, items)
-    _table(spark, "web_page", Page._fields, pages)
+def load(spark: SparkSession, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Make rows known to Spark under the name of the benchmark's table."""
+    import pyarrow
+
+    values: dict[str, Any] = {"position": range(len(rows))}
+    values |= zip(COLUMNS[table], zip(*rows, strict=True), strict=True)
+    spark.createDataFrame(pyarrow.table(values)).createOrReplaceTempView(table)
 
 
 def answer(spark: SparkSession, query: int) -> list[tuple[Any, ...]]:
     """Return a query's answer on the tables that were loaded last."""
     return [tuple(row) for row in spark.sql(QUERIES[query]).collect()]
-
-
-def _table(
-    spark: SparkSession, name: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]
-) -> None:
-    import pyarrow
-
-    values: dict[str, Any] = {"position": range(len(rows))}
-    values |= zip(columns, zip(*rows, strict=True), strict=True)
-    spark.createDataFrame(pyarrow.table(values)).createOrReplaceTempView(name)

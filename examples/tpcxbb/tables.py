@@ -73,3 +73,11 @@ class Page(NamedTuple):
 
     wp_web_page_sk: int
     wp_type: str
+
+
+COLUMNS = {
+    "web_clickstreams": Click._fields,
+    "store_sales": Sale._fields,
+    "item": Item._fields,
+    "web_page": Page._fields,
+}

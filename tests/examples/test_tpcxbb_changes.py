@@ -2,6 +2,7 @@
 
 import statistics
 from collections import Counter, defaultdict
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -16,14 +17,19 @@ File = tuple[str, str]
 Row = dict[str, str]
 
 
+@cache
+def read(data: Path) -> tuple[list[Row], list[Change]]:
+    with data.open("rb") as file:
+        return read_rows(data), list(changes.read_changes(file))
+
+
 @pytest.fixture
 def rows(data: Path) -> list[Row]:
-    return read_rows(data)
+    return read(data)[0]
 
 
 def answer(query: int, data: Path) -> list[tuple[Any, ...]]:
-    with data.open("rb") as file:
-        stream = list(changes.read_changes(file))
+    _, stream = read(data)
     return [tuple(row) for row in sequential.answer(query, changes.about(stream)[query], stream)]
 
 
