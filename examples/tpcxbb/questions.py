@@ -6,7 +6,7 @@ fields in a row. So the same programs answer other questions: `changes.py` asks 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,12 +23,10 @@ class Question:
     title: str
     stream: str
     """The name of the stream, and of the graph's entry."""
-    fields: Callable[[Any], tuple[Any, ...]]
-    """Takes from a row the tuple that the query's program expects; see `sequential.py`."""
-    keep: Callable[[Any], bool] | None = None
-    """Says of a row whether it counts at all; None if all do."""
+    fields: Callable[[Any], Iterable[tuple[Any, ...]]]
+    """Makes of a row what the query's program takes, see `sequential.py`; of some rows nothing."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Arguments for the program that differ from its own defaults."""
+    """Arguments for the program that it has no defaults for, or other defaults."""
 
 
 def about(shop: Shop) -> dict[int, Question]:
@@ -36,36 +34,41 @@ def about(shop: Shop) -> dict[int, Question]:
     types = {page.wp_web_page_sk: page.wp_type for page in shop.pages}
     categories = {item.i_item_sk: item.i_category for item in shop.items}
 
-    def visit(click: Click) -> tuple[int, int | None, bool, bool]:
+    def visit(click: Click) -> Iterable[tuple[int, int, bool, bool]]:
+        if click.wcs_user_sk is None:
+            return ()
         kind = types[click.wcs_web_page_sk]
-        return click.seconds, click.wcs_user_sk, kind == "dynamic", kind == "order"
-
-    def amount(sale: Sale) -> tuple[int, str, int]:
-        return sale.ss_sold_date_sk, categories[sale.ss_item_sk], sale.ss_net_paid
+        return ((click.seconds, click.wcs_user_sk, kind == "dynamic", kind == "order"),)
 
     clicks = "web_clickstreams"
     sales = "store_sales"
+    by_category = {"group_of": categories.__getitem__}
     return {
         1: Question("Items sold together, by the hour", sales, line),
-        2: Question("Products viewed together in a session", clicks, view, known),
-        3: Question("Products viewed before one was bought", clicks, event, known),
-        4: Question("Carts left behind", clicks, visit, known),
-        15: Question("Categories with flat or declining sales", sales, amount),
+        2: Question("Products viewed together in a session", clicks, view),
+        3: Question("Products viewed before one was bought", clicks, event),
+        4: Question("Carts left behind", clicks, visit),
+        15: Question("Categories with flat or declining sales", sales, amount, by_category),
     }
 
 
-def known(click: Click) -> bool:
-    """Visitors who have not logged in have no sessions that could be told apart."""
-    return click.wcs_user_sk is not None
+def line(sale: Sale) -> Iterable[tuple[int, int, int, int]]:
+    return ((sale.seconds, sale.ss_customer_sk, sale.ss_ticket_number, sale.ss_item_sk),)
 
 
-def line(sale: Sale) -> tuple[int, int, int, int]:
-    return sale.seconds, sale.ss_customer_sk, sale.ss_ticket_number, sale.ss_item_sk
+def amount(sale: Sale) -> Iterable[tuple[int, int, int]]:
+    return ((sale.ss_sold_date_sk, sale.ss_item_sk, sale.ss_net_paid),)
 
 
-def view(click: Click) -> tuple[int, int | None, int]:
-    return click.seconds, click.wcs_user_sk, click.wcs_item_sk
+def view(click: Click) -> Iterable[tuple[int, int, int]]:
+    """Visitors who have not logged in cannot be told apart, so they have no sessions."""
+    if click.wcs_user_sk is None:
+        return ()
+    return ((click.seconds, click.wcs_user_sk, click.wcs_item_sk),)
 
 
-def event(click: Click) -> tuple[int, int | None, int, bool]:
-    return click.seconds, click.wcs_user_sk, click.wcs_item_sk, click.wcs_sales_sk is not None
+def event(click: Click) -> Iterable[tuple[int, int, int, bool]]:
+    if click.wcs_user_sk is None:
+        return ()
+    bought = click.wcs_sales_sk is not None
+    return ((click.seconds, click.wcs_user_sk, click.wcs_item_sk, bought),)

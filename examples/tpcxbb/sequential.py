@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from itertools import combinations, groupby, islice
+from itertools import chain, combinations, groupby, islice
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
@@ -55,8 +55,8 @@ class Trend(NamedTuple):
 
 def answer(query: int, question: Question, rows: Iterable[Any]) -> list[tuple[Any, ...]]:
     """Return a query's answer on the rows of the stream that the question names."""
-    kept = rows if question.keep is None else filter(question.keep, rows)
-    return list(PROGRAMS[query](map(question.fields, kept), **question.settings))
+    taken = chain.from_iterable(map(question.fields, rows))
+    return list(PROGRAMS[query](taken, **question.settings))
 
 
 def sold_together(
@@ -139,17 +139,21 @@ def abandoned(visits: Iterable[tuple[int, Hashable, bool, bool]]) -> list[Abando
     return [Abandoned(count, pages, pages / count if count else None)]
 
 
-def declining(amounts: Iterable[tuple[int, Hashable, int]]) -> list[Trend]:
+def declining(
+    amounts: Iterable[tuple[int, Any, int]], group_of: Callable[[Any], Hashable]
+) -> list[Trend]:
     """Query 15: return the groups whose daily sums are flat or decline.
 
-    An amount is (day, group, amount). Through the sums of a group's days, those without an amount
+    An amount is (day, item, amount). Through the sums of a group's days, those without an amount
     left out, goes the straight line with the least squares; the group is returned if the line's
     slope, in amount per day, is not above 0. A single day has no slope, so a group with one is left
     out. Groups stand in the order of their first amounts.
+
+    :param group_of: says which group an item belongs to.
     """
     sums: defaultdict[Hashable, Counter[int]] = defaultdict(Counter)
-    for day, group, amount in amounts:
-        sums[group][day] += amount
+    for day, item, amount in amounts:
+        sums[group_of(item)][day] += amount
     trends = ((group, fit(of_group)) for group, of_group in sums.items())
     return [Trend(group, slope) for group, slope in trends if slope is not None and slope <= 0]
 

@@ -164,16 +164,20 @@ def test_the_average_is_over_sessions_of_all_users() -> None:
 def test_flat_and_falling_groups_are_returned_and_growing_ones_are_not() -> None:
     amounts = [(0, "falls", 9), (0, "grows", 1), (0, "flat", 3), (0, "flat", 2), (1, "flat", 5)]
     amounts += [(1, "grows", 2), (1, "falls", 4), (1, "falls", 4), (3, "falls", 6)]
-    assert [trend.group for trend in declining(amounts)] == ["falls", "flat"]
-    assert declining(amounts) == [Trend("falls", -1.0), Trend("flat", 0.0)]
+    assert declining(amounts, str) == [Trend("falls", -1.0), Trend("flat", 0.0)]
 
 
 def test_a_day_without_amounts_is_left_out_of_the_line() -> None:
-    assert declining([(0, "g", 4), (10, "g", 4)]) == [Trend("g", 0.0)]
+    assert declining([(0, "g", 4), (10, "g", 4)], str) == [Trend("g", 0.0)]
 
 
 def test_a_group_of_one_day_has_no_trend() -> None:
-    assert declining([(7, "g", 4), (7, "g", 1)]) == []
+    assert declining([(7, "g", 4), (7, "g", 1)], str) == []
+
+
+def test_items_of_one_group_are_summed() -> None:
+    amounts = [(0, "a1", 3), (1, "b1", 1), (1, "a2", 2), (2, "b2", 2)]
+    assert declining(amounts, lambda item: item[0]) == [Trend("a", -1.0)]
 
 
 def test_the_line_has_the_least_squares() -> None:
@@ -182,4 +186,4 @@ def test_the_line_has_the_least_squares() -> None:
 
 def test_a_slope_just_above_zero_is_not_lost_to_rounding() -> None:
     far = 10**15  # where floating-point sums would lose the 1
-    assert declining([(0, "g", far), (1, "g", far + 1)]) == []
+    assert declining([(0, "g", far), (1, "g", far + 1)], str) == []
