@@ -11,7 +11,14 @@ from tpcxbb.command import main
 
 def test_the_script_prints_the_answer_and_the_rate(examples: Path) -> None:
     script = examples / "tpcxbb" / "run.py"
-    command = [sys.executable, "-W", "error", script, "--query=4", "--scale=0.001"]
+    command: list[str | Path] = [
+        sys.executable,
+        "-W",
+        "error",
+        script,
+        "--query=4",
+        "--scale=0.001",
+    ]
     ran = subprocess.run(command, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     title, header, row, _, rate = ran.stdout.splitlines()
