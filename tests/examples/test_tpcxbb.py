@@ -51,11 +51,13 @@ def spark() -> "Iterator[SparkSession]":
     running = SparkSession.getActiveSession()
     if running is not None:
         running.stop()
+    # So few rows are read sooner than code for reading them is made.
     conf: dict[str, str | int | bool] = {
         "spark.log.level": "OFF",
         "spark.sql.shuffle.partitions": 1,
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     }
     started = session("local[1]", "TPCx-BB", **conf)
     yield started

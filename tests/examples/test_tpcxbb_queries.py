@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tpcxbb import changes, questions, sequential
@@ -45,6 +45,9 @@ def test_a_graph_answers_about_file_changes_as_the_plain_program_does(
     assert_graph_agrees(query, changes.about(rows)[query], rows)
 
 
+any_machine = settings(deadline=None, max_examples=60)
+
+
 def as_they_are(row: tuple[Any, ...]) -> Iterable[tuple[Any, ...]]:
     return (row,)
 
@@ -64,19 +67,21 @@ ITEMS = st.sampled_from("abcdef")
 SIZES = st.sampled_from([1, 3, 100])
 
 
+@any_machine
 @given(TIMES.flatmap(lambda times: rows_at(times, USERS, ITEMS)), SIZES, st.integers(1, 4))
 def test_query_2_agrees_on_any_views(rows: list[Any], batch_size: int, largest: int) -> None:
-    settings = {"top": 3, "largest": largest}
-    question = Question("", "views", as_they_are, settings)
+    question = Question("", "views", as_they_are, {"top": 3, "largest": largest})
     assert_graph_agrees(2, question, rows, batch_size, partitions=2)
 
 
+@any_machine
 @given(TIMES.flatmap(lambda times: rows_at(times, USERS, ITEMS, st.booleans())), SIZES)
 def test_query_3_agrees_on_any_events(rows: list[Any], batch_size: int) -> None:
     question = Question("", "events", as_they_are, {"top": 3, "last": 2})
     assert_graph_agrees(3, question, rows, batch_size, partitions=2)
 
 
+@any_machine
 @given(TIMES.flatmap(lambda times: rows_at(times, USERS, st.booleans(), st.booleans())), SIZES)
 def test_query_4_agrees_on_any_visits(rows: list[Any], batch_size: int) -> None:
     assert_graph_agrees(4, Question("", "visits", as_they_are), rows, batch_size, partitions=2)
@@ -85,6 +90,7 @@ def test_query_4_agrees_on_any_visits(rows: list[Any], batch_size: int) -> None:
 BASKETS = TIMES.flatmap(lambda times: rows_at(times, USERS, st.text("abcdef", max_size=6)))
 
 
+@any_machine
 @given(BASKETS, SIZES, st.integers(1, 4))
 def test_query_1_agrees_on_any_baskets(baskets: list[Any], batch_size: int, largest: int) -> None:
     rows = [
@@ -99,6 +105,7 @@ def test_query_1_agrees_on_any_baskets(baskets: list[Any], batch_size: int, larg
 DAYS = st.lists(st.integers(0, 5), max_size=40).map(sorted)
 
 
+@any_machine
 @given(DAYS.flatmap(lambda days: rows_at(days, ITEMS, st.integers(-3, 3))), SIZES)
 def test_query_15_agrees_on_any_amounts(rows: list[Any], batch_size: int) -> None:
     question = Question("", "amounts", as_they_are, {"group_of": lambda item: item < "c"})
