@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tpcxbb import changes, questions, sequential
+from tpcxbb import changes, queries, questions, sequential
 from tpcxbb.generator import Shop
 from tpcxbb.questions import QUERIES, Question
 
 SAMPLE = Path(__file__).parents[1] / "data" / "changes-sample.csv.gz"
-PROGRAMS = ("sequential", "spark")
+PROGRAMS = ("graph", "sequential", "spark")
 
 
 @dataclass
@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
         task = changes_task(options) if options.changes else shop_task(options)
         answer, seconds = ask(options.program, options.query, task)
     except ImportError as error:
-        return fail(f"{error}; pip install 'callboard[spark]', or use --program sequential")
+        return fail(f"{error}; pip install 'callboard[spark]', or use --program graph")
     except (OSError, ValueError) as error:
         return fail(error)
     print(task.question.title)
@@ -98,8 +98,13 @@ def ask(program: str, query: int, task: Task) -> tuple[list[tuple[Any, ...]], fl
     """Return the answer, and how many seconds it took."""
     if program == "spark":
         return ask_spark(query, task)
+    answer: list[tuple[Any, ...]]
     start = time.perf_counter()
-    answer = sequential.answer(query, task.question, task.rows)
+    if program == "graph":
+        graph = queries.graph(query, task.question)
+        answer = graph.run_sequentially({task.question.stream: task.rows})
+    else:
+        answer = sequential.answer(query, task.question, task.rows)
     return answer, time.perf_counter() - start
 
 

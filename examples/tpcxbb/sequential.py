@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from itertools import chain, combinations, groupby, islice
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
@@ -180,7 +180,7 @@ def pairs_of(items: Iterable[Any], largest: int | None = None) -> Iterator[tuple
     return combinations(sorted(islice(dict.fromkeys(items), largest)), 2)
 
 
-def most(counts: Counter[Any], top: int) -> list[tuple[Any, int]]:
+def most(counts: Mapping[Any, int], top: int) -> list[tuple[Any, int]]:
     """Return the `top` entries, those with the largest counts first, equal ones by their keys."""
     return heapq.nsmallest(top, counts.items(), key=lambda entry: (-entry[1], entry[0]))
 

@@ -28,8 +28,7 @@ def rows_of(name: str) -> dict[str, list[Any]]:
 
 def answer(name: str, query: int) -> list[tuple[Any, ...]]:
     question = questions.about(SHOPS[name])[query]
-    found = sequential.answer(query, question, rows_of(name)[question.stream])
-    return [tuple(row) for row in found]
+    return sequential.answer(query, question, rows_of(name)[question.stream])
 
 
 @pytest.mark.parametrize("name", SHOPS)

@@ -18,19 +18,17 @@ Row = dict[str, str]
 
 
 @cache
-def read(data: Path) -> tuple[list[Row], list[Change]]:
-    with data.open("rb") as file:
-        return read_rows(data), list(changes.read_changes(file))
+def read_all_rows(data: Path) -> list[Row]:
+    return read_rows(data)
 
 
 @pytest.fixture
 def rows(data: Path) -> list[Row]:
-    return read(data)[0]
+    return read_all_rows(data)
 
 
-def answer(query: int, data: Path) -> list[tuple[Any, ...]]:
-    _, stream = read(data)
-    return [tuple(row) for row in sequential.answer(query, changes.about(stream)[query], stream)]
+def answer(query: int, stream: list[Change]) -> list[tuple[Any, ...]]:
+    return sequential.answer(query, changes.about(stream)[query], stream)
 
 
 def file_of(row: Row) -> File:
@@ -57,7 +55,7 @@ def ranked(counts: Counter[Any], top: int) -> list[tuple[Any, int]]:
     return sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))[:top]
 
 
-def test_files_changed_together_by_the_hour(data: Path, rows: list[Row]) -> None:
+def test_files_changed_together_by_the_hour(stream: list[Change], rows: list[Row]) -> None:
     commits = defaultdict(list)
     for row in rows:
         commits[int(row["ts"]) // 3600, row["commit"]].append(row)
@@ -67,17 +65,17 @@ def test_files_changed_together_by_the_hour(data: Path, rows: list[Row]) -> None
     expected = [
         (hour, *pair, count) for hour in sorted(hours) for pair, count in ranked(hours[hour], 100)
     ]
-    assert answer(1, data) == expected
+    assert answer(1, stream) == expected
 
 
-def test_files_seen_together_in_a_session(data: Path, rows: list[Row]) -> None:
+def test_files_seen_together_in_a_session(stream: list[Change], rows: list[Row]) -> None:
     pairs: Counter[Any] = Counter()
     for session in sessions_of(rows):
         pairs.update(combinations(first_files(session, 100), 2))
-    assert answer(2, data) == [(*pair, count) for pair, count in ranked(pairs, 30)]
+    assert answer(2, stream) == [(*pair, count) for pair, count in ranked(pairs, 30)]
 
 
-def test_files_touched_before_a_hot_file(data: Path, rows: list[Row]) -> None:
+def test_files_touched_before_a_hot_file(stream: list[Change], rows: list[Row]) -> None:
     hot = {file for file, _ in ranked(Counter(map(file_of, rows)), 20)}
     by_author: defaultdict[str, list[Row]] = defaultdict(list)
     touched: dict[File, Counter[File]] = {}
@@ -97,20 +95,22 @@ def test_files_touched_before_a_hot_file(data: Path, rows: list[Row]) -> None:
         (file, other, count) for file in touched for other, count in ranked(touched[file], 30)
     ]
     assert len(touched) > 10
-    assert answer(3, data) == expected
+    assert answer(3, stream) == expected
 
 
-def test_sessions_that_added_and_never_deleted(data: Path, rows: list[Row]) -> None:
+def test_sessions_that_added_and_never_deleted(stream: list[Change], rows: list[Row]) -> None:
     sizes = [
         len(session)
         for session in sessions_of(rows)
         if any(row["added"] != "0" for row in session)
         and all(row["deleted"] == "0" for row in session)
     ]
-    assert answer(4, data) == [(len(sizes), sum(sizes), statistics.fmean(sizes))]
+    assert answer(4, stream) == [(len(sizes), sum(sizes), statistics.fmean(sizes))]
 
 
-def test_repositories_with_flat_or_declining_activity(data: Path, rows: list[Row]) -> None:
+def test_repositories_with_flat_or_declining_activity(
+    stream: list[Change], rows: list[Row]
+) -> None:
     days: defaultdict[str, Counter[int]] = defaultdict(Counter)
     for row in rows:
         days[row["repo"]][int(row["ts"]) // 86400] += 1
@@ -119,7 +119,7 @@ def test_repositories_with_flat_or_declining_activity(data: Path, rows: list[Row
         for repo, counts in days.items()
         if len(counts) > 1
     }
-    found = answer(15, data)
+    found = answer(15, stream)
     assert [repo for repo, _ in found] == [repo for repo, slope in slopes.items() if slope <= 0]
     assert [slope for _, slope in found] == pytest.approx([slopes[repo] for repo, _ in found])
 

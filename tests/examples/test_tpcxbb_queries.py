@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 from itertools import accumulate
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sessions import Change
 from tpcxbb import changes, questions, sequential
 from tpcxbb.generator import Shop
 from tpcxbb.queries import graph
@@ -16,7 +16,10 @@ from tpcxbb.questions import QUERIES, Question
 from tpcxbb.sequential import DAY, HOUR
 
 SHOP = Shop(scale=0.005, seed=3)
-ROWS = {"web_clickstreams": list(SHOP.clicks()), "store_sales": list(SHOP.sales())}
+ROWS: dict[str, list[Any]] = {
+    "web_clickstreams": list(SHOP.clicks()),
+    "store_sales": list(SHOP.sales()),
+}
 
 
 def assert_graph_agrees(
@@ -38,11 +41,32 @@ def test_a_graph_answers_about_the_shop_as_the_plain_program_does(
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_graph_answers_about_file_changes_as_the_plain_program_does(
-    query: int, data: Path
+    query: int, stream: list[Change]
 ) -> None:
-    with data.open("rb") as file:
-        rows = list(changes.read_changes(file))
-    assert_graph_agrees(query, changes.about(rows)[query], rows)
+    assert_graph_agrees(query, changes.about(stream)[query], stream)
+
+
+SHAPES = {
+    1: "SL -> PS -> PS -> SF",
+    2: "SL -> PS -> SL -> PS -> SF",
+    3: "SL -> PS -> PS",
+    4: "SL -> PS -> SL -> SF",
+    15: "SL -> SL -> PS",
+}
+WORKERS = {
+    "any number of workers": "SL",
+    "64 partitions of keys": "PS",
+    "one worker at a time": "SF",
+}
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_graph_has_the_shape_that_the_paper_gives_it(query: int) -> None:
+    entry, *operators, sink = graph(query, questions.about(SHOP)[query]).describe().splitlines()
+    assert entry.split() == [questions.about(SHOP)[query].stream, "entry"]
+    assert sink.startswith("collect")
+    kinds = [next(WORKERS[text] for text in WORKERS if text in line) for line in operators]
+    assert " -> ".join(kinds) == SHAPES[query]
 
 
 any_machine = settings(deadline=None, max_examples=60)
