@@ -15,6 +15,7 @@ cdef class Batch:
     cdef public bint final     # the last round: after the rows, programs emit what they still hold
     cdef public list origins   # None, or for each row where its origin stood before the branches parted
     cdef public object end     # the origin of what is emitted at the end of the last round
+    cdef public object error   # None, or the StreamError that ends the run at the end of this round
 
     cpdef Batch follower(self)
 

@@ -17,17 +17,24 @@ class StreamError(CallboardError):
 
     `operator` is the operator's name, `row` the input that it raised at, and `serial` that input's
     number among all that came to the operator, from 0. `row` is None if it raised at the end of
-    the stream.
+    the stream, and both are if it is not known where.
     """
 
-    def __init__(self, operator: str, serial: int, row: Any) -> None:
+    def __init__(self, operator: str, serial: int | None, row: Any) -> None:
         super().__init__(operator, serial, row)
         self.operator = operator
         self.serial = serial
         self.row = row
 
     def __str__(self) -> str:
-        return f"operator {self.operator!r} failed at input {self.serial}, {self.row!r}"
+        where = "" if self.serial is None else f" at input {self.serial}, {self.row!r}"
+        return f"operator {self.operator!r} failed{where}"
+
+
+class RunTimeout(CallboardError, TimeoutError):
+    """A call of a run took longer than its timeout. Of send(): `sent` of its rows went in."""
+
+    sent: int = 0
 
 
 @dataclass(frozen=True, slots=True)
