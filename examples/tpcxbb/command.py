@@ -7,6 +7,7 @@ are all there before the clock starts.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -14,12 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from callboard import ActorSystem
 from tpcxbb import changes, queries, questions, sequential
 from tpcxbb.generator import Shop
 from tpcxbb.questions import QUERIES, Question
 
 SAMPLE = Path(__file__).parents[1] / "data" / "changes-sample.csv.gz"
-PROGRAMS = ("graph", "sequential", "spark")
+POLICIES = ("queue_size_throttling", "last_in_pipeline", "estimated_time", "current_throughput")
+
+Answer = list[tuple[Any, ...]]
 
 
 @dataclass
@@ -35,9 +39,9 @@ def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
     try:
         task = changes_task(options) if options.changes else shop_task(options)
-        answer, seconds = ask(options.program, options.query, task)
+        answer, seconds = ANSWERS[options.program](task, options)
     except ImportError as error:
-        return fail(f"{error}; pip install 'callboard[spark]', or use --program graph")
+        return fail(f"{error}; pip install 'callboard[spark]', or leave out --program")
     except (OSError, ValueError) as error:
         return fail(error)
     print(task.question.title)
@@ -59,7 +63,19 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--query", type=int, choices=QUERIES, default=4, help="default: 4")
     parser.add_argument(
-        "--program", choices=PROGRAMS, default=PROGRAMS[0], help=f"default: {PROGRAMS[0]}"
+        "--program", choices=ANSWERS, default="graph", help="who answers it (default: graph)"
+    )
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=os.cpu_count() or 1,
+        help="workers of the actor system, or Spark's cores (default: this machine's cores)",
+    )
+    parser.add_argument(
+        "--policy",
+        choices=POLICIES,
+        default="current_throughput",
+        help="how the graph's workers choose an operator (default: current_throughput)",
     )
     parser.add_argument(
         "--scale", type=float, default=0.01, help="the benchmark's scale factor (default: 0.01)"
@@ -94,32 +110,37 @@ def changes_task(options: argparse.Namespace) -> Task:
     return Task(changes.about(rows)[options.query], rows)
 
 
-def ask(program: str, query: int, task: Task) -> tuple[list[tuple[Any, ...]], float]:
-    """Return the answer, and how many seconds it took."""
-    if program == "spark":
-        return ask_spark(query, task)
-    answer: list[tuple[Any, ...]]
+def ask_graph(task: Task, options: argparse.Namespace) -> tuple[Answer, float]:
+    """Run the query's graph in an actor system; its start and stop do not count."""
+    graph = queries.graph(options.query, task.question)
+    with ActorSystem("tpcxbb", workers=options.workers, priority=options.policy) as system:
+        start = time.perf_counter()
+        run = system.run(graph)
+        run.send(task.question.stream, task.rows)
+        return run.finish(), time.perf_counter() - start
+
+
+def ask_sequential(task: Task, options: argparse.Namespace) -> tuple[Answer, float]:
     start = time.perf_counter()
-    if program == "graph":
-        graph = queries.graph(query, task.question)
-        answer = graph.run_sequentially({task.question.stream: task.rows})
-    else:
-        answer = sequential.answer(query, task.question, task.rows)
+    answer = sequential.answer(options.query, task.question, task.rows)
     return answer, time.perf_counter() - start
 
 
-def ask_spark(query: int, task: Task) -> tuple[list[tuple[Any, ...]], float]:
+def ask_spark(task: Task, options: argparse.Namespace) -> tuple[Answer, float]:
     """Ask Spark SQL; the tables are loaded before the clock starts."""
     from on_spark import running_spark
     from tpcxbb import spark_sql
 
     assert task.shop is not None
-    with running_spark(cores=2) as spark:
+    with running_spark(cores=options.workers) as spark:
         spark_sql.load(spark, task.question.stream, task.rows)
         spark_sql.load(spark, "item", task.shop.items)
         spark_sql.load(spark, "web_page", task.shop.pages)
         start = time.perf_counter()
-        return spark_sql.answer(spark, query), time.perf_counter() - start
+        return spark_sql.answer(spark, options.query), time.perf_counter() - start
+
+
+ANSWERS = {"graph": ask_graph, "sequential": ask_sequential, "spark": ask_spark}
 
 
 def show(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:

@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from callboard import ActorSystem
+from callboard.testing import ManualSystem
 from sessions import Change
 from tpcxbb import changes, questions, sequential
+from tpcxbb.command import POLICIES
 from tpcxbb.generator import Shop
 from tpcxbb.queries import graph
 from tpcxbb.questions import QUERIES, Question
@@ -44,6 +47,30 @@ def test_a_graph_answers_about_file_changes_as_the_plain_program_does(
     query: int, stream: list[Change]
 ) -> None:
     assert_graph_agrees(query, changes.about(stream)[query], stream)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_run_on_several_workers_has_the_same_answer(query: int, policy: str) -> None:
+    question = questions.about(SHOP)[query]
+    rows = ROWS[question.stream]
+    with ActorSystem(workers=3) as system:
+        run = system.run(graph(query, question), policy=policy, batch_size=50, window=8)
+        run.send(question.stream, rows)
+        answer = run.finish(timeout=60)
+    assert answer == sequential.answer(query, question, rows)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_run_in_a_seeded_order_has_the_same_answer(query: int, seed: int) -> None:
+    question = questions.about(SHOP)[query]
+    rows = ROWS[question.stream][:3_000]
+    with ManualSystem(seed, trace=False) as system:
+        run = system.run(graph(query, question, partitions=4), batch_size=20, window=4)
+        run.send(question.stream, rows)
+        answer = run.finish()
+    assert answer == sequential.answer(query, question, rows)
 
 
 SHAPES = {
