@@ -24,13 +24,13 @@
 #include <cassert>
 #include <cstdint>
 #include <memory>
+#include <variant>
 #include <vector>
 
-#include "callboard/mailbox/hybrid.hpp"
-#include "callboard/mailbox/reorder.hpp"
 #include "callboard/mailbox/spsc.hpp"
 #include "callboard/mailbox/worklist.hpp"
 #include "callboard/scheduling/markers.hpp"
+#include "callboard/scheduling/structures.hpp"
 
 namespace callboard {
 
@@ -74,16 +74,17 @@ public:
     };
 
     Stage(StageKind kind, LaneKinds runs_on, std::uint32_t inputs, std::uint32_t partitions,
-          std::uint32_t window, Operator what)
+          std::uint32_t window, Operator what, Reordering reordering = Reordering::non_blocking,
+          Partitioning partitioning = Partitioning::hybrid)
         : kind(kind), runs_on(runs_on), what(what) {
         for (std::uint32_t i = 0; i < inputs; ++i) inputs_.push_back(std::make_unique<Input>(window, kind));
         if (kind == StageKind::parallel) worklist_ = std::make_unique<Worklist<void*>>(window);
         if (kind == StageKind::partitioned) {
-            hybrid_ = std::make_unique<HybridQueue<Part>>(partitions, window);
+            by_key_ = make_partitioned_queue<Part>(partitioning, partitions, window);
             concerned_.resize(partitions);
         }
         // Twice the window, because the buffer tells late what has left it.
-        if (kind != StageKind::serial) ordered_ = std::make_unique<ReorderBuffer<void*>>(2 * window);
+        if (kind != StageKind::serial) ordered_ = make_reorder_buffer<void*>(reordering, 2 * window);
         scratch_.resize(inputs);
     }
 
@@ -114,7 +115,8 @@ public:
 
     // Rounds (parts of rounds, where partitioned) that can be taken: the least of all inputs.
     std::int64_t waiting() const {
-        if (kind == StageKind::partitioned) return hybrid_->waiting();
+        if (kind == StageKind::partitioned)
+            return std::visit([](auto& queue) { return queue->waiting(); }, by_key_);
         std::int64_t least = inputs_[0]->waiting.load(seq_cst);
         for (std::size_t i = 1; i < inputs_.size(); ++i) {
             const auto here = inputs_[i]->waiting.load(seq_cst);
@@ -149,10 +151,12 @@ public:
                 while (go_on() && work_in_order(tally)) ++rounds;
                 break;
             case StageKind::partitioned:
-                while (go_on() && hybrid_->consume_one([&](std::uint32_t partition, Part& part) {
-                    work_on_part(partition, part, tally);
-                    ++rounds;
-                })) {}
+                std::visit([&](auto& queue) {
+                    while (go_on() && queue->consume_one([&](std::uint32_t partition, Part& part) {
+                        work_on_part(partition, part, tally);
+                        ++rounds;
+                    })) {}
+                }, by_key_);
         }
         return rounds;
     }
@@ -228,7 +232,8 @@ private:
         const auto count = batch == nullptr ? 0 : what.split(what.self, batch, concerned_.data());
         if (count == 0) send(serial, batch == nullptr ? nullptr : what.gather(what.self, serial, batch));
         for (std::uint32_t i = 0; i < count; ++i) {
-            [[maybe_unused]] const bool fits = hybrid_->add(concerned_[i], {serial, batch});
+            [[maybe_unused]] const bool fits = std::visit(
+                [&](auto& queue) { return queue->add(concerned_[i], Part{serial, batch}); }, by_key_);
             assert(fits);
         }
     }
@@ -263,8 +268,9 @@ private:
 
     // The window leaves room for every serial number in flight, so the buffer takes it.
     void send(std::int64_t serial, void* output) {
-        [[maybe_unused]] const bool fits =
-            ordered_->send(serial, std::move(output), [this](void* ready) { deliver(ready); });
+        [[maybe_unused]] const bool fits = std::visit([&](auto& buffer) {
+            return buffer->send(serial, std::move(output), [this](void* ready) { deliver(ready); });
+        }, ordered_);
         assert(fits);
     }
 
@@ -290,8 +296,8 @@ private:
 
     std::vector<std::unique_ptr<Input>> inputs_;
     std::unique_ptr<Worklist<void*>> worklist_;
-    std::unique_ptr<HybridQueue<Part>> hybrid_;
-    std::unique_ptr<ReorderBuffer<void*>> ordered_;
+    AnyPartitionedQueue<Part> by_key_;
+    AnyReorderBuffer<void*> ordered_;
     std::vector<std::uint32_t> concerned_;  // of who puts
     std::vector<void*> scratch_;            // of the one lane of a serial stage
     std::int64_t next_{0};

@@ -379,8 +379,12 @@ cdef class Flow:
     """The stages of one run. Made by Run, which adds the graph's nodes in topological order."""
 
     def __cinit__(self, Heuristic heuristic, uint32_t window, double slice_s, uint32_t marker_every,
-                  bint one_by_one):
+                  bint one_by_one, str reordering, str partitioning):
         cdef Settings settings
+        settings.reordering = Reordering.locked if reordering == "locked" else Reordering.non_blocking
+        settings.partitioning = (
+            Partitioning.by_partition if partitioning == "partitioned"
+            else Partitioning.shared if partitioning == "shared" else Partitioning.hybrid)
         settings.window = window
         settings.slice_ns = <int64_t>(slice_s * 1e9)
         settings.turn_ns = 4 * settings.slice_ns
