@@ -428,7 +428,7 @@ cdef class Flow:
             outlet = self.stage_of(Parts.__new__(Parts), program, kinds, StageKind.partitioned, 1, partitions,
                                    min(partitions, most_lanes))
             self.flow.connect(inlet[0], outlet[0], 0)
-        elif program.kind == "stateless" and getattr(program, "rate", None) is None:
+        elif program.kind == "stateless" and getattr(program, "rate", None) is None and most_lanes > 1:
             inlet = outlet = self.stage_of(
                 Work.__new__(Work), program, kinds, StageKind.parallel, 1, 0, most_lanes)
         else:
@@ -461,9 +461,11 @@ cdef class Flow:
         native.drop_error = drop_error
         native.report = report_error
         if program.kind != "partitioned" or not partitions:
+            if program.kind != "stateless":
+                most_lanes = 1
             outlet[0] = &self.flow.add(
-                StageKind.parallel if program.kind == "stateless" else StageKind.serial, kinds, 1, 0,
-                most_lanes if program.kind == "stateless" else 1, NativeStage.whole(native))
+                StageKind.serial if most_lanes == 1 else StageKind.parallel, kinds, 1, 0, most_lanes,
+                NativeStage.whole(native))
             inlet[0] = outlet[0]
         else:
             inlet[0] = &self.flow.add(StageKind.parallel, kinds, 1, 0, most_lanes, NativeStage.divider(native))

@@ -99,7 +99,7 @@ double pass(Shape shape) {
                 if (!worked) callboard::relax();
                 continue;
             }
-            for (int i = 0; i < 64 && flow.admitted() < rounds && flow.has_room(); ++i) {
+            while (flow.admitted() < rounds && flow.has_room()) {
                 void* batch = reinterpret_cast<void*>(flow.admitted() + 1);
                 flow.admit(&batch);
             }
