@@ -43,7 +43,6 @@ class Graph(Generic[R]):
         self._sinks = sinks
         self._operators = _upstream(sinks)
         self._names = _names(self._operators)
-        _check_sides(self._operators, self._names)
         self._stages = stages_of(self._operators, self._names)
 
     # --- what it is made of -----------------------------------------------------------------------
@@ -59,7 +58,11 @@ class Graph(Generic[R]):
         return tuple(self._names[each] for each in self._operators if each.kind == "collect")
 
     def _plan(self) -> Plan:
-        """Make the programs of one run."""
+        """Make the programs of one run.
+
+        What is checked here and not before: a graph may be a part of another, which reads more.
+        """
+        _check_sides(self._operators, self._names)
         return plan_of(self._stages)
 
     # --- looking at it ----------------------------------------------------------------------------

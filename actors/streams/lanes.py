@@ -40,8 +40,9 @@ def add_lanes(
         (PythonLane, python, kind),
         (NativeLane, native, "native"),
     ):
-        for worker in range(count):
-            lane = system.spawn(cls, flow, len(lanes), placement=Fixed(worker))  # type: ignore[type-var]
+        for number in range(count):
+            home = Fixed(number % system.config.workers)
+            lane = system.spawn(cls, flow, len(lanes), placement=home)  # type: ignore[type-var]
             flow.add_lane(lane, works_on)
             lanes.append(lane)
     return lanes

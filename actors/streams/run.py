@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", covariant=True)
 
+_MANUAL_LANES = 3  # that take turns in a manual system
 _LOOK = 0.1  # seconds: how often a waiting caller looks whether the system still runs
 
 
@@ -51,12 +52,12 @@ class Run(Generic[R]):
         markers: int = 64,
     ) -> None:
         self._system = system
+        self._ended = True  # until it has begun
         self._batch_size = _whole("batch_size", batch_size, 1)
         self._lock = threading.Lock()  # of senders
         self._ending = threading.Lock()
         self._sent = dict.fromkeys(graph.entries, 0)
         self._flushed = False
-        self._ended = False
         self._manual = hasattr(system, "is_run_here")
         self._flow = Flow(
             _heuristic(policy, system),
@@ -70,10 +71,11 @@ class Run(Generic[R]):
         self._begun = time.monotonic()
         self._lanes = self._build()
         self.tally.lane = self._lanes[0]
+        self._ended = False
 
     def _build(self) -> list[Any]:
         system, flow = self._system, self._flow
-        workers = system.config.workers
+        workers = _MANUAL_LANES if self._manual else system.config.workers
         locked = getattr(sys, "_is_gil_enabled", lambda: True)() and not self._manual
         released = False  # some operators need no interpreter lock
         for node in self._plan.nodes:
@@ -233,7 +235,7 @@ class Run(Generic[R]):
             self.cancel()
 
     def __del__(self) -> None:
-        if not getattr(self, "_ended", True):
+        if not self._ended:
             self._flow.cancel()
             for lane in self._lanes:
                 lane.stop()
