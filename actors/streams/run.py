@@ -20,6 +20,7 @@ from callboard.streams._program import Batch
 from callboard.streams.errors import Failure, GraphError, RunTimeout
 from callboard.streams.lanes import add_lanes
 from callboard.streams.native import NativeProgram
+from callboard.streams.progress import Progress
 from callboard.streams.statistics import RunStatistics, collect
 from callboard.streams.tally import Tally
 
@@ -245,6 +246,10 @@ class Run(Generic[R]):
     def statistics(self) -> RunStatistics:
         """How the run does: rows, costs and queues of each operator, and latencies. From any thread."""
         return collect(self._flow, self.tally, sum(self._sent.values()), time.monotonic() - self._begun)
+
+    def progress(self, total: int | None = None, *, every: float = 0.5) -> Progress:
+        """Show on stderr how the run gets on, within a `with` block. See Progress."""
+        return Progress(self, total, every=every)
 
     def _lag(self) -> str:
         slow = max(self._flow.operators(), key=lambda operator: operator.queued)
