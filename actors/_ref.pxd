@@ -70,6 +70,8 @@ cdef class ActorRef(Handle):
     cdef int send(self, Kind kind, PyObject* first, PyObject* second, Context* context) except -1
     cdef void signal(self, Kind kind, object first, object second) noexcept
     cdef bint may_send(self, Kind kind, PyObject* first, PyObject* second, Context* context) except -1
+    cdef int post_dead(
+        self, object message, object second, bint asked, str reason, object error, object answer) except -1
     cdef void publish(self, Node* first, Node* last, Context* context) noexcept
     cdef void wake(self, Context* context) noexcept
     cdef void wake_closed(self, Context* context) noexcept
