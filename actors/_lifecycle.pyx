@@ -85,11 +85,11 @@ cdef void handle(ActorRef ref, Kind kind, object first, object second, Context* 
         else:
             extra = ref.extras()
             if extra.watchers is None:
-                extra.watchers = set()
-            extra.watchers.add(first)
+                extra.watchers = {}
+            extra.watchers[first] = None
     elif kind == Kind.unwatch:
         if ref.extra is not None and ref.extra.watchers is not None:
-            ref.extra.watchers.discard(first)
+            ref.extra.watchers.pop(first, None)
     elif kind == Kind.failed:
         fail(ref, second, None)
     elif kind == Kind.restart:
