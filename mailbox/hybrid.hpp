@@ -80,8 +80,8 @@ public:
 private:
     struct Partition {
         explicit Partition(std::size_t capacity) : values(capacity) {}
-        alignas(cache_line) CountedDelegation claims;
         Spsc<T> values;  // its consumer is the owner
+        alignas(cache_line) CountedDelegation claims;
     };
 
     // The owner. Serves what is due, and lets go or passes the rest on.

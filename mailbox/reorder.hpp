@@ -1,36 +1,30 @@
 // A reorder buffer: values arrive from any worker in any order, and leave in the order of their serial
 // numbers. No worker waits for another.
 //
-// Prasaad, Ramalingam and Rajan 2018, section 3.2, figure 4: a bounded ring and a try-flag. A worker puts
-// its value into the ring, whoever is sending; then, if nobody is sending, it sends all that is next.
-// Ours differs in three places. A slot says which serial number it holds, so it is never emptied, and what
-// is found in it needs no argument. The second look is a loop, not a recursion. And `next` is published for
-// runs of values: those who add read it all the time, and each change costs them a cache miss.
+// Prasaad, Ramalingam and Rajan 2018, section 3.2: a bounded ring; a worker puts its value into it, whoever
+// is sending, and if nobody is, it sends all that is next. In their figure 4, one flag says whether somebody
+// is sending (FlagReorderBuffer is that figure): all workers write it for each value, and it takes a
+// second look after clearing it lest a value be left. Here the flag is where it matters: who stops sending
+// leaves a mark in the slot of the value that was missing, and the worker that brings that value, and no
+// other, finds the mark and goes on. Workers that bring other values write their own slots only.
 //
-//     slots     | 8: - | 9: value | 10: value | 11: - | 4 (sent) | 5 (sent) | ...
-//     next = 8    ^ whoever adds 8 sends 8, 9 and 10, and leaves next = 11
+//     slots     | 8: wanted | 9: here | 10: here | 11: - | 4 (sent) | 5 (sent) | ...
+//                 ^ whoever brings 8 sends 8, 9 and 10, and leaves "wanted" in 11
 //
-// Why values leave in order, each once (the paper's theorem 3.1). Only the flag's owner sends, and the flag
-// has one owner at a time: it goes from clear to set by one exchange, and only its owner clears it. An
-// owner sends, for each n in turn, the value of the slot whose stamp says n, and stops where there is none;
-// the next owner goes on with the n where it stopped, which it acquires with the flag. So what leaves is
-// 0, 1, 2 and so on, without a gap or a second time, provided that a slot stamped n holds value n. It does
-// when the owner reads it. Value t enters its slot only while next is in (t - capacity, t]. There
-// `t - capacity` has been sent: its slot was read, and nobody reads it again. And t has not: nobody adds t
-// twice, so nobody but t's sender writes this slot until next is beyond t, which is published after the
-// slot was read. That next is published late makes the ring look fuller than it is, never emptier.
+// Why values leave in order, each once (the paper's theorem 3.1). There is one baton. Either one worker has it
+// and is about to send n, or slot n says "wanted"; and all before n have been sent. So it is at the
+// beginning, with n = 0. Slot n changes by read-modify-writes: the worker that brings n exchanges it for
+// "here", the baton's owner, if it does not find "here", compares and swaps in "wanted". If bringing came
+// first, the swap fails, and the owner sends n. If the mark came first, the exchange returns it, and the
+// one who brought n has the baton. There is no third case, so n is not left behind, nor sent by two, and
+// then it is n + 1's turn. What is sent as n is value n: "here" carries the serial number.
 //
-// Why no value is left behind. Suppose the sender of t finds the flag set and goes. Its exchange on the
-// flag comes after its stamp, and before the owner's clearing exchange in the flag's order of changes. The
-// clearing exchange reads what the exchanges before it wrote, and acquires what they released: the stamp
-// is seen by the owner's second look, after clearing. If t is next, the owner tries again, or another owns
-// the flag by then, of whom the same is true. Both exchanges are needed: with a plain load to see whether
-// the flag is set, or a plain store to clear it, each side could look before its own write is out (store,
-// then load, on two words: Dekker's pattern), and t would be left. They make seq_cst unnecessary.
+// Why a value is read before its slot is used again. Value t enters its slot only below the limit, which the
+// baton's owner raises beyond t after it has sent t - capacity.
 //
-// Progress: send() is wait-free for who finds the flag set. The owner sends what others add meanwhile, for
-// as long as they do. A value that does not fit is refused at once: its worker does something else and comes
-// back. The value with the serial number next() always fits, so somebody can always go on.
+// Progress: to bring a value is wait-free. The baton's owner sends what others bring meanwhile, for as long
+// as they do. A value that does not fit is refused at once: its worker does something else and comes back.
+// The value with the serial number next() always fits, so somebody can always go on.
 #pragma once
 
 #include <utility>
@@ -42,78 +36,66 @@ namespace callboard {
 
 // T is default-constructible and movable; a slot keeps the moved-from value. Serial numbers count from 0.
 // A sink is called with each value in order, `sink(T&)`, by one thread at a time, each call ordered after
-// the last. It must not throw, nor send to this buffer.
+// the last. It must not throw.
 template <class T>
 class ReorderBuffer {
 public:
-    // Room for serial numbers from next() on, `capacity` of them, rounded up to a power of two.
-    explicit ReorderBuffer(std::size_t capacity) : slots_(capacity) {}
+    // Room for `capacity` serial numbers, rounded up to a power of two.
+    explicit ReorderBuffer(std::size_t capacity) : slots_(capacity), limit_(slots_.capacity()) {
+        slots_[0].state.store(wanted(0), relaxed);
+    }
 
-    // Any thread, once for each serial number. False: there is no room yet, the value is still the
+    // Any thread, once for each serial number. False: there is no room yet, and the value is still the
     // caller's; try again after other work. Either way, all that is next is sent, here or by another.
     template <class Sink>
     [[nodiscard]] bool send(std::int64_t serial, T&& value, Sink&& sink) {
-        const bool added = try_add(serial, value);
-        send_pending(sink);
-        return added;
+        if (!has_room(serial)) return false;
+        Slot& slot = slots_[serial];
+        slot.value = std::move(value);
+        // Release pairs with the owner who finds the value, acquire with the one who left the mark.
+        if (slot.state.exchange(here(serial), acq_rel) == wanted(serial)) send_run(serial, sink);
+        return true;
     }
 
-    // Any thread. True stays true until the value is sent.
-    bool has_room(std::int64_t serial) const {
-        return serial < next_.load(acquire) + slots_.capacity();  // pairs with send_run()
-    }
+    // Any thread. True stays true until the value is sent. While value n is being sent, there is room for
+    // all up to n + capacity / 2. (Room is told of twice a ring: each time costs everybody a cache miss.)
+    bool has_room(std::int64_t serial) const { return serial < limit_.load(acquire); }  // pairs with send_run()
 
-    // Any thread. All values before this serial number have been sent. While value n is being sent, it is
-    // more than n - capacity / 2: so it tells of the half of a ring before the whole has gone.
+    // Any thread. All values before this serial number have been sent.
     std::int64_t next() const { return next_.load(acquire); }  // pairs with send_run()
 
     std::int64_t capacity() const { return slots_.capacity(); }
 
 private:
     struct Slot {
-        Atomic<std::int64_t> stamp{-1};  // the serial number of the value
+        Atomic<std::int64_t> state{-2};
         T value{};
     };
 
-    bool try_add(std::int64_t serial, T& value) {
-        if (!has_room(serial)) return false;
-        Slot& slot = slots_[serial];
-        slot.value = std::move(value);
-        slot.stamp.store(serial, release);  // pairs with send_run()
-        return true;
-    }
+    static std::int64_t here(std::int64_t serial) { return 2 * serial; }
+    static std::int64_t wanted(std::int64_t serial) { return 2 * serial + 1; }
 
+    // The baton's owner, with value `next` here. Sends as far as there is any.
     template <class Sink>
-    void send_pending(Sink&& sink) {
-        std::int64_t next;
-        do {
-            // Acquire: the last owner's next, and what its sink did. Release: the stamp, to whoever clears.
-            if (flag_.exchange(true, acq_rel)) return;
-            next = send_run(sink);
-            // Release: next, to the next owner. Acquire: the stamps of those who found the flag set.
-            flag_.exchange(false, acq_rel);
-        } while (slots_[next].stamp.load(relaxed) == next);
-    }
-
-    // The flag's owner. Sends what is next as far as there is any; the serial number of the first missing.
-    template <class Sink>
-    std::int64_t send_run(Sink&& sink) {
-        std::int64_t published = next_.load(relaxed), next = published;
-        // Release pairs with has_room(): the slots have been read, and may be overwritten.
-        const auto publish = [&] { next_.store(published = next, release); };
-        for (;; ++next) {
-            Slot& slot = slots_[next];
-            if (slot.stamp.load(acquire) != next) break;  // pairs with try_add()
-            if (2 * (next - published) >= slots_.capacity()) publish();
-            sink(slot.value);
+    void send_run(std::int64_t next, Sink&& sink) {
+        std::int64_t limit = limit_.load(relaxed);
+        for (;;) {
+            sink(slots_[next].value);
+            // Release pairs with next(), and with has_room(): the slots have been read.
+            next_.store(++next, release);
+            const std::int64_t most = next + slots_.capacity();
+            if (2 * (most - limit) >= slots_.capacity()) limit_.store(limit = most, release);
+            Atomic<std::int64_t>& state = slots_[next].state;
+            std::int64_t found = state.load(acquire);  // pairs with send()
+            if (found == here(next)) continue;
+            // Release: all that the next owner must see. Acquire as above.
+            if (state.compare_exchange_strong(found, wanted(next), release, acquire)) return;
         }
-        if (next != published) publish();
-        return next;
     }
 
     const Ring<Slot> slots_;
-    alignas(cache_line) Atomic<std::int64_t> next_{0};  // the flag's owner; everybody reads
-    alignas(cache_line) Atomic<bool> flag_{false};
+    alignas(cache_line) Atomic<std::int64_t> limit_;   // the baton's owner, seldom; everybody reads
+    alignas(cache_line) Atomic<std::int64_t> next_{0};  // the baton's owner
 };
 
 }  // namespace callboard

@@ -68,18 +68,24 @@ seed "a ring's value is published relaxed" mailbox/spsc.hpp \
 seed "a consumer claims by a store" mailbox/spmc.hpp \
     's/if (!head_\.compare_exchange_weak(head, head + 1, acq_rel, acquire)) continue;/head_.store(head + 1, release);/' \
     stress_spsc "each value once" "without_gap\|pops.size" "-O2"
-seed "a reorder buffer does not look again" mailbox/reorder.hpp \
+seed "a missing value's slot is marked by a store" mailbox/reorder.hpp \
+    's/if (state\.compare_exchange_strong(found, wanted(next), release, acquire)) return;/state.store(wanted(next), release); return;/' \
+    stress_reorder "next is left behind" "was left behind" "-O2"
+seed "a value is brought relaxed" mailbox/reorder.hpp \
+    's/state\.exchange(here(serial), acq_rel)/state.exchange(here(serial), acquire)/' \
+    stress_reorder "whatever the order" "data race" "-O1 -g -fsanitize=thread"
+seed "room is told of a value too early" mailbox/reorder.hpp \
+    's/limit_\.store(limit = most, release)/limit_.store((limit = most) + 1, release)/' \
+    stress_reorder "whatever the order" "data race\|wrong" "-O1 -g -fsanitize=thread"
+seed "figure 4 does not look again" mailbox/reorder_flag.hpp \
     's/} while (slots_\[next\]\.stamp\.load(relaxed) == next);/} while (false);/' \
-    stress_reorder "left behind" "was left behind" "-O2"
-seed "a sender looks at the flag without writing it" mailbox/reorder.hpp \
+    stress_reorder "in figure 4" "was left behind" "-O2"
+seed "a sender looks at figure 4's flag without writing it" mailbox/reorder_flag.hpp \
     's/if (flag_\.exchange(true, acq_rel)) return;/if (flag_.load(relaxed) || flag_.exchange(true, acq_rel)) return;/' \
-    stress_reorder "left behind" "was left behind" "-O2"
-seed "the flag is cleared by a store" mailbox/reorder.hpp \
+    stress_reorder "in figure 4" "was left behind" "-O2"
+seed "figure 4's flag is cleared by a store" mailbox/reorder_flag.hpp \
     's/flag_\.exchange(false, acq_rel);/flag_.store(false, release);/' \
-    stress_reorder "left behind" "was left behind" "-O2"
-seed "next is published before its values were read" mailbox/reorder.hpp \
-    's/^\( *\)sink(slot\.value);/\1next_.store(next + 1, release); sink(slot.value);/' \
-    stress_reorder "whatever the order" "wrong" "-O2"
+    stress_reorder "in figure 4" "was left behind" "-O2"
 seed "a counted request is settled relaxed" mailbox/delegation.hpp \
     's/pending_\.fetch_sub(served, acq_rel)/pending_.fetch_sub(served, relaxed)/' \
     stress_delegation "counted" "data race" "-O1 -g -fsanitize=thread"
