@@ -26,7 +26,7 @@ class Place(Generic[T]):
     def __repr__(self) -> str:
         operator = self._operator
         output = f", output {operator.ports[self._port]!r}" if self._port else ""
-        return f"<Stream: {operator.kind} {operator.name or operator.label!r}{output}>"
+        return f"<Stream: {operator.kind} {operator.name or operator.label or operator.kind!r}{output}>"
 
     def _then(self, **what: Any) -> Stream[Any]:
         """Make the stream of an operator that has this one as its input."""
