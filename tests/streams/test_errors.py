@@ -39,7 +39,7 @@ def test_of_two_failures_in_a_batch_the_run_ends_with_the_one_that_a_run_row_by_
 
     graph = entry("rows").map(half).map(refuse_two).collect()
     for size in (1, 100):
-        with pytest.raises(StreamError, match="operator 'refuse_two' failed at input 2, 1.0"):
+        with pytest.raises(StreamError, match=r"operator 'refuse_two' failed at input 2, 1\.0"):
             graph.run_sequentially({"rows": range(9)}, batch_size=size)
 
 
@@ -73,7 +73,7 @@ def test_failures_can_go_to_a_side_output_in_their_places() -> None:
     graph = stream.union(stream.failures).collect()
     outputs = graph.run_sequentially({"rows": range(6)})
     assert [type(each) for each in outputs] == [float] * 4 + [Failure, float]
-    assert str(outputs[4].error) == "4 is refused"
+    assert str(getattr(outputs[4], "error", None)) == "4 is refused"
 
 
 def two_then_raise(n: int) -> Iterable[int]:

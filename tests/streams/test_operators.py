@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -140,7 +140,8 @@ def test_an_initial_value_that_changes_is_not_shared_by_keys_or_runs() -> None:
         rows.append(row)
         return rows
 
-    graph = entry("rows").key_by(lambda n: n % 2).fold([], append).collect()
+    none: list[int] = []
+    graph = entry("rows").key_by(lambda n: n % 2).fold(none, append).collect()
     for _ in range(2):
         assert graph.run_sequentially({"rows": [1, 2, 3]}) == [(1, [1, 3]), (0, [2])]
 
@@ -151,11 +152,11 @@ def test_reduce_and_batch_take_so_many_rows_and_those_left_at_the_end(
 ) -> None:
     lists = [rows[i : i + n] for i in range(0, len(rows), n)]
     assert outputs(lambda s: s.batch(n), rows) == lists
-    assert outputs(lambda s: s.reduce(statistics.mean, every=n), rows) == [*map(statistics.mean, lists)]
+    assert outputs(lambda s: s.reduce(fmean, every=n), rows) == [*map(fmean, lists)]
 
 
 @given(integers, sizes)
-def test_top_k_gives_the_largest_rows_and_of_equal_ones_the_earlier(rows: list[int], k: int) -> None:
+def test_top_k_gives_the_largest_rows_the_earlier_first(rows: list[int], k: int) -> None:
     best = sorted(rows, key=lambda n: -(n // 5))[:k]
     assert outputs(lambda s: s.top_k(k, lambda n: n // 5), rows) == [best]
 

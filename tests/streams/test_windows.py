@@ -14,8 +14,8 @@ from callboard.streams import Session, Sliding, Stream, Tally, Tumbling, Waterma
 def windows(
     graph: Callable[[Stream[Any]], Stream[Any]], rows: list[Any], tally: Tally | None = None
 ) -> list[Any]:
-    collected: list[Any] = graph(entry("rows")).collect().run_sequentially({"rows": rows}, tally=tally)
-    return collected
+    stream = graph(entry("rows"))
+    return stream.collect().run_sequentially({"rows": rows}, tally=tally)
 
 
 def itself(row: Any) -> Any:
