@@ -265,9 +265,7 @@ class TimeWindows(All):
         time = self.functions.time(row)
         outs = self.mark(time) if self.op.ordered else []
         size, step = self.op.size, self.op.step
-        starts = [
-            start for start in range(-200, 200) if start % step == 0 and start <= time < start + size
-        ]
+        starts = [n for n in range(-200, 200) if n % step == 0 and n <= time < n + size]
         if self.op.late != "include" and self.time is not None:
             in_time = [start for start in starts if start + size > self.time]
             if starts and not in_time:
