@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, overload
 
 from callboard.streams import draw, sequential
 from callboard.streams.errors import GraphError
@@ -23,6 +23,10 @@ class Graph(Generic[R]):
     Raises GraphError if two entries, or two operators that were given a name, have the same one.
     """
 
+    @overload
+    def __init__(self, part: Graph[R], /) -> None: ...
+    @overload
+    def __init__(self: Graph[dict[str, list[Any]]], *parts: Graph[Any]) -> None: ...
     def __init__(self, *parts: Graph[Any]) -> None:
         sinks: dict[Operator, None] = {}
         for part in parts:

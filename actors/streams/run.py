@@ -202,7 +202,8 @@ class Run(Generic[R]):
 
     def cancel(self, timeout: float = 5.0) -> None:
         """Drop what is on its way, and end. Waits for operators in the middle of a batch, `timeout`
-        seconds at most."""
+        seconds at most.
+        """
         with self._ending:
             if self._ended:
                 return
