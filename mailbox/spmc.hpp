@@ -9,7 +9,7 @@
 // Why it is right. Tail has one writer, head grows by one with each claim. A consumer that saw head h and
 // then tail > h reads slot h, which the producer stored before that tail. The producer writes that slot
 // again only when it has seen head > h; then the claim h to h + 1 fails, whatever was read. So each
-// value is claimed once, in order.
+// value is claimed once, in order. Of several slots that are claimed at once, the same is true.
 //
 // Progress: push is wait-free, pop lock-free (a failed claim means that another consumer got through).
 #pragma once
@@ -41,15 +41,22 @@ public:
 
     // Any thread. False: there is none.
     [[nodiscard]] bool try_pop(T& value) {
-        std::int64_t head = head_.load(acquire);  // pairs with the claim before: tail is seen beyond it
-        while (head < tail_.load(acquire)) {      // pairs with try_push()
-            const T read = slots_[head].load(relaxed);
-            // Release: the slot was read, the producer may write it again. Acquire as above.
-            if (!head_.compare_exchange_weak(head, head + 1, acq_rel, acquire)) continue;
-            value = read;
-            return true;
+        std::int64_t first;
+        return try_pop(&value, 1, first) == 1;
+    }
+
+    // Any thread. Takes the oldest values, `most` of them at most, by one claim, and answers how many. `first`
+    // is the serial number of the first one; they count from 0 in the order of pushes.
+    [[nodiscard]] std::int64_t try_pop(T* values, std::int64_t most, std::int64_t& first) {
+        first = head_.load(acquire);  // pairs with the claim before: tail is seen beyond it
+        for (;;) {
+            const std::int64_t there = tail_.load(acquire) - first;  // pairs with try_push()
+            const std::int64_t count = there < most ? there : most;
+            if (count <= 0) return 0;
+            for (std::int64_t i = 0; i < count; ++i) values[i] = slots_[first + i].load(relaxed);
+            // Release: the slots were read, the producer may write them again. Acquire as above.
+            if (head_.compare_exchange_weak(first, first + count, acq_rel, acquire)) return count;
         }
-        return false;
     }
 
     // Any thread. A hint, and a promise for whoever goes to sleep: if it announces that by a seq_cst

@@ -44,6 +44,8 @@ public:
         std::int64_t turn_ns{2'000'000};    // of a call of run(), before other actors get theirs
         std::uint32_t marker_every{64};     // rounds; of one of so many the latency is measured
         bool one_by_one{false};             // a slice is one round, and no clock is read: for replay
+        Reordering reordering{Reordering::non_blocking};
+        Partitioning partitioning{Partitioning::hybrid};
     };
 
     // What run() says: nothing to do, to be woken; or a turn is over; or nothing before a time.
@@ -62,7 +64,8 @@ public:
     Stage& add(StageKind kind, LaneKinds runs_on, std::uint32_t inputs, std::uint32_t partitions,
                std::uint32_t most_lanes, Operator what) {
         stages_.push_back(
-            std::make_unique<Stage>(kind, runs_on, inputs, partitions, settings.window, what));
+            std::make_unique<Stage>(kind, runs_on, inputs, partitions, settings.window, what,
+                                    settings.reordering, settings.partitioning));
         Stage& stage = *stages_.back();
         stage.position = static_cast<std::uint32_t>(stages_.size() - 1);
         stage.most_lanes = most_lanes;

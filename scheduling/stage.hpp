@@ -5,8 +5,9 @@
 // stage once, empty or not, and leaves it in order. So a stage's n-th round is round n everywhere,
 // and stages with several inputs find the parts of a round by taking one batch from each.
 //
-//   parallel     stateless: a worklist that any number of lanes take from, and a reorder buffer
-//   serial       stateful: a ring for each input, one lane at a time, output in the order of input
+//   parallel     stateless: a ring that any number of lanes take from, and a reorder buffer
+//   serial       stateful, or one lane is all there is: a ring for each input, one lane at a time,
+//                output in the order of input
 //   partitioned  stateful by key: a hybrid queue, one lane to a partition, and a reorder buffer
 //
 // Room. At most `window` rounds are between the senders and the last sink (flow.hpp), and every
@@ -15,30 +16,26 @@
 // Rules:
 //   1. enter() gives a lane the right to take input; of a serial stage to one lane at a time, so the
 //      consumer's ends of its rings, and the operator's state, pass from lane to lane by `lanes`.
-//   2. `waiting` counts after the push and before the pop. A lane that finds it positive may still
-//      find the queue empty (another lane was first), and looks elsewhere.
+//   2. A lane that finds that something waits may still find the queue empty (another lane was first),
+//      and looks elsewhere.
 //   3. deliver() is called by one thread at a time, in order: by the one lane of a serial stage,
 //      within the reorder buffer's exit section of the others.
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <cstdint>
 #include <memory>
+#include <variant>
 #include <vector>
 
-#include "callboard/mailbox/hybrid.hpp"
-#include "callboard/mailbox/reorder.hpp"
+#include "callboard/mailbox/spmc.hpp"
 #include "callboard/mailbox/spsc.hpp"
-#include "callboard/mailbox/worklist.hpp"
+#include "callboard/scheduling/estimates.hpp"
 #include "callboard/scheduling/markers.hpp"
+#include "callboard/scheduling/structures.hpp"
 
 namespace callboard {
-
-// What a round did, for the estimates.
-struct Tally {
-    std::uint64_t taken{0};  // rows
-    std::uint64_t given{0};
-};
 
 // What a stage does with batches, which are opaque here. A null batch is an empty one. Functions own
 // what they are given and give away what they answer.
@@ -66,7 +63,7 @@ enum class StageKind : std::uint8_t { parallel, serial, partitioned };
 using LaneKinds = std::uint8_t;
 inline constexpr LaneKinds native_lanes = 1, python_lanes = 2, all_lanes = 3;
 
-class Stage {
+class Stage : public Estimates {
 public:
     struct Edge {
         Stage* to;
@@ -74,16 +71,18 @@ public:
     };
 
     Stage(StageKind kind, LaneKinds runs_on, std::uint32_t inputs, std::uint32_t partitions,
-          std::uint32_t window, Operator what)
+          std::uint32_t window, Operator what, Reordering reordering = Reordering::non_blocking,
+          Partitioning partitioning = Partitioning::hybrid)
         : kind(kind), runs_on(runs_on), what(what) {
-        for (std::uint32_t i = 0; i < inputs; ++i) inputs_.push_back(std::make_unique<Input>(window, kind));
-        if (kind == StageKind::parallel) worklist_ = std::make_unique<Worklist<void*>>(window);
+        if (kind == StageKind::parallel) shared_ = std::make_unique<Spmc<void*>>(window);
+        if (kind == StageKind::serial)
+            for (std::uint32_t i = 0; i < inputs; ++i) inputs_.push_back(std::make_unique<Input>(window));
         if (kind == StageKind::partitioned) {
-            hybrid_ = std::make_unique<HybridQueue<Part>>(partitions, window);
+            by_key_ = make_partitioned_queue<Part>(partitioning, partitions, window);
             concerned_.resize(partitions);
         }
         // Twice the window, because the buffer tells late what has left it.
-        if (kind != StageKind::serial) ordered_ = std::make_unique<ReorderBuffer<void*>>(2 * window);
+        if (kind != StageKind::serial) ordered_ = make_reorder_buffer<void*>(reordering, 2 * window);
         scratch_.resize(inputs);
     }
 
@@ -114,26 +113,29 @@ public:
 
     // Rounds (parts of rounds, where partitioned) that can be taken: the least of all inputs.
     std::int64_t waiting() const {
-        if (kind == StageKind::partitioned) return hybrid_->waiting();
-        std::int64_t least = inputs_[0]->waiting.load(seq_cst);
+        if (kind == StageKind::parallel) return shared_->size();
+        if (kind == StageKind::partitioned)
+            return std::visit([](auto& queue) { return queue->waiting(); }, by_key_);
+        std::int64_t least = inputs_[0]->brought.load(seq_cst);
         for (std::size_t i = 1; i < inputs_.size(); ++i) {
-            const auto here = inputs_[i]->waiting.load(seq_cst);
+            const auto here = inputs_[i]->brought.load(seq_cst);
             if (here < least) least = here;
         }
-        return least;
+        return least - next_.load(relaxed);
     }
 
     // --- rounds ------------------------------------------------------------------------------------
 
-    // One thread at a time and in order, for each input. The round's batch is the stage's.
+    // One thread at a time and in order, for each input. The round's batch is the stage's. What is said to
+    // wait from now on is seen by an idle lane's last look: Flow::run().
     void put(std::uint32_t input, std::int64_t serial, void* batch) {
-        Input& to = *inputs_[input];
         switch (kind) {
             case StageKind::parallel: put_to_any(batch); break;
-            case StageKind::serial: put_in_ring(to, batch); break;
-            case StageKind::partitioned: put_in_parts(serial, batch); return;
+            case StageKind::serial:
+                if (batch != nullptr || !pass_empty(serial)) put_in_ring(*inputs_[input], serial, batch);
+                break;
+            case StageKind::partitioned: put_in_parts(serial, batch);
         }
-        to.waiting.fetch_add(1, seq_cst);  // pairs with an idle lane's last look: Flow::run()
     }
 
     // A lane that entered. Takes rounds, processes them and sends their output, until it has taken
@@ -149,48 +151,27 @@ public:
                 while (go_on() && work_in_order(tally)) ++rounds;
                 break;
             case StageKind::partitioned:
-                while (go_on() && hybrid_->consume_one([&](std::uint32_t partition, Part& part) {
-                    work_on_part(partition, part, tally);
-                    ++rounds;
-                })) {}
+                std::visit([&](auto& queue) {
+                    while (go_on() && queue->consume_one([&](std::uint32_t partition, Part& part) {
+                        work_on_part(partition, part, tally);
+                        ++rounds;
+                    })) {}
+                }, by_key_);
         }
         return rounds;
     }
 
-    // How many rounds have left the stage. Acquire pairs with deliver(): they are at the next stages.
+    // Of a sink: how many rounds have left it.
     std::int64_t delivered() const { return delivered_.load(seq_cst); }
 
-    // --- estimates (section 2.2): what a row costs, how many it gives --------------------------------
+    // --- for heuristics ------------------------------------------------------------------------------
 
-    // After a lane's slice. Lanes that race lose one measurement, which does no harm.
-    void note(const Tally& tally, std::int64_t rounds, std::int64_t spent_ns) {
-        busy_ns_.fetch_add(spent_ns, relaxed);
-        slice_ns_.fetch_add(spent_ns, relaxed);
-        taken_.fetch_add(tally.taken, relaxed);
-        given_.fetch_add(tally.given, relaxed);
-        rounds_.fetch_add(rounds, relaxed);
-        if (tally.taken == 0) return;
-        const double rows = static_cast<double>(tally.taken);
-        approach(cost_ns_, static_cast<double>(spent_ns) / rows);
-        approach(selectivity_, static_cast<double>(tally.given) / rows);
-        approach(rows_per_unit_, rows / static_cast<double>(rounds));
-    }
-
-    double cost_ns() const { return cost_ns_.load(relaxed); }  // of a row; 0: not known yet
-    double selectivity() const { return taken() == 0 ? 1.0 : selectivity_.load(relaxed); }
-    double queued() const {                                    // rows, estimated
+    // Rows that wait, estimated.
+    double queued() const {
         const auto units = waiting();
-        const double rows = rows_per_unit_.load(relaxed);
+        const double rows = rows_per_unit();
         return static_cast<double>(units < 0 ? 0 : units) * (rows > 1.0 ? rows : 1.0);
     }
-    double rows_per_unit() const { return rows_per_unit_.load(relaxed); }
-    std::uint64_t taken() const { return taken_.load(relaxed); }
-    std::uint64_t given() const { return given_.load(relaxed); }
-    std::int64_t busy_ns() const { return busy_ns_.load(relaxed); }
-
-    // Worker time in the current window of CT (section 6.4).
-    std::int64_t slice_ns() const { return slice_ns_.load(relaxed); }
-    void begin_window() { slice_ns_.store(0, relaxed); }
 
     // Before this time, in monotonic ns, the operator wants no input (throttling).
     void rest_until(std::int64_t time) { not_before_.store(time, relaxed); }
@@ -204,8 +185,8 @@ public:
 
 private:
     struct Input {
-        Input(std::uint32_t window, StageKind kind) : ring(kind == StageKind::serial ? window : 1) {}
-        alignas(cache_line) Atomic<std::int64_t> waiting{0};
+        explicit Input(std::uint32_t window) : ring(window) {}
+        alignas(cache_line) Atomic<std::int64_t> brought{0};  // rounds, in all; who puts
         Spsc<void*> ring;
     };
     struct Part {
@@ -215,32 +196,60 @@ private:
 
     // Admission leaves room for what comes: see `window` above.
     void put_to_any(void* batch) {
-        [[maybe_unused]] const auto serial = worklist_->push(batch);
-        assert(serial != Worklist<void*>::none);
+        [[maybe_unused]] const bool fits = shared_->try_push(batch);
+        assert(fits);
     }
 
-    void put_in_ring(Input& to, void* batch) {
+    void put_in_ring(Input& to, std::int64_t serial, void* batch) {
         [[maybe_unused]] const bool fits = to.ring.try_push(batch);
         assert(fits);
+        to.brought.store(serial + 1, seq_cst);
+    }
+
+    // Who puts an empty round into a serial stage that has nothing to do lets it pass: no lane is woken for
+    // it, nor the interpreter wanted. Nothing comes meanwhile, as one thread puts at a time.
+    bool pass_empty(std::int64_t serial) {
+        if (inputs_.size() != 1 || waiting() > 0 || !enter()) return false;
+        const bool is_next = waiting() <= 0;
+        if (is_next) {
+            if (markers != nullptr) markers->begun(serial);
+            next_.store(serial + 1, relaxed);
+            inputs_[0]->brought.store(serial + 1, relaxed);
+            deliver(nullptr);
+        }
+        leave();
+        return is_next;
     }
 
     void put_in_parts(std::int64_t serial, void* batch) {
         const auto count = batch == nullptr ? 0 : what.split(what.self, batch, concerned_.data());
         if (count == 0) send(serial, batch == nullptr ? nullptr : what.gather(what.self, serial, batch));
         for (std::uint32_t i = 0; i < count; ++i) {
-            [[maybe_unused]] const bool fits = hybrid_->add(concerned_[i], {serial, batch});
+            [[maybe_unused]] const bool fits = std::visit(
+                [&](auto& queue) { return queue->add(concerned_[i], Part{serial, batch}); }, by_key_);
             assert(fits);
         }
     }
 
+    // Several short rounds at once: each claim, and each change of hands in the reorder buffer, costs
+    // cache misses. Not more than half of what waits, so that other lanes find some.
     bool work_on_any(Tally& tally) {
-        void* input;
-        const auto serial = worklist_->pop(input);
-        if (serial == Worklist<void*>::none) return false;
-        inputs_[0]->waiting.fetch_sub(1, relaxed);
-        if (markers != nullptr) markers->begun(serial);
-        send(serial, what.process(what.self, serial, &input, tally));
-        return true;
+        void* rounds[most_at_once];
+        std::int64_t first;
+        const auto count = shared_->try_pop(rounds, at_once(), first);
+        for (std::int64_t i = 0; i < count; ++i) {
+            if (markers != nullptr) markers->begun(first + i);
+            send(first + i, what.process(what.self, first + i, &rounds[i], tally));
+        }
+        return count != 0;
+    }
+
+    std::int64_t at_once() const {
+        const double round_ns = cost_ns() * rows_per_unit();
+        if (round_ns <= 0 || round_ns >= worth_ns) return 1;
+        const auto most = static_cast<std::int64_t>(worth_ns / round_ns) + 1;
+        const auto half = (shared_->size() + 1) / 2;
+        return std::max<std::int64_t>(1, std::min({most, half, most_at_once}));
     }
 
     bool work_in_order(Tally& tally) {
@@ -248,9 +257,9 @@ private:
         for (std::size_t i = 0; i < inputs_.size(); ++i) {
             [[maybe_unused]] const bool found = inputs_[i]->ring.try_pop(scratch_[i]);
             assert(found);
-            inputs_[i]->waiting.fetch_sub(1, relaxed);
         }
-        const auto serial = next_++;
+        const auto serial = next_.load(relaxed);
+        next_.store(serial + 1, relaxed);
         if (markers != nullptr) markers->begun(serial);
         deliver(what.process(what.self, serial, scratch_.data(), tally));
         return true;
@@ -263,8 +272,9 @@ private:
 
     // The window leaves room for every serial number in flight, so the buffer takes it.
     void send(std::int64_t serial, void* output) {
-        [[maybe_unused]] const bool fits =
-            ordered_->send(serial, std::move(output), [this](void* ready) { deliver(ready); });
+        [[maybe_unused]] const bool fits = std::visit([&](auto& buffer) {
+            return buffer->send(serial, std::move(output), [this](void* ready) { deliver(ready); });
+        }, ordered_);
         assert(fits);
     }
 
@@ -278,30 +288,26 @@ private:
             edges[i].to->after_put(edges[i].to->flow, *edges[i].to);
         }
         if (edges.empty() && output != nullptr) what.discard(what.self, output);
-        // Sequentially consistent: a sender that waits for room looks at this after it says so.
-        delivered_.store(serial + 1, seq_cst);
+        // Of a sink, sequentially consistent: a sender that waits for room looks at this after it says so.
+        if (edges.empty()) delivered_.store(serial + 1, seq_cst);
+        else delivered_.store(serial + 1, relaxed);
         if (after_delivery != nullptr) after_delivery(flow);
     }
 
-    static void approach(Atomic<double>& estimate, double measured) {
-        const double before = estimate.load(relaxed);
-        estimate.store(before == 0.0 ? measured : before + (measured - before) / 8, relaxed);
-    }
+    static constexpr double worth_ns = 2000;  // of work, for a claim
+    static constexpr std::int64_t most_at_once = 16;
 
-    std::vector<std::unique_ptr<Input>> inputs_;
-    std::unique_ptr<Worklist<void*>> worklist_;
-    std::unique_ptr<HybridQueue<Part>> hybrid_;
-    std::unique_ptr<ReorderBuffer<void*>> ordered_;
+    std::vector<std::unique_ptr<Input>> inputs_;  // of a serial stage
+    std::unique_ptr<Spmc<void*>> shared_;
+    AnyPartitionedQueue<Part> by_key_;
+    AnyReorderBuffer<void*> ordered_;
     std::vector<std::uint32_t> concerned_;  // of who puts
     std::vector<void*> scratch_;            // of the one lane of a serial stage
-    std::int64_t next_{0};
 
     alignas(cache_line) Atomic<std::uint32_t> lanes_{0};
+    alignas(cache_line) Atomic<std::int64_t> next_{0};  // the round that the one lane takes next
     alignas(cache_line) Atomic<std::int64_t> delivered_{0};
-    alignas(cache_line) Atomic<std::uint64_t> taken_{0};
-    Atomic<std::uint64_t> given_{0};
-    Atomic<std::int64_t> rounds_{0}, busy_ns_{0}, slice_ns_{0}, not_before_{0};
-    Atomic<double> cost_ns_{0}, selectivity_{0}, rows_per_unit_{0};
+    Atomic<std::int64_t> not_before_{0};
 };
 
 }  // namespace callboard

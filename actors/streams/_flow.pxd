@@ -16,6 +16,15 @@ cdef extern from "callboard/scheduling/flow.hpp" namespace "callboard" nogil:
         serial "callboard::StageKind::serial"
         partitioned "callboard::StageKind::partitioned"
 
+    enum Reordering "callboard::Reordering":
+        non_blocking "callboard::Reordering::non_blocking"
+        locked "callboard::Reordering::locked"
+
+    enum Partitioning "callboard::Partitioning":
+        hybrid "callboard::Partitioning::hybrid"
+        by_partition "callboard::Partitioning::partitioned"
+        shared "callboard::Partitioning::shared"
+
     ctypedef uint8_t LaneKinds
     const LaneKinds native_lanes
     const LaneKinds python_lanes
@@ -65,6 +74,8 @@ cdef extern from "callboard/scheduling/flow.hpp" namespace "callboard" nogil:
         int64_t turn_ns
         uint32_t marker_every
         cbool one_by_one
+        Reordering reordering
+        Partitioning partitioning
 
     cdef cppclass Chooser "callboard::Heuristic":
         Chooser(HeuristicKind kind, double capacity, int64_t window_ns, int64_t slice_ns,

@@ -33,7 +33,14 @@ class Flow:
     window: int
     failure: tuple[Any, BaseException] | None
     def __init__(
-        self, heuristic: Heuristic, window: int, slice_s: float, marker_every: int, one_by_one: bool
+        self,
+        heuristic: Heuristic,
+        window: int,
+        slice_s: float,
+        marker_every: int,
+        one_by_one: bool,
+        reordering: str,
+        partitioning: str,
     ) -> None: ...
     def add(
         self,

@@ -385,8 +385,12 @@ cdef class Flow:
     """The stages of one run. Made by Run, which adds the graph's nodes in topological order."""
 
     def __cinit__(self, Heuristic heuristic, uint32_t window, double slice_s, uint32_t marker_every,
-                  bint one_by_one):
+                  bint one_by_one, str reordering, str partitioning):
         cdef Settings settings
+        settings.reordering = Reordering.locked if reordering == "locked" else Reordering.non_blocking
+        settings.partitioning = (
+            Partitioning.by_partition if partitioning == "partitioned"
+            else Partitioning.shared if partitioning == "shared" else Partitioning.hybrid)
         settings.window = window
         settings.slice_ns = <int64_t>(slice_s * 1e9)
         settings.turn_ns = 4 * settings.slice_ns
@@ -437,7 +441,7 @@ cdef class Flow:
             outlet = self.stage_of(Parts.__new__(Parts), program, kinds, StageKind.partitioned, 1, partitions,
                                    min(partitions, most_lanes))
             self.flow.connect(inlet[0], outlet[0], 0)
-        elif program.kind == "stateless" and getattr(program, "rate", None) is None:
+        elif program.kind == "stateless" and getattr(program, "rate", None) is None and most_lanes > 1:
             inlet = outlet = self.stage_of(
                 Work.__new__(Work), program, kinds, StageKind.parallel, 1, 0, most_lanes)
         else:
@@ -470,9 +474,11 @@ cdef class Flow:
         native.drop_error = drop_error
         native.report = report_error
         if program.kind != "partitioned" or not partitions:
+            if program.kind != "stateless":
+                most_lanes = 1
             outlet[0] = &self.flow.add(
-                StageKind.parallel if program.kind == "stateless" else StageKind.serial, kinds, 1, 0,
-                most_lanes if program.kind == "stateless" else 1, NativeStage.whole(native))
+                StageKind.serial if most_lanes == 1 else StageKind.parallel, kinds, 1, 0, most_lanes,
+                NativeStage.whole(native))
             inlet[0] = outlet[0]
         else:
             inlet[0] = &self.flow.add(StageKind.parallel, kinds, 1, 0, most_lanes, NativeStage.divider(native))

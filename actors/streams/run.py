@@ -51,6 +51,8 @@ class Run(Generic[R]):
         window: int = 256,
         time_slice: float = 0.0005,
         markers: int = 64,
+        reordering: str = "non_blocking",
+        partitioning: str = "hybrid",
     ) -> None:
         self._system = system
         self._ended = True  # until it has begun
@@ -66,6 +68,8 @@ class Run(Generic[R]):
             _seconds("time_slice", time_slice),
             _whole("markers", markers, 0),
             self._manual,
+            _one_of("reordering", reordering, ("non_blocking", "locked")),
+            _one_of("partitioning", partitioning, ("hybrid", "partitioned", "shared")),
         )
         self.tally = _Tally(system)
         self._plan = graph._plan()
@@ -317,6 +321,12 @@ def _power_of_two(option: str, value: Any) -> int:
     if value & (value - 1) or value > 2**20:
         raise ConfigError(f"{option} is a power of two, 2**20 at most, not {value!r}")
     return int(value)
+
+
+def _one_of(option: str, value: Any, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise ConfigError(f"{option} is one of {', '.join(map(repr, known))}, not {value!r}")
+    return str(value)
 
 
 def _seconds(option: str, value: Any) -> float:

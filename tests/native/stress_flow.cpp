@@ -162,6 +162,8 @@ void run_one(std::uint64_t seed, int lane_count, Heuristic::Kind kind) {
     settings.slice_ns = 1000 << random.below(8);
     settings.turn_ns = 100'000;
     settings.marker_every = 3;
+    settings.reordering = static_cast<Reordering>(seed % 2);
+    settings.partitioning = static_cast<Partitioning>(seed % 3);
     Flow flow(settings, Heuristic(kind));
     std::vector<Stage*> stages;
     std::vector<Stage::Edge> entries;
@@ -237,7 +239,7 @@ void run_one(std::uint64_t seed, int lane_count, Heuristic::Kind kind) {
 
 }  // namespace
 
-TEST("every graph gives what it gives in sequence, on any number of lanes, by any heuristic") {
+TEST("every graph gives what it gives in sequence, by any lanes, heuristic and structures") {
     for (std::uint64_t seed = 1; seed <= 60; ++seed)
         for (int lanes : {1, 2, 4})
             run_one(seed, lanes, static_cast<Heuristic::Kind>(seed % 4));

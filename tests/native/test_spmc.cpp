@@ -33,4 +33,19 @@ TEST("a full ring of small values refuses, and takes one more for each that left
     }
 }
 
+TEST("several values can be taken by one claim, and it says where they stood") {
+    Spmc<unsigned> ring(4);
+    unsigned values[4];
+    std::int64_t first;
+    CHECK_EQUAL(ring.try_pop(values, 4, first), 0);
+    for (unsigned i = 0; i < 3; ++i) CHECK(ring.try_push(i));
+    CHECK_EQUAL(ring.try_pop(values, 2, first), 2);
+    CHECK_EQUAL(first, 0);
+    CHECK_EQUAL(values[1], 1u);
+    for (unsigned i = 3; i < 5; ++i) CHECK(ring.try_push(i));
+    CHECK_EQUAL(ring.try_pop(values, 4, first), 3);
+    CHECK_EQUAL(first, 2);
+    CHECK_EQUAL(values[2], 4u);
+}
+
 CHECK_MAIN
