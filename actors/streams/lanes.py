@@ -21,6 +21,7 @@ class PythonLane(Actor[object]):
         self.number = number
 
     def receive(self, message: object) -> None:
+        """Work until there is nothing to do, or a turn is over."""
         seconds = self.flow.run_lane(self.number)
         if seconds == 0:
             self.ref.tell(None)  # other actors of this worker first
