@@ -181,7 +181,7 @@ class Run(Generic[R]):
     # --- the end ---------------------------------------------------------------------------------
 
     def finish(self, timeout: float | None = None) -> R:
-        """Let the operators emit what they still hold, wait for the outputs, and return the results.
+        """Let the operators emit what they still hold, wait for it, and return the results.
 
         That is what the graph's collector got, a dict of lists by name if there are several, None
         without one. Raises the StreamError of a run that failed, and RunTimeout after `timeout`
