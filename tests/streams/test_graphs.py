@@ -69,8 +69,8 @@ class ManyOnly:
         (lambda: rows.map(abs).side("late"), "no side output 'late': it has none"),
         (lambda: rows.map(abs).failures, "no side output 'failures'"),
         (
-            lambda: rows.map(abs, errors="side").collect().run_sequentially({}),
-            "nobody reads the side output 'failures'",
+            lambda: rows.map(abs, errors="side").collect().run_sequentially({"rows": []}),
+            "nobody reads the side output 'failures' of 'abs'",
         ),
         (lambda: Graph(), "a graph has a sink"),
         (lambda: Graph(rows), "a graph is made of graphs, each with its sinks"),
