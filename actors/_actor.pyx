@@ -171,15 +171,15 @@ class Actor:
         if not isinstance(ref, ActorRef):
             raise TypeError(f"watch() wants a ref, not {ref!r}")
         if extra.watching is None:
-            extra.watching = set()
-        extra.watching.add(ref)
+            extra.watching = {}
+        extra.watching[ref] = None
         (<ActorRef>ref).signal(Kind.watch, mine, None)
 
     def unwatch(self, ref):
         """Take `watch(ref)` back."""
         cdef ActorRef mine = own(self)
         if mine.extra is not None and mine.extra.watching is not None and ref in mine.extra.watching:
-            mine.extra.watching.discard(ref)
+            mine.extra.watching.pop(ref, None)
             (<ActorRef>ref).signal(Kind.unwatch, mine, None)
 
     @property

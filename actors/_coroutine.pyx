@@ -156,8 +156,5 @@ cdef void close_coroutine(ActorRef ref, object error) noexcept:
         log.error("a coroutine that was closed failed", actor=ref.path, exc_info=raised)
     if stashed:
         return
-    if asked:
-        (<Future>second).complete(None, error)
-        second = (<Future>second).asker
     reason = "stopped" if isinstance(error, ActorStopped) else "failed"
-    ref.runtime.dead_letters.post(message, ref, second, reason, error)
+    ref.post_dead(message, second, asked, reason, error, error)

@@ -255,11 +255,14 @@ cdef void fail_many(ActorRef ref, object error, list messages) noexcept:
 
 cdef inline bint take(ActorRef ref, Cell* cell, Context* context, Message* taken) noexcept:
     """Take the next message out; false if there is none just now."""
-    cdef Node* spent = NULL
-    cdef Node* node
     if ref.detour:
         return take_by_detour(ref, cell, context, taken)
-    node = cell.head.pop(spent)
+    return take_oldest(cell, context, taken)
+
+
+cdef inline bint take_oldest(Cell* cell, Context* context, Message* taken) noexcept:
+    cdef Node* spent = NULL
+    cdef Node* node = cell.head.pop(spent)
     if node == NULL:
         return False
     fetch(node, taken)
@@ -300,15 +303,14 @@ cdef bint take_by_detour(ActorRef ref, Cell* cell, Context* context, Message* ta
         return True
     if ref.recipe.key is not None:
         return take_by_priority(ref, cell, context, taken)
-    ref.detour = False
-    if drops_oldest(cell):
-        if not cell.limits.popping.try_own():
-            return False  # a sender drops a message just now: come back
-        found = take(ref, cell, context, taken)
-        release_popping(ref, context)
-        ref.detour = True
-        return found
-    return take(ref, cell, context, taken)
+    if not drops_oldest(cell):
+        ref.detour = False
+        return take_oldest(cell, context, taken)
+    if not cell.limits.popping.try_own():
+        return False  # a sender drops a message just now: come back
+    found = take_oldest(cell, context, taken)
+    release_popping(ref, context)
+    return found
 
 
 cdef bint take_by_priority(ActorRef ref, Cell* cell, Context* context, Message* taken) noexcept:

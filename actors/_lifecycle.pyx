@@ -12,7 +12,6 @@ from cpython.object cimport PyObject_GenericSetAttr
 from cpython.ref cimport Py_DECREF
 
 from callboard._coroutine cimport close_coroutine, resume
-from callboard._future cimport Future
 from callboard._ref cimport (
     CLOSED, FRESH, LIVE, RESTARTING, STOPPING, SUSPENDED, ActorRef, Extra, Recipe,
 )
@@ -86,11 +85,11 @@ cdef void handle(ActorRef ref, Kind kind, object first, object second, Context* 
         else:
             extra = ref.extras()
             if extra.watchers is None:
-                extra.watchers = set()
-            extra.watchers.add(first)
+                extra.watchers = {}
+            extra.watchers[first] = None
     elif kind == Kind.unwatch:
         if ref.extra is not None and ref.extra.watchers is not None:
-            ref.extra.watchers.discard(first)
+            ref.extra.watchers.pop(first, None)
     elif kind == Kind.failed:
         fail(ref, second, None)
     elif kind == Kind.restart:
@@ -152,10 +151,7 @@ cdef void fail_message(
 ) noexcept:
     """Handling `message` raised `error`: it is a dead letter, and who asked gets the error."""
     try:
-        if asked:
-            (<Future>second).complete(None, error)
-            second = (<Future>second).asker
-        ref.runtime.dead_letters.post(message, ref, second, "failed", error)
+        ref.post_dead(message, second, asked, "failed", error, error)
     except BaseException as another:
         log.error("a dead letter could not be posted", actor=ref.path, exc_info=another)
     fail(ref, error, message)
@@ -411,10 +407,8 @@ cdef void cancel_timers(ActorRef ref) noexcept:
 cdef void bury(ActorRef ref, object message, object second, bint asked) noexcept:
     """Make a dead letter of a message that a closed actor will not handle."""
     try:
-        if asked:
-            (<Future>second).complete(None, ActorStopped(f"{ref.path} has stopped"))
-            second = (<Future>second).asker
         reason = "system stopped" if ref.runtime.closing else "stopped"
-        ref.runtime.dead_letters.post(message, ref, second, reason)
+        answer = ActorStopped(f"{ref.path} has stopped") if asked else None
+        ref.post_dead(message, second, asked, reason, None, answer)
     except BaseException as error:
         log.error("a dead letter could not be posted", actor=ref.path, exc_info=error)

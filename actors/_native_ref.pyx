@@ -152,9 +152,9 @@ cdef class NativeRef(ActorRef):
 cdef void bury_native(ActorRef ref, Node* node, str reason) noexcept:
     if ref.runtime.closing:
         reason = "system stopped"
-    future = None
+    future = answer = None
     if node.flags & wants_answer:
         future = <object>node.second
         Py_DECREF(future)
-        (<Future>future).complete(None, ActorStopped(f"{ref.path} has stopped"))
-    ref.runtime.dead_letters.post(take_value(node), ref, None, reason)
+        answer = ActorStopped(f"{ref.path} has stopped")
+    ref.post_dead(take_value(node), future, future is not None, reason, None, answer)

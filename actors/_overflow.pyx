@@ -6,7 +6,6 @@ from libc.stdint cimport int64_t, uint32_t
 
 from callboard._ref cimport ActorRef
 from callboard._values cimport take_letter
-from callboard._future cimport Future
 from callboard.core.node cimport Kind, Node, acquire, monotonic_ns, relaxed
 from callboard.mailbox.limits cimport DropRequest, Limits, Overflow
 from callboard.scheduling.cell cimport Cell, Context
@@ -176,9 +175,9 @@ cdef int post(ActorRef ref, Context* context, Node* node) except -1:
         message, other, asked = take_letter(node)
         context.nodes.give(node, ref.cell.pool)
         node = following
-        from_ref = other.asker if asked else other
+        answer = None
         if asked:
-            (<Future>other).complete(None, MailboxFull(
-                f"the ask was dropped as the oldest message in the full mailbox of {ref.path}"))
-        ref.runtime.dead_letters.post(message, ref, from_ref, "dropped_oldest")
+            answer = MailboxFull(
+                f"the ask was dropped as the oldest message in the full mailbox of {ref.path}")
+        ref.post_dead(message, other, asked, "dropped_oldest", None, answer)
     return 0

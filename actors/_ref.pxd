@@ -34,8 +34,8 @@ cdef class Extra:
     cdef list behaviours          # (handler, bound) below the current one
     cdef list stash               # (message, second, asked)
     cdef object replay            # deque of the same, to be handled before the mailbox
-    cdef set watchers
-    cdef set watching
+    cdef dict watchers            # refs, in their order: a replay tells them in the same one
+    cdef dict watching            # likewise
     cdef object timers            # WeakSet
     cdef object restarts          # times of the latest restarts
     cdef object coroutine         # of an `async def receive` in the middle
@@ -63,6 +63,7 @@ cdef class ActorRef(Handle):
     cdef str own_name
     cdef dict children_of
     cdef Extra extra
+    cdef object hired             # the worker of its own; who woke it may unpark it after its end
     cdef object __weakref__
 
     cdef Extra extras(self)
@@ -70,6 +71,8 @@ cdef class ActorRef(Handle):
     cdef int send(self, Kind kind, PyObject* first, PyObject* second, Context* context) except -1
     cdef void signal(self, Kind kind, object first, object second) noexcept
     cdef bint may_send(self, Kind kind, PyObject* first, PyObject* second, Context* context) except -1
+    cdef int post_dead(
+        self, object message, object second, bint asked, str reason, object error, object answer) except -1
     cdef void publish(self, Node* first, Node* last, Context* context) noexcept
     cdef void wake(self, Context* context) noexcept
     cdef void wake_closed(self, Context* context) noexcept

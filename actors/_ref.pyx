@@ -187,17 +187,15 @@ cdef class ActorRef(Handle):
         """The slow way of send(): refuse, find room, or refer to dead letters."""
         cdef Cell* cell = self.cell
         message = <object>first
-        sender = <object>second if second != NULL else None
-        if kind == Kind.ask:
-            sender = (<Future>sender).asker
+        other = <object>second if second != NULL else None
+        sender = (<Future>other).asker if kind == Kind.ask else other
         if cell.has(forked_cell):
             raise ForkedSystem(
                 f"{self.path} lives in the process that made its system; make one in this process"
             )
         if cell.has(closed_cell):
-            if kind == Kind.ask:
-                (<Future><object>second).complete(None, ActorStopped(f"{self.path} has stopped"))
-            self.runtime.dead_letters.post(message, self, sender, "stopped")
+            answer = ActorStopped(f"{self.path} has stopped") if kind == Kind.ask else None
+            self.post_dead(message, other, kind == Kind.ask, "stopped", None, answer)
             return False
         if cell.has(limited):
             if cell.limits.reserve(1):
@@ -208,16 +206,28 @@ cdef class ActorRef(Handle):
             except BaseException as error:
                 if kind != Kind.ask:
                     raise
-                (<Future><object>second).complete(None, error)
+                (<Future>other).complete(None, error)
                 if not isinstance(error, Exception):
                     raise  # Ctrl-C while it waited for room is not only the future's business
                 return False
             if kind == Kind.ask:
-                (<Future><object>second).complete(
+                (<Future>other).complete(
                     None, ActorStopped(f"the ask was dropped by the full mailbox of {self.path}")
                 )
             return False
         return True
+
+    cdef int post_dead(
+        self, object message, object second, bint asked, str reason, object error, object answer
+    ) except -1:
+        """Make a dead letter. Who asked gets `answer`, an exception, after it, and so finds it posted."""
+        sender = (<Future>second).asker if asked else second
+        try:
+            self.runtime.dead_letters.post(message, self, sender, reason, error)
+        finally:
+            if asked:
+                (<Future>second).complete(None, answer)
+        return 0
 
     def _tell_past_capacity(self, message):
         """Send without regard to the mailbox's capacity: what the runtime itself must not wait with."""

@@ -229,7 +229,8 @@ cdef int take_name(ActorRef ref, name) except -1:
 cdef WorkerThread home_of(ActorRef ref, placement, bint dedicated):
     cdef Team team = ref.runtime.team
     if dedicated:
-        return team.hire(ref.runtime.name, ref.name)
+        ref.hired = team.hire(ref.runtime.name, ref.name)
+        return ref.hired
     if placement is None:
         if len(team.workers) == 1:
             return <WorkerThread>(<list>team.workers)[0]

@@ -3,7 +3,7 @@
 from libc.stdint cimport uint64_t
 
 from callboard.core.node cimport relaxed
-from callboard.scheduling.cell cimport Worker
+from callboard.scheduling.cell cimport Worker, dedicated_cell
 
 
 cdef class Handle:
@@ -27,6 +27,11 @@ cdef class Handle:
         """The worker that the actor lives on; None before it was placed."""
         cdef Worker* home = self.cell.get_home(relaxed)
         return <object>home.owner if home != NULL else None
+
+    @property
+    def is_dedicated(self):
+        """Whether the actor was spawned with a worker of its own, and cannot move."""
+        return self.cell.has(dedicated_cell)
 
     @property
     def queue_length(self):

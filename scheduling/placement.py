@@ -257,7 +257,8 @@ def rebalance(
     what is none of `workers`.
     """
     members = set(workers)
-    movable = [actor for actor in actors if actor.worker in members]
+    # The home of a dedicated actor that has just ended is a worker of the team.
+    movable = [actor for actor in actors if actor.worker in members and not actor.is_dedicated]
     try:
         homes = list(policy.arrange(movable, workers))
     except Exception as error:

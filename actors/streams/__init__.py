@@ -9,10 +9,11 @@ operators do (`_program`, `_stateless`, `_stateful`, `_keyed`, `_merge`, `_sinks
 """
 
 from callboard.streams._program import Side, Watermark
-from callboard.streams.errors import Failure, GraphError, StreamError
+from callboard.streams.errors import Failure, GraphError, RunTimeout, StreamError
 from callboard.streams.graph import Graph
 from callboard.streams.keyed import KeyedStream
 from callboard.streams.protocols import Receives, ReceivesMany
+from callboard.streams.run import Run
 from callboard.streams.stream import Stream, entry
 from callboard.streams.tally import Tally
 from callboard.streams.windows import Session, Sliding, Tumbling, Window
@@ -24,6 +25,8 @@ __all__ = [
     "KeyedStream",
     "Receives",
     "ReceivesMany",
+    "Run",
+    "RunTimeout",
     "Session",
     "Side",
     "Sliding",

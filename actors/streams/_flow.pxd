@@ -1,5 +1,6 @@
 # A running graph, between the programs (Python) and the stages (C++).
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from cpython.object cimport PyObject
 from libcpp cimport bool as cbool
 from libcpp.vector cimport vector
 
@@ -153,11 +154,11 @@ cdef class Flow:
     cdef vector[void*] slots          # the batches for these, while a round is admitted
     cdef list entry_of                # for each of them, which entry
     cdef list links                   # (node, port, to node, input)
-    cdef list works                   # what the stages point to
+    cdef list works                   # of the stages, in their order
+    cdef vector[PyObject*] kept       # owned
     cdef list outlet_works
     cdef list inlet_works
     cdef list entry_to_native         # for each of the entries' edges
-    cdef list lanes                   # what the lanes point to
     cdef object heuristic
     cdef bint heuristic_failed
     cdef readonly uint32_t window
@@ -170,6 +171,7 @@ cdef class Flow:
                         Stage** inlet, Stage** outlet) except -1
     cdef int give_work(self, Work work, Program program, int inputs) except -1
     cdef int fail(self, int64_t serial, object error) except -1
+    cdef void keep(self, object what) noexcept
     cdef list names(self)
     cdef OperatorView view(self, int i)
     cdef object next_turn(self, Rest rest)

@@ -5,6 +5,7 @@ edge. All functions that stages call hold the interpreter while they run.
 """
 
 cimport cython
+from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport INT64_MAX, int64_t, uint32_t, uint64_t
 
@@ -23,6 +24,10 @@ from callboard.streams.native cimport NativeOperator, NativeProgram
 from callboard.core.log import log
 from callboard.native import NativeFailure
 from callboard.streams.errors import StreamError
+
+
+cdef extern from "Python.h":
+    void DECREF "Py_DECREF" (PyObject*)
 
 
 # --- what a stage does with a round ------------------------------------------------------------------
@@ -255,17 +260,19 @@ cdef class Parts(Work):
         return split.pending.fetch_sub(1, acq_rel) == 1
 
     cdef void* gathered(self, int64_t serial, Split split) noexcept:
-        cdef list into = self.fresh(split.batch)
         cdef Tally given
         cdef object error = split.error
+        cdef Batch batch = split.batch
+        cdef list parts = list(split.parts.values())
+        Py_DECREF(split)  # the arguments are borrowed
+        if self.is_dropped(serial):
+            return NULL
+        cdef list into = self.fresh(batch)
         try:
-            if not self.is_dropped(serial):
-                self.program.gather(split.batch, list(split.parts.values()), into)
+            self.program.gather(batch, parts, into)
         except BaseException as raised:
             error = self.named(raised)
-        cdef void* output = self.finish(serial, into, split.batch.final, error, given)
-        Py_DECREF(split)
-        return output
+        return self.finish(serial, into, batch.final, error, given)
 
 
 cdef uint32_t split_work(void* work, void* split, uint32_t* partitions) noexcept with gil:
@@ -374,7 +381,6 @@ cdef class OperatorView:
         return f"<operator {self.name!r}, {self.queued:.0f} rows wait, {self.cost * 1e6:.3g} us each>"
 
 
-@cython.no_gc_clear  # the stages point to what these lists keep
 cdef class Flow:
     """The stages of one run. Made by Run, which adds the graph's nodes in topological order."""
 
@@ -394,7 +400,6 @@ cdef class Flow:
         self.stopped_at.store(INT64_MAX)
         self.heuristic = heuristic
         self.works = []
-        self.lanes = []
         self.links = []
         self.outlet_works = []
         self.inlet_works = []
@@ -411,6 +416,14 @@ cdef class Flow:
         while self.flow.step(all_lanes, INT64_MAX):
             pass
         del self.flow
+        for kept in self.kept:
+            DECREF(kept)
+
+    cdef void keep(self, object what) noexcept:
+        """Let `what` live as long as the stages, which point to it: not in a list, because the garbage
+        collector may empty that before this object's end."""
+        Py_INCREF(what)
+        self.kept.push_back(<PyObject*>what)
 
     # --- the graph -----------------------------------------------------------------------------------
 
@@ -485,6 +498,7 @@ cdef class Flow:
         work.inputs = inputs
         work.from_native.resize(inputs)
         self.works.append(work)
+        self.keep(work)
         return 0
 
     cdef Stage* stage_of(self, Work work, Program program, LaneKinds kinds, StageKind kind, int inputs,
@@ -527,7 +541,7 @@ cdef class Flow:
 
     def add_lane(self, ActorRef ref, str kind):
         """Let the actor `ref` be a lane: it calls run() when it gets a message. Answer its number."""
-        self.lanes.append(ref)
+        self.keep(ref)
         return self.flow.add_lane(
             {"native": native_lanes, "python": python_lanes, "all": all_lanes}[kind], wake_lane, <void*>ref)
 
@@ -634,7 +648,7 @@ cdef uint32_t choose(void* owner, const uint32_t* positions, uint32_t count) noe
     cdef Flow flow = <Flow>owner
     cdef uint32_t i
     cdef list views = []
-    if flow.heuristic_failed:
+    if flow.heuristic_failed or flow.stopped_at.load() < 0:
         return count
     try:
         for i in range(count):

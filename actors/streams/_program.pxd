@@ -37,6 +37,7 @@ cdef class Program:
     # One operator's work in one run.
     cdef readonly str name
     cdef readonly str kind           # "stateless", "stateful" or "partitioned": see _program.pyx
+    cdef readonly Py_ssize_t partitions
     cdef readonly tuple ports        # the names of the outputs; the first is the main one
     cdef readonly str errors         # "fail", "skip" or "side"
     cdef public bint releases_gil

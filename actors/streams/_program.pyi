@@ -36,6 +36,7 @@ class Part:
 class Program:
     name: str
     kind: str
+    partitions: int
     ports: tuple[str, ...]
     errors: str
     releases_gil: bool

@@ -15,7 +15,6 @@ cdef class Table:
 
 
 cdef class Stateful(Program):
-    cdef readonly Py_ssize_t partitions
     cdef object key          # row -> key; None without keys: then the one state has the key None
     cdef bint marks_time     # whether states have something to say at a watermark
     cdef bint marks_end      # and at the end

@@ -6,7 +6,6 @@ from callboard.streams._program import Program
 class Table: ...
 
 class Stateful(Program):
-    partitions: int
     def __init__(
         self,
         name: str,

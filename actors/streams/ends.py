@@ -14,7 +14,7 @@ from callboard.streams.graph import Graph
 from callboard.streams.operator import Errors, label_of
 from callboard.streams.place import Place
 
-T = TypeVar("T")
+T = TypeVar("T", covariant=True)
 
 
 class Ends(Place[T]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, overload
 
 from callboard.streams import draw, sequential
 from callboard.streams.errors import GraphError
@@ -23,6 +23,10 @@ class Graph(Generic[R]):
     Raises GraphError if two entries, or two operators that were given a name, have the same one.
     """
 
+    @overload
+    def __init__(self, part: Graph[R], /) -> None: ...
+    @overload
+    def __init__(self: Graph[dict[str, list[Any]]], *parts: Graph[Any]) -> None: ...
     def __init__(self, *parts: Graph[Any]) -> None:
         sinks: dict[Operator, None] = {}
         for part in parts:
@@ -43,7 +47,6 @@ class Graph(Generic[R]):
         self._sinks = sinks
         self._operators = _upstream(sinks)
         self._names = _names(self._operators)
-        _check_sides(self._operators, self._names)
         self._stages = stages_of(self._operators, self._names)
 
     # --- what it is made of -----------------------------------------------------------------------
@@ -59,7 +62,11 @@ class Graph(Generic[R]):
         return tuple(self._names[each] for each in self._operators if each.kind == "collect")
 
     def _plan(self) -> Plan:
-        """Make the programs of one run."""
+        """Make the programs of one run.
+
+        What is checked here and not before: a graph may be a part of another, which reads more.
+        """
+        _check_sides(self._operators, self._names)
         return plan_of(self._stages)
 
     # --- looking at it ----------------------------------------------------------------------------

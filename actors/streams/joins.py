@@ -14,7 +14,7 @@ from callboard.streams.place import Place
 if TYPE_CHECKING:
     from callboard.streams.stream import Stream
 
-T = TypeVar("T")
+T = TypeVar("T", covariant=True)
 U = TypeVar("U")
 
 

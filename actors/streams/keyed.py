@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from callboard.streams import recipes
 from callboard.streams.operator import Errors, Late
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from callboard.streams.stream import Stream
 
 K = TypeVar("K", bound=Hashable)
-T = TypeVar("T")
+T = TypeVar("T", covariant=True)
 U = TypeVar("U")
 A = TypeVar("A")
 
@@ -104,15 +104,34 @@ class KeyedStream(Generic[K, T]):
         """Give a key and a list of `size` rows of it, and of those left at the end."""
         return self._then(recipes.batch(size), name, errors)
 
+    @overload
     def window(
         self,
         windows: Tumbling | Sliding | Session,
-        function: Callable[[list[T]], U] = itself,
         *,
         late: Late = "drop",
         name: str | None = None,
         errors: Errors = "fail",
-    ) -> Stream[tuple[K, Window[U]]]:
+    ) -> Stream[tuple[K, Window[list[T]]]]: ...
+    @overload
+    def window(
+        self,
+        windows: Tumbling | Sliding | Session,
+        function: Callable[[list[T]], U],
+        *,
+        late: Late = "drop",
+        name: str | None = None,
+        errors: Errors = "fail",
+    ) -> Stream[tuple[K, Window[U]]]: ...
+    def window(
+        self,
+        windows: Tumbling | Sliding | Session,
+        function: Callable[[list[T]], Any] = itself,
+        *,
+        late: Late = "drop",
+        name: str | None = None,
+        errors: Errors = "fail",
+    ) -> Stream[Any]:
         """Give a key and a Window of `function(rows)` when one closes. See Stream.window()."""
         return self._then(recipes.window(windows, function, late), name, errors)
 

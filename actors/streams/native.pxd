@@ -18,7 +18,6 @@ cdef class NativeOperator:
 
 cdef class NativeProgram(Program):
     cdef list objects       # one, or one for each partition
-    cdef readonly Py_ssize_t partitions
 
     cdef const char* by_one(self, Values* lot, Output* out)
     cdef const char* by_parts(self, Values* lot, Output* out)

@@ -12,7 +12,6 @@ class NativeOperator:
     kind: str
 
 class NativeProgram(Program):
-    partitions: int
     def __init__(
         self, name: str, make: Callable[[], NativeOperator], partitions: int = 0, **options: Any
     ) -> None: ...

@@ -11,7 +11,7 @@ from callboard.streams.operator import Operator
 if TYPE_CHECKING:
     from callboard.streams.stream import Stream
 
-T = TypeVar("T")
+T = TypeVar("T", covariant=True)
 
 
 class Place(Generic[T]):
@@ -26,7 +26,8 @@ class Place(Generic[T]):
     def __repr__(self) -> str:
         operator = self._operator
         output = f", output {operator.ports[self._port]!r}" if self._port else ""
-        return f"<Stream: {operator.kind} {operator.name or operator.label!r}{output}>"
+        name = operator.name or operator.label or operator.kind
+        return f"<Stream: {operator.kind} {name!r}{output}>"
 
     def _then(self, **what: Any) -> Stream[Any]:
         """Make the stream of an operator that has this one as its input."""

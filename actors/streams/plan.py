@@ -1,14 +1,14 @@
 """From operators to stages: which programs a run has, and how origins are kept.
 
-Where branches of one stream are joined, rows follow each other as in a run row by row: for each row
-of that stream, what the branches made of it, branch by branch. So rows carry their origins there: the
-numbers of the rows that they come from. A stage that numbers rows stands where branches part, and the
-join forgets the numbers; elsewhere there are none, and they cost nothing.
+Where branches of one stream are joined, rows follow each other as in a run row by row: for each
+row of that stream, what the branches made of it, branch by branch. So rows carry their origins
+there: the numbers of the rows that they come from. A stage that numbers rows stands where branches
+part, and the join forgets the numbers; elsewhere there are none, and they cost nothing.
 
-The branches of a join part at its immediate dominator: the last place that all ways to the join lead
-through. Regions between such a place and its join lie in each other or apart, so the origins of a row
-are a stack: a place within the region of another numbers on top of it. Streams from different entries
-have no rows in the same round, but at the end, so they need no numbers.
+The branches of a join part at its immediate dominator: the last place that all ways to the join
+lead through. Regions between such a place and its join lie in each other or apart, so the origins
+of a row are a stack: a place within the region of another numbers on top of it. Streams from
+different entries have rows in the same round only at the end, so they need no numbers.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ class _Planner:
             join = next(self.names[each] for each in self.operators if each in joins)
             raise GraphError(
                 f"{self.names[operator]!r} is handed many rows at once, and its outputs meet those "
-                f"of other branches, row by row, at {join!r}: an operator with receive() can do that"
+                f"of others row by row at {join!r}: an operator with receive() can do that"
             )
 
     def new_stage(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
 In = TypeVar("In", contravariant=True)
 Out = TypeVar("Out", covariant=True)
+Row = TypeVar("Row")
 
 
 class Receives(Protocol[In, Out]):
@@ -28,8 +29,8 @@ class Receives(Protocol[In, Out]):
         """Handle a row, and return its outputs; None for none."""
 
 
-class ReceivesMany(Protocol[In, Out]):
+class ReceivesMany(Protocol[Row, Out]):
     """An object that is handed many rows at once."""
 
-    def receive_many(self, rows: Sequence[In], /) -> Iterable[Out] | None:
+    def receive_many(self, rows: list[Row], /) -> Iterable[Out] | None:
         """Handle rows, and return their outputs; None for none."""

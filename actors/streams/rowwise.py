@@ -18,15 +18,16 @@ from callboard.streams.protocols import Receives, ReceivesMany
 if TYPE_CHECKING:
     from callboard.streams.stream import Stream
 
-T = TypeVar("T")
+T = TypeVar("T", covariant=True)
 U = TypeVar("U")
+Row = TypeVar("Row")
 # A function; an object, or a class of such objects.
 Receiver = (
-    Callable[[T], Iterable[U] | None]
-    | Receives[T, U]
-    | ReceivesMany[T, U]
-    | type[Receives[T, U]]
-    | type[ReceivesMany[T, U]]
+    Callable[[Row], Iterable[U] | None]
+    | Receives[Row, U]
+    | ReceivesMany[Row, U]
+    | type[Receives[Row, U]]
+    | type[ReceivesMany[Row, U]]
 )
 
 
@@ -122,8 +123,8 @@ class RowByRow(Place[T]):
         """Give the outputs of a native operator, made by `cls(*args, **kwargs)` for each run.
 
         Rows that are numbers, `Record`, objects with memory, or `Tagged` become native values; any
-        other ends the run. With `partitions` the operator is keyed by its `key_of`: there is an object
-        for each partition. Watermarks end here. See docs/streams-native.md.
+        other ends the run. With `partitions` the operator is keyed by its `key_of`: there is an
+        object for each partition. Watermarks end here. See docs/streams-native.md.
         """
         if not (isinstance(cls, type) and issubclass(cls, NativeOperator)):
             raise GraphError(f"native() wants a subclass of NativeOperator, not {cls!r}")

@@ -20,6 +20,7 @@ from callboard.streams._program import Batch
 from callboard.streams.errors import Failure, GraphError, RunTimeout
 from callboard.streams.lanes import add_lanes
 from callboard.streams.native import NativeProgram
+from callboard.streams.progress import Progress
 from callboard.streams.statistics import RunStatistics, collect
 from callboard.streams.tally import Tally
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", covariant=True)
 
+_MANUAL_LANES = 3  # that take turns in a manual system
 _LOOK = 0.1  # seconds: how often a waiting caller looks whether the system still runs
 
 
@@ -53,12 +55,12 @@ class Run(Generic[R]):
         partitioning: str = "hybrid",
     ) -> None:
         self._system = system
+        self._ended = True  # until it has begun
         self._batch_size = _whole("batch_size", batch_size, 1)
         self._lock = threading.Lock()  # of senders
         self._ending = threading.Lock()
         self._sent = dict.fromkeys(graph.entries, 0)
         self._flushed = False
-        self._ended = False
         self._manual = hasattr(system, "is_run_here")
         self._flow = Flow(
             _heuristic(policy, system),
@@ -74,10 +76,11 @@ class Run(Generic[R]):
         self._begun = time.monotonic()
         self._lanes = self._build()
         self.tally.lane = self._lanes[0]
+        self._ended = False
 
     def _build(self) -> list[Any]:
         system, flow = self._system, self._flow
-        workers = system.config.workers
+        workers = _MANUAL_LANES if self._manual else system.config.workers
         locked = getattr(sys, "_is_gil_enabled", lambda: True)() and not self._manual
         released = False  # some operators need no interpreter lock
         for node in self._plan.nodes:
@@ -89,10 +92,16 @@ class Run(Generic[R]):
             by_parts = program.kind == "partitioned" and free and (
                 workers > 1 or isinstance(program, NativeProgram)
             )
-            flow.add(program, list(node.sources), runs_on, program.partitions if by_parts else 0, workers if free else 1)
+            flow.add(
+                program,
+                list(node.sources),
+                runs_on,
+                program.partitions if by_parts else 0,
+                workers if free else 1,
+            )
         flow.connect()
-        # A sender and a lane that both want the interpreter get it in turns of 5 ms. So the sender fills
-        # the window, and leaves the interpreter to the lane until all is done.
+        # A sender and a lane that both want the interpreter get it in turns of 5 ms. So the sender
+        # fills the window, and leaves the interpreter to the lane until all is done.
         self._refill = flow.window if not released else flow.window // 2
         if not locked:
             return add_lanes(system, flow, python=workers, native=0, kind="all")
@@ -153,14 +162,14 @@ class Run(Generic[R]):
                 return False
             if self._manual and system.is_run_here:  # type: ignore[attr-defined]
                 if not system._run_until(lambda: flow.done >= rounds, None):  # type: ignore[attr-defined]
-                    raise CallboardError(f"{self!r} waits, and nothing is ready in its manual system")
+                    raise CallboardError(f"{self!r} waits, and nothing is ready in {system!r}")
             elif on_worker() and flow.help():
                 continue
             else:
                 flow.wait_until_done(rounds, _LOOK)
                 if system.is_closed:
                     self._lose()
-                    raise CallboardError(f"the system {system.name!r} was stopped before {self!r} ended")
+                    raise CallboardError(f"{system!r} was stopped before {self!r} ended")
         return True
 
     def _refuse_ended(self) -> None:
@@ -172,7 +181,7 @@ class Run(Generic[R]):
     # --- the end ---------------------------------------------------------------------------------
 
     def finish(self, timeout: float | None = None) -> R:
-        """Let the operators emit what they still hold, wait for all outputs, and return the results.
+        """Let the operators emit what they still hold, wait for it, and return the results.
 
         That is what the graph's collector got, a dict of lists by name if there are several, None
         without one. Raises the StreamError of a run that failed, and RunTimeout after `timeout`
@@ -203,7 +212,8 @@ class Run(Generic[R]):
 
     def cancel(self, timeout: float = 5.0) -> None:
         """Drop what is on its way, and end. Waits for operators in the middle of a batch, `timeout`
-        seconds at most."""
+        seconds at most.
+        """
         with self._ending:
             if self._ended:
                 return
@@ -237,7 +247,7 @@ class Run(Generic[R]):
             self.cancel()
 
     def __del__(self) -> None:
-        if not getattr(self, "_ended", True):
+        if not self._ended:
             self._flow.cancel()
             for lane in self._lanes:
                 lane.stop()
@@ -245,8 +255,13 @@ class Run(Generic[R]):
     # --- what can be seen ------------------------------------------------------------------------
 
     def statistics(self) -> RunStatistics:
-        """How the run does: rows, costs and queues of each operator, and latencies. From any thread."""
-        return collect(self._flow, self.tally, sum(self._sent.values()), time.monotonic() - self._begun)
+        """Say how the run does: rows, costs and queues of each operator, and latencies."""
+        seconds = time.monotonic() - self._begun
+        return collect(self._flow, self.tally, sum(self._sent.values()), seconds)
+
+    def progress(self, total: int | None = None, *, every: float = 0.5) -> Progress:
+        """Show on stderr how the run gets on, within a `with` block. See Progress."""
+        return Progress(self, total, every=every)
 
     def _lag(self) -> str:
         slow = max(self._flow.operators(), key=lambda operator: operator.queued)
@@ -279,7 +294,8 @@ def _batches(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
     if hasattr(rows, "__arrow_c_array__"):  # a row of its own, though one can iterate over it
         rows = [rows]
     if isinstance(rows, str | bytes | Mapping):
-        raise TypeError(f"send() wants an iterable of rows, not one {type(rows).__name__}: {rows!r}")
+        kind = type(rows).__name__
+        raise TypeError(f"send() wants an iterable of rows, not one {kind}: {rows!r}")
     if isinstance(rows, list):
         return (rows[begin : begin + size] for begin in range(0, len(rows), size))
     try:
@@ -290,7 +306,7 @@ def _batches(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
 
 
 def _heuristic(policy: Any, system: ActorSystem) -> Heuristic:
-    """The graph's heuristic: its own, or the system's priority policy if that is one."""
+    """Answer the graph's heuristic: its own, or the system's priority policy if that is one."""
     if isinstance(policy, Heuristic):
         policy._check()
         return policy

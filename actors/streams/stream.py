@@ -11,7 +11,8 @@ from callboard.streams.operator import Operator
 from callboard.streams.rowwise import RowByRow
 from callboard.streams.with_state import WithState
 
-T = TypeVar("T")
+T = TypeVar("T", covariant=True)
+Row = TypeVar("Row")
 
 
 class Stream(RowByRow[T], WithState[T], Joins[T], Ends[T]):
@@ -34,7 +35,7 @@ class Stream(RowByRow[T], WithState[T], Joins[T], Ends[T]):
 @overload
 def entry(name: str) -> Stream[Any]: ...
 @overload
-def entry(name: str, of: type[T]) -> Stream[T]: ...
+def entry(name: str, of: type[Row]) -> Stream[Row]: ...
 def entry(name: str, of: Any = None) -> Stream[Any]:
     """Begin a stream with the rows that a run is sent by this name.
 

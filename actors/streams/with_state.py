@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from callboard.streams import recipes
 from callboard.streams.checks import check_count, check_function
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from callboard.streams.keyed import KeyedStream
     from callboard.streams.stream import Stream
 
-T = TypeVar("T")
+T = TypeVar("T", covariant=True)
 U = TypeVar("U")
 A = TypeVar("A")
 K = TypeVar("K", bound=Hashable)
@@ -110,15 +110,34 @@ class WithState(Place[T]):
         """
         return self._then(**recipes.to_arrow(size, schema), name=name, errors=errors)
 
+    @overload
     def window(
         self,
         windows: Tumbling | Sliding | Session,
-        function: Callable[[list[T]], U] = itself,
         *,
         late: Late = "drop",
         name: str | None = None,
         errors: Errors = "fail",
-    ) -> Stream[Window[U]]:
+    ) -> Stream[Window[list[T]]]: ...
+    @overload
+    def window(
+        self,
+        windows: Tumbling | Sliding | Session,
+        function: Callable[[list[T]], U],
+        *,
+        late: Late = "drop",
+        name: str | None = None,
+        errors: Errors = "fail",
+    ) -> Stream[Window[U]]: ...
+    def window(
+        self,
+        windows: Tumbling | Sliding | Session,
+        function: Callable[[list[T]], Any] = itself,
+        *,
+        late: Late = "drop",
+        name: str | None = None,
+        errors: Errors = "fail",
+    ) -> Stream[Any]:
         """Give a Window of `function(rows)` when one closes, and of the open ones at the end.
 
         Without a function it is the list of the rows. `late` says what becomes of a row whose

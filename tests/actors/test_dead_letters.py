@@ -9,9 +9,11 @@ import pytest
 from callboard import (
     Actor,
     ActorRef,
+    ActorStopped,
     ActorSystem,
     BoundedMailbox,
     DeadLetter,
+    Future,
 )
 
 
@@ -82,6 +84,29 @@ def test_a_message_whose_handling_failed_is_a_dead_letter_with_the_error(
     assert letter.error is not None
     assert letter.error.__traceback__ is not None
     assert system.dead_letters.reasons == {"failed": 1}
+
+
+@pytest.mark.parametrize("message", ["fail", "stop"])
+def test_who_asked_is_told_after_the_letter_was_posted(system: ActorSystem, message: str) -> None:
+    begin = threading.Event()
+    asks: list[Future[Any]] = []
+    told: list[bool] = []
+
+    class Held(Sink):
+        def receive(self, message: Any) -> None:
+            assert begin.wait(30)
+            if message == "stop":
+                self.stop()
+            super().receive(message)
+
+    ref = system.spawn(Held)
+    system.dead_letters.subscribe(lambda letter: told.append(asks[0].done()))
+    ref.tell("stop" if message == "stop" else "go on")
+    asks.append(ref.ask(message))
+    begin.set()
+    with pytest.raises(ActorStopped if message == "stop" else ValueError):
+        asks[0].result(timeout=30)
+    assert told == [False]
 
 
 def test_a_dead_letter_names_its_sender(system: ActorSystem, letters: list[DeadLetter]) -> None:

@@ -1,5 +1,6 @@
 """`watch`: being told of another actor's end."""
 
+import random
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -190,6 +191,25 @@ def test_what_is_no_ref_cannot_be_watched(system: ActorSystem, what: Any) -> Non
     watcher = system.spawn(Watcher)
     with pytest.raises(TypeError, match=rf"watch\(\) wants a ref, not {what!r}"):
         watcher.ask(lambda actor: actor.watch(what)).result(timeout=30)
+
+
+def test_watchers_are_told_in_the_order_in_which_they_began_to_watch() -> None:
+    told: list[ActorRef[Any]] = []
+
+    class Notes(Watcher):
+        def receive(self, message: Any) -> Any:
+            if isinstance(message, Terminated):
+                told.append(self.ref)
+            return super().receive(message)
+
+    with ActorSystem() as system:
+        ref = system.spawn(Mortal)
+        watchers = [system.spawn(Notes) for _ in range(20)]
+        random.Random(0).shuffle(watchers)  # so that their addresses are no order
+        for watcher in watchers:
+            watcher.ask(ref).result(timeout=30)
+        ref.stop()
+    assert told == watchers
 
 
 def test_however_a_watch_and_an_end_race_the_end_is_told_once() -> None:

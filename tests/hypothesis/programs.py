@@ -8,6 +8,7 @@ and the laws in `laws.py` are about these notes.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -170,6 +171,7 @@ class World:
     """One run of one program. The lists are appended to from every thread."""
 
     system: ActorSystem
+    numbering: threading.Lock = field(default_factory=threading.Lock)  # no two have one key
     accounts: list[Account] = field(default_factory=list)
     actors: list[Account] = field(default_factory=list)
     sent: list[Letter] = field(default_factory=list)
@@ -183,8 +185,9 @@ class World:
         self.system.dead_letters.subscribe(self.dead.append)
 
     def account(self, kind: Kind | None = None) -> Account:
-        account = Account(len(self.accounts), kind)
-        self.accounts.append(account)
+        with self.numbering:
+            account = Account(len(self.accounts), kind)
+            self.accounts.append(account)
         if kind is not None:
             account.fails_at_start = kind.fails_at_start
         return account

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 
 from callboard import Actor, ActorRef, ActorSystem, BoundedMailbox, PolicyError
 from callboard.scheduling.handle import Handle
-from callboard.scheduling.placement import Balanced, Blocks, Fixed, LeastLoaded, PlacementPolicy
+from callboard.scheduling.placement import (
+    Balanced,
+    Blocks,
+    Fixed,
+    LeastLoaded,
+    PlacementPolicy,
+    rebalance,
+)
 from callboard.scheduling.worker import WorkerThread
 
 
@@ -64,6 +71,14 @@ def test_rebalance_leaves_actors_with_a_worker_of_their_own() -> None:
         before = dedicated.worker
         assert system.rebalance(Fixed(1)) == 0
         assert dedicated.worker is before
+
+
+def test_rebalance_leaves_a_dedicated_actor_that_ended_while_it_looked() -> None:
+    with ActorSystem(workers=2) as system:
+        ended = system.spawn(Box, dedicated=True)
+        ended.stop()
+        system.drain()
+        assert rebalance([ended], system._runtime.team.workers, Fixed(1)) == []
 
 
 def test_balanced_moves_no_more_than_it_must() -> None:

@@ -54,8 +54,10 @@ class ForkModel:
         return [out for place, each in outs for out in self.join.push(place, each)]
 
     def final(self) -> list[Any]:
-        outs = [(place, out) for place, branch in enumerate(self.branches) for out in branch.final()]
-        return [out for place, each in outs for out in self.join.push(place, each)]
+        outs = []
+        for place, branch in enumerate(self.branches):
+            outs += [out for each in branch.final() for out in self.join.push(place, each)]
+        return outs
 
 
 class Join:
@@ -263,7 +265,7 @@ class TimeWindows(All):
         time = self.functions.time(row)
         outs = self.mark(time) if self.op.ordered else []
         size, step = self.op.size, self.op.step
-        starts = [start for start in range(-200, 200) if start % step == 0 and start <= time < start + size]
+        starts = [n for n in range(-200, 200) if n % step == 0 and n <= time < n + size]
         if self.op.late != "include" and self.time is not None:
             in_time = [start for start in starts if start + size > self.time]
             if starts and not in_time:
@@ -294,7 +296,7 @@ class TimeWindows(All):
 
 
 class SessionWindows(All):
-    """Keeps all rows that are in no closed session with their times, and finds the sessions anew."""
+    """Keeps the rows of open sessions with their times, and finds the sessions anew."""
 
     def push(self, row: Any) -> list[Any]:
         time = self.functions.time(row)

@@ -90,6 +90,6 @@ def cases(draw: st.DrawFn) -> Case:
             streams.append(getattr(streams[number], join)(*(streams[other] for other in others)))
     ends = draw(st.lists(st.integers(0, len(streams) - 1), max_size=2, unique=True))
     ends = sorted({*ends, len(streams) - 1})
-    graph = Graph(*(streams[end].collect(name=f"end {end}") for end in ends))
+    graph: Graph[Any] = Graph(*(streams[end].collect(name=f"end {end}") for end in ends))
     arriving = st.tuples(st.sampled_from(graph.entries), rows)
     return Case(graph, draw(st.lists(arriving, max_size=4)), "\n".join(said))

@@ -1,4 +1,4 @@
-"""Keyed programs by parts: the same outputs as alone, in whatever order partitions get their turn."""
+"""Keyed programs by parts: the same outputs as alone, whichever partition has its turn when."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def alone(program: Program, batches: list[Batch]) -> list[list[Batch]]:
 
 
 def by_parts(program: Program, batches: list[Batch], seed: int) -> list[list[Batch]]:
-    """Give partitions turns by chance; each does its parts in order, whatever the others have done."""
+    """Give partitions turns by chance; each does its parts in order."""
     chance = random.Random(seed)
     split = [program.split(batch) for batch in batches]
     waiting: dict[int, list[Part]] = {}
