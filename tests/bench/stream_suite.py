@@ -59,6 +59,7 @@ def python(plan: Plan) -> Benchmark:
     game = plan.game("python_pipeline", 1_000_000)
     players = [
         game.alone("callboard", "ours", by="graph"),
+        game.alone("callboard, batches of 1,000", "ours", by="graph", batch_size=1_000),
         game.alone("generators", "floor", by="generators"),
     ]
     for size in (10, 100, 1_000, 10_000):
