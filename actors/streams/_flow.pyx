@@ -440,6 +440,7 @@ cdef class Flow:
             inlet = self.stage_of(Splitter.__new__(Splitter), program, kinds, StageKind.parallel, 1, 0, most_lanes)
             outlet = self.stage_of(Parts.__new__(Parts), program, kinds, StageKind.partitioned, 1, partitions,
                                    min(partitions, most_lanes))
+            inlet.divides = True
             self.flow.connect(inlet[0], outlet[0], 0)
         elif program.kind == "stateless" and getattr(program, "rate", None) is None and most_lanes > 1:
             inlet = outlet = self.stage_of(
@@ -486,6 +487,7 @@ cdef class Flow:
             self.works.insert(len(self.works) - 1, work)  # for its place in operators()
             outlet[0] = &self.flow.add(StageKind.partitioned, kinds, 1, partitions,
                                        min(partitions, most_lanes), NativeStage.parts(native))
+            inlet[0].divides = True
             self.flow.connect(inlet[0][0], outlet[0][0], 0)
         self.all_stages.push_back(outlet[0])
         return 0

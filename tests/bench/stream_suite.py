@@ -144,8 +144,7 @@ def latency_by_cost(plan: Plan) -> Benchmark:
         for us, scheme in product((10, 100, 1_000, 10_000), PARTITIONING):
             game = plan.game("keyed", min(20_000, 800_000 // us), 40)
             scheme_options = partitioned(scheme, workers)
-            # As many rounds under way as keep the workers busy: else it is the queue's time.
-            options |= {"ns": us * 1000, "window": 16}
+            options |= {"ns": us * 1000}
             yield game.operators(f"{us:,} us, {scheme}", **options, **scheme_options)
 
     return figure("fig10", "Latency of a keyed operator", "latency", plan.some(players()))
