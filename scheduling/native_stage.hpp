@@ -132,6 +132,7 @@ private:
         if (!stage.is_dropped(INT64_MAX)) {
             tally.taken += part.values.size();
             stage.run_part(part);
+            if (part.outputs != nullptr) tally.given += part.outputs->count();
         }
         part.ends.resize(part.values.size(), part.ends.empty() ? 0 : part.ends.back());
         return parts.end_part();

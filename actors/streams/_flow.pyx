@@ -255,6 +255,7 @@ cdef class Parts(Work):
         if not self.is_dropped(INT64_MAX):
             try:
                 self.program.process_part(part)
+                tally.given += len(part.outs)
             except BaseException as raised:
                 split.error = self.named(raised)
         return split.pending.fetch_sub(1, acq_rel) == 1

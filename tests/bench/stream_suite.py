@@ -95,10 +95,10 @@ def latency(plan: Plan) -> Benchmark:
 def shapes(
     plan: Plan, option: str, values: Sequence[str], measure: str, **fixed: Any
 ) -> Iterator[Competitor]:
-    """The five shapes, each with each value of an option."""
+    """The five shapes, each with each value of an option. Small rounds, since rows are costly."""
     for query, workers, value in product(QUERIES, plan.workers, values):
         game = plan.game("shapes", 250_000 // COSTS[query])
-        options = fixed | {option: POLICIES.get(value, value)}
+        options = {"batch_size": 16, **fixed, option: POLICIES.get(value, value)}
         title = with_workers(f"Q{query}, {value}", workers)
         yield game.operators(title, query=query, workers=workers, measure=measure, **options)
 
