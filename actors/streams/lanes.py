@@ -36,13 +36,11 @@ def add_lanes(
     `kind` is what those that hold the interpreter may work on: "python", or "all".
     """
     lanes: list[ActorRef[Any]] = []
-    for cls, count, works_on in (
-        (PythonLane, python, kind),
-        (NativeLane, native, "native"),
-    ):
+    sorts: list[tuple[Any, int, str]] = [(PythonLane, python, kind), (NativeLane, native, "native")]
+    for cls, count, works_on in sorts:
         for number in range(count):
             home = Fixed(number % system.config.workers)
-            lane = system.spawn(cls, flow, len(lanes), placement=home)  # type: ignore[type-var]
+            lane = system.spawn(cls, flow, len(lanes), placement=home)
             flow.add_lane(lane, works_on)
             lanes.append(lane)
     return lanes
