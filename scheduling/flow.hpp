@@ -112,10 +112,8 @@ public:
         const auto serial = admitted();
         markers_.arrived(serial);
         admitted_.store(serial + 1, relaxed);
-        for (std::size_t i = 0; i < entries_.size(); ++i) {
+        for (std::size_t i = 0; i < entries_.size(); ++i)
             entries_[i].to->put(entries_[i].input, serial, batches[i]);
-            announce(*entries_[i].to);
-        }
     }
 
     // Rounds that have left all sinks.

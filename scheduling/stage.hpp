@@ -126,16 +126,18 @@ public:
 
     // --- rounds ------------------------------------------------------------------------------------
 
-    // One thread at a time and in order, for each input. The round's batch is the stage's. What is said to
-    // wait from now on is seen by an idle lane's last look: Flow::run().
+    // One thread at a time and in order, for each input. The round's batch is the stage's. What waits from
+    // now on is seen by an idle lane's last look (Flow::run()), and announced to idle lanes.
     void put(std::uint32_t input, std::int64_t serial, void* batch) {
         switch (kind) {
             case StageKind::parallel: put_to_any(batch); break;
             case StageKind::serial:
-                if (batch != nullptr || !pass_empty(serial)) put_in_ring(*inputs_[input], serial, batch);
+                if (batch == nullptr && pass_empty(serial)) return;
+                put_in_ring(*inputs_[input], serial, batch);
                 break;
             case StageKind::partitioned: put_in_parts(serial, batch);
         }
+        after_put(flow, *this);
     }
 
     // A lane that entered. Takes rounds, processes them and sends their output, until it has taken
@@ -285,7 +287,6 @@ private:
             if (output != nullptr && what.pick != nullptr)
                 batch = what.pick(what.self, output, static_cast<std::uint32_t>(i));
             edges[i].to->put(edges[i].input, serial, batch);
-            edges[i].to->after_put(edges[i].to->flow, *edges[i].to);
         }
         if (edges.empty() && output != nullptr) what.discard(what.self, output);
         // Of a sink, sequentially consistent: a sender that waits for room looks at this after it says so.

@@ -18,6 +18,7 @@ cdef class WorkerThread:
     cdef Context* context
     cdef readonly PriorityPolicy policy
     cdef uint32_t quantum
+    cdef uint32_t nested          # dispatches within dispatches
     cdef bint retiring            # its only actor has ended
     cdef object team          # keeps the Crew alive
     cdef readonly object thread

@@ -37,8 +37,12 @@ cdef extern from "sys/prctl.h" nogil:
 # How long a worker looks for work before it parks. A futex wake costs its two ends 14 to 25
 # microseconds; looking for about as long never costs more than twice the best choice.
 cdef int64_t SPIN_NS = 15_000
-# How many dispatches may pass before the worker's clock is read again (for diagnosis only).
+# How many dispatches may pass before the worker's clock is read again (for diagnosis only), and before
+# it does what the interpreter asks of it.
 cdef uint64_t CLOCK_EVERY = 64
+# What the interpreter asks of a thread, to let it go or to stop for the collector, is looked at when
+# Python code runs. Handlers that are compiled, all of them, never run any: so this does, now and then.
+cdef object glance = eval("lambda: None")
 # What a worker's ring holds: 0.4 MB.
 cdef uint64_t RECORDS = 8192
 
@@ -46,6 +50,11 @@ cdef uint64_t RECORDS = 8192
 def on_worker():
     """Tell whether the calling thread is a worker's."""
     return current_context().worker != NULL
+
+
+cdef void heed_interpreter() noexcept nogil:
+    with gil:
+        glance()
 
 
 cdef class WorkerThread:
@@ -230,6 +239,8 @@ cdef class WorkerThread:
             if dispatches % CLOCK_EVERY == 0:
                 core.set_dispatches(dispatches, relaxed)
                 core.set_loop_time(monotonic_ns(), relaxed)
+                if attached:
+                    heed_interpreter()
             self.take_in()
 
     cdef bint take_in(self) noexcept nogil:
@@ -343,12 +354,21 @@ cdef class WorkerThread:
         cdef Cell* outer = self.context.current
         cdef int64_t outer_began = self.core.started
         cdef int64_t began = 0
+        cdef Outcome outcome
         if self.core.timed:
             began = self.core.started = monotonic_ns()
         self.core.set_current(cell.number, relaxed)
         self.context.current = cell
         self.context.depth += 1
-        if cell.run(cell, self.context, self.quantum) == Outcome.more:
+        if cell.has(python_cell):
+            outcome = cell.run(cell, self.context, self.quantum)
+            self.nested += 1
+            if self.nested % CLOCK_EVERY == 0:
+                heed_interpreter()
+        else:
+            with nogil:
+                outcome = cell.run(cell, self.context, self.quantum)
+        if outcome == Outcome.more:
             self.put_back(cell)
         self.context.depth -= 1
         self.context.current = outer

@@ -21,6 +21,7 @@ class PythonLane(Actor[object]):
         self.number = number
 
     def receive(self, message: object) -> None:
+        """Work until there is nothing to do, or a turn is over."""
         seconds = self.flow.run_lane(self.number)
         if seconds == 0:
             self.ref.tell(None)  # other actors of this worker first
@@ -36,7 +37,10 @@ def add_lanes(
     `kind` is what those that hold the interpreter may work on: "python", or "all".
     """
     lanes: list[ActorRef[Any]] = []
-    sorts: list[tuple[Any, int, str]] = [(PythonLane, python, kind), (NativeLane, native, "native")]
+    sorts: tuple[tuple[type[Any], int, str], ...] = (
+        (PythonLane, python, kind),
+        (NativeLane, native, "native"),
+    )
     for cls, count, works_on in sorts:
         for number in range(count):
             home = Fixed(number % system.config.workers)

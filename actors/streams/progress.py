@@ -20,12 +20,17 @@ class Progress:
     """Shows how a run gets on, from entering to leaving the context, on a thread of its own.
 
     A line that is redrawn `every` seconds on a terminal, and a new line every 10 seconds elsewhere:
-    rows done, of `total` if that is known, rows a second since the last look, and for each operator about
-    how many rows wait for it.
+    rows done, of `total` if that is known, rows a second since the last look, and for each operator
+    about how many rows wait for it.
     """
 
     def __init__(
-        self, run: Run[Any], total: int | None = None, *, every: float = 0.5, file: TextIO | None = None
+        self,
+        run: Run[Any],
+        total: int | None = None,
+        *,
+        every: float = 0.5,
+        file: TextIO | None = None,
     ) -> None:
         if not every > 0:
             raise ValueError(f"every is in seconds, more than 0, not {every!r}")
@@ -60,7 +65,8 @@ class Progress:
             rows, then = done, now
             if self._redraws:
                 columns = shutil.get_terminal_size().columns - 1
-                print(f"\r\033[K{line[:columns]}", end="\n" if over else "", file=self._file, flush=True)
+                end = "\n" if over else ""
+                print(f"\r\033[K{line[:columns]}", end=end, file=self._file, flush=True)
             else:
                 print(line, file=self._file, flush=True)
             if over:

@@ -92,10 +92,16 @@ class Run(Generic[R]):
             by_parts = program.kind == "partitioned" and free and (
                 workers > 1 or isinstance(program, NativeProgram)
             )
-            flow.add(program, list(node.sources), runs_on, program.partitions if by_parts else 0, workers if free else 1)
+            flow.add(
+                program,
+                list(node.sources),
+                runs_on,
+                program.partitions if by_parts else 0,
+                workers if free else 1,
+            )
         flow.connect()
-        # A sender and a lane that both want the interpreter get it in turns of 5 ms. So the sender fills
-        # the window, and leaves the interpreter to the lane until all is done.
+        # A sender and a lane that both want the interpreter get it in turns of 5 ms. So the sender
+        # fills the window, and leaves the interpreter to the lane until all is done.
         self._refill = flow.window if not released else flow.window // 2
         if not locked:
             return add_lanes(system, flow, python=workers, native=0, kind="all")
@@ -156,14 +162,14 @@ class Run(Generic[R]):
                 return False
             if self._manual and system.is_run_here:  # type: ignore[attr-defined]
                 if not system._run_until(lambda: flow.done >= rounds, None):  # type: ignore[attr-defined]
-                    raise CallboardError(f"{self!r} waits, and nothing is ready in its manual system")
+                    raise CallboardError(f"{self!r} waits, and nothing is ready in {system!r}")
             elif on_worker() and flow.help():
                 continue
             else:
                 flow.wait_until_done(rounds, _LOOK)
                 if system.is_closed:
                     self._lose()
-                    raise CallboardError(f"the system {system.name!r} was stopped before {self!r} ended")
+                    raise CallboardError(f"{system!r} was stopped before {self!r} ended")
         return True
 
     def _refuse_ended(self) -> None:
@@ -175,7 +181,7 @@ class Run(Generic[R]):
     # --- the end ---------------------------------------------------------------------------------
 
     def finish(self, timeout: float | None = None) -> R:
-        """Let the operators emit what they still hold, wait for all outputs, and return the results.
+        """Let the operators emit what they still hold, wait for it, and return the results.
 
         That is what the graph's collector got, a dict of lists by name if there are several, None
         without one. Raises the StreamError of a run that failed, and RunTimeout after `timeout`
@@ -249,8 +255,9 @@ class Run(Generic[R]):
     # --- what can be seen ------------------------------------------------------------------------
 
     def statistics(self) -> RunStatistics:
-        """How the run does: rows, costs and queues of each operator, and latencies. From any thread."""
-        return collect(self._flow, self.tally, sum(self._sent.values()), time.monotonic() - self._begun)
+        """Say how the run does: rows, costs and queues of each operator, and latencies."""
+        seconds = time.monotonic() - self._begun
+        return collect(self._flow, self.tally, sum(self._sent.values()), seconds)
 
     def progress(self, total: int | None = None, *, every: float = 0.5) -> Progress:
         """Show on stderr how the run gets on, within a `with` block. See Progress."""
@@ -287,7 +294,8 @@ def _batches(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
     if hasattr(rows, "__arrow_c_array__"):  # a row of its own, though one can iterate over it
         rows = [rows]
     if isinstance(rows, str | bytes | Mapping):
-        raise TypeError(f"send() wants an iterable of rows, not one {type(rows).__name__}: {rows!r}")
+        kind = type(rows).__name__
+        raise TypeError(f"send() wants an iterable of rows, not one {kind}: {rows!r}")
     if isinstance(rows, list):
         return (rows[begin : begin + size] for begin in range(0, len(rows), size))
     try:
@@ -298,7 +306,7 @@ def _batches(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
 
 
 def _heuristic(policy: Any, system: ActorSystem) -> Heuristic:
-    """The graph's heuristic: its own, or the system's priority policy if that is one."""
+    """Answer the graph's heuristic: its own, or the system's priority policy if that is one."""
     if isinstance(policy, Heuristic):
         policy._check()
         return policy

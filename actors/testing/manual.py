@@ -33,10 +33,10 @@ class Taken(NamedTuple):
 class ManualSystem(ActorSystem):
     """An actor system without threads: the thread that made it runs it, and only when told to.
 
-    Whatever `spawn` and `tell` start waits until `run_until_idle()`, `step()`, `run_until()`, `advance()` or
-    `drain()`, or until the test waits for an ask's `result()`. Which ready actor comes next is
-    chosen by random numbers from `seed`: one seed is one interleaving, the same every time and
-    everywhere. `quantum` is the most messages an actor takes in one step; with 1, every
+    Whatever `spawn` and `tell` start waits until `run_until_idle()`, `step()`, `run_until()`,
+    `advance()` or `drain()`, or until the test waits for an ask's `result()`. Which ready actor
+    comes next is chosen by random numbers from `seed`: one seed is one interleaving, the same every
+    time and everywhere. `quantum` is the most messages an actor takes in one step; with 1, every
     interleaving of messages is possible.
 
     The clock is logical and starts at 0: timers are due when `advance()` gets there, or when

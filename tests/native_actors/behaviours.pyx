@@ -6,6 +6,8 @@ from libc.string cimport memcpy
 from callboard.core.buffer cimport Buffer
 from callboard.native cimport ActorRef, Kind, Message, NativeActor
 
+from callboard import Actor
+
 
 cdef class Echo(NativeActor):
     """Send each message on to another actor as it is; answer an ask with the same value."""
@@ -108,3 +110,11 @@ cdef class Meeting(NativeActor):
         while other[0] == 0 and looks < LOOKS:
             looks += 1
         mine[0] = 2 if other[0] else 3
+
+
+class Rally(Actor):
+    """A Python actor that is compiled, and from its first message on always has another one."""
+
+    def receive(self, message):
+        self.ref.tell("next")
+        return "begun"

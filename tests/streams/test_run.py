@@ -12,10 +12,16 @@ from callboard import Actor, ActorSystem
 from callboard.core.errors import CallboardError, ConfigError
 from callboard.messages import DeadLetter
 from callboard.scheduling.heuristics import Heuristic
-from callboard.streams import Graph, GraphError, RunTimeout, StreamError, entry
+from callboard.streams import Graph, GraphError, Run, RunTimeout, StreamError, entry
 from callboard.testing import ManualSystem
 
 ROWS = list(range(5000))
+
+
+def feed(run: Run[Any], entry: str, rows: Any) -> Any:
+    """Send rows, and finish."""
+    run.send(entry, rows)
+    return run.finish(timeout=60)
 
 
 class Sum:
@@ -100,24 +106,24 @@ def test_rows_of_several_senders_keep_each_senders_order(system: ActorSystem) ->
         assert [n for who, n in rows if who == name] == list(range(500))
 
 
-# --- failures ----------------------------------------------------------------------------------------
+# --- failures -----------------------------------------------------------------------------------
 
 
 def test_an_error_names_operator_input_and_serial_number(system: ActorSystem) -> None:
-    run = system.run(entry("x", int).map(lambda n: n).map(lambda n: 1 // (n - 777), name="divide").collect())
+    numbers = entry("x", int).map(lambda n: n)
+    run = system.run(numbers.map(lambda n: 1 // (n - 777), name="divide").collect())
     with pytest.raises(StreamError, match=r"'divide' failed at input 777, 777") as raised:
-        run.send("x", ROWS)
-        run.finish(timeout=60)
+        feed(run, "x", ROWS)
     assert isinstance(raised.value.__cause__, ZeroDivisionError)
     assert raised.value.serial == 777
 
 
 def test_what_came_before_an_error_has_passed_and_nothing_after_it(system: ActorSystem) -> None:
     got: list[int] = []
-    run = system.run(entry("x", int).map(lambda n: 100 // (50 - n) and n).to(got.append), batch_size=7)
+    graph = entry("x", int).map(lambda n: 100 // (50 - n) and n).to(got.append)
+    run = system.run(graph, batch_size=7)
     with pytest.raises(StreamError):
-        run.send("x", ROWS)
-        run.finish(timeout=60)
+        feed(run, "x", ROWS)
     assert got == list(range(50))
 
 
@@ -129,16 +135,14 @@ def test_the_error_of_the_earliest_input_wins(system: ActorSystem) -> None:
 
     run = system.run(entry("x", int).map(refuse).collect(), batch_size=1)
     with pytest.raises(StreamError) as raised:
-        run.send("x", ROWS)
-        run.finish(timeout=60)
+        feed(run, "x", ROWS)
     assert raised.value.row == 900
 
 
 def test_a_failed_run_takes_no_more_rows_and_says_why(system: ActorSystem) -> None:
     run = system.run(entry("x", int).map(lambda n: 1 // n).collect())
     with pytest.raises(StreamError):
-        run.send("x", [0])
-        run.finish(timeout=60)
+        feed(run, "x", [0])
     with pytest.raises(StreamError, match="input 0"):
         run.send("x", [1])
 
@@ -162,7 +166,7 @@ def test_failures_go_to_a_side_output_in_order(system: ActorSystem) -> None:
     assert [failure.serial for failure in result["bad"]] == [1, 3]
 
 
-# --- the end -----------------------------------------------------------------------------------------
+# --- the end ------------------------------------------------------------------------------------
 
 
 class Gate:
@@ -254,15 +258,15 @@ def test_a_forgotten_run_leaves_no_actors_behind() -> None:
 def test_an_actor_that_sends_helps_with_the_work_while_it_waits() -> None:
     class Feeder(Actor[int]):
         def receive(self, message: int) -> int:
-            run = self.system.run(entry("x", int).map(lambda n: n + 1).collect(), batch_size=1, window=2)
-            run.send("x", range(message))
-            return sum(run.finish(timeout=60))
+            graph = entry("x", int).map(lambda n: n + 1).collect()
+            run = self.system.run(graph, batch_size=1, window=2)
+            return sum(feed(run, "x", range(message)))
 
     with ActorSystem() as system:
         assert system.spawn(Feeder).ask(500).result(timeout=60) == sum(range(1, 501))
 
 
-# --- heuristics --------------------------------------------------------------------------------------
+# --- heuristics ---------------------------------------------------------------------------------
 
 
 class Earliest(Heuristic):
@@ -300,7 +304,7 @@ def test_a_priority_policy_that_is_no_heuristic_is_refused(system: ActorSystem) 
         system.run(shape(), policy="fifo")
 
 
-# --- bad input ---------------------------------------------------------------------------------------
+# --- bad input ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -342,7 +346,7 @@ def test_a_closed_system_runs_nothing() -> None:
         system.run(shape())
 
 
-# --- under seeded replay ------------------------------------------------------------------------------
+# --- under seeded replay ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -366,7 +370,8 @@ def test_the_same_seed_gives_the_same_interleaving() -> None:
 
 
 def test_statistics_count_rows_at_each_operator(system: ActorSystem) -> None:
-    run = system.run(entry("x", int).filter(lambda n: n % 2 == 0, name="even").collect(), markers=1)
+    graph = entry("x", int).filter(lambda n: n % 2 == 0, name="even").collect()
+    run = system.run(graph, markers=1)
     run.send("x", ROWS)
     run.finish(timeout=60)
     statistics = run.statistics()

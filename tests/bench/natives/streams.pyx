@@ -1,8 +1,10 @@
 """Native operators of known cost, and a few that compute something, for benchmarks and tests."""
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libcpp.vector cimport vector
 
 from callboard.core.node cimport monotonic_ns
+from callboard.core.parts cimport Parts
 from callboard.core.values cimport Output, Value
 from callboard.streams.native cimport NativeOperator
 
@@ -87,3 +89,98 @@ cdef class FailsAt(NativeOperator):
                 out.fail(b"this is the one")
                 return
             out.push(values[i])
+
+
+# --- for measurements: rows are numbers, a serial number above 16 bits that say something else ----------
+
+cdef enum:
+    LOW_BITS = 16
+    LOW = (1 << 16) - 1
+
+
+cdef class Parametric(NativeOperator):
+    """Takes `ns` nanoseconds for each row and gives `selectivity` rows for it, by and large.
+
+    A row's children have its serial number, and low bits of their own.
+    """
+
+    cdef int64_t ns
+    cdef double selectivity
+
+    def __init__(self, int64_t ns, double selectivity=1.0):
+        self.ns = ns
+        self.selectivity = selectivity
+
+    cdef void process(self, const Value* values, uint64_t count, Output* out) noexcept nogil:
+        cdef uint64_t i
+        cdef int64_t serial, low, child, children
+        cdef uint32_t chance
+        for i in range(count):
+            spin(self.ns)
+            serial = values[i].integer >> LOW_BITS
+            low = values[i].integer & LOW
+            chance = Parts.partition_of(<uint64_t>values[i].integer, 1000)
+            children = <int64_t>(self.selectivity + chance / 1000.0)
+            for child in range(children):
+                out.push_integer(serial << LOW_BITS | (low * 31 + child) & LOW, 0)
+
+    cdef uint64_t key_of(self, const Value* value) noexcept nogil:
+        return <uint64_t>(value.integer & LOW)
+
+
+cdef class SerialParametric(Parametric):
+    """The same, by one worker at a time."""
+
+    kind = "stateful"
+
+
+cdef class Ranged(NativeOperator):
+    """Takes `ns` for each row; keyed by ranges of the low bits, of which each partition has one."""
+
+    cdef int64_t ns
+    cdef vector[uint64_t] keys  # for each range, a key that scatters into the partition
+
+    def __init__(self, int64_t ns, uint32_t partitions):
+        cdef uint32_t partition
+        cdef uint64_t key
+        self.ns = ns
+        for partition in range(partitions):
+            key = 0
+            while Parts.partition_of(key, partitions) != partition:
+                key += 1
+            self.keys.push_back(key)
+
+    cdef void process(self, const Value* values, uint64_t count, Output* out) noexcept nogil:
+        cdef uint64_t i
+        for i in range(count):
+            spin(self.ns)
+            out.push(values[i])
+
+    cdef uint64_t key_of(self, const Value* value) noexcept nogil:
+        return self.keys[(value.integer & LOW) * self.keys.size() >> LOW_BITS]
+
+
+cdef class InOrder(NativeOperator):
+    """Gives at the end how many rows came, a sum of them, and whether in the order of their serials."""
+
+    cdef int64_t count, last
+    cdef uint64_t sum
+    cdef bint in_order
+
+    kind = "stateful"
+
+    def __init__(self):
+        self.in_order = True
+
+    cdef void process(self, const Value* values, uint64_t count, Output* out) noexcept nogil:
+        cdef uint64_t i
+        for i in range(count):
+            self.in_order = self.in_order and values[i].integer >> LOW_BITS >= self.last
+            self.last = values[i].integer >> LOW_BITS
+            self.sum += <uint64_t>values[i].integer
+        self.count += count
+
+    cdef void finish(self, Output* out) noexcept nogil:
+        out.push_integer(self.count, 0)
+        out.push_integer(<int64_t>(self.sum >> 1), 0)
+        out.push_integer(self.in_order, 0)

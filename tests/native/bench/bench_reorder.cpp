@@ -16,7 +16,7 @@ namespace {
 
 constexpr int round_count = 11;
 constexpr double run_ns = 20e6;  // about how long a run takes
-constexpr std::size_t capacity = 1024;
+constexpr std::size_t capacity = 256;
 
 // Figure 2 as it stands, with a map for the outputs that wait.
 template <class T>
@@ -62,7 +62,7 @@ double order_them(Shape shape, double speed) {
     alignas(callboard::cache_line) Atomic<std::int64_t> claimed{0};
     alignas(callboard::cache_line) std::int64_t sent = 0;
     bool in_order = true;
-    std::vector<std::int64_t> downstream(4096);
+    std::vector<std::int64_t> downstream(1024);
     std::size_t added = 0;
     Atomic<int> waiting{shape.threads};
     Atomic<std::int64_t> begin{0};
