@@ -155,9 +155,9 @@ void a_history_is_linearizable(Case shape, int workers, std::int64_t all, bool h
 template <class Queue>
 void all_of_it(bool honest) {
     for (const Case shape : {Case{1, 2, 1}, Case{3, 1, 2}, Case{5, 8, 16}}) {
-        everything_is_served_in_order<Queue>(shape, 2, 20000);
-        everything_is_served_in_order<Queue>(shape, 4, 10000);
-        for (int round = 0; round < 40; ++round) a_history_is_linearizable<Queue>(shape, 3, 60, honest);
+        everything_is_served_in_order<Queue>(shape, 2, 8000);
+        everything_is_served_in_order<Queue>(shape, 4, 4000);
+        for (int round = 0; round < 30; ++round) a_history_is_linearizable<Queue>(shape, 3, 60, honest);
     }
 }
 
@@ -177,7 +177,7 @@ TEST("each partition of the shared queue is served in order, by one worker at a 
 
 TEST("when workers find nothing more to take, nothing is left behind") {
     for (const Case shape : {Case{1, 8, 1}, Case{2, 8, 2}}) {
-        nothing_stays_behind<HybridQueue<std::int64_t>>(shape, 2, 20000);
+        nothing_stays_behind<HybridQueue<std::int64_t>>(shape, 2, 8000);
         nothing_stays_behind<PartitionedQueue<std::int64_t>>(shape, 2, 2000);
         nothing_stays_behind<SharedQueue<std::int64_t>>(shape, 2, 2000);
     }
