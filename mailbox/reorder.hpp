@@ -88,8 +88,8 @@ private:
             Atomic<std::int64_t>& state = slots_[next].state;
             std::int64_t found = state.load(acquire);  // pairs with send()
             if (found == here(next)) continue;
-            // Release: all that the next owner must see. Acquire as above.
-            if (state.compare_exchange_strong(found, wanted(next), release, acquire)) return;
+            // Release: all that the next owner must see. Acquire as above, if the value came meanwhile.
+            if (state.compare_exchange_strong(found, wanted(next), acq_rel, acquire)) return;
         }
     }
 

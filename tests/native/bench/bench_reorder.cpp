@@ -106,7 +106,7 @@ void table(int claim, int outputs, std::initializer_list<double> costs, double s
                 outputs == 1 ? "" : "s");
     bench::head("ns per input: median (least to most)",
                 {"ours", "figure 4", "locked ring", "locked map", "locked ring / ours"});
-    for (const int threads : {1, 2}) {
+    for (const int threads : bench::thread_counts()) {
         for (const double cost : costs) {
             const Shape shape{threads, cost, claim, outputs};
             char name[80];
