@@ -1,5 +1,5 @@
-// Workers on small hybrid queues, and on their baselines. Each partition's ledger is plain memory: two workers
-// in one partition, or one that is not ordered after the last, are data races.
+// Workers on small hybrid queues, and on their baselines. Each partition's ledger is plain memory: two
+// workers in one partition, or one that is not ordered after the last, are data races.
 #include "callboard/mailbox/hybrid.hpp"
 #include "callboard/mailbox/partitioned.hpp"
 #include "callboard/mailbox/shared.hpp"

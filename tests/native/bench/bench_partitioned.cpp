@@ -48,7 +48,8 @@ struct Result {
 };
 
 template <class Queue>
-Result run(Shape shape, const std::vector<std::uint32_t>& partition_of, std::uint32_t partitions, double speed) {
+Result run(Shape shape, const std::vector<std::uint32_t>& partition_of, std::uint32_t partitions,
+           double speed) {
     struct alignas(callboard::cache_line) Partition {
         std::int64_t last = -1, count = 0;
     };

@@ -1,5 +1,5 @@
-// The reorder buffer against two with locks: workers that claim inputs, work on each for a known time, and send
-// the output. Every run checks that all outputs left, in order, and that none was changed.
+// The reorder buffer against the paper's, and two with locks: workers that claim inputs, work on each for a
+// known time, and send the output. Every run checks that all outputs left, in order, and none was changed.
 #include <map>
 #include <mutex>
 #include <thread>
