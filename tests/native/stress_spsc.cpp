@@ -1,5 +1,5 @@
-// Two threads at the two ends of small rings, and rings whose ends pass from thread to thread. What is carried
-// is plain memory, so that whatever is not ordered is a data race.
+// Two threads at the two ends of small rings, and rings whose ends pass from thread to thread. What is
+// carried is plain memory, so that whatever is not ordered is a data race.
 #include <mutex>
 
 #include "callboard/mailbox/spmc.hpp"
@@ -95,7 +95,8 @@ void a_history_is_linearizable(std::size_t capacity, int consumers, int all) {
 }  // namespace
 
 TEST("everything that was pushed is popped, whole and in order") {
-    for (const std::size_t capacity : {1u, 2u, 8u}) everything_arrives(capacity, 5000 * static_cast<int>(capacity));
+    for (const std::int64_t capacity : {1, 2, 8})
+        everything_arrives(static_cast<std::size_t>(capacity), 5000 * capacity);
 }
 
 TEST("an end of a ring may pass from thread to thread if each comes after the last") {
