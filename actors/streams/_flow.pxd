@@ -162,7 +162,7 @@ cdef class Flow:
     cdef object heuristic
     cdef bint heuristic_failed
     cdef readonly uint32_t window
-    cdef readonly object failure      # (serial, error) of the earliest round that failed, or None
+    cdef object failed                # ((serial, -position), error) of the first failure, or None
     cdef AtomicCount stopped_at       # rounds after this one are dropped
 
     cdef Stage* stage_of(self, Work work, Program program, LaneKinds kinds, StageKind kind, int inputs,

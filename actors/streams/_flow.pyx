@@ -562,6 +562,12 @@ cdef class Flow:
         """The run failed or was cancelled: further rounds are dropped."""
         return self.stopped_at.load() != INT64_MAX
 
+    @property
+    def failure(self):
+        """What the run failed with, or None."""
+        with cython.critical_section(self):
+            return None if self.failed is None else self.failed[1]
+
     def try_admit(self, int entry, Batch batch):
         """Admit a round with a batch for an entry; -1 stands for all entries. False: no room yet.
 
@@ -610,8 +616,8 @@ cdef class Flow:
         that of the latest operator, to which earlier rows came."""
         cdef object key = (serial, -self.names().index(error.operator))
         with cython.critical_section(self):
-            if self.failure is None or key < self.failure[0]:
-                self.failure = (key, error)
+            if self.failed is None or key < self.failed[0]:
+                self.failed = (key, error)
                 self.stopped_at.store(serial)
         return 0
 
