@@ -8,7 +8,8 @@ from typing import Any, Generic, Literal, TypeVar, overload
 from callboard.streams import draw, sequential
 from callboard.streams.errors import GraphError
 from callboard.streams.operator import Operator
-from callboard.streams.plan import Plan, plan_of, stages_of
+from callboard.streams.plan import Plan, plan_of
+from callboard.streams.stages import stages_of
 from callboard.streams.tally import Tally
 
 R = TypeVar("R")

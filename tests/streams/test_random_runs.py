@@ -27,8 +27,8 @@ options = st.fixed_dictionaries(
 
 
 def feed(run: Run[Any], case: Case) -> Any:
-    for entry, rows in case.inputs:
-        run.send(entry, rows)
+    for name, arriving in case.inputs:
+        run.send(name, arriving)
     return run.finish()
 
 
