@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 from outcomes import in_sequence, in_system, outcome_of
+from random_graphs import Case, cases, fragile_chains, rows
 from shapes import Chain
-from strategies import Case, cases, fragile_chains, rows
 
 from callboard import ActorSystem
 from callboard.streams import Run, Tally
