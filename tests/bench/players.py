@@ -29,6 +29,7 @@ NATIVES = {
     "erlang": ("Erlang", 1 / 4),
     "tbb": ("oneTBB", 1),
     "floor": ("C++ floor", 3),
+    "flow": ("callboard, stages", 1),
 }
 LIBRARIES = ("asyncio", "thespian", "pykka", "xoscar")
 LANGUAGES = ("go", "caf", "erlang")
@@ -60,7 +61,7 @@ def built_actors(module: str = "actors") -> str:
 
 
 def role(name: str) -> Role:
-    return "ours" if name in ("callboard", "native") else "floor" if name == "floor" else "peer"
+    return "ours" if name in ("callboard", "native", "flow") else "floor" if name == "floor" else "peer"
 
 
 def with_workers(title: str, workers: int) -> str:
