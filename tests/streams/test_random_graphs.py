@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model import model_of
 from outcomes import in_sequence, outcome_of
+from random_graphs import Case, cases, chains, fragile_chains, rows
 from shapes import Chain, plain
-from strategies import Case, cases, chains, fragile_chains, rows
 
 from callboard.streams import Watermark, entry
 

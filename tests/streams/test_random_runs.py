@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 from outcomes import in_sequence, in_system, outcome_of
+from random_graphs import Case, cases, fragile_chains, rows
 from shapes import Chain
-from strategies import Case, cases, fragile_chains, rows
 
 from callboard import ActorSystem
 from callboard.streams import Run, Tally
@@ -27,8 +27,8 @@ options = st.fixed_dictionaries(
 
 
 def feed(run: Run[Any], case: Case) -> Any:
-    for entry, rows in case.inputs:
-        run.send(entry, rows)
+    for name, arriving in case.inputs:
+        run.send(name, arriving)
     return run.finish()
 
 

@@ -22,7 +22,7 @@ def ops(draw: st.DrawFn, kinds: list[str], policies: st.SearchStrategy[str] = po
     """An operator of one of some kinds. It raises at some rows, if that does not end the run."""
     kind = draw(st.sampled_from(kinds))
     keyed = kind in STATEFUL and draw(st.booleans())
-    can_fail = keyed or kind not in {"count", "batch", "sample"}
+    can_fail = keyed or kind not in {"count", "batch", "sample", "stateless"}
     errors = draw(policies) if can_fail else "fail"
     fails = st.sampled_from([0, 5, 7]) if errors != "fail" else st.just(0)
     functions = st.builds(Functions, small, fails)
@@ -43,11 +43,11 @@ def ops(draw: st.DrawFn, kinds: list[str], policies: st.SearchStrategy[str] = po
     )
 
 
-def chains(depth: int = 2, kinds: list[str] | None = None) -> st.SearchStrategy[Chain]:
+def chains(depth: int = 2) -> st.SearchStrategy[Chain]:
     """Chains of operators and forks, with forks in forks as deep as `depth`."""
-    links: Any = ops([*ROW_BY_ROW * 2, "sample", *STATEFUL] if kinds is None else kinds)
+    links: Any = ops([*ROW_BY_ROW * 2, "sample", "stateless", *STATEFUL])
     if depth:
-        branches = st.lists(chains(depth - 1, kinds), min_size=2, max_size=3).map(tuple)
+        branches = st.lists(chains(depth - 1), min_size=2, max_size=3).map(tuple)
         joins = st.sampled_from(["union", "union", "zip"])
         links = st.one_of(links, links, st.builds(Fork, branches, joins, st.booleans()))
     return st.builds(Chain, st.lists(links, max_size=4).map(tuple))
