@@ -54,7 +54,7 @@ types: $(VENV)/.wheel $(call stamps,dev test spark bench)
 	MYPYPATH=tests/streams $(BIN)/mypy tests/streams
 	MYPYPATH=tests/hypothesis $(BIN)/mypy tests/hypothesis
 	MYPYPATH=tests/spark $(BIN)/mypy tests/spark
-	MYPYPATH=tests/bench $(BIN)/mypy tests/bench
+	MYPYPATH=tests/bench:examples $(BIN)/mypy tests/bench
 	$(BIN)/pytest tests/test_types.py
 	$(BIN)/stubtest --mypy-config-file pyproject.toml --allowlist tests/stubtest-allowed.txt \
 		--ignore-unused-allowlist callboard

@@ -46,6 +46,7 @@ cdef extern from "callboard/scheduling/flow.hpp" namespace "callboard" nogil:
     cdef cppclass Stage:
         uint32_t position
         uint32_t most_lanes
+        cbool divides
         uint32_t lanes()
         int64_t delivered()
         double cost_ns()

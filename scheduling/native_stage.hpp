@@ -133,6 +133,7 @@ private:
         if (!stage.is_dropped(serial)) {
             tally.taken += part.values.size();
             stage.run_part(part);
+            if (part.outputs != nullptr) tally.given += part.outputs->count();
         }
         part.ends.resize(part.values.size(), part.ends.empty() ? 0 : part.ends.back());
         return parts.end_part();

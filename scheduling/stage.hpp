@@ -94,6 +94,7 @@ public:
     std::uint32_t position{0};        // from the entries on; a later stage has a higher one
     std::uint32_t most_lanes{1};      // that may work on it at a time
     std::vector<Edge> edges;
+    bool divides{false};              // it only finds out which partitions of the next stage a round concerns
 
     // --- lanes -------------------------------------------------------------------------------------
 
@@ -184,7 +185,7 @@ public:
     void (*after_delivery)(void* flow){nullptr};
     void (*after_put)(void* flow, Stage&){nullptr};
     void* flow{nullptr};
-    Markers* markers{nullptr};  // of a stage that an entry leads to
+    Markers* markers{nullptr};  // of a stage that begins with rounds as they came in
 
 private:
     struct Input {
@@ -269,6 +270,7 @@ private:
     }
 
     void work_on_part(std::uint32_t partition, Part& part, Tally& tally) {
+        if (markers != nullptr) markers->begun(part.serial);
         if (what.part(what.self, partition, part.serial, part.batch, tally))
             send(part.serial, what.gather(what.self, part.serial, part.batch));
     }

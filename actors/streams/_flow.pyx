@@ -136,6 +136,7 @@ cdef class Flow:
             self.add_native(program, kinds, partitions, most_lanes, &inlet, &outlet)
         elif partitions:
             inlet = self.stage_of(Splitter.__new__(Splitter), program, kinds, StageKind.parallel, 1, 0, most_lanes)
+            inlet.divides = True
             outlet = self.stage_of(Parts.__new__(Parts), program, kinds, StageKind.partitioned, 1, partitions,
                                    min(partitions, most_lanes))
             self.flow.connect(inlet[0], outlet[0], 0)
@@ -168,6 +169,7 @@ cdef class Flow:
             inlet[0] = outlet[0]
         else:
             inlet[0] = &self.flow.add(StageKind.parallel, kinds, 1, 0, most_lanes, NativeStage.divider(native))
+            inlet[0].divides = True
             self.all_stages.push_back(inlet[0])
             self.works.insert(len(self.works) - 1, work)  # for its place in operators()
             outlet[0] = &self.flow.add(StageKind.partitioned, kinds, 1, partitions,

@@ -271,8 +271,10 @@ cdef class Parts(Work):
         if not self.is_dropped(serial):
             try:
                 self.program.process_part(part)
+                tally.given += len(part.outs)
             except BaseException as raised:
-                split.error = self.named(raised)
+                with cython.critical_section(split):  # other parts may fail just now
+                    split.error = self.named(raised)
         return split.pending.fetch_sub(1, acq_rel) == 1
 
     cdef void* gathered(self, int64_t serial, Split split) noexcept:
