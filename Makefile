@@ -51,6 +51,7 @@ types: $(VENV)/.wheel $(call stamps,dev test spark bench)
 	$(BIN)/mypy --package callboard
 	MYPYPATH=examples:tests/examples $(BIN)/mypy examples tests/examples tests/actors tests/native_actors \
 		tests/scheduling tests/testing tests/*.py
+	MYPYPATH=tests/streams $(BIN)/mypy tests/streams
 	MYPYPATH=tests/hypothesis $(BIN)/mypy tests/hypothesis
 	MYPYPATH=tests/spark $(BIN)/mypy tests/spark
 	MYPYPATH=tests/bench $(BIN)/mypy tests/bench

@@ -10,14 +10,14 @@ import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from callboard import _exit
 from callboard._actor import Actor
 from callboard._ref import ActorRef
 from callboard._runtime import Runtime
 from callboard._spawn import spawn
-from callboard.core.errors import CallboardError, DrainTimeout, ForkedSystem
+from callboard.core.errors import CallboardError, DrainTimeout, ForkedSystem, SystemClosed
 from callboard.core.log import log
 from callboard.dead_letters import DeadLetters
 from callboard.diagnosis import all_actors, describe_unrest
@@ -30,7 +30,12 @@ from callboard.scheduling.worker import WorkerThread, on_worker
 from callboard.statistics import Logs, collect
 from callboard.timers import Timers
 
+if TYPE_CHECKING:
+    from callboard.streams.graph import Graph
+    from callboard.streams.run import Run
+
 M = TypeVar("M")
+R = TypeVar("R")
 
 
 def _has_gil() -> bool:
@@ -128,6 +133,30 @@ class ActorSystem:
         """
         ref: ActorRef[M] = spawn(self._runtime, None, cls, args, kwargs)
         return ref
+
+    def run(self, graph: Graph[R], **options: Any) -> Run[R]:
+        """Start a graph of streams in this system, and return its Run.
+
+        Options, by keyword:
+
+        - `policy`: the heuristic that chooses among the graph's operators; without it the system's
+          `priority` if that is a heuristic, else `last_in_pipeline`.
+        - `batch_size`: the most rows that go through the graph together (256). Less waits for less,
+          more costs less.
+        - `window`: how many batches may be on their way (256), a power of two. It bounds memory.
+        - `time_slice`: how long a worker stays with an operator, in seconds (0.0005).
+        - `markers`: of one of so many batches the latency is measured (64); 0 measures none.
+        - `reordering`: "non_blocking", or "locked", the baseline that it is measured against.
+        - `partitioning`: "hybrid", or one of its baselines, "partitioned" and "shared".
+
+        Raises ConfigError for options, and GraphError for a graph that is none.
+        """
+        from callboard.streams.run import Run  # above this module in the order of layers
+
+        self._refuse_fork()
+        if self._runtime.closed:
+            raise SystemClosed(f"the system {self.name!r} was stopped: it runs no graph")
+        return Run(self, graph, **options)
 
     def find(self, path: str) -> ActorRef[Any]:
         """Return the live actor that was spawned with the names in `path`: `/shop/cart`.

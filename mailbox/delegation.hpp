@@ -19,9 +19,16 @@
 // was taken and is pushed again between a pusher's load and its compare-and-swap, the pusher's link
 // to that top is still the truth.
 //
+// CountedDelegation is the same where requests are all alike, and need only be counted: the word is
+// the number of requests that are not settled yet, the owner's own included (Das et al., section 4.3.1;
+// Prasaad et al. 2018, figure 7, line 10 to 14). Zero is "free". The argument is the same: a request
+// enters by an increment; if that changed zero to one, its sender is the owner, else there is one, who
+// lets go only by the subtraction that reaches zero, and so after it has served this request too.
+//
 // Progress: lock-free for those who delegate (a failed compare-and-swap means that another request
-// or the owner got through). The owner's work is bounded by what others hand over; who must bound
-// it serves a part and leaves the rest in the resource's own queue.
+// or the owner got through), wait-free where they are counted. The owner's work is bounded by what others
+// hand over; who must bound it serves a part and leaves the rest in the resource's own queue, or passes
+// the ownership on, with what is pending, as HybridQueue does.
 #pragma once
 
 #include <cstdint>
@@ -100,6 +107,28 @@ public:
 private:
     static constexpr std::uintptr_t free_ = 0, owned_ = 1;
     Atomic<std::uintptr_t> state_{free_};
+};
+
+//     if (resource.own_or_delegate())
+//         for (std::int64_t due = 1; due != 0; due = resource.settle(due)) ...serve `due` requests...
+class CountedDelegation {
+public:
+    // Any thread. True: the caller owns the resource, and its request is due. False: the owner has it.
+    // Acquire pairs with the last owner's settle(), release with this owner's.
+    [[nodiscard]] bool own_or_delegate() { return pending_.fetch_add(1, acq_rel) == 0; }
+
+    // The owner, when it has served so many requests, at most as many as are due. Returns how many are due
+    // now; at 0 the resource is free. Release pairs with the next owner's own_or_delegate(), acquire with
+    // those of the senders of what is due.
+    [[nodiscard]] std::int64_t settle(std::int64_t served) {
+        return pending_.fetch_sub(served, acq_rel) - served;
+    }
+
+    // Any thread, a hint.
+    bool is_owned() const { return pending_.load(relaxed) != 0; }
+
+private:
+    Atomic<std::int64_t> pending_{0};
 };
 
 }  // namespace callboard

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from callboard.core.errors import ConfigError
-from callboard.scheduling import placement, priority
+from callboard.scheduling import heuristics, placement, priority
 from callboard.scheduling.placement import PlacementPolicy
 from callboard.scheduling.priority import PriorityPolicy
 
@@ -30,6 +30,10 @@ PRIORITIES: dict[str, type[PriorityPolicy]] = {
     "weighted": priority.Weighted,
     "shortest_first": priority.ShortestFirst,
     "longest_queue": priority.LongestQueue,
+    "queue_size_throttling": heuristics.QueueSizeThrottling,
+    "last_in_pipeline": heuristics.LastInPipeline,
+    "estimated_time": heuristics.EstimatedTime,
+    "current_throughput": heuristics.CurrentThroughput,
 }
 
 Policy = TypeVar("Policy", PlacementPolicy, PriorityPolicy)

@@ -11,7 +11,8 @@ import pytest
 
 PIPELINE = """
 from callboard import ActorSystem
-from stages import LineCounter, Stage, Sum
+from callboard.streams import entry
+from stages import Counts, Even, LineCounter, Stage, Sum
 
 with ActorSystem() as system:
     total = system.spawn(Sum)
@@ -21,6 +22,9 @@ with ActorSystem() as system:
     lines.tell(b"one\\ntwo\\n")
     system.drain(timeout=30.0)
     print(total.ask(0).result(timeout=5.0), lines.ask(0).result(timeout=5.0))
+    run = system.run(entry("n").native(Even).native(Counts, partitions=4).collect())
+    run.send("n", [2, 3, 4, 2, 2])
+    print(*((row.tag, row.value) for row in run.finish(timeout=30.0)))
 """
 
 
@@ -58,4 +62,6 @@ def test_native_actors_of_another_package_run_in_a_pipeline(
         check=False,
     )
     assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.split() == [str(sum(range(1000)) + 2 * 1000), "2"]
+    sums, counts = ran.stdout.splitlines()
+    assert sums.split() == [str(sum(range(1000)) + 2 * 1000), "2"]
+    assert counts == "(2, 1) (4, 1) (2, 2) (2, 3)"

@@ -33,10 +33,10 @@ class Taken(NamedTuple):
 class ManualSystem(ActorSystem):
     """An actor system without threads: the thread that made it runs it, and only when told to.
 
-    Whatever `spawn` and `tell` start waits until `run()`, `step()`, `run_until()`, `advance()` or
-    `drain()`, or until the test waits for an ask's `result()`. Which ready actor comes next is
-    chosen by random numbers from `seed`: one seed is one interleaving, the same every time and
-    everywhere. `quantum` is the most messages an actor takes in one step; with 1, every
+    Whatever `spawn` and `tell` start waits until `run_until_idle()`, `step()`, `run_until()`,
+    `advance()` or `drain()`, or until the test waits for an ask's `result()`. Which ready actor
+    comes next is chosen by random numbers from `seed`: one seed is one interleaving, the same every
+    time and everywhere. `quantum` is the most messages an actor takes in one step; with 1, every
     interleaving of messages is possible.
 
     The clock is logical and starts at 0: timers are due when `advance()` gets there, or when
@@ -94,7 +94,7 @@ class ManualSystem(ActorSystem):
         """
         return self._worker.step_once()
 
-    def run(self, max_steps: int | None = None) -> int:
+    def run_until_idle(self, max_steps: int | None = None) -> int:
         """Run until no actor is ready, and return the number of steps. The clock stands still.
 
         Raises DrainTimeout if that takes more than `max_steps` steps.
@@ -149,10 +149,10 @@ class ManualSystem(ActorSystem):
         self._refuse_worker("advance()")
         end = self.now + seconds
         steps = _Steps(self, None)
-        self.run()
+        self.run_until_idle()
         while (due := self._timers.next_due()) is not None and due <= end:
             self._timers.advance_to(due)
-            self.run()
+            self.run_until_idle()
             steps.count()
         self._timers.advance_to(end)
 
@@ -203,7 +203,7 @@ class ManualSystem(ActorSystem):
 
     def _wait_ended(self, timeout: float) -> bool:
         if self.is_run_here:
-            self.run()
+            self.run_until_idle()
         return self._ended.is_set()
 
     def __exit__(

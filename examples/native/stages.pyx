@@ -1,9 +1,13 @@
-"""Native actors to start from: a stage of a pipeline, a sum, a player of ping-pong, a word counter."""
+"""Native actors to start from: a stage of a pipeline, a sum, a player of ping-pong, a word counter; and
+two operators of streams."""
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libcpp.unordered_map cimport unordered_map
 
 from callboard.core.buffer cimport Buffer
+from callboard.core.values cimport Output, Value
 from callboard.native cimport ActorRef, Kind, Message, NativeActor
+from callboard.streams.native cimport NativeOperator
 
 
 cdef class Stage(NativeActor):
@@ -75,3 +79,25 @@ cdef class LineCounter(NativeActor):
                 self.lines += (<const char*>buffer.data)[i] == 10
         if self.asked != NULL:
             self.answer_integer(self.lines)
+
+
+cdef class Even(NativeOperator):
+    """Give the even integers of a stream."""
+
+    cdef void process(self, const Value* values, uint64_t count, Output* out) noexcept nogil:
+        cdef uint64_t i
+        for i in range(count):
+            if values[i].integer % 2 == 0:
+                out.push(values[i])
+
+
+cdef class Counts(NativeOperator):
+    """Keyed by the integers themselves: give how often each has come so far, tagged with it."""
+
+    cdef unordered_map[int64_t, int64_t] counts
+
+    cdef void process(self, const Value* values, uint64_t count, Output* out) noexcept nogil:
+        cdef uint64_t i
+        for i in range(count):
+            self.counts[values[i].integer] += 1
+            out.push_integer(self.counts[values[i].integer], <uint32_t>values[i].integer)

@@ -367,7 +367,7 @@ def test_restarts_are_limited_within_a_window() -> None:
         assert ref.is_alive
         ref.tell("fail")
         ref.tell("fail")
-        system.run()
+        system.run_until_idle()
         assert not ref.is_alive
 
 
@@ -388,7 +388,7 @@ def test_what_comes_during_a_back_off_waits_for_the_restart() -> None:
     with ManualSystem() as system:
         ref = system.spawn(Worker, supervision=Supervision("restart", backoff=5))
         ref.tell("fail")
-        system.run()
+        system.run_until_idle()
         asked = ref.ask("x")
         system.advance(4)
         assert not asked.done()
@@ -400,10 +400,10 @@ def test_an_actor_that_backs_off_can_be_stopped() -> None:
     with ManualSystem() as system:
         ref = system.spawn(Worker, supervision=Supervision("restart", backoff=5))
         ref.tell("fail")
-        system.run()
+        system.run_until_idle()
         asked = ref.ask("x")
         ref.stop()
-        system.run()
+        system.run_until_idle()
         assert not ref.is_alive
         with pytest.raises(ActorStopped):
             asked.result()

@@ -65,7 +65,7 @@ def test_a_timer_of_no_time_at_all_sends_behind_what_waits() -> None:
         ref = system.spawn(Clock, ticks)
         ref.tell(("after", 0, "tick"))
         ref.tell("message")
-        system.run()
+        system.run_until_idle()
         assert ticks == ["message"]
         system.advance(0)
         assert ticks == ["message", "tick"]
@@ -91,7 +91,7 @@ def test_a_cancelled_timer_sends_nothing_more_and_says_whether_it_would_have() -
         system.advance(2)
         assert ticks == []
         ref.tell(("every", 1, "again"))
-        system.run()
+        system.run_until_idle()
         system.advance(2)
         assert ref.ask("cancel").result() is True
         system.advance(2)
@@ -102,7 +102,7 @@ def test_a_timer_that_has_fired_cannot_be_cancelled() -> None:
     with ManualSystem() as system:
         ref = system.spawn(Clock)
         ref.tell(("after", 1, "tick"))
-        system.run()
+        system.run_until_idle()
         system.advance(1)
         assert ref.ask("cancel").result() is False
 
@@ -118,7 +118,7 @@ def test_a_timers_message_has_no_sender() -> None:
     senders: list[Any] = []
     with ManualSystem() as system:
         system.spawn(Sender)
-        system.run()
+        system.run_until_idle()
         system.advance(1)
     assert senders == [None]
 
@@ -128,7 +128,7 @@ def test_an_actors_timers_end_with_it() -> None:
         ref = system.spawn(Clock)
         ref.tell(("every", 1, "tick"))
         ref.tell(("after", 5, "tick"))
-        system.run()
+        system.run_until_idle()
         ref.stop()
         system.advance(10)
         assert system.dead_letters.count == 0
@@ -139,10 +139,10 @@ def test_an_actors_timers_end_at_its_restart() -> None:
         ticks: list[Any] = []
         ref = system.spawn(Clock, ticks, supervision="restart")
         ref.tell(("every", 1, "tick"))
-        system.run()
+        system.run_until_idle()
         system.advance(2)
         ref.tell("fail")
-        system.run()
+        system.run_until_idle()
         system.advance(10)
         assert ticks == ["tick"] * 2
 
@@ -157,7 +157,7 @@ def test_timers_made_in_on_stop_end_with_the_actor() -> None:
 
     with ManualSystem() as system:
         ref = system.spawn(Late)
-        system.run()
+        system.run_until_idle()
         ref.stop()
         system.advance(10)
         assert system.dead_letters.count == 0
@@ -190,11 +190,11 @@ def test_a_full_mailbox_does_not_hold_timers_up() -> None:
         mailbox = BoundedMailbox(1, "fail")
         ref = system.spawn(Clock, ticks, mailbox=mailbox)
         ref.tell(("after", 1, "tick"))
-        system.run()
+        system.run_until_idle()
         ref.tell("message")
         system._timers.advance_to(1)  # the mailbox is full just now
         assert ref.queue_length == 2
-        system.run()
+        system.run_until_idle()
         assert ticks == ["message", "tick"]
 
 

@@ -2,9 +2,10 @@
 
     python tests/bench/one.py MODULE HOST SIZE [OPTION=VALUE ...]
 
-The module is one of `savina` or `runtime`; the host is one of `hosts`, or `none`. The line holds
-`operations` and `seconds`, or a `value`, with `got` and `want`; or `absent`, with what is not
-installed. Options are handed to the host; their values are read as JSON where they are JSON.
+The module is one of `savina`, `runtime` or `streams`; the host is one of `hosts`, or `none`. The line
+holds `operations` and `seconds`, or a `value`, with `got` and `want`; or `absent`, with what is not
+installed. Options are handed to the host, or to a module that has none; their values are read as JSON
+where they are JSON.
 """
 
 import importlib
@@ -29,7 +30,7 @@ def play(module: str, host_name: str, size: int, options: dict[str, Any]) -> Res
     """Run the module; with a host, the messages that it lost are part of what is checked."""
     run = importlib.import_module(module).run
     if host_name == "none":
-        result: Result | Quantity = run(size)
+        result: Result | Quantity = run(size, **options)
         return result
     host = open_host(host_name, **options)
     try:

@@ -1,7 +1,7 @@
 """Who competes: Python libraries on their hosts, and native programs, each with a fitting size."""
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from subprocess import CalledProcessError
@@ -29,6 +29,7 @@ NATIVES = {
     "erlang": ("Erlang", 1 / 4),
     "tbb": ("oneTBB", 1),
     "floor": ("C++ floor", 3),
+    "flow": ("callboard, stages", 1),
 }
 LIBRARIES = ("asyncio", "thespian", "pykka", "xoscar")
 LANGUAGES = ("go", "caf", "erlang")
@@ -48,19 +49,19 @@ def built(program: str) -> str:
 
 
 @cache
-def built_actors() -> str:
-    """Build callboard's native actors; return why they cannot be."""
+def built_actors(module: str = "actors") -> str:
+    """Build callboard's native actors, or operators; return why they cannot be."""
     missing = natives.missing()
     if not missing:
         try:
-            natives.compile_actors()
+            natives.compile_actors(module)
         except CalledProcessError as error:
-            print(f"native actors: {error}", file=sys.stderr)
+            print(f"native {module}: {error}", file=sys.stderr)
     return missing
 
 
 def role(name: str) -> Role:
-    return "ours" if name in ("callboard", "native") else "floor" if name == "floor" else "peer"
+    return "ours" if name in ("callboard", "native", "flow") else "floor" if name == "floor" else "peer"
 
 
 def with_workers(title: str, workers: int) -> str:
@@ -93,10 +94,16 @@ class Game:
         command = (*ONE, self.module, "native", str(self.scaled(rate)), *words)
         return Competitor(with_workers(title, workers), "native", "ours", command, built_actors())
 
-    def alone(self, title: str, part: Role) -> Competitor:
+    def alone(self, title: str, part: Role, rate: float = 1, **options: object) -> Competitor:
         """Let a module play that needs no host."""
-        command = (*ONE, self.module, "none", str(self.scaled(1)))
+        words = (f"{key}={value}" for key, value in options.items())
+        command = (*ONE, self.module, "none", str(self.scaled(rate)), *words)
         return Competitor(title, "python", part, command)
+
+    def operators(self, title: str, rate: float = 1, **options: object) -> Competitor:
+        """Let a graph of native operators play."""
+        absent = built_actors("streams")
+        return replace(self.alone(title, "ours", rate, **options), kind="native", absent=absent)
 
     def by(self, program: str, workers: int = 1, *words: str) -> Competitor:
         """Let a native program play."""

@@ -1,6 +1,7 @@
 """Run the benchmarks: every competitor in turn, round by round, each in a process of its own.
 
     python tests/bench/run.py [--only NAME ...] [--rounds N] [--smoke] [--json F] [--picture F]
+                              [--workers N ...]
 
 Prints a table for each benchmark, and at the end how each target was met. `--smoke` plays each once
 at a tiny size: it shows that all of them work, and says nothing about speed.
@@ -15,20 +16,27 @@ from pathlib import Path
 import report
 import targets
 from competitor import Benchmark, Score
+from stream_suite import STREAMS, Plan
 from suite import BENCHMARKS
+
+ALL = (*BENCHMARKS, *STREAMS)
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--only", nargs="+", choices=BENCHMARKS, metavar="NAME", default=[],
-                        help=f"some of {', '.join(BENCHMARKS)}")  # fmt: skip
+    parser.add_argument("--only", nargs="+", choices=ALL, metavar="NAME", default=[],
+                        help=f"some of {', '.join(ALL)}")  # fmt: skip
     parser.add_argument("--rounds", type=int, default=5, help="how often each competitor runs")
     parser.add_argument("--smoke", action="store_true", help="one round at a tiny size")
+    parser.add_argument("--workers", nargs="+", type=int, default=[1, 2],
+                        help="how many workers streams of native operators get")  # fmt: skip
     parser.add_argument("--json", type=Path, help="write all values to this file")
     parser.add_argument("--picture", type=Path, help="draw the medians to this .svg or .png file")
     options = parser.parse_args(arguments)
     if options.rounds < 1:
         parser.error(f"--rounds must be at least 1, not {options.rounds}")
+    if min(options.workers) < 1:
+        parser.error(f"--workers must be at least 1, not {min(options.workers)}")
     return options
 
 
@@ -42,6 +50,12 @@ def play(benchmark: Benchmark, rounds: int) -> report.Scores:
             scores[player.name].samples.append(player.run())
     show("")
     return scores
+
+
+def make(name: str, options: argparse.Namespace) -> Benchmark:
+    if name in STREAMS:
+        return STREAMS[name](Plan(options.smoke, options.workers))
+    return BENCHMARKS[name](options.smoke)
 
 
 def show(note: str) -> None:
@@ -59,8 +73,8 @@ def main(arguments: Sequence[str]) -> int:
     results: dict[str, report.Scores] = {}
     document = {"machine": report.machine(), "rounds": rounds, "smoke": options.smoke}
     sections = document["benchmarks"] = {}
-    for name in options.only or BENCHMARKS:
-        benchmark = BENCHMARKS[name](options.smoke)
+    for name in options.only or ALL:
+        benchmark = make(name, options)
         results[name] = play(benchmark, rounds)
         sections[name] = report.as_json(benchmark, results[name])
         print(report.section(benchmark, results[name]), flush=True)

@@ -69,6 +69,25 @@ def least_lead(library: str) -> Measure:
     return measure
 
 
+def cost(benchmark: str, other: str, ours: str) -> Measure:
+    """Measure how many times one competitor's time the other takes."""
+    return lambda results: 1 / ratio(benchmark, other, ours)(results)
+
+
+def best_peer(benchmark: str, prefix: str) -> Measure:
+    """Measure callboard's rate against the fastest of those whose names begin alike."""
+
+    def measure(results: Results) -> float:
+        names = [name for name in results.get(benchmark, ()) if name.startswith(prefix)]
+        return min(ratio(benchmark, name)(results) for name in names or [prefix])
+
+    return measure
+
+
+def growth(benchmark: str, first: str, last: str) -> Measure:
+    return lambda results: value(benchmark, last)(results) - value(benchmark, first)(results)
+
+
 @dataclass(frozen=True)
 class Target:
     """At least `wanted`, or at most."""
@@ -132,6 +151,53 @@ TARGETS = (
     Target("Thespian where it does best", 20, least_lead("Thespian")),
     Target("An idle actor, its object included", 1_073, value("memory"), "bytes", at_most=True),
     Target("An idle system", 1.0, value("idle"), "% of a core", at_most=True),
+    Target(
+        "Stateless native operator of 1 us, 2 workers against 1",
+        1.8,
+        ratio("streams_scaling", "1 us", "1 us, 2 workers"),
+    ),
+    Target(
+        "Light operator (200 ns), non-blocking against lock-based reordering, 2 workers",
+        1.15,
+        ratio("fig12", "200 ns, locked, 2 workers", "200 ns, non_blocking, 2 workers"),
+    ),
+    Target(
+        "Skew (sigma 0.1, off the middle), hybrid against partitioned, 2 workers",
+        1.3,
+        ratio(
+            "fig9",
+            "sigma 0.1 around 0.5, partitioned, 2 workers",
+            "sigma 0.1 around 0.5, hybrid, 2 workers",
+        ),
+    ),
+    Target(
+        "Ordered against unordered map (200 ns), time, 1 worker",
+        1.05,
+        cost("streams_ordering", "unordered, 200 ns", "ordered, 200 ns"),
+        at_most=True,
+    ),
+    Target(
+        "Map, filter, keyed count in Python against generators, time",
+        1.5,
+        cost("streams_python", "generators", "callboard"),
+        at_most=True,
+    ),
+    Target("The same against Bytewax at its best", 3.0, best_peer("streams_python", "Bytewax")),
+    Target("The same on Arrow batches", 20e6, value("streams_arrow"), "rows/s"),
+    Target(
+        "Memory, from 1 M to 10 M rows",
+        1.0,
+        growth("streams_memory", "1 M rows", "10 M rows"),
+        "MB more",
+        at_most=True,
+    ),
+    Target(
+        "Processing latency at half load, median",
+        50,
+        value("streams_latency", "median"),
+        "us",
+        at_most=True,
+    ),
 )
 
 

@@ -2,9 +2,14 @@
 
 import os
 import sys
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from sessions import Change
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -16,6 +21,14 @@ WHOLE = Path(
 
 # The examples are scripts: they import each other from their own folder, as when Python runs them.
 sys.path[:0] = [str(EXAMPLES), str(HERE)]
+
+
+@cache
+def read_all(path: Path) -> "list[Change]":
+    from changes import read_changes
+
+    with path.open("rb") as file:
+        return list(read_changes(file))
 
 
 @pytest.fixture
@@ -35,3 +48,9 @@ def data(request: pytest.FixtureRequest) -> Path:
     if not path.exists():
         pytest.skip(f"the change stream is not at {path}; CALLBOARD_CHANGES may name it")
     return path
+
+
+@pytest.fixture
+def stream(data: Path) -> "list[Change]":
+    """All changes of the sample, or of the whole change stream; read once, so not to be changed."""
+    return read_all(data)

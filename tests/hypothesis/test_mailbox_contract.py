@@ -194,7 +194,7 @@ class MailboxMachine(RuleBasedStateMachine):
             mailbox=self.mailbox,
             supervision=Supervision(directive, limit=None),
         )
-        self.system.run()
+        self.system.run_until_idle()
 
     letters = st.tuples(
         st.integers(0, 3),
@@ -242,7 +242,7 @@ class MailboxMachine(RuleBasedStateMachine):
     def handle_all(self) -> None:
         while self.model.has_work():
             self.model.handle_one()
-        self.system.run()
+        self.system.run_until_idle()
 
     @rule(drawn=st.integers(0, 3))
     def tell_to_stop(self, drawn: int) -> None:
@@ -253,12 +253,12 @@ class MailboxMachine(RuleBasedStateMachine):
         if not self.model.closed:
             self.model.close()
         self.ref.stop()
-        self.system.run()
+        self.system.run_until_idle()
 
     @invariant()
     def the_mailbox_and_its_model_agree(self) -> None:
         if self.model.closed:
-            self.system.run()  # it is the last dispatch that makes the dead letters
+            self.system.run_until_idle()  # it is the last dispatch that makes the dead letters
         assert self.log == self.model.log
         assert self.ref.is_alive != self.model.closed
         assert Counter((dead.message.number, dead.reason) for dead in self.dead) == Counter(

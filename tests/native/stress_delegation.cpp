@@ -94,6 +94,29 @@ void every_request_is_served_once(int threads, int requests, Submit submit) {
     CHECK_EQUAL(served, threads * requests);
 }
 
+// Requests that are all alike: whoever owns serves as many as are due.
+void every_counted_request_is_served_once(int threads, int requests) {
+    callboard::CountedDelegation door;
+    std::int64_t served = 0;  // plain: the owner's business
+    int inside = 0, wrong = 0;
+    together(threads, [&](int index) {
+        Random random(static_cast<std::uint64_t>(index));
+        for (int number = 0; number < requests; ++number) {
+            if (door.own_or_delegate()) {
+                for (std::int64_t due = 1; due != 0; due = door.settle(due)) {
+                    wrong += ++inside != 1;
+                    served += due;
+                    --inside;
+                }
+            }
+            random.pause();
+        }
+    });
+    CHECK(!door.is_owned());
+    CHECK_EQUAL(served, std::int64_t{threads} * requests);
+    CHECK_EQUAL(wrong, 0);
+}
+
 }  // namespace
 
 TEST("every request is served once, in its thread's order, by one owner at a time") {
@@ -109,6 +132,10 @@ TEST("the fulfilment guarantee holds for all ways to hand over") {
         if (request->stamped & 1) resource.submit(request);
         else resource.submit_in_two_steps(request);
     });
+}
+
+TEST("requests that are counted are served by one owner at a time, as many as were made") {
+    for (const int threads : {2, 4}) every_counted_request_is_served_once(threads, 200000);
 }
 
 CHECK_MAIN

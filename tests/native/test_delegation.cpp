@@ -106,4 +106,18 @@ TEST("a request can be used again once it was served") {
     CHECK(resource.try_release());
 }
 
+TEST("a counted resource is free again when all that was due is settled") {
+    callboard::CountedDelegation resource;
+    CHECK(resource.own_or_delegate());
+    CHECK(!resource.own_or_delegate());
+    CHECK(!resource.own_or_delegate());
+    CHECK_EQUAL(resource.settle(1), 2);
+    CHECK(!resource.own_or_delegate());
+    CHECK_EQUAL(resource.settle(2), 1);
+    CHECK(resource.is_owned());
+    CHECK_EQUAL(resource.settle(1), 0);
+    CHECK(!resource.is_owned());
+    CHECK(resource.own_or_delegate());
+}
+
 CHECK_MAIN

@@ -1,4 +1,4 @@
-"""Builds the native actors of these tests against the installed package."""
+"""Builds the native actors and operators of these tests against the installed package."""
 
 import importlib.util
 import subprocess
@@ -16,9 +16,9 @@ from setuptools import Extension, setup
 
 include = callboard.get_include()
 setup(
-    name="behaviours",
+    name="{name}",
     ext_modules=cythonize(
-        Extension("behaviours", [{source!r}], language="c++", include_dirs=[include],
+        Extension("{name}", ["{name}.pyx"], language="c++", include_dirs=[include],
                   extra_compile_args=["-std=c++17", "-O1"]),
         include_path=[include],
         build_dir="made",
@@ -30,16 +30,29 @@ setup(
 
 @pytest.fixture(scope="session")
 def behaviours(wheel: Distribution, tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
+    """The native actors beside this file."""
+    return build(Path(__file__).with_name("behaviours.pyx"), tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def operators(
+    wheel: Distribution, tmp_path_factory: pytest.TempPathFactory, root: Path
+) -> ModuleType:
+    """The native operators of the benchmarks."""
+    return build(root / "tests/bench/natives/streams.pyx", tmp_path_factory)
+
+
+def build(source: Path, tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
+    """Compile and import a module."""
     pytest.importorskip("Cython")
     pytest.importorskip("setuptools")
-    folder = tmp_path_factory.mktemp("behaviours")
-    source = Path(__file__).with_name("behaviours.pyx")
-    (folder / "behaviours.pyx").write_text(source.read_text())
-    (folder / "setup.py").write_text(SETUP.format(source="behaviours.pyx"))
+    folder = tmp_path_factory.mktemp(source.stem)
+    (folder / source.name).write_text(source.read_text())
+    (folder / "setup.py").write_text(SETUP.format(name=source.stem))
     command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
-    (built,) = folder.glob("behaviours*.so")
-    spec = importlib.util.spec_from_file_location("behaviours", built)
+    (built,) = folder.glob(f"{source.stem}*.so")
+    spec = importlib.util.spec_from_file_location(source.stem, built)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -85,7 +85,7 @@ def order_of(seed: int) -> str:
     with ManualSystem(seed) as system:
         for letter in "abc":
             system.spawn(Named, came, name=letter).tell_many([letter, letter.upper()])
-        system.run()
+        system.run_until_idle()
     return "".join(came)
 
 

@@ -73,7 +73,7 @@ def test_nothing_runs_before_it_is_told_to() -> None:
         probe = system.probe()
         probe.ref.tell("hello")
         assert probe.messages == []
-        system.run()
+        system.run_until_idle()
         assert probe.messages == ["hello"]
 
 
@@ -99,10 +99,10 @@ def test_a_quantum_lets_one_step_handle_several_messages() -> None:
 def test_run_returns_the_number_of_steps() -> None:
     with ManualSystem() as system:
         probe = system.probe()
-        assert system.run() == 1  # its start
-        assert system.run() == 0
+        assert system.run_until_idle() == 1  # its start
+        assert system.run_until_idle() == 0
         probe.ref.tell(1)
-        assert system.run() >= 1
+        assert system.run_until_idle() >= 1
         assert probe.messages == [1]
 
 
@@ -127,9 +127,9 @@ def test_actors_that_always_have_work_are_given_up() -> None:
         ref = system.spawn(Forever, name="for-ever")
         ref.tell("again")
         with pytest.raises(DrainTimeout, match=r"(?s)seed 5.*after 50 steps.*/for-ever <- 'again'"):
-            system.run()
+            system.run_until_idle()
         with pytest.raises(DrainTimeout, match="after 7 steps"):
-            system.run(max_steps=7)
+            system.run_until_idle(max_steps=7)
         with pytest.raises(DrainTimeout, match="after 50 steps"):
             system.drain()
         ref.stop()
@@ -152,7 +152,7 @@ def test_only_its_own_thread_may_run_it() -> None:
 
         def run() -> None:
             try:
-                system.run()
+                system.run_until_idle()
             except CallboardError as error:
                 errors.append(error)
 
@@ -168,7 +168,7 @@ def test_other_threads_may_send_to_it() -> None:
         other = threading.Thread(target=lambda: probe.ref.tell_many(range(1000)))
         other.start()
         other.join()
-        system.run()
+        system.run_until_idle()
         assert probe.messages == list(range(1000))
 
 
@@ -189,9 +189,9 @@ def test_two_systems_on_one_thread_do_not_mix() -> None:
         probe = other.probe()
         relay = one.spawn(Forward, probe.ref)
         relay.tell("across")
-        one.run()
+        one.run_until_idle()
         assert probe.messages == []
-        other.run()
+        other.run_until_idle()
         assert probe.messages == ["across"]
 
 
@@ -202,7 +202,7 @@ def test_a_real_system_works_beside_it() -> None:
         assert adder.ask(5).result(timeout=5.0) == 5
         real.spawn(Forward, probe.ref).tell("from the other world")
         real.drain()
-        manual.run()
+        manual.run_until_idle()
         assert probe.messages == ["from the other world"]
 
 
@@ -273,7 +273,7 @@ def test_a_sender_to_a_full_mailbox_runs_the_system_instead_of_sleeping(overflow
         narrow.tell_many(range(20))
         wide = system.spawn(Forward, narrow, 20)
         wide.tell("x")
-        system.run()
+        system.run_until_idle()
         assert probe.messages == [*range(20), *["x"] * 20]
 
 
@@ -283,7 +283,7 @@ def test_a_full_mailbox_that_nobody_can_empty_is_an_error_at_once(overflow: str)
         mailbox = BoundedMailbox(1, overflow, timeout=600.0)
         ref = system.spawn(Patient, name="patient", mailbox=mailbox)
         ref.tell(3600.0)
-        system.run()  # in the middle of its message now
+        system.run_until_idle()  # in the middle of its message now
         ref.tell(0.0)
         with pytest.raises(MailboxFull, match=r"/patient is full \(1 messages\)"):
             ref.tell(0.0)
@@ -294,7 +294,7 @@ def test_a_throttled_sender_goes_on_when_nothing_is_ready() -> None:
     with ManualSystem() as system:
         ref = system.spawn(Patient, mailbox=BoundedMailbox(1, "throttle", timeout=600.0))
         ref.tell_many([3600.0, 0.0, 0.0, 0.0])
-        system.run()
+        system.run_until_idle()
         assert ref.queue_length == 3
         ref.stop()
 
@@ -306,7 +306,7 @@ def test_the_clock_stands_still_while_the_system_runs() -> None:
     notes: list[tuple[float, str]] = []
     with ManualSystem() as system:
         ref = system.spawn(Clock, notes)
-        system.run()
+        system.run_until_idle()
         assert system.now == 0.0
         assert notes == []
         ref.stop()
@@ -423,7 +423,7 @@ def fail_after_a_hundred_messages() -> None:
     with ManualSystem(seed=11) as system:
         probe = system.probe("probe")
         probe.ref.tell_many(range(100))
-        system.run()
+        system.run_until_idle()
         raise AssertionError
 
 

@@ -25,7 +25,7 @@ def winner_is_a(seed: int) -> None:
         racers: list[ActorRef[str]] = [system.spawn(Racer, log) for _ in range(2)]
         racers[0].tell("a")
         racers[1].tell("b")
-        system.run()
+        system.run_until_idle()
         assert log[0] == "a"
 
 

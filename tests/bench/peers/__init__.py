@@ -3,8 +3,10 @@
 import os
 import shutil
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import callboard
 
 HERE = Path(__file__).parent
 BUILD = HERE.parents[2] / "build" / "bench"
@@ -21,6 +23,7 @@ class Program:
     build: tuple[str, ...]  # {source} and {target} are filled in
     header: str = ""  # a C++ header that must be there
     call: tuple[str, ...] = ("{target}", "{benchmark}", "{size}", "{workers}")
+    ours: bool = False  # made of callboard's headers
 
     def missing(self) -> str:
         """Say what is not installed; empty when nothing is."""
@@ -42,7 +45,10 @@ class Program:
         target = BUILD / Path(self.source).stem
         if self.build[0] == "erlc":
             target = target.with_suffix(".beam")
-        newest = max(path.stat().st_mtime for path in (HERE / self.source, HERE / "result.hpp"))
+        sources = [HERE / self.source, HERE / "result.hpp"]
+        if self.ours:
+            sources.append(Path(callboard.__file__))
+        newest = max(path.stat().st_mtime for path in sources)
         if not target.exists() or target.stat().st_mtime < newest:
             subprocess.run(self._fill(self.build), cwd=BUILD, check=True)
 
@@ -60,7 +66,10 @@ def cxx(source: str, *libraries: str, header: str = "") -> Program:
     return Program(source, (CXX,), build, header)
 
 
+FLOW = "../../native/bench/bench_flow.cpp"
+
 PROGRAMS = {
+    "flow": replace(cxx(FLOW, f"-I{callboard.get_include()}"), ours=True),
     "floor": cxx("floor.cpp"),
     "caf": cxx("caf.cpp", "-lcaf_core", header="caf/all.hpp"),
     "tbb": cxx("tbb.cpp", "-ltbb", header="tbb/parallel_pipeline.h"),

@@ -4,36 +4,16 @@
 #include <thread>
 
 #include "callboard/mailbox/delegation.hpp"
-#include "bench.hpp"
+#include "work.hpp"
 
 using callboard::Atomic;
 using callboard::Parker;
+using bench::work;
 
 namespace {
 
 constexpr int round_count = 11;
 constexpr double run_ns = 20e6;  // about how long a run's work in the resource takes
-
-std::uint64_t turn(std::uint64_t x) { return x * 6364136223846793005u + 1442695040888963407u; }
-
-std::uint64_t work(std::uint64_t x, int turns) {
-    while (turns-- != 0) x = turn(x);
-    return x;
-}
-
-// Turns of the generator per nanosecond, the machine's own: the best of many short tries.
-double turns_per_ns() {
-    constexpr int turns = 100000;
-    double best = 0;
-    std::uint64_t x = 1;
-    for (int tries = 0; tries < 100; ++tries) {
-        const std::int64_t begin = Parker::now();
-        x = work(x, turns);
-        best = std::max(best, turns / static_cast<double>(Parker::now() - begin));
-    }
-    bench::require(x != 0, "the generator stands still");
-    return best;
-}
 
 // What everybody wants: plain fields that only an owner may touch.
 struct Resource {
@@ -187,7 +167,7 @@ void table(double outside_ns, double speed) {
 }  // namespace
 
 int main() {
-    const double speed = turns_per_ns();
+    const double speed = bench::turns_per_ns();
     table<Delegated, Mutex, Spin>(0, speed);
     table<Delegated, Mutex, Spin>(500, speed);
 }

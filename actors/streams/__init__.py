@@ -1,0 +1,40 @@
+"""Ordered streams: operators that run on many workers and answer as if on one.
+
+`entry()` begins a stream, its methods add operators, and a sink makes a graph of it, which runs.
+
+The layers, each importing only those before it: `errors` and `checks`; the programs, which are what
+operators do (`_program`, `_stateless`, `_stateful`, `_keyed`, `_merge`, `_sinks`, `windows`,
+`_states`, `files`, `arrow`); `operator`, `plan`, `draw`, `sequential` and `graph`; and `place`,
+`recipes`, `rowwise`, `with_state`, `keyed`, `joins`, `ends` and `stream`, which users chain.
+"""
+
+from callboard.streams._program import Side, Watermark
+from callboard.streams.errors import Failure, GraphError, RunTimeout, StreamError
+from callboard.streams.graph import Graph
+from callboard.streams.keyed import KeyedStream
+from callboard.streams.protocols import Receives, ReceivesMany
+from callboard.streams.run import Run
+from callboard.streams.stream import Stream, entry
+from callboard.streams.tally import Tally
+from callboard.streams.windows import Session, Sliding, Tumbling, Window
+
+__all__ = [
+    "Failure",
+    "Graph",
+    "GraphError",
+    "KeyedStream",
+    "Receives",
+    "ReceivesMany",
+    "Run",
+    "RunTimeout",
+    "Session",
+    "Side",
+    "Sliding",
+    "Stream",
+    "StreamError",
+    "Tally",
+    "Tumbling",
+    "Watermark",
+    "Window",
+    "entry",
+]

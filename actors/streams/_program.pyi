@@ -1,0 +1,67 @@
+from typing import Any, final
+
+from typing_extensions import disjoint_base
+
+from callboard.streams.errors import StreamError
+
+@final
+class Watermark:
+    time: Any
+    def __init__(self, time: Any) -> None: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Batch:
+    rows: list[Any]
+    first: int
+    final: bool
+    origins: list[int] | None
+    end: int | None
+    error: StreamError | None
+    def __init__(
+        self,
+        rows: list[Any],
+        first: int = 0,
+        final: bool = False,
+        origins: list[int] | None = None,
+        end: int | None = None,
+    ) -> None: ...
+    def follower(self) -> Batch: ...
+    def __len__(self) -> int: ...
+
+@final
+class Part:
+    batch: Batch
+    partition: int
+
+@disjoint_base
+class Program:
+    name: str
+    kind: str
+    partitions: int
+    ports: tuple[str, ...]
+    errors: str
+    releases_gil: bool
+    context: Any
+    def __init__(
+        self,
+        name: str,
+        *,
+        kind: str = "stateless",
+        ports: tuple[str, ...] = ("out",),
+        errors: str = "fail",
+        late_is_counted: bool = False,
+    ) -> None: ...
+    def process(self, batch: Batch, into: list[Batch]) -> None: ...
+    def process_many(self, batches: list[Batch], into: list[Batch]) -> None: ...
+    def split(self, batch: Batch) -> list[Part]: ...
+    def process_part(self, part: Part) -> None: ...
+    def gather(self, batch: Batch, parts: list[Part], into: list[Batch]) -> None: ...
+    def close(self) -> None: ...
+
+class Side:
+    __slots__ = ("name", "row")
+    name: str
+    row: Any
+    def __init__(self, name: str, row: Any) -> None: ...

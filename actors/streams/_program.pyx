@@ -1,0 +1,208 @@
+"""Programs: what the stages of a graph do with batches of rows.
+
+Whoever runs a graph hands each stage's program its batches, round by round. A round has one batch
+on each edge of the graph, often an empty one. How many threads may be in one program at once is its
+`kind`:
+
+    stateless     any number, on different rounds, in any order
+    stateful      one at a time, rounds in order
+    partitioned   the same by process(); or by parts, where split() is stateless, process_part() is
+                  stateful for each partition by itself, and gather() is stateless. A run uses one
+                  of the two ways for a program from its first round to its last.
+
+A program with several inputs has process_many() in the place of process(), and is stateful.
+"""
+
+import cython
+
+from callboard.streams.errors import Failure, StreamError
+
+# Stands for a port in Program.sides: a late row that is counted, and dropped.
+cdef Py_ssize_t nowhere = -1
+
+
+@cython.final
+cdef class Watermark:
+    """A punctuation among the rows: no row with an earlier time than `time` is expected any more.
+
+    `time` is whatever the rows' times can be compared with. Operators pass watermarks on; windows
+    by event time that end at `time` or before close.
+    """
+
+    def __init__(self, time):
+        self.time = time
+
+    def __eq__(self, other):
+        return isinstance(other, Watermark) and self.time == (<Watermark>other).time
+
+    def __hash__(self):
+        return hash((Watermark, self.time))
+
+    def __repr__(self):
+        return f"Watermark({self.time!r})"
+
+    def __reduce__(self):
+        return Watermark, (self.time,)
+
+
+@cython.final
+cdef class Batch:
+    """Rows of one round."""
+
+    def __init__(self, list rows, int64_t first=0, bint final=False, list origins=None, end=None):
+        self.rows = rows
+        self.first = first
+        self.final = final
+        self.origins = origins
+        self.end = end
+
+    cpdef Batch follower(self):
+        """An empty batch for what a program makes of this one. Its `first` is the run's to set."""
+        cdef Batch batch = Batch.__new__(Batch)
+        batch.rows = []
+        batch.final = self.final
+        if self.origins is not None:
+            batch.origins = []
+            batch.end = self.end
+        return batch
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __repr__(self):
+        return f"Batch({self.rows!r}, first={self.first}, final={self.final}, origins={self.origins!r})"
+
+
+@cython.final
+cdef class Part:
+    """A partition's share of a batch."""
+
+    def __repr__(self):
+        return f"<Part of partition {self.partition}: rows {self.indices!r}>"
+
+
+cdef class Program:
+    """The base of all programs.
+
+    `errors` says what an exception of the user's code means: "fail" raises StreamError, and what
+    the rows before gave stands in `into`; "skip" tells the context; "side" puts a Failure on the
+    port "failures". Either way a row that raised gives nothing else.
+    """
+
+    def __init__(self, str name, *, str kind="stateless", tuple ports=("out",), str errors="fail",
+                 bint late_is_counted=False):
+        self.name = name
+        self.kind = kind
+        self.ports = ports
+        self.errors = errors
+        self.failures = ports.index("failures") if errors == "side" else -1
+        self.sides = {side: port for port, side in enumerate(ports) if port}
+        if late_is_counted:
+            self.sides["late"] = nowhere
+        self.sides = self.sides or None
+
+    cpdef process(self, Batch batch, list into):
+        """Append to the batches `into`, one for each port, what the batch gives.
+
+        If it raises StreamError, what the rows before gave stands in `into`. To end as a run row by
+        row would, a run hands that on to the end of the graph, though not as the last round, and
+        then fails, with the last StreamError that came of it.
+        """
+        cdef Py_ssize_t at = 0
+        while True:
+            try:
+                self.work(batch, &at, into)
+                return
+            except StreamError:
+                raise
+            except Exception as error:
+                self.failed(batch, at, error, into)
+                at += 1
+
+    cpdef process_many(self, list batches, list into):
+        """Append to `into` what the round's batches give, one for each input."""
+        raise NotImplementedError
+
+    cpdef list split(self, Batch batch):
+        """Divide a batch into parts, one for each partition that has something to do with it."""
+        raise NotImplementedError
+
+    cpdef process_part(self, Part part):
+        """Do a partition's share."""
+        raise NotImplementedError
+
+    cpdef gather(self, Batch batch, list parts, list into):
+        """Append to `into` what the parts gave, in the order of the rows."""
+        raise NotImplementedError
+
+    cpdef close(self):
+        """Let go what the program holds outside of memory. Called once, however the run ended."""
+
+    cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1:
+        raise NotImplementedError
+
+    cdef int failed(self, Batch batch, Py_ssize_t at, object error, list into) except -1:
+        """Do with an exception what `errors` says. `at` is one past the last row at the stream's end."""
+        row = batch.rows[at] if at < len(batch.rows) else None
+        cdef int64_t serial = batch.first + at
+        if self.errors == "fail":
+            raise StreamError(self.name, serial, row) from error
+        failure = Failure(self.name, serial, row, error)
+        if self.errors == "skip":
+            self.context.skipped(failure)
+            return 0
+        cdef Batch failures = into[self.failures]
+        failures.rows.append(failure)
+        if failures.origins is not None:
+            failures.origins.append(batch.origins[at] if at < len(batch.rows) else batch.end)
+        return 0
+
+    cdef int emit(self, list outputs, object origin, list into) except -1:
+        """Append outputs of one row, of which some may be for side outputs."""
+        cdef Batch batch = into[0]
+        cdef object output
+        if self.sides is None:
+            batch.rows.extend(outputs)
+            if batch.origins is not None:
+                batch.origins.extend([origin] * len(outputs))
+            return 0
+        cdef list ports = [self.sides[output.name] if type(output) is Side else 0 for output in outputs]
+        for port, output in zip(ports, outputs):  # none is appended if one names no side output
+            if port == nowhere:
+                self.context.late(self.name, output.row)
+                continue
+            batch = into[port]
+            batch.rows.append(output.row if port else output)
+            if batch.origins is not None:
+                batch.origins.append(origin)
+        return 0
+
+
+class Side:
+    """An output for the operator's side output `name`, rather than for its main one."""
+
+    __slots__ = ("name", "row")
+
+    def __init__(self, str name, row):
+        self.name = name
+        self.row = row
+
+    def __repr__(self):
+        return f"Side({self.name!r}, {self.row!r})"
+
+
+cdef list outputs_of(object result):
+    """The outputs of a row as a list; whatever made them is finished, or has raised, after this."""
+    if type(result) is list:
+        return <list>result
+    return [] if result is None else list(result)
+
+
+cdef int pass_on(Batch batch, Py_ssize_t at, list into) except -1:
+    """Hand a watermark to all outputs."""
+    cdef Batch port
+    for port in into:
+        port.rows.append(batch.rows[at])
+        if batch.origins is not None:
+            port.origins.append(batch.origins[at])
+    return 0

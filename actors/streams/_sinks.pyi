@@ -1,0 +1,24 @@
+from collections.abc import Callable
+from typing import Any
+
+from typing_extensions import disjoint_base
+
+from callboard.streams._program import Program
+
+@disjoint_base
+class Collect(Program):
+    collected: list[Any]
+
+@disjoint_base
+class Call(Program):
+    def __init__(
+        self,
+        name: str,
+        function: Callable[[Any], Any],
+        end: Callable[[], Any] | None = None,
+        **options: Any,
+    ) -> None: ...
+
+@disjoint_base
+class Hand(Program):
+    def __init__(self, name: str, function: Callable[[list[Any]], Any], **options: Any) -> None: ...

@@ -1,0 +1,88 @@
+"""States of the shipped operators that need nothing a user's class could not have.
+
+Each is what `stateful()` takes: an object for each key, or one alone, with `receive` and what else
+it needs of `on_watermark` and `on_final`.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from callboard.streams._program import Watermark
+
+
+class Reduction:
+    """A function of each `every` rows, and of those left at the end."""
+
+    def __init__(self, function: Callable[[list[Any]], Any], every: int) -> None:
+        self.function, self.every = function, every
+        self.rows: list[Any] = []
+
+    def receive(self, row: Any) -> Sequence[Any] | None:
+        self.rows.append(row)
+        return self.on_final() if len(self.rows) == self.every else None
+
+    def on_final(self) -> Sequence[Any]:
+        rows, self.rows = self.rows, []
+        return [self.function(rows)] if rows else ()
+
+
+class Top:
+    """The `k` rows for which `by` is largest; of equal ones the earlier."""
+
+    def __init__(self, k: int, by: Callable[[Any], Any], every: int | None) -> None:
+        self.k, self.by, self.every = k, by, every
+        self.count = 0
+        self.heap: list[tuple[Any, int, Any]] = []  # the one to go next is at its root
+
+    def receive(self, row: Any) -> Sequence[Any] | None:
+        entry = (self.by(row), -self.count, row)
+        if len(self.heap) < self.k:
+            heapq.heappush(self.heap, entry)
+        else:
+            heapq.heappushpop(self.heap, entry)
+        self.count += 1
+        return [self.rows()] if self.every and self.count % self.every == 0 else None
+
+    def on_final(self) -> Sequence[Any]:
+        return () if self.every and self.count % self.every == 0 else [self.rows()]
+
+    def rows(self) -> list[Any]:
+        return [row for _, _, row in sorted(self.heap, reverse=True)]
+
+
+class Distinct:
+    """The first of all rows that are equal, or whose `by` is."""
+
+    def __init__(self, by: Callable[[Any], Any] | None) -> None:
+        self.by = by
+        self.seen: set[Any] = set()
+
+    def receive(self, row: Any) -> Sequence[Any] | None:
+        value = row if self.by is None else self.by(row)
+        if value in self.seen:
+            return None
+        self.seen.add(value)
+        return [row]
+
+
+class Clock:
+    """The rows, and after each `every` of them a watermark `lag` behind their latest time."""
+
+    def __init__(self, by: Callable[[Any], Any], lag: Any, every: int) -> None:
+        self.by, self.lag, self.every = by, lag, every
+        self.count = 0
+        self.latest: Any = None
+        self.said: Any = None
+
+    def receive(self, row: Any) -> Sequence[Any]:
+        time = self.by(row)
+        if self.latest is None or time > self.latest:
+            self.latest = time
+        self.count += 1
+        if self.count % self.every or self.latest == self.said:
+            return [row]
+        self.said = self.latest
+        return [row, Watermark(self.latest - self.lag)]

@@ -1,0 +1,56 @@
+"""Sinks: where a stream ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from os import PathLike
+from typing import Any, TypeVar
+
+from callboard._ref import ActorRef
+from callboard.streams import _sinks
+from callboard.streams.checks import check_function
+from callboard.streams.files import to_file
+from callboard.streams.graph import Graph
+from callboard.streams.operator import Errors, label_of
+from callboard.streams.place import Place
+
+T = TypeVar("T", covariant=True)
+
+
+class Ends(Place[T]):
+    """What makes a graph of a stream. Watermarks end here, too."""
+
+    __slots__ = ()
+
+    def collect(self, *, name: str | None = None) -> Graph[list[T]]:
+        """End in a list, which is the run's result, or a part of it by this name."""
+        return self._end({"kind": "collect", "program": _sinks.Collect}, "collect", name, "fail")
+
+    def to(
+        self,
+        sink: Callable[[T], object] | ActorRef[T] | str | PathLike[str],
+        *,
+        name: str | None = None,
+        errors: Errors = "fail",
+    ) -> Graph[None]:
+        """End in a function, which is called with each row, in an actor, or in a file.
+
+        An actor is told each row. In a file each row is a line: strings as they are, and all else
+        as JSON, objects of dataclasses among it. A file of that name is replaced when a run starts.
+        """
+        if isinstance(sink, ActorRef):
+            what = {"program": _sinks.Hand, "args": (sink.tell_many,), "detail": sink.path}
+            return self._end(what, "tell", name, errors)
+        if isinstance(sink, str | PathLike):
+            what = {"program": to_file, "args": (sink,), "detail": str(sink)}
+            return self._end(what, "write", name, errors)
+        check_function("a sink", sink)
+        what = {"program": _sinks.Call, "args": (sink,)}
+        return self._end(what, label_of(sink, "to"), name, errors)
+
+    def _end(
+        self, what: dict[str, Any], label: str, name: str | None, errors: Errors
+    ) -> Graph[Any]:
+        what = {"kind": "to", "label": label, **what}
+        end = self._then(**what, ports=(), stateful=True, name=name, errors=errors)
+        return Graph._of(end._operator)

@@ -1,0 +1,50 @@
+"""Lanes: the actors by which the workers of a system take part in a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from callboard._actor import Actor
+from callboard.scheduling.placement import Fixed
+from callboard.streams._flow import Flow, NativeLane
+
+if TYPE_CHECKING:
+    from callboard._ref import ActorRef
+    from callboard.system import ActorSystem
+
+
+class PythonLane(Actor[object]):
+    """A lane that holds the interpreter. Any message means: look for work."""
+
+    def __init__(self, flow: Flow, number: int) -> None:
+        self.flow = flow
+        self.number = number
+
+    def receive(self, message: object) -> None:
+        """Work until there is nothing to do, or a turn is over."""
+        seconds = self.flow.run_lane(self.number)
+        if seconds == 0:
+            self.ref.tell(None)  # other actors of this worker first
+        elif seconds is not None:
+            self.after(seconds, None)
+
+
+def add_lanes(
+    system: ActorSystem, flow: Flow, *, python: int, native: int, kind: str
+) -> list[ActorRef[Any]]:
+    """Give a flow its lanes: so many of each sort, spread over the system's workers.
+
+    `kind` is what those that hold the interpreter may work on: "python", or "all".
+    """
+    lanes: list[ActorRef[Any]] = []
+    sorts: tuple[tuple[type[Any], int, str], ...] = (
+        (PythonLane, python, kind),
+        (NativeLane, native, "native"),
+    )
+    for cls, count, works_on in sorts:
+        for number in range(count):
+            home = Fixed(number % system.config.workers)
+            lane = system.spawn(cls, flow, len(lanes), placement=home)
+            flow.add_lane(lane, works_on)
+            lanes.append(lane)
+    return lanes

@@ -1,0 +1,23 @@
+# What packages cimport to write native operators. See `docs/streams-native.md`.
+from libc.stdint cimport uint64_t
+
+from callboard.core.values cimport Output, Value, Values
+from callboard.streams._program cimport Program
+
+
+cdef class NativeOperator:
+    # Subclass this and override `process`. Without the interpreter, on any worker.
+
+    # `count` values, at least one. What they point to is borrowed.
+    cdef void process(self, const Value* values, uint64_t count, Output* out) noexcept nogil
+    # The stream's end: what the operator still holds.
+    cdef void finish(self, Output* out) noexcept nogil
+    # Of a keyed operator: the value's key. Asked of one object by several workers at a time.
+    cdef uint64_t key_of(self, const Value* value) noexcept nogil
+
+
+cdef class NativeProgram(Program):
+    cdef list objects       # one, or one for each partition
+
+    cdef const char* by_one(self, Values* lot, Output* out)
+    cdef const char* by_parts(self, Values* lot, Output* out)

@@ -1,0 +1,18 @@
+from collections.abc import Callable
+from typing import Any
+
+from typing_extensions import disjoint_base
+
+from callboard.streams._program import Program
+
+__all__ = ["NativeOperator", "NativeProgram"]
+
+@disjoint_base
+class NativeOperator:
+    kind: str
+
+@disjoint_base
+class NativeProgram(Program):
+    def __init__(
+        self, name: str, make: Callable[[], NativeOperator], partitions: int = 0, **options: Any
+    ) -> None: ...

@@ -1,0 +1,36 @@
+"""What classes of stateless and stateful operators look like, for type checkers and readers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol, TypeVar
+
+In = TypeVar("In", contravariant=True)
+Out = TypeVar("Out", covariant=True)
+Row = TypeVar("Row")
+
+
+class Receives(Protocol[In, Out]):
+    """An object that is handed the rows.
+
+    It may also have, and callboard then calls:
+
+    `receive_many(rows)` in the place of `receive`, with as many rows as are there, where there are
+    no keys: its outputs are those that `receive` would give for one row after the other.
+
+    `on_watermark(time)`, `on_final()`: outputs at a watermark, and at the end of the stream; for
+    stateful operators.
+
+    `is_idle()`: asked after each watermark whether the object of a key may be forgotten; it is made
+    anew when the key comes again.
+    """
+
+    def receive(self, row: In, /) -> Iterable[Out] | None:
+        """Handle a row, and return its outputs; None for none."""
+
+
+class ReceivesMany(Protocol[Row, Out]):
+    """An object that is handed many rows at once."""
+
+    def receive_many(self, rows: list[Row], /) -> Iterable[Out] | None:
+        """Handle rows, and return their outputs; None for none."""

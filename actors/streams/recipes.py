@@ -1,0 +1,184 @@
+"""Operators with a state, as the streams with keys and those without both make them.
+
+Each function checks an operator's arguments, and answers what `Operator` takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from callboard.streams import _keyed, _stateless, _states
+from callboard.streams.arrow import batch_of
+from callboard.streams.checks import check_choice, check_count, check_function
+from callboard.streams.errors import GraphError
+from callboard.streams.operator import label_of
+from callboard.streams.windows import Session, Sliding, Tumbling
+
+Recipe = dict[str, Any]
+
+
+def scan(initial: Any, function: Any) -> Recipe:
+    """Accumulate, and give each accumulator."""
+    check_function("scan()'s second argument", function)
+    label = label_of(function, "scan")
+    return _stateful("scan", _keyed.Scan, (initial, function), label)
+
+
+def fold(initial: Any, function: Any) -> Recipe:
+    """Accumulate, and give the last accumulator."""
+    check_function("fold()'s second argument", function)
+    label = label_of(function, "fold")
+    return _stateful("fold", _keyed.Fold, (initial, function), label)
+
+
+def count() -> Recipe:
+    """Count rows."""
+    return _stateful("count", _keyed.Count, (), "count")
+
+
+def reduce(function: Any, every: int) -> Recipe:
+    """Apply a function to lists of rows."""
+    check_function("reduce()'s first argument", function)
+    check_count("every", every)
+    return _lists("reduce", function, every, label_of(function, "reduce"))
+
+
+def batch(size: int) -> Recipe:
+    """Make lists of rows."""
+    check_count("a batch's size", size)
+    return _lists("batch", list, size, "batch")
+
+
+def to_arrow(size: int, schema: Any) -> Recipe:
+    """Make Arrow batches of rows."""
+    check_count("a batch's size", size)
+    return _lists("to_arrow", batch_of(schema), size, "to_arrow")
+
+
+def _lists(kind: str, function: Any, size: int, label: str) -> Recipe:
+    make = _made(_states.Reduction, function, size)
+    return _objects(kind, make, label, f"{size:,} rows", marks_end=True)
+
+
+def window(windows: Tumbling | Sliding | Session, function: Any, late: str) -> Recipe:
+    """Apply a function to windows of rows."""
+    if not isinstance(windows, Tumbling | Sliding | Session):
+        raise GraphError(f"windows are Tumbling, Sliding or Session, not {windows!r}")
+    check_function("window()'s second argument", function)
+    check_choice("late", late, ("drop", "side", "include"))
+    timed = windows.by is not None
+    if late != "drop" and not timed:
+        raise GraphError(f"late={late!r} is for windows by time, and {windows!r} are by count")
+    recipe = _objects(
+        "window",
+        lambda time: windows.state(function, late, time),
+        "window" if function is list else label_of(function, "window"),
+        str(windows),
+        marks_end=True,
+        marks_time=timed,
+        drops=timed,
+        late_is_counted=late == "drop",
+    )
+    return recipe | {"ports": ("out", "late") if late == "side" else ("out",)}
+
+
+def top_k(k: int, by: Any, every: int | None) -> Recipe:
+    """Keep the largest rows."""
+    check_count("k", k)
+    check_function("top_k()'s second argument", by)
+    if every is not None:
+        check_count("every", every)
+    make = _made(_states.Top, k, by, every)
+    return _objects("top_k", make, "top_k", f"{k:,} rows", marks_end=True)
+
+
+def distinct(by: Any) -> Recipe:
+    """Drop rows that were there before."""
+    if by is not None:
+        check_function("distinct()'s argument", by)
+    return _objects("distinct", _made(_states.Distinct, by), "distinct", paired=False)
+
+
+def watermarks(by: Any, lag: Any, every: int) -> Recipe:
+    """Say how far event time has come."""
+    check_function("watermarks()'s first argument", by)
+    check_count("every", every)
+    return _objects("watermarks", _made(_states.Clock, by, lag, every), "watermarks")
+
+
+def _objects(
+    kind: str, make: Callable[[Any], Any], label: str, detail: str = "", **options: Any
+) -> Recipe:
+    options = {"paired": True, **options}
+    return _stateful(kind, _keyed.Objects, (make,), label) | {"options": options, "detail": detail}
+
+
+def _made(cls: Any, *args: Any, **kwargs: Any) -> Callable[[Any], Any]:
+    return lambda time: cls(*args, **kwargs)
+
+
+def _stateful(kind: str, program: Any, args: tuple[Any, ...], label: str) -> Recipe:
+    return {"kind": kind, "program": program, "args": args, "label": label, "stateful": True}
+
+
+def stateful(cls: Any, args: Any, kwargs: Any, sides: Iterable[str], *, keyed: bool) -> Recipe:
+    """Hand rows to an object of a user's class, or to one for each key."""
+    if not isinstance(cls, type):
+        raise GraphError(f"stateful() takes a class, of which it makes objects, not {cls!r}")
+    if keyed and not hasattr(cls, "receive"):
+        raise GraphError(f"{cls.__qualname__} has no method `receive`")
+    timed = hasattr(cls, "on_watermark")
+    return _receiver("stateful", cls, _made(cls, *args, **kwargs), sides, keyed) | {
+        "stateful": True,
+        "options": {
+            "marks_time": timed,
+            "marks_end": hasattr(cls, "on_final"),
+            "drops": timed and hasattr(cls, "is_idle"),
+        },
+    }
+
+
+def stateless(what: Any, args: Any, kwargs: Any, sides: Iterable[str]) -> Recipe:
+    """Hand rows to a function, to an object, or to an object that a run makes of a class."""
+    for hook in ("on_watermark", "on_final"):
+        if hasattr(what, hook):
+            raise GraphError(f"{what!r} has a method `{hook}`, so it is for stateful()")
+    if isinstance(what, type):
+        return _receiver("stateless", what, _made(what, *args, **kwargs), sides)
+    if args or kwargs:
+        raise GraphError(f"arguments for it need a class, and {what!r} is none")
+    if hasattr(what, "receive") or hasattr(what, "receive_many"):
+        return _receiver("stateless", what, lambda time: what, sides)
+    check_function("stateless()'s argument", what)
+    return flat_map(what, sides) | {"kind": "stateless"}
+
+
+def flat_map(function: Any, sides: Iterable[str]) -> Recipe:
+    """Call a function that gives any number of outputs."""
+    check_function("flat_map()'s argument", function)
+    return {
+        "kind": "flat_map",
+        "program": _stateless.FlatMap,
+        "args": (function,),
+        "label": label_of(function, "flat_map"),
+        "ports": ("out", *sides),
+    }
+
+
+def _receiver(
+    kind: str, what: Any, make: Callable[[Any], Any], sides: Iterable[str], keyed: bool = False
+) -> Recipe:
+    by_row = _keyed.Objects if hasattr(what, "receive") else None
+    in_lots = hasattr(what, "receive_many") and not keyed
+    if by_row is None and not in_lots:
+        raise GraphError(f"{what!r} has no method `receive`")
+    return {
+        "kind": kind,
+        "program": _keyed.Lots if in_lots else by_row,
+        "program_by_row": by_row,
+        "args": (make,),
+        "options": {"kind": "stateless"},
+        "label": label_of(what, kind),
+        "ports": ("out", *sides),
+    }

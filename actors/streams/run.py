@@ -1,0 +1,343 @@
+"""A run: a graph at work in an actor system."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+
+from callboard.core.errors import CallboardError, ConfigError
+from callboard.core.log import log
+from callboard.scheduling.heuristics import Heuristic, LastInPipeline
+from callboard.scheduling.policies import choose_priority
+from callboard.scheduling.worker import on_worker
+from callboard.streams._flow import Flow
+from callboard.streams._program import Batch
+from callboard.streams.errors import Failure, GraphError, RunTimeout
+from callboard.streams.lanes import add_lanes
+from callboard.streams.native import NativeProgram
+from callboard.streams.progress import Progress
+from callboard.streams.statistics import RunStatistics, collect
+from callboard.streams.tally import Tally
+
+if TYPE_CHECKING:
+    from callboard.streams.graph import Graph
+    from callboard.system import ActorSystem
+
+R = TypeVar("R", covariant=True)
+
+_MANUAL_LANES = 3  # that take turns in a manual system
+_LOOK = 0.1  # seconds: how often a waiting caller looks whether the system still runs
+
+
+class Run(Generic[R]):
+    """A graph at work. Made by `ActorSystem.run`; a context manager: leaving it finishes the run.
+
+    Its methods may be called from any thread, and from actors, which then help with the work while
+    they wait.
+    """
+
+    def __init__(
+        self,
+        system: ActorSystem,
+        graph: Graph[R],
+        *,
+        policy: Any = None,
+        batch_size: int = 256,
+        window: int = 256,
+        time_slice: float = 0.0005,
+        markers: int = 64,
+        reordering: str = "non_blocking",
+        partitioning: str = "hybrid",
+    ) -> None:
+        self._system = system
+        self._ended = True  # until it has begun
+        self._batch_size = _whole("batch_size", batch_size, 1)
+        self._lock = threading.Lock()  # of senders
+        self._ending = threading.Lock()
+        self._sent = dict.fromkeys(graph.entries, 0)
+        self._flushed = False
+        self._manual = hasattr(system, "is_run_here")
+        self._flow = Flow(
+            _heuristic(policy, system),
+            _power_of_two("window", window),
+            _seconds("time_slice", time_slice),
+            _whole("markers", markers, 0),
+            self._manual,
+            _one_of("reordering", reordering, ("non_blocking", "locked")),
+            _one_of("partitioning", partitioning, ("hybrid", "partitioned", "shared")),
+        )
+        self.tally = _Tally(system)
+        self._plan = graph._plan()
+        self._begun = time.monotonic()
+        self._lanes = self._build()
+        self.tally.lane = self._lanes[0]
+        self._ended = False
+
+    def _build(self) -> list[Any]:
+        system, flow = self._system, self._flow
+        workers = _MANUAL_LANES if self._manual else system.config.workers
+        locked = getattr(sys, "_is_gil_enabled", lambda: True)() and not self._manual
+        released = False  # some operators need no interpreter lock
+        for node in self._plan.nodes:
+            program = node.program
+            program.context = self.tally
+            free = program.releases_gil or not locked
+            released |= free
+            runs_on = "all" if not locked else "native" if free else "python"
+            by_parts = program.kind == "partitioned" and free and (
+                workers > 1 or isinstance(program, NativeProgram)
+            )
+            flow.add(
+                program,
+                list(node.sources),
+                runs_on,
+                program.partitions if by_parts else 0,
+                workers if free else 1,
+            )
+        flow.connect()
+        # A sender and a lane that both want the interpreter get it in turns of 5 ms. So the sender
+        # fills the window, and leaves the interpreter to the lane until all is done.
+        self._refill = flow.window if not released else flow.window // 2
+        if not locked:
+            return add_lanes(system, flow, python=workers, native=0, kind="all")
+        return add_lanes(
+            system, flow, python=1, native=workers if released else 0, kind="python"
+        )
+
+    # --- sending ---------------------------------------------------------------------------------
+
+    def send(self, entry: str, rows: Iterable[Any], *, timeout: float | None = None) -> None:
+        """Send rows into the graph, in order. Rows of several senders are ordered by arrival.
+
+        Waits while `window` rounds are on their way. Raises RunTimeout if that takes more than
+        `timeout` seconds for a batch (its `sent` says how many of these rows went in), the run's
+        StreamError once the run has failed, and CallboardError when it is over.
+        """
+        if entry not in self._sent:
+            has = ", ".join(map(repr, self._sent))
+            raise GraphError(f"the graph has no entry {entry!r}: it has {has}")
+        number = list(self._sent).index(entry)
+        batches = _batches(rows, self._batch_size)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        sent = 0
+        try:
+            for chunk in batches:
+                self._acquire(deadline)
+                try:
+                    self._refuse_ended()
+                    self._admit(number, Batch(chunk, self._sent[entry]), deadline)
+                    self._sent[entry] += len(chunk)
+                finally:
+                    self._lock.release()
+                sent += len(chunk)
+        except RunTimeout as error:
+            error.sent = sent
+            raise
+
+    def _acquire(self, deadline: float | None) -> None:
+        while not self._lock.acquire(timeout=_LOOK):
+            self._refuse_ended()
+            if deadline is not None and time.monotonic() >= deadline:
+                raise RunTimeout(f"another sender waits for room in {self!r}, too")
+
+    def _admit(self, entry: int, batch: Batch, deadline: float | None) -> None:
+        flow = self._flow
+        while not flow.try_admit(entry, batch):
+            # Many rounds at once: to wake a sender costs more than a round.
+            if not self._wait(flow.admitted - flow.window + self._refill, deadline):
+                raise RunTimeout(f"no room came in time in {self!r}: {self._lag()}")
+            if self._ended:
+                raise CallboardError(f"{self!r} ended meanwhile")
+
+    def _wait(self, rounds: int, deadline: float | None) -> bool:
+        """Wait until so many rounds are done. False: the deadline passed."""
+        flow, system = self._flow, self._system
+        while flow.done < rounds:
+            if deadline is not None and time.monotonic() >= deadline:
+                return False
+            if self._manual and system.is_run_here:  # type: ignore[attr-defined]
+                if not system._run_until(lambda: flow.done >= rounds, None):  # type: ignore[attr-defined]
+                    raise CallboardError(f"{self!r} waits, and nothing is ready in {system!r}")
+            elif on_worker() and flow.help():
+                continue
+            else:
+                flow.wait_until_done(rounds, _LOOK)
+                if system.is_closed:
+                    self._lose()
+                    raise CallboardError(f"{system!r} was stopped before {self!r} ended")
+        return True
+
+    def _refuse_ended(self) -> None:
+        if self._flow.failure is not None:
+            raise self._flow.failure[1]
+        if self._ended or self._flushed or self._flow.is_stopped:
+            raise CallboardError(f"{self!r} takes no more rows")
+
+    # --- the end ---------------------------------------------------------------------------------
+
+    def finish(self, timeout: float | None = None) -> R:
+        """Let the operators emit what they still hold, wait for it, and return the results.
+
+        That is what the graph's collector got, a dict of lists by name if there are several, None
+        without one. Raises the StreamError of a run that failed, and RunTimeout after `timeout`
+        seconds; then the run goes on, and finish() may be called again.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        with self._ending:
+            if not self._ended:
+                self._flush(deadline)
+                if not self._wait(self._flow.admitted, deadline):
+                    raise RunTimeout(f"{self!r} did not end in {timeout} s: {self._lag()}")
+                self._lose()
+        if self._flow.failure is not None:
+            raise self._flow.failure[1]
+        if self._flow.is_stopped:
+            raise CallboardError(f"{self!r} was cancelled")
+        result: R = self._plan.result()
+        return result
+
+    def _flush(self, deadline: float | None) -> None:
+        self._acquire(deadline)
+        try:
+            if not self._flushed and not self._flow.is_stopped:
+                self._admit(-1, Batch([], 0, True), deadline)
+                self._flushed = True
+        finally:
+            self._lock.release()
+
+    def cancel(self, timeout: float = 5.0) -> None:
+        """Drop what is on its way, and end. Waits for operators in the middle of a batch, `timeout`
+        seconds at most.
+        """
+        with self._ending:
+            if self._ended:
+                return
+            self._flow.cancel()
+            self._wait(self._flow.admitted, time.monotonic() + timeout)
+            self._lose()
+
+    def _lose(self) -> None:
+        """Let lanes and programs go."""
+        self._ended = True
+        for lane in self._lanes:
+            lane.stop()
+        for node in self._plan.nodes:
+            try:
+                node.program.close()
+            except Exception as error:
+                log.error("an operator failed to close", operator=node.name, exc_info=error)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.finish()
+        else:
+            self.cancel()
+
+    def __del__(self) -> None:
+        if not self._ended:
+            self._flow.cancel()
+            for lane in self._lanes:
+                lane.stop()
+
+    # --- what can be seen ------------------------------------------------------------------------
+
+    def statistics(self) -> RunStatistics:
+        """Say how the run does: rows, costs and queues of each operator, and latencies."""
+        seconds = time.monotonic() - self._begun
+        return collect(self._flow, self.tally, sum(self._sent.values()), seconds)
+
+    def progress(self, total: int | None = None, *, every: float = 0.5) -> Progress:
+        """Show on stderr how the run gets on, within a `with` block. See Progress."""
+        return Progress(self, total, every=every)
+
+    def _lag(self) -> str:
+        slow = max(self._flow.operators(), key=lambda operator: operator.queued)
+        return f"about {slow.queued:.0f} rows wait for the operator {slow.name!r}"
+
+    def __repr__(self) -> str:
+        flow = self._flow
+        state = "failed" if flow.failure else "ended" if self._ended else "running"
+        return f"<Run {state}, {flow.done} of {flow.admitted} rounds done>"
+
+
+class _Tally(Tally):
+    """Counts, and makes dead letters of what operators skip."""
+
+    def __init__(self, system: ActorSystem) -> None:
+        super().__init__()
+        self.lane: Any = None
+        self._dead_letters = system.dead_letters
+
+    def skipped(self, failure: Failure) -> None:
+        super().skipped(failure)
+        self._dead_letters.post(failure, self.lane, None, "skipped", failure.error)
+
+    def late(self, operator: str, row: Any) -> None:
+        super().late(operator, row)
+        self._dead_letters.post(row, self.lane, None, "late")
+
+
+def _batches(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    if hasattr(rows, "__arrow_c_array__"):  # a row of its own, though one can iterate over it
+        rows = [rows]
+    if isinstance(rows, str | bytes | Mapping):
+        kind = type(rows).__name__
+        raise TypeError(f"send() wants an iterable of rows, not one {kind}: {rows!r}")
+    if isinstance(rows, list):
+        return (rows[begin : begin + size] for begin in range(0, len(rows), size))
+    try:
+        iterator = iter(rows)
+    except TypeError:
+        raise TypeError(f"send() wants an iterable of rows, not {rows!r}") from None
+    return iter(lambda: list(islice(iterator, size)), [])
+
+
+def _heuristic(policy: Any, system: ActorSystem) -> Heuristic:
+    """Answer the graph's heuristic: its own, or the system's priority policy if that is one."""
+    if isinstance(policy, Heuristic):
+        policy._check()
+        return policy
+    chosen = choose_priority(policy) if policy is not None else system.config.priority_policy()
+    if isinstance(chosen, Heuristic):
+        return chosen
+    if policy is not None:
+        raise ConfigError(f"a graph's policy is a heuristic, and {policy!r} is none")
+    return LastInPipeline()
+
+
+def _whole(option: str, value: Any, least: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ConfigError(f"{option} is a whole number of {least} or more, not {value!r}")
+    return value
+
+
+def _power_of_two(option: str, value: Any) -> int:
+    _whole(option, value, 2)
+    if value & (value - 1) or value > 2**20:
+        raise ConfigError(f"{option} is a power of two, 2**20 at most, not {value!r}")
+    return int(value)
+
+
+def _one_of(option: str, value: Any, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise ConfigError(f"{option} is one of {', '.join(map(repr, known))}, not {value!r}")
+    return str(value)
+
+
+def _seconds(option: str, value: Any) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= 1:
+        raise ConfigError(f"{option} is in seconds, above 0 and 1 at most, not {value!r}")
+    return float(value)

@@ -1,0 +1,85 @@
+"""A run on one thread, in plain order: what every other run is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from callboard.streams._program import Batch
+from callboard.streams.checks import check_count
+from callboard.streams.errors import GraphError, StreamError
+from callboard.streams.plan import Node, Plan
+from callboard.streams.tally import Tally
+
+Inputs = Mapping[str, Iterable[Any]] | Iterable[tuple[str, Iterable[Any]]]
+
+
+def run(plan: Plan, inputs: Inputs, batch_size: int, tally: Tally) -> Any:
+    """Run a graph, and return its result."""
+    try:
+        for node in plan.nodes:
+            node.program.context = tally
+        sequential = _Run(plan)
+        for entry, rows in rounds(plan.entries, inputs, batch_size):
+            sequential.round(entry, rows)
+        sequential.round(None, [])
+    finally:
+        plan.close()
+    return plan.result()
+
+
+def rounds(entries: list[str], inputs: Inputs, size: int) -> Iterator[tuple[int, list[Any]]]:
+    """Cut rows into batches, each with the number of the entry that it is for."""
+    check_count("batch_size", size)
+    for name, rows in inputs.items() if isinstance(inputs, Mapping) else inputs:
+        if name not in entries:
+            has = ", ".join(map(repr, entries))
+            raise GraphError(f"the graph has no entry {name!r}: it has {has}")
+        left = iter(rows)
+        while batch := list(islice(left, size)):
+            yield entries.index(name), batch
+
+
+class _Run:
+    def __init__(self, plan: Plan) -> None:
+        self.nodes = plan.nodes
+        self.passed_entries = [0] * len(plan.entries)
+        self.passed = [[0] * len(node.program.ports) for node in plan.nodes]
+
+    def round(self, entry: int | None, rows: list[Any]) -> None:
+        """Take a batch for an entry through the graph; or, for None, the end of the stream."""
+        final = entry is None
+        entries = [Batch([], final=final) for _ in self.passed_entries]
+        if entry is not None:
+            entries[entry].rows = rows
+        _count(entries, self.passed_entries)
+        outputs: list[list[Batch]] = []
+        error: StreamError | None = None
+        for node, passed in zip(self.nodes, self.passed, strict=True):
+            batches = [entries[p] if n is None else outputs[n][p] for n, p in node.sources]
+            into = [batches[0].follower() for _ in passed]
+            try:
+                _work(node, batches, into)
+            except StreamError as raised:
+                error = raised
+                for batch in into:  # the stream goes on up to the failure, but not to its end
+                    batch.final = False
+            _count(into, passed)
+            outputs.append(into)
+        if error is not None:
+            raise error
+
+
+def _work(node: Node, batches: list[Batch], into: list[Batch]) -> None:
+    if len(batches) == 1:
+        node.program.process(batches[0], into)
+    else:
+        node.program.process_many(batches, into)
+
+
+def _count(batches: list[Batch], passed: list[int]) -> None:
+    """Give batches the number of their first row, at each place that they pass."""
+    for place, batch in enumerate(batches):
+        batch.first = passed[place]
+        passed[place] += len(batch)

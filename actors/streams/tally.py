@@ -1,0 +1,35 @@
+"""What a run counts of the rows that do not come through it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from threading import Lock
+from typing import Any
+
+from callboard.streams.errors import Failure
+
+
+class Tally:
+    """Counts, by operator, the inputs that were skipped and the rows that were late.
+
+    It keeps the first `kept` failures. Programs call `skipped()` and `late()` from any thread.
+    """
+
+    def __init__(self, kept: int = 100) -> None:
+        self.kept = kept
+        self.skips: Counter[str] = Counter()
+        self.lates: Counter[str] = Counter()
+        self.failures: list[Failure] = []
+        self._lock = Lock()
+
+    def skipped(self, failure: Failure) -> None:
+        """Count an input that an operator with `errors="skip"` raised at."""
+        with self._lock:
+            self.skips[failure.operator] += 1
+            if len(self.failures) < self.kept:
+                self.failures.append(failure)
+
+    def late(self, operator: str, row: Any) -> None:
+        """Count a row that came after its windows had closed."""
+        with self._lock:
+            self.lates[operator] += 1

@@ -1,0 +1,86 @@
+// A lot of values divided among partitions, and put together again in the order of the values.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "callboard/core/values.hpp"
+
+namespace callboard {
+
+class Parts {
+public:
+    struct Part {
+        std::uint32_t partition;
+        std::vector<Value> values;        // in order; borrowed from the lot
+        std::vector<std::uint64_t> ends;  // after each value, how many outputs there were
+        Values* outputs{nullptr};
+        bool last{false};                 // the lot ends the stream
+        const char* failure{nullptr};
+    };
+
+    // Takes the lot over. `key_of` answers a value's key. The last lot concerns every partition.
+    template <class KeyOf>
+    Parts(Values* lot, std::uint32_t partitions, KeyOf key_of) : lot_(lot) {
+        std::vector<std::int32_t> part_of(partitions, -1);
+        const auto add = [&](std::uint32_t partition) {
+            part_of[partition] = static_cast<std::int32_t>(parts_.size());
+            parts_.push_back({partition, {}, {}, nullptr, lot->final, nullptr});
+        };
+        if (lot->final)
+            for (std::uint32_t i = 0; i < partitions; ++i) add(i);
+        for (std::uint64_t i = 0; i < lot->count(); ++i) {
+            const auto partition = partition_of(key_of(lot->begin()[i]), partitions);
+            if (part_of[partition] < 0) add(partition);
+            const auto part = static_cast<std::uint32_t>(part_of[partition]);
+            which_.push_back(part);
+            parts_[part].values.push_back(lot->begin()[i]);
+        }
+    }
+
+    // Scatters keys, which are often neighbours: the finaliser of SplitMix64.
+    static std::uint32_t partition_of(std::uint64_t key, std::uint32_t partitions) {
+        key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9u;
+        key = (key ^ (key >> 27)) * 0x94d049bb133111ebu;
+        return static_cast<std::uint32_t>((key ^ (key >> 31)) % partitions);
+    }
+
+    Values* lot() { return lot_; }
+    std::vector<Part>& parts() { return parts_; }
+
+    Part& of(std::uint32_t partition) {
+        for (auto& part : parts_)
+            if (part.partition == partition) return part;
+        __builtin_unreachable();
+    }
+
+    // Before the parts are handed out, and after each. True: it was the last one.
+    void begin() { pending_.store(static_cast<std::int64_t>(parts_.size()), relaxed); }
+    [[nodiscard]] bool end_part() { return pending_.fetch_sub(1, acq_rel) == 1; }
+
+    // All outputs in the order of the values; what comes at the stream's end by partition. The lots of
+    // the parts are the caller's still.
+    void gather(Output& out) const {
+        std::vector<std::size_t> next(parts_.size(), 0);
+        for (const auto which : which_) {
+            const Part& part = parts_[which];
+            const auto i = next[which]++;
+            push(out, part, i == 0 ? 0 : part.ends[i - 1], part.ends[i]);
+        }
+        for (const auto& part : parts_)
+            if (part.outputs != nullptr)
+                push(out, part, part.ends.empty() ? 0 : part.ends.back(), part.outputs->count());
+    }
+
+private:
+    static void push(Output& out, const Part& part, std::uint64_t begin, std::uint64_t end) {
+        for (auto i = begin; i < end; ++i) out.push(part.outputs->begin()[i]);
+    }
+
+    Values* const lot_;
+    std::vector<Part> parts_;
+    std::vector<std::uint32_t> which_;  // of each value
+    Atomic<std::int64_t> pending_{0};
+};
+
+}  // namespace callboard

@@ -1,0 +1,140 @@
+// Native values in lots: what native operators of streams read and write.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "callboard/core/atomics.hpp"
+#include "callboard/core/buffer.hpp"
+#include "callboard/core/node.hpp"
+
+namespace callboard {
+
+// As in a node: what `integer`, `real`, `buffer` mean is said by `kind`; a record's 16 bytes are
+// `bytes` and, behind them, `rest`.
+struct Value {
+    union {
+        std::int64_t integer;
+        double real;
+        Buffer* buffer;
+        unsigned char bytes[8];
+    };
+    std::int64_t rest;
+    Kind kind;
+    std::uint32_t tag;
+};
+static_assert(sizeof(Value) == 24, "a plain value");
+
+// A lot of values, counted because several stages may read it. Who made it may write until it is
+// handed on; nobody afterwards. One allocation: the values follow.
+class Values {
+public:
+    static Values* make(std::uint64_t capacity) {
+        void* memory = std::malloc(sizeof(Values) + capacity * sizeof(Value));
+        if (memory == nullptr) throw std::bad_alloc();
+        auto* values = new (memory) Values;
+        values->capacity_ = capacity;
+        return values;
+    }
+
+    const Value* begin() const { return reinterpret_cast<const Value*>(this + 1); }
+    std::uint64_t count() const { return count_; }
+
+    // Who makes it. Answers where the values are now: growing moves them.
+    static Values* push(Values* values, const Value& value) {
+        if (__builtin_expect(values->count_ == values->capacity_, 0)) values = grow(values);
+        reinterpret_cast<Value*>(values + 1)[values->count_++] = value;
+        return values;
+    }
+
+    // Of the round: it is the last one; what failed in it (a Python object, owned) or null.
+    bool final{false};
+    void* error{nullptr};
+    std::int64_t first{0};  // how many values passed this place of the graph before
+
+    void retain() { references_.fetch_add(1, relaxed); }
+
+    // Any thread. True: it was the last reference, and the caller must free() the values.
+    [[nodiscard]] bool drop() { return references_.fetch_sub(1, acq_rel) == 1; }
+
+    // `error` has been let go.
+    void free() {
+        for (std::uint64_t i = 0; i < count_; ++i)
+            if (begin()[i].kind == Kind::buffer) begin()[i].buffer->drop();
+        std::free(this);
+    }
+
+private:
+    Values() = default;
+
+    static Values* grow(Values* values) {
+        const auto capacity = values->capacity_ < 4 ? 8 : values->capacity_ * 2;
+        Values* larger = make(capacity);
+        larger->count_ = values->count_;
+        std::memcpy(static_cast<void*>(larger + 1), values->begin(), values->count_ * sizeof(Value));
+        std::free(values);
+        return larger;
+    }
+
+    std::uint64_t count_{0}, capacity_{0};
+    Atomic<std::uint32_t> references_{1};
+};
+static_assert(sizeof(Values) % alignof(Value) == 0, "the values follow the header");
+
+// Where an operator puts its outputs. The lot is made at the first.
+class Output {
+public:
+    Output() = default;
+    explicit Output(std::uint64_t expected) : expected_(expected) {}
+    void expect(std::uint64_t values) { expected_ = values; }
+
+    // A value as it is; a buffer gets a reference of its own.
+    void push(const Value& value) {
+        if (value.kind == Kind::buffer) value.buffer->retain();
+        add(value);
+    }
+    // The same, but the value's reference is the lot's now.
+    void take_over(const Value& value) { add(value); }
+    void push_integer(std::int64_t integer, std::uint32_t tag = 0) {
+        Value value{{integer}, 0, Kind::integer, tag};
+        add(value);
+    }
+    void push_real(double real, std::uint32_t tag = 0) {
+        Value value{{0}, 0, Kind::real, tag};
+        value.real = real;
+        add(value);
+    }
+    void push_record(const void* bytes16, std::uint32_t tag = 0) {
+        Value value{{0}, 0, Kind::record, tag};
+        std::memcpy(value.bytes, bytes16, 8);
+        std::memcpy(&value.rest, static_cast<const char*>(bytes16) + 8, 8);
+        add(value);
+    }
+
+    // The operator failed: the run ends with this round. `reason` must outlive the run.
+    void fail(const char* reason) { failure_ = reason; }
+    const char* failure() const { return failure_; }
+
+    std::uint64_t count() const { return values_ == nullptr ? 0 : values_->count(); }
+
+    // Gives the lot away; null if there was no output.
+    Values* take() {
+        Values* values = values_;
+        values_ = nullptr;
+        return values;
+    }
+
+private:
+    void add(const Value& value) {
+        if (__builtin_expect(values_ == nullptr, 0)) values_ = Values::make(expected_);
+        values_ = Values::push(values_, value);
+    }
+
+    std::uint64_t expected_{8};
+    Values* values_{nullptr};
+    const char* failure_{nullptr};
+};
+
+}  // namespace callboard

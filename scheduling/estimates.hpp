@@ -1,0 +1,57 @@
+// What a row costs a stage and how many it gives, estimated while the stage works.
+//
+// Prasaad et al. 2018, section 2.2. Any lane writes after a slice, any thread reads. Lanes that race lose one
+// measurement, which does no harm.
+#pragma once
+
+#include <cstdint>
+
+#include "callboard/core/atomics.hpp"
+
+namespace callboard {
+
+// What some rounds did.
+struct Tally {
+    std::uint64_t taken{0};  // rows
+    std::uint64_t given{0};
+};
+
+class Estimates {
+public:
+    // After a lane's slice.
+    void note(const Tally& tally, std::int64_t rounds, std::int64_t spent_ns) {
+        busy_ns_.fetch_add(spent_ns, relaxed);
+        window_ns_.fetch_add(spent_ns, relaxed);
+        taken_.fetch_add(tally.taken, relaxed);
+        given_.fetch_add(tally.given, relaxed);
+        if (tally.taken == 0) return;
+        const double rows = static_cast<double>(tally.taken);
+        approach(cost_ns_, static_cast<double>(spent_ns) / rows);
+        approach(selectivity_, static_cast<double>(tally.given) / rows);
+        approach(rows_per_unit_, rows / static_cast<double>(rounds));
+    }
+
+    double cost_ns() const { return cost_ns_.load(relaxed); }  // of a row; 0: not known yet
+    double selectivity() const { return taken() == 0 ? 1.0 : selectivity_.load(relaxed); }
+    double rows_per_unit() const { return rows_per_unit_.load(relaxed); }  // round, or part of one
+    std::uint64_t taken() const { return taken_.load(relaxed); }
+    std::uint64_t given() const { return given_.load(relaxed); }
+    std::int64_t busy_ns() const { return busy_ns_.load(relaxed); }
+
+    // Worker time in the current window of CT (section 6.4).
+    std::int64_t slice_ns() const { return window_ns_.load(relaxed); }
+    void begin_window() { window_ns_.store(0, relaxed); }
+
+private:
+    static void approach(Atomic<double>& estimate, double measured) {
+        const double before = estimate.load(relaxed);
+        estimate.store(before == 0.0 ? measured : before + (measured - before) / 8, relaxed);
+    }
+
+    alignas(cache_line) Atomic<std::uint64_t> taken_{0};
+    Atomic<std::uint64_t> given_{0};
+    Atomic<std::int64_t> busy_ns_{0}, window_ns_{0};
+    Atomic<double> cost_ns_{0}, selectivity_{0}, rows_per_unit_{0};
+};
+
+}  // namespace callboard

@@ -1,0 +1,46 @@
+from collections.abc import Sequence
+from inspect import Signature
+from typing import ClassVar, Protocol, final
+
+from callboard.scheduling.priority import PriorityPolicy
+
+class OperatorView(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def position(self) -> int: ...
+    @property
+    def cost(self) -> float: ...
+    @property
+    def selectivity(self) -> float: ...
+    @property
+    def queued(self) -> float: ...
+    @property
+    def workers(self) -> int: ...
+    @property
+    def most_workers(self) -> int: ...
+    @property
+    def busy(self) -> float: ...
+
+class Heuristic(PriorityPolicy):
+    def choose(self, operators: Sequence[OperatorView]) -> OperatorView: ...
+
+@final
+class QueueSizeThrottling(Heuristic):
+    __signature__: ClassVar[Signature]
+    def __init__(self, capacity: float = 65536) -> None: ...
+
+@final
+class LastInPipeline(Heuristic):
+    __signature__: ClassVar[Signature]
+    def __init__(self) -> None: ...
+
+@final
+class EstimatedTime(Heuristic):
+    __signature__: ClassVar[Signature]
+    def __init__(self) -> None: ...
+
+@final
+class CurrentThroughput(Heuristic):
+    __signature__: ClassVar[Signature]
+    def __init__(self, window: float = 0.1) -> None: ...

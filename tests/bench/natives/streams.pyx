@@ -1,0 +1,186 @@
+"""Native operators of known cost, and a few that compute something, for benchmarks and tests."""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libcpp.vector cimport vector
+
+from callboard.core.node cimport monotonic_ns
+from callboard.core.parts cimport Parts
+from callboard.core.values cimport Output, Value
+from callboard.streams.native cimport NativeOperator
+
+
+cdef void spin(int64_t ns) noexcept nogil:
+    cdef int64_t end
+    if ns > 0:
+        end = monotonic_ns() + ns
+        while monotonic_ns() < end:
+            pass
+
+
+cdef class Costly(NativeOperator):
+    """Takes `ns` nanoseconds for each row, and gives it `copies` times."""
+
+    cdef int64_t ns
+    cdef int copies
+
+    def __init__(self, int64_t ns=0, int copies=1):
+        self.ns = ns
+        self.copies = copies
+
+    cdef void process(self, const Value* values, uint64_t count, Output* out) noexcept nogil:
+        cdef uint64_t i
+        cdef int copy
+        for i in range(count):
+            spin(self.ns)
+            for copy in range(self.copies):
+                out.push(values[i])
+
+
+cdef class Twice(NativeOperator):
+    cdef void process(self, const Value* values, uint64_t count, Output* out) noexcept nogil:
+        cdef uint64_t i
+        for i in range(count):
+            out.push_integer(values[i].integer * 2, values[i].tag)
+
+
+cdef class Even(NativeOperator):
+    cdef void process(self, const Value* values, uint64_t count, Output* out) noexcept nogil:
+        cdef uint64_t i
+        for i in range(count):
+            if values[i].integer % 2 == 0:
+                out.push(values[i])
+
+
+cdef class Total(NativeOperator):
+    """The sum so far, and at the end the negative of it. Keyed by the value modulo 100."""
+
+    cdef int64_t total
+    cdef int64_t ns
+
+    kind = "stateful"
+
+    def __init__(self, int64_t ns=0):
+        self.ns = ns
+
+    cdef void process(self, const Value* values, uint64_t count, Output* out) noexcept nogil:
+        cdef uint64_t i
+        for i in range(count):
+            spin(self.ns)
+            self.total += values[i].integer
+            out.push_integer(self.total, 0)
+
+    cdef void finish(self, Output* out) noexcept nogil:
+        out.push_integer(-self.total, 0)
+
+    cdef uint64_t key_of(self, const Value* value) noexcept nogil:
+        return <uint64_t>(value.integer % 100)
+
+
+cdef class FailsAt(NativeOperator):
+    cdef int64_t at
+
+    def __init__(self, int64_t at):
+        self.at = at
+
+    cdef void process(self, const Value* values, uint64_t count, Output* out) noexcept nogil:
+        cdef uint64_t i
+        for i in range(count):
+            if values[i].integer == self.at:
+                out.fail(b"this is the one")
+                return
+            out.push(values[i])
+
+
+# --- for measurements: rows are numbers, a serial number above 16 bits that say something else ----------
+
+cdef enum:
+    LOW_BITS = 16
+    LOW = (1 << 16) - 1
+
+
+cdef class Parametric(NativeOperator):
+    """Takes `ns` nanoseconds for each row and gives `selectivity` rows for it, by and large.
+
+    A row's children have its serial number, and low bits of their own.
+    """
+
+    cdef int64_t ns
+    cdef double selectivity
+
+    def __init__(self, int64_t ns, double selectivity=1.0):
+        self.ns = ns
+        self.selectivity = selectivity
+
+    cdef void process(self, const Value* values, uint64_t count, Output* out) noexcept nogil:
+        cdef uint64_t i
+        cdef int64_t serial, low, child, children
+        cdef uint32_t chance
+        for i in range(count):
+            spin(self.ns)
+            serial = values[i].integer >> LOW_BITS
+            low = values[i].integer & LOW
+            chance = Parts.partition_of(<uint64_t>values[i].integer, 1000)
+            children = <int64_t>(self.selectivity + chance / 1000.0)
+            for child in range(children):
+                out.push_integer(serial << LOW_BITS | (low * 31 + child) & LOW, 0)
+
+    cdef uint64_t key_of(self, const Value* value) noexcept nogil:
+        return <uint64_t>(value.integer & LOW)
+
+
+cdef class SerialParametric(Parametric):
+    """The same, by one worker at a time."""
+
+    kind = "stateful"
+
+
+cdef class Ranged(NativeOperator):
+    """Takes `ns` for each row; keyed by ranges of the low bits, of which each partition has one."""
+
+    cdef int64_t ns
+    cdef vector[uint64_t] keys  # for each range, a key that scatters into the partition
+
+    def __init__(self, int64_t ns, uint32_t partitions):
+        cdef uint32_t partition
+        cdef uint64_t key
+        self.ns = ns
+        for partition in range(partitions):
+            key = 0
+            while Parts.partition_of(key, partitions) != partition:
+                key += 1
+            self.keys.push_back(key)
+
+    cdef void process(self, const Value* values, uint64_t count, Output* out) noexcept nogil:
+        cdef uint64_t i
+        for i in range(count):
+            spin(self.ns)
+            out.push(values[i])
+
+    cdef uint64_t key_of(self, const Value* value) noexcept nogil:
+        return self.keys[(value.integer & LOW) * self.keys.size() >> LOW_BITS]
+
+
+cdef class InOrder(NativeOperator):
+    """Gives at the end how many rows came, a sum of them, and whether in the order of their serials."""
+
+    cdef int64_t count, last
+    cdef uint64_t sum
+    cdef bint in_order
+
+    kind = "stateful"
+
+    def __init__(self):
+        self.in_order = True
+
+    cdef void process(self, const Value* values, uint64_t count, Output* out) noexcept nogil:
+        cdef uint64_t i
+        for i in range(count):
+            self.in_order = self.in_order and values[i].integer >> LOW_BITS >= self.last
+            self.last = values[i].integer >> LOW_BITS
+            self.sum += <uint64_t>values[i].integer
+        self.count += count
+
+    cdef void finish(self, Output* out) noexcept nogil:
+        out.push_integer(self.count, 0)
+        out.push_integer(<int64_t>(self.sum >> 1), 0)
+        out.push_integer(self.in_order, 0)

@@ -1,0 +1,224 @@
+"""What is measured of ordered streams: the targets' benchmarks, and the paper's figures."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+
+from competitor import Benchmark, Competitor
+from players import Game, with_workers
+
+POLICIES = {
+    "CT": "current_throughput",
+    "LP": "last_in_pipeline",
+    "ET": "estimated_time",
+    "QST": "queue_size_throttling",
+}
+QUERIES = (1, 2, 3, 4, 15)
+COSTS = {1: 90, 2: 31, 3: 9, 4: 6, 15: 6}  # microseconds for a row: `streams.shapes`
+PARTITIONING = ("hybrid", "partitioned")
+REORDERING = ("non_blocking", "locked")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How large a run is, and with how many workers."""
+
+    smoke: bool
+    workers: Sequence[int]
+
+    def game(self, module: str, size: int, smallest: int = 400) -> Game:
+        return Game(f"streams.{module}", size, smallest, self.smoke)
+
+    def some(self, players: Iterator[Competitor]) -> list[Competitor]:
+        """Take all players; of a smoke run's, which are many and alike, every tenth."""
+        return list(players)[:: 10 if self.smoke else 1]
+
+
+def scaling(plan: Plan) -> Benchmark:
+    game = plan.game("stateless", 400_000)
+    players = [
+        game.operators(with_workers(name, workers), rate, workers=workers, ns=ns)
+        for name, ns, rate in (("1 us", 1_000, 1), ("10 us", 10_000, 0.1))
+        for workers in plan.workers
+    ]
+    return Benchmark("streams_scaling", "A stateless native operator", "rows/s", players)
+
+
+def ordering(plan: Plan) -> Benchmark:
+    game = plan.game("stateless", 400_000)
+    players = [
+        game.operators(f"{name}, {ns} ns", rate, ns=ns, ordered=ordered)
+        for ns, rate in ((0, 5), (200, 3), (1_000, 1))
+        for name, ordered in (("ordered", "true"), ("unordered", "false"))
+    ]
+    return Benchmark("streams_ordering", "What ordering costs one worker", "rows/s", players)
+
+
+def python(plan: Plan) -> Benchmark:
+    game = plan.game("python_pipeline", 1_000_000)
+    players = [
+        game.alone("callboard", "ours", by="graph"),
+        game.alone("callboard, batches of 1,000", "ours", by="graph", batch_size=1_000),
+        game.alone("generators", "floor", by="generators"),
+    ]
+    for size in (10, 100, 1_000, 10_000):
+        title = f"Bytewax, batches of {size:,}"
+        players.append(game.alone(title, "peer", 0.3, by="bytewax", batch_size=size))
+    return Benchmark("streams_python", "Map, filter, keyed count in Python", "rows/s", players)
+
+
+def arrow(plan: Plan) -> Benchmark:
+    game = plan.game("arrow_pipeline", 40_000_000)
+    players = [game.alone("callboard", "ours")]
+    return Benchmark("streams_arrow", "The same on Arrow batches", "rows/s", players)
+
+
+def memory(plan: Plan) -> Benchmark:
+    game = plan.game("memory", 1_000_000)
+    players = [game.alone(f"{n} M rows", "ours", n) for n in (1, 5, 10)]
+    return Benchmark("streams_memory", "A graph that is fed without limit", "MB", players)
+
+
+def latency(plan: Plan) -> Benchmark:
+    game = plan.game("latency", 20_000)
+    players = [
+        game.operators(with_workers(measure, workers), measure=measure, workers=workers)
+        for workers in plan.workers
+        for measure in ("median", "p99")
+    ]
+    title = "Latency of five native operators of 1 us at half load"
+    return Benchmark("streams_latency", title, "us", players)
+
+
+def shapes(
+    plan: Plan, option: str, values: Sequence[str], measure: str, **fixed: object
+) -> Iterator[Competitor]:
+    """The five shapes, each with each value of an option."""
+    for query, workers, value in product(QUERIES, plan.workers, values):
+        game = plan.game("shapes", 250_000 // COSTS[query])
+        options = fixed | {option: POLICIES.get(value, value)}
+        title = with_workers(f"Q{query}, {value}", workers)
+        yield game.operators(title, query=query, workers=workers, measure=measure, **options)
+
+
+def heuristics(plan: Plan, measure: str) -> Benchmark:
+    players = plan.some(shapes(plan, "policy", list(POLICIES), measure))
+    return figure(f"fig8_{measure}", "Heuristics on the queries' shapes", measure, players)
+
+
+def heuristics_in_python(plan: Plan, measure: str) -> Benchmark:
+    def players() -> Iterator[Competitor]:
+        for query, name in product(QUERIES, POLICIES):
+            game = plan.game("queries", 40_000)
+            options = {"query": query, "policy": POLICIES[name], "measure": measure}
+            yield game.alone(f"Q{query}, {name}", "ours", **options)
+
+    title = "Heuristics on the queries in Python"
+    return figure(f"fig8_python_{measure}", title, measure, plan.some(players()))
+
+
+def skew(plan: Plan) -> Benchmark:
+    def players() -> Iterator[Competitor]:
+        game = plan.game("keyed", 40_000)
+        for sigma, mean in ((0, 0), (0.4, 0), (0.2, 0), (0.1, 0), (0.1, 0.5)):
+            keys = f"sigma {sigma}" if sigma else "even"
+            keys += f" around {mean}" if mean else ""
+            for scheme, workers in product(PARTITIONING, plan.workers):
+                title = with_workers(f"{keys}, {scheme}", workers)
+                options = {"workers": workers, "sigma": sigma, "mean": mean}
+                yield game.operators(title, **options, **partitioned(scheme, workers))
+
+    return figure("fig9", "A keyed operator of 10 us under skew", "rate", plan.some(players()))
+
+
+def partitioned(scheme: str, workers: int) -> dict[str, object]:
+    """The paper has 100 partitions for the hybrid queue, and one for each worker for the other."""
+    return {"partitioning": scheme, "partitions": 100 if scheme == "hybrid" else workers}
+
+
+def latency_by_cost(plan: Plan) -> Benchmark:
+    def players() -> Iterator[Competitor]:
+        workers = max(plan.workers)
+        options = {"workers": workers, "measure": "latency", "batch_size": 1, "markers": 1}
+        for us, scheme in product((10, 100, 1_000, 10_000), PARTITIONING):
+            game = plan.game("keyed", min(20_000, 800_000 // us), 40)
+            scheme_options = partitioned(scheme, workers)
+            # As many rounds under way as keep the workers busy: else it is the queue's time.
+            options |= {"ns": us * 1000, "window": 16}
+            yield game.operators(f"{us:,} us, {scheme}", **options, **scheme_options)
+
+    return figure("fig10", "Latency of a keyed operator", "latency", plan.some(players()))
+
+
+def partitioning_of_queries(plan: Plan, measure: str) -> Benchmark:
+    policy = POLICIES["CT"]
+    players = plan.some(shapes(plan, "partitioning", PARTITIONING, measure, policy=policy))
+    return figure(f"fig11_{measure}", "Partitioning on the queries' shapes", measure, players)
+
+
+def light(plan: Plan) -> Benchmark:
+    """Rounds of one row go through the stages of tests/native/bench, with no Python that sends them."""
+
+    def players() -> Iterator[Competitor]:
+        for ns, scheme, workers in product((0, 200, 1_000, 10_000), REORDERING, plan.workers):
+            game = plan.game("reordering", 400_000_000 // (ns + 100))
+            player = game.by("flow", workers, str(ns), scheme)
+            yield replace(player, name=with_workers(f"{ns:,} ns, {scheme}", workers))
+
+    return figure("fig12", "A light operator, row by row", "rate", plan.some(players()))
+
+
+def light_in_rounds(plan: Plan) -> Benchmark:
+    def players() -> Iterator[Competitor]:
+        game = plan.game("stateless", 400_000)
+        for ns, scheme, workers in product((50, 200, 1_000), REORDERING, plan.workers):
+            title = with_workers(f"{ns:,} ns, {scheme}", workers)
+            options = {"reordering": scheme, "batch_size": 16, "window": 1024}
+            yield game.operators(title, ns=ns, workers=workers, **options)
+
+    title = "A light operator, rounds of 16 rows"
+    return figure("fig12_rounds", title, "rate", plan.some(players()))
+
+
+def selective(plan: Plan) -> Benchmark:
+    def players() -> Iterator[Competitor]:
+        game = plan.game("selective", 4_000)
+        for batch, scheme, workers in product((1, 16), REORDERING, plan.workers):
+            title = with_workers(f"rounds of {batch}, {scheme}", workers)
+            yield game.operators(title, batch_size=batch, reordering=scheme, workers=workers)
+
+    return figure("fig13", "50 rows for each, 100 us", "rate", plan.some(players()))
+
+
+def reordering_of_queries(plan: Plan) -> Benchmark:
+    policy = POLICIES["CT"]
+    players = plan.some(shapes(plan, "reordering", REORDERING, "rate", policy=policy))
+    return figure("fig14", "Reordering on the queries' shapes", "rate", players)
+
+
+def figure(name: str, title: str, measure: str, players: list[Competitor]) -> Benchmark:
+    unit = "rows/s" if measure == "rate" else "ms"
+    return Benchmark(name, f"{title}, {unit}", unit, players)
+
+
+STREAMS: dict[str, Callable[[Plan], Benchmark]] = {
+    "streams_scaling": scaling,
+    "streams_ordering": ordering,
+    "streams_python": python,
+    "streams_arrow": arrow,
+    "streams_memory": memory,
+    "streams_latency": latency,
+    "fig8_rate": partial(heuristics, measure="rate"),
+    "fig8_latency": partial(heuristics, measure="latency"),
+    "fig8_python_rate": partial(heuristics_in_python, measure="rate"),
+    "fig8_python_latency": partial(heuristics_in_python, measure="latency"),
+    "fig9": skew,
+    "fig10": latency_by_cost,
+    "fig11_rate": partial(partitioning_of_queries, measure="rate"),
+    "fig11_latency": partial(partitioning_of_queries, measure="latency"),
+    "fig12": light,
+    "fig12_rounds": light_in_rounds,
+    "fig13": selective,
+    "fig14": reordering_of_queries,
+}

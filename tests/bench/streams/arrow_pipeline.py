@@ -1,0 +1,55 @@
+"""Map, filter and a count for each key on Arrow batches: a function call for each 65,536 rows."""
+
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from callboard import ActorSystem
+from callboard.streams import entry
+from savina.result import Result
+
+BATCH = 65_536
+KEYS = 100
+
+
+def scale(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return pa.record_batch({"value": pc.add(pc.multiply(batch.column(0), 3), 1)})
+
+
+def keep(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch.filter(pc.not_equal(pc.bit_wise_and(batch.column(0), 3), 0))
+
+
+class Counts:
+    """Counts rows by key, and gives all counts at the end."""
+
+    def __init__(self) -> None:
+        self.counts = np.zeros(KEYS, np.int64)
+
+    def receive(self, batch: pa.RecordBatch) -> None:
+        keys = batch.column(0).to_numpy() % KEYS
+        self.counts += np.bincount(keys, minlength=KEYS)
+
+    def on_final(self) -> list[list[int]]:
+        return [self.counts.tolist()]
+
+
+def run(n: int, *, workers: int = 1, **options: Any) -> Result:
+    n = max(n // BATCH, 1) * BATCH
+    values = np.arange(n)
+    batches = [
+        pa.record_batch({"value": values[begin : begin + BATCH]}) for begin in range(0, n, BATCH)
+    ]
+    graph = entry("batches").map_batches(scale).map_batches(keep).stateful(Counts).collect()
+    with ActorSystem(workers=workers) as system:
+        run = system.run(graph, batch_size=1, **options)
+        begin = perf_counter()
+        run.send("batches", batches)
+        [got] = run.finish()
+        seconds = perf_counter() - begin
+    scaled = values * 3 + 1
+    want = np.bincount(scaled[scaled % 4 != 0] % KEYS, minlength=KEYS).tolist()
+    return Result(n, seconds, got=got, want=want)

@@ -1,0 +1,130 @@
+"""Native operators in graphs, alone and with Python ones, against sequential runs."""
+
+from __future__ import annotations
+
+import struct
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from callboard import ActorSystem
+from callboard.native import NativeFailure, Record, Tagged
+from callboard.streams import Graph, GraphError, StreamError, entry
+from callboard.testing import ManualSystem
+
+ROWS = list(range(3000))
+
+
+def run(graph: Graph[Any], workers: int, **options: Any) -> Any:
+    with ActorSystem(workers=workers) as system:
+        run = system.run(graph, **options)
+        run.send("x", ROWS)
+        return run.finish(timeout=60)
+
+
+def mixed(operators: ModuleType) -> Graph[Any]:
+    """From Python to native and back, twice, with a keyed native operator and a stateful one."""
+    return (
+        entry("x", int)
+        .map(lambda n: n + 1)
+        .native(operators.Twice)
+        .native(operators.Total, partitions=8)
+        .filter(lambda n: n % 3 != 0)
+        .native(operators.Total)
+        .collect()
+    )
+
+
+@pytest.mark.parametrize("batch_size", [1, 13, 256])
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_a_mixed_graph_gives_what_it_gives_in_sequence(
+    operators: ModuleType, workers: int, batch_size: int
+) -> None:
+    graph = mixed(operators)
+    expected = graph.run_sequentially({"x": ROWS}, batch_size=7)
+    assert run(graph, workers, batch_size=batch_size, window=8) == expected
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_mixed_graph_gives_the_same_in_every_interleaving(
+    operators: ModuleType, seed: int
+) -> None:
+    graph = mixed(operators)
+    with ManualSystem(seed) as system:
+        run = system.run(graph, batch_size=50, window=4)
+        run.send("x", ROWS)
+        assert run.finish() == graph.run_sequentially({"x": ROWS})
+
+
+def test_a_native_operator_computes(operators: ModuleType) -> None:
+    graph = entry("x").native(operators.Twice).native(operators.Even).collect()
+    assert run(graph, 2) == [2 * n for n in ROWS]
+
+
+def test_a_stateful_one_emits_at_the_end_what_it_holds(operators: ModuleType) -> None:
+    assert run(entry("x").native(operators.Total).collect(), 2)[-1] == -sum(ROWS)
+
+
+def test_a_keyed_one_has_an_object_for_each_partition(operators: ModuleType) -> None:
+    result = run(entry("x").native(operators.Total, partitions=4).collect(), 2)
+    assert len(result) == len(ROWS) + 4
+    assert -sum(result[-4:]) == sum(ROWS)
+
+
+def test_an_output_for_two_readers_goes_to_both(operators: ModuleType) -> None:
+    doubled = entry("x").native(operators.Twice)
+    graph = Graph(
+        doubled.native(operators.Even).collect(name="native"),
+        doubled.map(lambda n: n + 1).collect(name="python"),
+    )
+    result = run(graph, 2)
+    assert result == {"native": [2 * n for n in ROWS], "python": [2 * n + 1 for n in ROWS]}
+
+
+def test_values_of_each_kind_come_back_as_they_went(operators: ModuleType) -> None:
+    rows = [1, -2.5, Record(struct.pack("<qd", 7, 0.5)), Tagged(3, 4), Tagged(9, 1.0)]
+    with ActorSystem(workers=2) as system:
+        run = system.run(entry("x").native(operators.Costly).collect())
+        run.send("x", [*rows, b"bytes"])
+        *result, memory = run.finish(timeout=60)
+    assert bytes(memory) == b"bytes"
+    assert [each.value if isinstance(each, Tagged) else each for each in result] == [
+        each.value if isinstance(each, Tagged) else each for each in rows
+    ]
+    assert [each.tag for each in result if isinstance(each, Tagged)] == [3, 9]
+
+
+def test_more_outputs_than_inputs_are_all_there(operators: ModuleType) -> None:
+    graph = entry("x").native(operators.Costly, 0, 50).collect()
+    assert run(graph, 2) == [n for n in ROWS for _ in range(50)]
+
+
+def test_a_failure_ends_the_run_after_what_came_before_it(operators: ModuleType) -> None:
+    got: list[int] = []
+    graph = entry("x").native(operators.FailsAt, 1000).to(got.append)
+    with pytest.raises(StreamError, match="'FailsAt' failed") as raised:
+        run(graph, 2, batch_size=10)
+    assert isinstance(raised.value.__cause__, NativeFailure)
+    assert str(raised.value.__cause__) == "this is the one"
+    assert got == list(range(1000))
+
+
+def test_a_row_that_is_no_native_value_ends_the_run(operators: ModuleType) -> None:
+    graph = entry("x").map(str).native(operators.Twice).collect()
+    with pytest.raises(StreamError) as raised:
+        run(graph, 1)
+    assert isinstance(raised.value.__cause__, TypeError)
+
+
+def test_what_is_no_native_operator_is_refused_when_the_graph_is_built() -> None:
+    with pytest.raises(GraphError, match="wants a subclass of NativeOperator, not <class 'int'>"):
+        entry("x").native(int)  # type: ignore[arg-type]
+
+
+def test_a_native_operator_whose_outputs_would_meet_others_row_by_row_is_refused(
+    operators: ModuleType,
+) -> None:
+    source = entry("x")
+    with pytest.raises(GraphError, match="is handed many rows at once"):
+        source.native(operators.Twice).union(source.map(lambda n: n)).collect()

@@ -1,0 +1,200 @@
+"""Graphs as data: what the random builder makes, and what a graph and a model are made of.
+
+A shape is a chain of links. A link is an operator, or a fork: branches that are joined again. All
+functions take any row whatever, so that every operator may follow every other.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+from callboard.streams import Failure, Session, Sliding, Stream, Tumbling
+
+
+def number(row: Any) -> int:
+    """Make a small integer of any row, the same in every process."""
+    if isinstance(row, Failure):
+        return number(row.row) + 1
+    if isinstance(row, tuple | list):
+        return sum((i + 1) * number(each) for i, each in enumerate(row)) % 1009
+    if isinstance(row, str):
+        return zlib.crc32(row.encode()) % 1009
+    return int(row) % 1009
+
+
+class Refused(Exception):
+    """What the functions here raise."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Refused) and self.args == other.args
+
+    def __hash__(self) -> int:
+        return hash(self.args)
+
+
+@dataclass(frozen=True)
+class Functions:
+    """The functions of an operator: `n` varies them; those of rows divisible by `fails` raise."""
+
+    n: int = 1
+    fails: int = 0
+
+    def check(self, row: Any) -> int:
+        value = number(row)
+        if self.fails and value % self.fails == 0:
+            raise Refused(value)
+        return value
+
+    def map(self, row: Any) -> Any:
+        return (self.check(row) * 3 + self.n) % 1009
+
+    def filter(self, row: Any) -> bool:
+        return self.check(row) % (self.n + 1) != 0
+
+    def flat_map(self, row: Any) -> list[Any]:
+        value = self.check(row)
+        return [value + i for i in range(value % (self.n + 1))]
+
+    def add(self, total: int, row: Any) -> int:
+        return (total + self.check(row)) % 1009
+
+    def key(self, row: Any) -> int:
+        return self.check(row) % (self.n + 1)
+
+    def time(self, row: Any) -> int:
+        return self.check(row) % 100
+
+    def total(self, rows: list[Any]) -> tuple[int, int]:
+        return len(rows), sum(map(number, rows))
+
+
+class Running:
+    """A user's class: the total of a number of rows, what is left at the end, and watermarks."""
+
+    def __init__(self, functions: Functions) -> None:
+        self.functions = functions
+        self.sum = self.count = 0
+
+    def receive(self, row: Any) -> list[Any] | None:
+        self.sum += self.functions.check(row)
+        self.count += 1
+        return [self.sum, "many"] if self.count % (self.functions.n + 1) == 0 else None
+
+    def on_watermark(self, time: Any) -> list[Any]:
+        return [("at", time, self.sum)]
+
+    def on_final(self) -> list[Any]:
+        return [("final", self.sum)]
+
+
+@dataclass(frozen=True)
+class Op:
+    """An operator: `kind` is a method of a stream. With `key` it is keyed."""
+
+    kind: str
+    functions: Functions = Functions()
+    errors: str = "fail"
+    key: Functions | None = None
+    partitions: int = 1
+    windows: str = ""
+    size: int = 5
+    step: int = 5
+    ordered: bool = False
+    late: str = "drop"
+
+    def add_to(self, stream: Stream[Any]) -> Stream[Any]:
+        """Add this operator to a stream."""
+        arguments: dict[str, tuple[Any, ...]] = {
+            "map": (self.functions.map,),
+            "filter": (self.functions.filter,),
+            "flat_map": (self.functions.flat_map,),
+            "scan": (0, self.functions.add),
+            "fold": (0, self.functions.add),
+            "top_k": (self.size, self.functions.check),
+            "distinct": (self.functions.key,),
+            "reduce": (self.functions.total,),
+            "batch": (self.size,),
+            "count": (),
+            "stateful": (Running, self.functions),
+            "sample": (),
+        }
+        options: dict[str, Any] = {}
+        if self.key is not None or self.kind not in {"count", "batch", "sample"}:
+            options["errors"] = self.errors
+        if self.kind == "reduce":
+            options["every"] = self.size
+        if self.kind == "sample":
+            options["every"] = self.step
+        if self.kind == "top_k" and self.ordered:
+            options["every"] = self.step
+        source: Any = stream
+        if self.key is not None:
+            source = stream.key_by(self.key.key, partitions=self.partitions)
+        if self.kind == "window":
+            made = source.window(self.spec(), Functions.total.__get__(self.functions),
+                                 late=self.late, errors=self.errors)  # fmt: skip
+        else:
+            made = getattr(source, self.kind)(*arguments[self.kind], **options)
+        sides = [made.side(name) for name in made._operator.ports[1:]]
+        joined: Stream[Any] = made.union(*sides) if sides else made
+        return joined
+
+    def spec(self) -> Tumbling | Sliding | Session:
+        """Make the windows."""
+        time = self.functions.time
+        if self.windows == "session":
+            return Session(self.size, time, ordered=self.ordered)
+        if self.windows == "count":
+            return Sliding(self.size, self.step)
+        if self.step == self.size:
+            return Tumbling(self.size, by=time, ordered=self.ordered)
+        return Sliding(self.size, self.step, by=time, ordered=self.ordered)
+
+
+@dataclass(frozen=True)
+class Fork:
+    """Branches, each of which has all rows, or (`split`) those that come to it, joined again."""
+
+    branches: tuple[Chain, ...]
+    join: str = "union"
+    split: bool = False
+
+    def add_to(self, stream: Stream[Any]) -> Stream[Any]:
+        """Add the branches and their join to a stream."""
+        sources: tuple[Stream[Any], ...] = (stream,) * len(self.branches)
+        if self.split:
+            count = len(self.branches)
+            tests = [goes_to(place, count) for place in range(count - 1)]
+            sources = stream.branch(*tests)
+        ends = [chain.add_to(source) for chain, source in zip(self.branches, sources, strict=True)]
+        joined: Stream[Any] = getattr(ends[0], self.join)(*ends[1:])
+        return joined
+
+
+def goes_to(place: int, count: int) -> Any:
+    """Make the test of a branch: rows by their number, those left to the last."""
+    return lambda row: number(row) % count == place
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Links, one after the other."""
+
+    links: tuple[Op | Fork, ...]
+
+    def add_to(self, stream: Stream[Any]) -> Stream[Any]:
+        """Add the links to a stream."""
+        for link in self.links:
+            stream = link.add_to(stream)
+        return stream
+
+
+def plain(row: Any) -> Any:
+    """Make rows comparable: failures without their operators' names and serial numbers."""
+    if isinstance(row, Failure):
+        return "failure", plain(row.row), row.error
+    if isinstance(row, tuple | list):
+        return type(row)(map(plain, row)) if type(row) in {tuple, list} else [*map(plain, row)]
+    return row

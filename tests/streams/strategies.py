@@ -1,0 +1,108 @@
+"""Random shapes of graphs, and random inputs for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hypothesis import strategies as st
+from shapes import Chain, Fork, Functions, Op
+
+from callboard.streams import Graph, Watermark, entry
+
+small = st.integers(1, 4)
+policies = st.sampled_from(["fail", "skip", "side"])
+
+ROW_BY_ROW = ["map", "filter", "flat_map"]
+STATEFUL = ["scan", "fold", "count", "reduce", "batch", "top_k", "distinct", "stateful", "window"]
+
+
+@st.composite
+def ops(draw: st.DrawFn, kinds: list[str], policies: st.SearchStrategy[str] = policies) -> Op:
+    """An operator of one of some kinds. It raises at some rows, if that does not end the run."""
+    kind = draw(st.sampled_from(kinds))
+    keyed = kind in STATEFUL and draw(st.booleans())
+    can_fail = keyed or kind not in {"count", "batch", "sample"}
+    errors = draw(policies) if can_fail else "fail"
+    fails = st.sampled_from([0, 5, 7]) if errors != "fail" else st.just(0)
+    functions = st.builds(Functions, small, fails)
+    windows = draw(st.sampled_from(["count", "time", "session"])) if kind == "window" else ""
+    timed = windows in {"time", "session"}
+    size = draw(st.integers(1, 30) if timed else small)
+    return Op(
+        kind,
+        functions=draw(functions),
+        errors=errors,
+        key=draw(functions) if keyed else None,
+        partitions=draw(small) if keyed else 1,
+        windows=windows,
+        size=size,
+        step=draw(st.sampled_from([size, 3, 7])),
+        ordered=draw(st.booleans()) if timed or kind == "top_k" else False,
+        late=draw(st.sampled_from(["drop", "side", "include"])) if timed else "drop",
+    )
+
+
+def chains(depth: int = 2, kinds: list[str] | None = None) -> st.SearchStrategy[Chain]:
+    """Chains of operators and forks, with forks in forks as deep as `depth`."""
+    links: Any = ops([*ROW_BY_ROW * 2, "sample", *STATEFUL] if kinds is None else kinds)
+    if depth:
+        branches = st.lists(chains(depth - 1, kinds), min_size=2, max_size=3).map(tuple)
+        joins = st.sampled_from(["union", "union", "zip"])
+        links = st.one_of(links, links, st.builds(Fork, branches, joins, st.booleans()))
+    return st.builds(Chain, st.lists(links, max_size=4).map(tuple))
+
+
+@st.composite
+def fragile_chains(draw: st.DrawFn) -> Chain:
+    """Chains of operators that may end the run."""
+    links = draw(st.lists(ops([*ROW_BY_ROW, *STATEFUL], st.just("fail")), min_size=1, max_size=4))
+    fragile = st.builds(Functions, small, st.sampled_from([0, 0, 7, 11, 13]))
+    changed = [
+        replace(op, functions=draw(fragile), key=op.key and draw(fragile))
+        for op in links
+        if op.kind not in {"count", "batch"} or op.key is not None
+    ]
+    return Chain(tuple(changed))
+
+
+rows = st.lists(
+    st.one_of(st.integers(0, 1000), st.integers(0, 1000), st.integers(0, 120).map(Watermark)),
+    max_size=40,
+)
+
+
+@dataclass
+class Case:
+    """A graph, and what arrives: (entry, rows) in order."""
+
+    graph: Graph[Any]
+    inputs: list[tuple[str, list[Any]]]
+    text: str
+
+    def __repr__(self) -> str:
+        return f"{self.text}\nwith {self.inputs}"
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """Any graph: entries and streams that share what they come from, with several sinks."""
+    names = ["left", "right"][: draw(st.integers(1, 2))]
+    streams = [entry(name) for name in names]
+    said = []
+    for _ in range(draw(st.integers(1, 4))):
+        number = draw(st.integers(0, len(streams) - 1))
+        if draw(st.booleans()):
+            chain = draw(chains(1))
+            said.append(f"{len(streams)} = {chain} of {number}")
+            streams.append(chain.add_to(streams[number]))
+        else:
+            others = draw(st.lists(st.integers(0, len(streams) - 1), min_size=1, max_size=2))
+            join = draw(st.sampled_from(["union", "union", "zip"]))
+            said.append(f"{len(streams)} = {join} of {[number, *others]}")
+            streams.append(getattr(streams[number], join)(*(streams[other] for other in others)))
+    ends = draw(st.lists(st.integers(0, len(streams) - 1), max_size=2, unique=True))
+    ends = sorted({*ends, len(streams) - 1})
+    graph: Graph[Any] = Graph(*(streams[end].collect(name=f"end {end}") for end in ends))
+    arriving = st.tuples(st.sampled_from(graph.entries), rows)
+    return Case(graph, draw(st.lists(arriving, max_size=4)), "\n".join(said))

@@ -1,0 +1,173 @@
+"""What becomes of an input at which an operator raises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pytest
+
+from callboard.streams import Failure, Stream, StreamError, Tally, Watermark, entry
+
+
+def half(n: int) -> float:
+    if n % 5 == 4:
+        raise ValueError(f"{n} is refused")
+    return n / 2
+
+
+def test_an_error_names_the_operator_the_input_and_its_serial_number() -> None:
+    graph = entry("rows").filter(lambda n: n % 2 == 0).map(half).collect()
+    for size in (1, 2, 100):
+        with pytest.raises(StreamError, match=r"operator 'half' failed at input 2, 4") as caught:
+            graph.run_sequentially({"rows": range(9)}, batch_size=size)
+        error = caught.value
+        assert (error.operator, error.serial, error.row) == ("half", 2, 4)
+        assert isinstance(error.__cause__, ValueError)
+
+
+def test_what_came_before_the_failure_has_come_through() -> None:
+    seen: list[float] = []
+    with pytest.raises(StreamError):
+        entry("rows").map(half).to(seen.append).run_sequentially({"rows": range(9)})
+    assert seen == [0, 0.5, 1, 1.5]
+
+
+def test_of_two_failures_in_a_batch_the_run_ends_with_the_one_that_a_run_row_by_row_meets() -> None:
+    def refuse_two(n: float) -> float:
+        return 1 / (n - 1.0)
+
+    graph = entry("rows").map(half).map(refuse_two).collect()
+    for size in (1, 100):
+        with pytest.raises(StreamError, match=r"operator 'refuse_two' failed at input 2, 1\.0"):
+            graph.run_sequentially({"rows": range(9)}, batch_size=size)
+
+
+def test_a_failed_stream_has_no_end() -> None:
+    seen: list[Any] = []
+    with pytest.raises(StreamError):
+        entry("rows").map(half).batch(3).to(seen.append).run_sequentially({"rows": range(9)})
+    assert seen == [[0, 0.5, 1]]
+
+
+def test_a_skipped_input_is_counted_and_those_after_it_go_on() -> None:
+    tally = Tally()
+    graph = entry("rows").map(half, errors="skip").collect()
+    assert graph.run_sequentially({"rows": range(6)}, tally=tally) == [0, 0.5, 1, 1.5, 2.5]
+    assert tally.skips == {"half": 1}
+    (failure,) = tally.failures
+    assert (failure.operator, failure.serial, failure.row) == ("half", 4, 4)
+
+
+def test_a_tally_keeps_the_first_failures_and_counts_them_all() -> None:
+    tally = Tally(kept=2)
+    entry("rows").map(half, errors="skip").collect().run_sequentially(
+        {"rows": range(50)}, tally=tally
+    )
+    assert [failure.row for failure in tally.failures] == [4, 9]
+    assert tally.skips["half"] == 10
+
+
+def test_failures_can_go_to_a_side_output_in_their_places() -> None:
+    stream = entry("rows").map(half, errors="side")
+    graph = stream.union(stream.failures).collect()
+    outputs = graph.run_sequentially({"rows": range(6)})
+    assert [type(each) for each in outputs] == [float] * 4 + [Failure, float]
+    assert str(getattr(outputs[4], "error", None)) == "4 is refused"
+
+
+def two_then_raise(n: int) -> Iterable[int]:
+    yield n
+    if n == 1:
+        raise ValueError
+    yield n
+
+
+def test_an_input_that_failed_gives_nothing_though_it_had_begun_to() -> None:
+    graph = entry("rows").flat_map(two_then_raise, errors="skip").collect()
+    assert graph.run_sequentially({"rows": [0, 1, 2]}) == [0, 0, 2, 2]
+
+
+class Picky:
+    def __init__(self) -> None:
+        self.seen: list[int] = []
+
+    def receive(self, n: int) -> Sequence[int]:
+        half(n)
+        self.seen.append(n)
+        return [n]
+
+    def on_watermark(self, time: int) -> Sequence[int]:
+        half(time)
+        return [time]
+
+    def on_final(self) -> Sequence[Any]:
+        half(len(self.seen))
+        return [self.seen]
+
+
+def test_an_object_lives_on_after_an_input_was_skipped() -> None:
+    graph = entry("rows").stateful(Picky, errors="skip").collect()
+    assert graph.run_sequentially({"rows": [1, 4, 2, 9, 3]}) == [1, 2, 3, [1, 2, 3]]
+
+
+def test_hooks_may_fail_as_well() -> None:
+    tally = Tally()
+    graph = entry("rows").stateful(Picky, errors="skip").collect()
+    rows = [0, Watermark(14), 1, Watermark(15), 2, 3]
+    assert graph.run_sequentially({"rows": rows}, tally=tally) == [0, 1, 15, 2, 3]
+    assert [(each.serial, each.row) for each in tally.failures] == [(1, Watermark(14)), (6, None)]
+
+
+def test_a_key_function_fails_as_the_operator_that_follows() -> None:
+    stream = entry("rows").key_by(half).count(name="halves", errors="skip")
+    tally = Tally()
+    assert stream.collect().run_sequentially({"rows": [2, 4, 2]}, tally=tally) == [(1, 1), (1, 2)]
+    assert tally.skips == {"halves": 1}
+
+
+def test_a_key_that_cannot_be_hashed_is_an_error_of_its_row() -> None:
+    with pytest.raises(StreamError, match=r"operator 'count' failed at input 1, \[2\]"):
+        entry("rows").key_by(lambda row: row).count().collect().run_sequentially({"rows": [1, [2]]})
+
+
+class ManyPicky:
+    def receive_many(self, rows: Sequence[int]) -> list[float]:
+        return [half(row) for row in rows]
+
+
+def test_if_many_rows_fail_together_each_is_skipped() -> None:
+    tally = Tally()
+    graph = entry("rows").stateful(ManyPicky, errors="skip").collect()
+    assert graph.run_sequentially({"rows": range(6)}, batch_size=3, tally=tally) == [0, 0.5, 1]
+    assert [failure.row for failure in tally.failures] == [3, 4, 5]
+
+
+def test_a_sink_fails_as_any_operator() -> None:
+    graph = entry("rows").to(half, name="out")
+    with pytest.raises(StreamError, match="operator 'out' failed at input 4, 4"):
+        graph.run_sequentially({"rows": range(6)})
+    tally = Tally()
+    entry("rows").to(half, errors="skip").run_sequentially({"rows": range(6)}, tally=tally)
+    assert tally.skips == {"half": 1}
+
+
+def test_an_unknown_side_output_is_an_error_of_the_row() -> None:
+    from callboard.streams import Side
+
+    def astray(n: int) -> list[Any]:
+        return [n, Side("elsewhere", n)]
+
+    stream: Stream[Any] = entry("rows").flat_map(astray, sides=["here"])
+    graph = stream.union(stream.side("here")).collect()
+    with pytest.raises(StreamError, match="operator 'astray' failed at input 0") as caught:
+        graph.run_sequentially({"rows": [1]})
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_what_stops_a_program_stops_a_run_as_it_is() -> None:
+    def stop(row: Any) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        entry("rows").map(stop, errors="skip").collect().run_sequentially({"rows": [1]})

@@ -1,0 +1,197 @@
+"""Graphs: what is refused when one is built, its names, its pictures."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from statistics import fmean
+from typing import Any, cast
+
+import pytest
+
+from callboard.streams import Graph, GraphError, Session, Sliding, Tumbling, entry
+
+rows: Any = entry("rows")
+keyed = rows.key_by(hash)
+
+
+class NoReceive:
+    pass
+
+
+class Ends:
+    def receive(self, row: Any) -> None: ...
+
+    def on_final(self) -> None: ...
+
+
+class ManyOnly:
+    def receive_many(self, rows: Any) -> Any:
+        return rows
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: entry(""), "an entry's name is a string that is not empty, not ''"),
+        (lambda: rows.map(3), r"map\(\)'s argument is a function, not 3"),
+        (lambda: rows.filter(None), r"filter\(\)'s argument is a function, not None"),
+        (lambda: rows.map(abs, name=""), "an operator's name is a string that is not empty"),
+        (lambda: rows.map(abs, errors="ignore"), "one of 'fail', 'skip', 'side', not 'ignore'"),
+        (lambda: rows.to(print, errors="side"), "a sink has no side output"),
+        (lambda: rows.to(3), "a sink is a function, not 3"),
+        (lambda: rows.key_by("user"), r"key_by\(\)'s argument is a function, not 'user'"),
+        (lambda: rows.key_by(hash, partitions=0), "partitions is an integer, 1 or more, not 0"),
+        (lambda: rows.reduce(sum, every=0), "every is an integer, 1 or more, not 0"),
+        (lambda: rows.batch(2.5), "a batch's size is an integer, 1 or more, not 2.5"),
+        (lambda: rows.batch(True), "a batch's size is an integer, 1 or more, not True"),
+        (lambda: rows.to_arrow(0), "a batch's size is an integer, 1 or more, not 0"),
+        (lambda: rows.top_k(0), "k is an integer, 1 or more, not 0"),
+        (lambda: rows.sample(), r"sample\(\) takes one of every= and fraction="),
+        (lambda: rows.sample(fraction=2), "fraction is a number from 0 to 1, not 2"),
+        (lambda: rows.sample(fraction=0.5, seed=-1), "seed is an integer from 0"),
+        (lambda: rows.throttle(0), "rate is a number of rows a second, more than 0, not 0"),
+        (lambda: rows.branch(), r"branch\(\) takes one function or more"),
+        (lambda: rows.window(5), "windows are Tumbling, Sliding or Session, not 5"),
+        (lambda: rows.window(Tumbling(5), late="side"), "late='side' is for windows by time"),
+        (lambda: rows.window(Tumbling(5), late="keep"), "late is one of 'drop', 'side', 'include'"),
+        (lambda: Tumbling(0), "size is an integer, 1 or more, not 0"),
+        (lambda: Tumbling(5, ordered=True), "ordered=True is about time"),
+        (lambda: Sliding(5, 0, by=int), "step is a length of time, and more than none, not 0"),
+        (lambda: Session(-1, by=int), "gap is a length of time, and more than none, not -1"),
+        (lambda: Session(1, by=cast(Any, 3)), "by is a function, not 3"),
+        (lambda: rows.stateful(NoReceive), "NoReceive'> has no method `receive`"),
+        (lambda: rows.stateful(Ends()), r"stateful\(\) takes a class, of which it makes objects"),
+        (lambda: rows.stateless(Ends), "has a method `on_final`, so it is for stateful"),
+        (lambda: rows.stateless(abs, 3), "arguments for it need a class"),
+        (lambda: keyed.stateful(ManyOnly), "ManyOnly has no method `receive`"),
+        (lambda: rows.flat_map(list, sides=["out"]), "outputs have names of their own"),
+        (lambda: rows.map(abs).side("late"), "no side output 'late': it has none"),
+        (lambda: rows.map(abs).failures, "no side output 'failures'"),
+        (
+            lambda: rows.map(abs, errors="side").collect().run_sequentially({"rows": []}),
+            "nobody reads the side output 'failures' of 'abs'",
+        ),
+        (lambda: Graph(), "a graph has a sink"),
+        (lambda: Graph(rows), "a graph is made of graphs, each with its sinks"),
+        (lambda: rows.collect().draw(format="png"), "format is one of .*, not 'png'"),
+        (lambda: rows.union(entry("rows")).collect(), "entry and entry, have the name 'rows'"),
+        (
+            lambda: rows.map(abs, name="a").filter(abs, name="a").collect(),
+            "two operators, map and filter, have the name 'a'",
+        ),
+        (
+            lambda: rows.union(rows.stateful(ManyOnly)).collect(),
+            "'ManyOnly' is handed many rows at once, .* at 'union'",
+        ),
+        (
+            lambda: rows.collect().run_sequentially({"cols": [1]}),
+            "the graph has no entry 'cols': it has 'rows'",
+        ),
+        (
+            lambda: rows.collect().run_sequentially({"rows": [1]}, batch_size=0),
+            "batch_size is an integer, 1 or more, not 0",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_where_it_is_written(
+    build: Callable[[], object], message: str
+) -> None:
+    with pytest.raises(GraphError, match=message):
+        build()
+
+
+def test_operators_are_named_after_their_functions_and_numbered() -> None:
+    graph = rows.map(abs).map(abs).map(lambda n: n).key_by(abs).stateful(Ends).collect()
+    names = [line.split("  ")[0] for line in graph.describe().splitlines()]
+    assert names == ["rows", "abs", "abs 2", "map", "Ends", "collect"]
+
+
+def test_a_name_that_was_given_is_not_taken_by_another() -> None:
+    graph = rows.map(abs).map(len, name="abs").collect()
+    names = [line.split("  ")[0] for line in graph.describe().splitlines()]
+    assert names == ["rows", "abs 2", "abs", "collect"]
+
+
+def test_one_collector_gives_a_list_and_several_a_list_each() -> None:
+    one, other = rows.collect(), rows.map(abs).collect(name="sizes")
+    assert one.run_sequentially({"rows": [-1]}) == [-1]
+    both = Graph(one, other)
+    assert both.run_sequentially({"rows": [-1]}) == {"collect": [-1], "sizes": [1]}
+    assert both.collectors == ("collect", "sizes")
+    assert both.entries == ("rows",)
+    assert rows.to(print).run_sequentially({"rows": []}) is None
+
+
+def test_a_graph_runs_any_number_of_times_from_the_start() -> None:
+    graph = rows.count().collect()
+    for _ in range(2):
+        assert graph.run_sequentially({"rows": "ab"}) == [1, 2]
+
+
+def test_a_long_chain_is_no_problem() -> None:
+    stream = rows
+    for _ in range(3_000):
+        stream = stream.map(abs)
+    graph = stream.collect()
+    assert graph.run_sequentially({"rows": [-1]}) == [1]
+    assert graph.draw().count("<rect") == 3_002
+
+
+carts = (
+    entry("clicks")
+    .map(str.split)
+    .filter(len, name="not empty")
+    .key_by(len, partitions=64)
+    .scan(0, lambda most, words: max(most, len(words)), name="longest")
+    .map(lambda pair: pair[1], name="words")
+    .reduce(fmean, every=10_000)
+    .collect()
+)
+
+
+def test_a_graph_explains_itself() -> None:
+    assert carts.describe() == (
+        "clicks     entry\n"
+        "split      map, of clicks, any number of workers\n"
+        "not empty  filter, of split, any number of workers\n"
+        "longest    scan, of not empty, 64 partitions of keys, in each one worker at a time\n"
+        "words      map, of longest, any number of workers\n"
+        "fmean      reduce, 10,000 rows, of words, one worker at a time\n"
+        "collect    collect, of fmean\n"
+    )
+
+
+def test_a_mermaid_diagram_has_a_node_for_each_operator_and_an_arrow_for_each_input() -> None:
+    big, _ = entry("in").branch(lambda n: n > 1)
+    graph = big.map(abs, name='the "size"').collect()
+    assert graph.mermaid() == graph.draw("mermaid") == (
+        "flowchart LR\n"
+        '    o0["in<br/>entry"]\n'
+        '    o1["branch<br/>branch"]\n'
+        '    o2["the #quot;size#quot;<br/>map"]\n'
+        '    o3["collect<br/>collect"]\n'
+        "    o0 --> o1\n"
+        "    o1 -- 1 --> o2\n"
+        "    o2 --> o3\n"
+    )
+
+
+def test_an_svg_picture_is_well_formed_and_shows_all_operators() -> None:
+    risky = rows.map(abs, name="a < b & c", errors="side")
+    graph = risky.union(risky.failures).collect()
+    picture = ET.fromstring(graph.draw())
+    space = "{http://www.w3.org/2000/svg}"
+    texts = [text.text for text in picture.iter(f"{space}text")]
+    assert {"rows", "a < b & c", "union", "collect", "failures"} <= set(texts)
+    assert len(list(picture.iter(f"{space}rect"))) == 4
+    boxes = [(box.get("x"), box.get("y")) for box in picture.iter(f"{space}rect")]
+    assert len(set(boxes)) == 4
+
+
+def test_streams_say_what_they_are() -> None:
+    big, rest = rows.branch(bool)
+    assert repr(big) == "<Stream: branch 'branch'>"
+    assert repr(rest) == "<Stream: branch 'branch', output 'rest'>"
+    assert repr(keyed) == "<KeyedStream: 64 partitions of <Stream: entry 'rows'>>"
+    assert repr(rows.map(abs).collect()) == "<Graph: rows → abs → collect>"

@@ -1,0 +1,135 @@
+"""Unions and zips: the order in which rows of several streams follow each other."""
+
+from __future__ import annotations
+
+from heapq import merge
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callboard.streams import GraphError, Stream, Watermark, entry
+
+times = st.lists(st.integers(0, 20), max_size=15).map(sorted)
+
+
+def tag(name: str) -> Any:
+    return lambda row: (name, row)
+
+
+def test_branches_of_a_stream_follow_each_other_row_by_row() -> None:
+    rows = entry("rows")
+    graph = rows.map(tag("a")).union(rows.flat_map(lambda n: [n] * n)).collect()
+    assert graph.run_sequentially({"rows": [2, 0, 1]}) == [("a", 2), 2, 2, ("a", 0), ("a", 1), 1]
+
+
+def test_the_arguments_say_which_branch_comes_first() -> None:
+    rows = entry("rows")
+    left, right = rows.map(tag("left")), rows.map(tag("right"))
+    graph = right.union(left).collect()
+    assert graph.run_sequentially({"rows": [1]}) == [("right", 1), ("left", 1)]
+
+
+def test_a_row_is_one_of_the_stream_where_the_branches_part() -> None:
+    words = entry("lines").flat_map(str.split)
+    graph = words.union(words.map(str.upper)).collect()
+    assert graph.run_sequentially({"lines": ["a b", "c"]}) == ["a", "A", "b", "B", "c", "C"]
+
+
+def test_branches_within_branches_keep_the_order_of_both() -> None:
+    rows = entry("rows")
+    twice = rows.flat_map(lambda n: [n, -n])
+    inner = twice.map(tag("x")).union(twice.map(tag("y")))
+    graph = inner.union(rows.map(tag("z"))).collect()
+    assert graph.run_sequentially({"rows": [1, 2]}) == [
+        ("x", 1), ("y", 1), ("x", -1), ("y", -1), ("z", 1),
+        ("x", 2), ("y", 2), ("x", -2), ("y", -2), ("z", 2),
+    ]  # fmt: skip
+
+
+def test_a_stream_may_be_united_with_itself() -> None:
+    rows = entry("rows")
+    assert rows.union(rows).collect().run_sequentially({"rows": [1, 2]}) == [1, 1, 2, 2]
+
+
+def test_rows_for_several_entries_come_as_they_arrive() -> None:
+    graph = entry("a").union(entry("b")).collect()
+    arriving = [("b", [1, 2]), ("a", [3]), ("b", [4])]
+    assert graph.run_sequentially(arriving) == [1, 2, 3, 4]
+
+
+def test_what_branches_emit_at_the_end_follows_branch_by_branch() -> None:
+    rows = entry("rows")
+    graph = rows.batch(2).union(rows.fold(0, lambda a, b: a + b), rows.batch(3)).collect()
+    assert graph.run_sequentially({"rows": [1, 2, 3, 4]}) == [[1, 2], [1, 2, 3], [3, 4], 10, [4]]
+
+
+@given(times, times, times)
+def test_streams_in_order_of_time_are_merged_into_one(
+    a: list[int], b: list[int], c: list[int]
+) -> None:
+    names = ["a", "b", "c"]
+    streams: list[Stream[Any]] = [entry(name).map(tag(name)) for name in names]
+    graph = streams[0].union(*streams[1:], by=lambda row: row[1]).collect()
+    rows = [[(n, t) for t in times] for n, times in zip(names, (a, b, c), strict=True)]
+    expected = list(merge(*rows, key=lambda row: row[1]))
+    for size in (1, 4):
+        inputs = {"c": c, "a": a, "b": b}
+        assert graph.run_sequentially(inputs, batch_size=size) == expected
+
+
+def test_a_row_of_a_merged_stream_waits_until_the_others_have_come_to_its_time() -> None:
+    seen: list[Any] = []
+    clock: list[int] = []
+    a, b = entry("a"), entry("b")
+
+    def look(row: int) -> int:
+        clock.append(len(seen))
+        return row
+
+    graph = a.union(b.map(look), by=int).to(seen.append)
+    graph.run_sequentially([("a", [1, 5]), ("b", [3, 4]), ("b", [6])])
+    assert clock == [0, 0, 3]  # what had come out when b's rows came in
+    assert seen == [1, 3, 4, 5, 6]
+
+
+def test_a_watermark_lets_waiting_rows_of_a_merged_stream_go() -> None:
+    seen: list[Any] = []
+    graph = entry("a").union(entry("b"), by=int).to(seen.append)
+    late = [("a", [1, 5]), ("b", [Watermark(3)])]
+
+    def arriving() -> Any:
+        yield from late
+        assert seen == [1]
+        yield "b", [4]
+
+    graph.run_sequentially(arriving(), batch_size=1)
+    assert seen == [1, 4, 5]
+
+
+@given(st.lists(st.integers(), max_size=20), st.lists(st.integers(), max_size=20))
+def test_zip_is_that_of_python(a: list[int], b: list[int]) -> None:
+    graph = entry("a").zip(entry("b")).collect()
+    zipped = graph.run_sequentially([("b", b), ("a", a)], batch_size=3)
+    assert zipped == list(zip(a, b, strict=False))
+
+
+def test_event_time_after_a_union_is_that_of_its_slowest_stream() -> None:
+    class Times:
+        def receive(self, row: Any) -> list[int] | None: ...
+
+        def on_watermark(self, time: int) -> list[int]:
+            return [time]
+
+    graph = entry("a").union(entry("b")).stateful(Times).collect()
+    marks = [("a", 5), ("b", 3), ("b", 4), ("a", 9), ("b", 20), ("a", 7)]
+    assert graph.run_sequentially([(n, [Watermark(t)]) for n, t in marks]) == [3, 4, 9]
+
+
+@pytest.mark.parametrize("join", ["union", "zip"])
+def test_what_is_no_stream_cannot_be_joined(join: str) -> None:
+    with pytest.raises(GraphError, match=rf"{join}\(\) takes streams, not \[1\]"):
+        getattr(entry("a"), join)([1])
+    with pytest.raises(GraphError, match=rf"{join}\(\) takes one stream or more"):
+        getattr(entry("a"), join)()

@@ -1,0 +1,300 @@
+"""Each operator against plain Python, which says what it gives in a line or two."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable
+from statistics import fmean
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callboard.streams import Side, Stream, Watermark, entry
+
+integers = st.lists(st.integers(-50, 50), max_size=60)
+sizes = st.integers(1, 7)
+
+
+def outputs(
+    graph: Callable[[Stream[Any]], Stream[Any]], rows: Iterable[Any], batch_size: int = 4
+) -> list[Any]:
+    """Run what `graph` makes of a stream, on the calling thread."""
+    collected: list[Any] = (
+        graph(entry("rows")).collect().run_sequentially({"rows": rows}, batch_size=batch_size)
+    )
+    return collected
+
+
+# --- row by row --------------------------------------------------------------------------------
+
+
+@given(integers)
+def test_map_filter_and_flat_map_are_those_of_python(rows: list[int]) -> None:
+    assert outputs(lambda s: s.map(abs), rows) == list(map(abs, rows))
+    assert outputs(lambda s: s.filter(bool), rows) == list(filter(bool, rows))
+    assert outputs(lambda s: s.flat_map(lambda n: range(n)), rows) == [
+        each for row in rows for each in range(row)
+    ]
+
+
+def test_a_function_may_yield_and_none_is_no_output() -> None:
+    def twice_if_odd(n: int) -> Iterable[int]:
+        if n % 2:
+            yield n
+            yield n
+
+    assert outputs(lambda s: s.flat_map(twice_if_odd), [1, 2, 3]) == [1, 1, 3, 3]
+    assert outputs(lambda s: s.stateless(lambda n: (n,) if n > 1 else None), [1, 2, 3]) == [2, 3]
+
+
+class Scale:
+    def __init__(self, by: int = 2) -> None:
+        self.by = by
+
+    def receive(self, n: int) -> Iterable[int]:
+        return (n * self.by,)
+
+
+class ScaleMany(Scale):
+    def __init__(self, by: int = 2) -> None:
+        super().__init__(by)
+        self.lots: list[int] = []
+
+    def receive_many(self, rows: list[int]) -> Iterable[int]:
+        self.lots.append(len(rows))
+        return [n * self.by for n in rows]
+
+
+def test_a_stateless_operator_may_be_a_class_or_an_object() -> None:
+    assert outputs(lambda s: s.stateless(Scale, by=3), [1, 2]) == [3, 6]
+    assert outputs(lambda s: s.stateless(Scale(5)), [1, 2]) == [5, 10]
+
+
+def test_receive_many_is_handed_the_rows_between_two_watermarks_of_a_batch() -> None:
+    many = ScaleMany()
+    rows = [1, 2, Watermark(0), 3, 4, 5]
+    assert outputs(lambda s: s.stateless(many), rows, 5) == [2, 4, 6, 8, 10]
+    assert many.lots == [2, 2, 1]
+
+
+def test_where_branches_meet_rows_come_one_by_one_also_to_a_class_with_receive_many() -> None:
+    many = ScaleMany()
+    assert outputs(lambda s: s.union(s.stateless(many)), [1, 2]) == [1, 2, 2, 4]
+    assert many.lots == []
+
+
+def test_an_output_goes_to_the_side_output_that_it_names() -> None:
+    stream = entry("rows").flat_map(lambda n: [n, Side("halves", n / 2)], sides=["halves"])
+    graph = stream.map(lambda n: ("whole", n)).union(stream.side("halves")).collect()
+    assert graph.run_sequentially({"rows": [1, 2]}) == [("whole", 1), 0.5, ("whole", 2), 1.0]
+
+
+@given(integers, sizes)
+def test_sample_takes_the_first_of_each_n_rows(rows: list[int], n: int) -> None:
+    assert outputs(lambda s: s.sample(every=n), rows) == rows[::n]
+
+
+def test_a_fraction_is_a_part_of_the_rows_and_the_same_part_for_the_same_seed() -> None:
+    rows = range(10_000)
+    some = outputs(lambda s: s.sample(fraction=0.3), rows)
+    assert 2_800 < len(some) < 3_200
+    assert some == outputs(lambda s: s.sample(fraction=0.3), rows, 256)
+    assert some != outputs(lambda s: s.sample(fraction=0.3, seed=1), rows)
+    assert outputs(lambda s: s.sample(fraction=1), rows) == list(rows)
+    assert outputs(lambda s: s.sample(fraction=0), rows) == []
+
+
+@given(integers)
+def test_each_row_is_in_the_branch_whose_function_is_the_first_to_be_true(rows: list[int]) -> None:
+    big, even, rest = entry("rows").branch(lambda n: n > 9, lambda n: n % 2 == 0)
+    for stream, expected in (
+        (big, [n for n in rows if n > 9]),
+        (even, [n for n in rows if n <= 9 and n % 2 == 0]),
+        (rest, [n for n in rows if n <= 9 and n % 2]),
+    ):
+        assert stream.collect().run_sequentially({"rows": rows}) == expected
+
+
+def test_throttle_passes_all_rows_on() -> None:
+    assert outputs(lambda s: s.throttle(1_000), range(9)) == list(range(9))
+
+
+# --- with a state ------------------------------------------------------------------------------
+
+
+@given(integers)
+def test_scan_and_fold_accumulate(rows: list[int]) -> None:
+    def add(total: int, n: int) -> int:
+        return total + n
+
+    assert outputs(lambda s: s.scan(0, add), rows) == list(itertools.accumulate(rows))
+    assert outputs(lambda s: s.fold(0, add), rows) == [sum(rows)]
+    assert outputs(lambda s: s.count(), rows) == list(range(1, len(rows) + 1))
+
+
+def test_an_initial_value_that_changes_is_not_shared_by_keys_or_runs() -> None:
+    def append(rows: list[int], row: int) -> list[int]:
+        rows.append(row)
+        return rows
+
+    none: list[int] = []
+    graph = entry("rows").key_by(lambda n: n % 2).fold(none, append).collect()
+    for _ in range(2):
+        assert graph.run_sequentially({"rows": [1, 2, 3]}) == [(1, [1, 3]), (0, [2])]
+
+
+@given(integers, sizes)
+def test_reduce_and_batch_take_so_many_rows_and_those_left_at_the_end(
+    rows: list[int], n: int
+) -> None:
+    lists = [rows[i : i + n] for i in range(0, len(rows), n)]
+    assert outputs(lambda s: s.batch(n), rows) == lists
+    assert outputs(lambda s: s.reduce(fmean, every=n), rows) == [*map(fmean, lists)]
+
+
+@given(integers, sizes)
+def test_top_k_gives_the_largest_rows_the_earlier_first(rows: list[int], k: int) -> None:
+    best = sorted(rows, key=lambda n: -(n // 5))[:k]
+    assert outputs(lambda s: s.top_k(k, lambda n: n // 5), rows) == [best]
+
+
+def test_top_k_can_say_so_on_the_way() -> None:
+    assert outputs(lambda s: s.top_k(2, every=2), [1, 5, 3, 4, 9]) == [[5, 1], [5, 4], [9, 5]]
+    assert outputs(lambda s: s.top_k(2, every=2), [1, 5]) == [[5, 1]]
+
+
+@given(integers)
+def test_distinct_gives_the_first_of_equal_rows(rows: list[int]) -> None:
+    assert outputs(lambda s: s.distinct(), rows) == list(dict.fromkeys(rows))
+
+
+class Pairs:
+    """A user's class: pairs of rows, and a row that is left at the end."""
+
+    def __init__(self, label: str = "pair") -> None:
+        self.label = label
+        self.last: Any = None
+
+    def receive(self, row: Any) -> Iterable[Any] | None:
+        self.last, last = row if self.last is None else None, self.last
+        return None if last is None else [(self.label, last, row)]
+
+    def on_final(self) -> Iterable[Any]:
+        return [] if self.last is None else [(self.label, self.last)]
+
+
+def test_a_stateful_object_sees_all_rows_and_the_end() -> None:
+    assert outputs(lambda s: s.stateful(Pairs), [1, 2, 3]) == [("pair", 1, 2), ("pair", 3)]
+    assert outputs(lambda s: s.stateful(Pairs, label="two"), [1, 2]) == [("two", 1, 2)]
+
+
+class Totals:
+    def __init__(self) -> None:
+        self.total = 0
+
+    def receive_many(self, rows: list[int]) -> Iterable[int]:
+        for row in rows:
+            self.total += row
+            yield self.total
+
+    def on_watermark(self, time: int) -> Iterable[str]:
+        return [f"{self.total} at {time}"]
+
+    def on_final(self) -> Iterable[str]:
+        return ["end"]
+
+
+def test_a_stateful_class_may_take_many_rows_at_once() -> None:
+    rows = [1, 2, Watermark(5), 3]
+    assert outputs(lambda s: s.stateful(Totals), rows) == [1, 3, "3 at 5", 6, "end"]
+
+
+# --- with keys ---------------------------------------------------------------------------------
+
+
+@given(integers)
+def test_keys_are_counted_one_by_one(rows: list[int]) -> None:
+    seen: Counter[int] = Counter()
+    expected = []
+    for row in rows:
+        seen[row % 5] += 1
+        expected.append((row % 5, seen[row % 5]))
+    assert outputs(lambda s: s.key_by(lambda n: n % 5).count(), rows) == expected
+
+
+@given(integers)
+def test_the_end_comes_to_keys_in_the_order_of_their_first_arrival(rows: list[int]) -> None:
+    totals: dict[int, int] = {}
+    for row in rows:
+        totals[row % 5] = totals.get(row % 5, 0) + row
+    folded = outputs(lambda s: s.key_by(lambda n: n % 5).fold(0, lambda a, b: a + b), rows)
+    assert folded == list(totals.items())
+
+
+def test_each_key_has_an_object_of_its_own() -> None:
+    def by_letter(stream: Stream[Any]) -> Stream[Any]:
+        return stream.key_by(lambda word: word[0], partitions=3).stateful(Pairs)
+
+    words = ["ant", "bee", "asp", "cat", "bat"]
+    assert outputs(by_letter, words) == [
+        ("pair", "ant", "asp"),
+        ("pair", "bee", "bat"),
+        ("pair", "cat"),
+    ]
+
+
+def test_outputs_of_shipped_operators_have_their_key_with_them() -> None:
+    rows = [1, 2, 3, 4, 4]
+
+    def keyed(method: str, *args: Any, **kwargs: Any) -> list[Any]:
+        return outputs(lambda s: getattr(s.key_by(lambda n: n % 2), method)(*args, **kwargs), rows)
+
+    assert keyed("reduce", sum, every=2) == [(1, 4), (0, 6), (0, 4)]
+    assert keyed("batch", 2) == [(1, [1, 3]), (0, [2, 4]), (0, [4])]
+    assert keyed("top_k", 1) == [(1, [3]), (0, [4])]
+    assert keyed("scan", 0, lambda a, b: a + b) == [(1, 1), (0, 2), (1, 4), (0, 6), (0, 10)]
+    assert keyed("distinct") == [1, 2, 3, 4]
+
+
+class Visits:
+    """Counts visits until a watermark, and is idle after it."""
+
+    made = 0
+
+    def __init__(self) -> None:
+        Visits.made += 1
+        self.count = 0
+
+    def receive(self, row: Any) -> None:
+        self.count += 1
+
+    def on_watermark(self, time: Any) -> Iterable[int]:
+        count, self.count = self.count, 0
+        return [count]
+
+    def is_idle(self) -> bool:
+        return self.count == 0
+
+
+def test_an_idle_object_is_forgotten_and_made_anew_when_its_key_comes_again() -> None:
+    Visits.made = 0
+    rows = ["a", "a", "b", Watermark(1), "b", Watermark(2), "a", Watermark(3)]
+    visits = outputs(lambda s: s.key_by(lambda row: row).stateful(Visits), rows)
+    assert visits == [2, 1, 1, 1]
+    assert Visits.made == 4
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 64])
+def test_the_number_of_partitions_makes_no_difference(partitions: int) -> None:
+    def counted(stream: Stream[Any]) -> Stream[Any]:
+        return stream.key_by(lambda n: n % 7, partitions=partitions).count()
+
+    seen: Counter[int] = Counter()
+    expected = []
+    for row in range(50):
+        seen[row % 7] += 1
+        expected.append((row % 7, seen[row % 7]))
+    assert outputs(counted, range(50)) == expected

@@ -1,0 +1,110 @@
+"""Keyed programs by parts: the same outputs as alone, whichever partition has its turn when."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from shapes import Functions, Op, plain
+from strategies import STATEFUL, ops, rows
+
+from callboard.streams import StreamError, Tally, entry
+from callboard.streams._program import Batch, Part, Program
+
+keyed = ops(STATEFUL).filter(lambda op: op.key is not None)
+
+
+def program_of(op: Op, tally: Tally) -> Program:
+    """Make the program of an operator."""
+    stream = op.add_to(entry("rows"))
+    while stream._operator.kind != op.kind:  # past the union with its side outputs
+        stream = stream._operator.inputs[0]
+    program = stream._operator.make("op")
+    program.context = tally
+    return program
+
+
+def batches_of(rows: list[Any], size: int, with_origins: bool) -> list[Batch]:
+    """Cut rows into rounds, and add the last, which is empty."""
+    cuts = [*range(0, len(rows), size), len(rows)]
+    batches = []
+    for first in cuts:
+        part = rows[first : first + size] if first < len(rows) else []
+        origins = [7 * i for i in range(len(part))] if with_origins else None
+        batches.append(Batch(part, first, first == len(rows), origins, 7 * len(part)))
+    return batches
+
+
+def alone(program: Program, batches: list[Batch]) -> list[list[Batch]]:
+    outputs = []
+    for batch in batches:
+        outputs.append([batch.follower() for _ in program.ports])
+        program.process(batch, outputs[-1])
+    return outputs
+
+
+def by_parts(program: Program, batches: list[Batch], seed: int) -> list[list[Batch]]:
+    """Give partitions turns by chance; each does its parts in order."""
+    chance = random.Random(seed)
+    split = [program.split(batch) for batch in batches]
+    waiting: dict[int, list[Part]] = {}
+    for parts in split:
+        for part in parts:
+            waiting.setdefault(part.partition, []).append(part)
+    while waiting:
+        partition = chance.choice(list(waiting))
+        program.process_part(waiting[partition].pop(0))
+        if not waiting[partition]:
+            del waiting[partition]
+    outputs = []
+    for batch, parts in zip(batches, split, strict=True):
+        outputs.append([batch.follower() for _ in program.ports])
+        chance.shuffle(parts)
+        program.gather(batch, parts, outputs[-1])
+    return outputs
+
+
+def said(outputs: list[list[Batch]]) -> list[Any]:
+    return [[(plain(batch.rows), batch.origins) for batch in into] for into in outputs]
+
+
+@given(keyed, rows, st.integers(1, 20), st.booleans(), st.integers(0, 1000))
+def test_parts_in_any_order_give_what_the_program_gives_alone(
+    op: Op, rows: list[Any], size: int, with_origins: bool, seed: int
+) -> None:
+    tallies = Tally(), Tally()
+    batches = batches_of(rows, size, with_origins)
+    expected = alone(program_of(op, tallies[0]), batches)
+    assert said(by_parts(program_of(op, tallies[1]), batches, seed)) == said(expected)
+    assert tallies[0].skips == tallies[1].skips
+    assert tallies[0].lates == tallies[1].lates
+
+
+@given(st.lists(st.integers(0, 60), max_size=30), st.booleans(), st.integers(0, 1000))
+def test_parts_fail_where_the_program_fails_alone(
+    rows: list[Any], key_fails: bool, seed: int
+) -> None:
+    failing = Functions(2, 11)
+    key = failing if key_fails else Functions(2)
+    op = Op("scan", Functions() if key_fails else failing, key=key, partitions=3)
+    batch = Batch(rows)
+    into, gathered = [Batch([])], [Batch([])]
+    error = parts_error = None
+    try:
+        program_of(op, Tally()).process(batch, into)
+    except StreamError as raised:
+        error = raised
+    try:
+        program = program_of(op, Tally())
+        parts = program.split(batch)
+        random.Random(seed).shuffle(parts)
+        for part in parts:
+            program.process_part(part)
+        program.gather(batch, parts, gathered)
+    except StreamError as raised:
+        parts_error = raised
+    assert gathered[0].rows == into[0].rows
+    assert str(parts_error) == str(error)
+    assert (error is None) == all(row % 11 for row in rows)

@@ -1,0 +1,72 @@
+"""Random graphs in actor systems: exactly the outputs of the sequential run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from outcomes import in_sequence, in_system, outcome_of
+from shapes import Chain
+from strategies import Case, cases, fragile_chains, rows
+
+from callboard import ActorSystem
+from callboard.streams import Run, Tally
+from callboard.testing import ManualSystem
+
+policies = st.sampled_from(
+    ["queue_size_throttling", "last_in_pipeline", "estimated_time", "current_throughput"]
+)
+options = st.fixed_dictionaries(
+    {
+        "policy": policies,
+        "batch_size": st.sampled_from([1, 2, 7, 256]),
+        "window": st.sampled_from([2, 4, 16]),
+    }
+)
+
+
+def feed(run: Run[Any], case: Case) -> Any:
+    for entry, rows in case.inputs:
+        run.send(entry, rows)
+    return run.finish()
+
+
+@given(cases(), options, st.integers(0, 10_000))
+def test_any_interleaving_gives_the_outputs_of_the_sequential_run(
+    case: Case, options: dict[str, Any], seed: int
+) -> None:
+    tally = Tally()
+    expected = case.graph.run_sequentially(case.inputs, tally=tally)
+    with ManualSystem(seed) as system:
+        run = system.run(case.graph, **options)
+        assert feed(run, case) == expected
+        assert (run.tally.skips, run.tally.lates) == (tally.skips, tally.lates)
+
+
+@given(cases(), options, st.integers(1, 4))
+def test_threads_give_the_outputs_of_the_sequential_run(
+    case: Case, options: dict[str, Any], workers: int
+) -> None:
+    tally = Tally()
+    expected = case.graph.run_sequentially(case.inputs, tally=tally)
+    with ActorSystem(workers=workers) as system:
+        run = system.run(case.graph, **options)
+        assert feed(run, case) == expected
+        assert (run.tally.skips, run.tally.lates) == (tally.skips, tally.lates)
+
+
+@given(fragile_chains(), rows, options, st.integers(0, 10_000))
+def test_in_any_interleaving_a_run_fails_as_the_sequential_run(
+    chain: Chain, rows: list[Any], options: dict[str, Any], seed: int
+) -> None:
+    expected = outcome_of(chain, in_sequence(rows, 256))
+    assert outcome_of(chain, in_system(ManualSystem(seed), rows, options)) == expected
+
+
+@given(fragile_chains(), rows, options, st.integers(1, 4))
+def test_on_threads_a_run_fails_as_the_sequential_run(
+    chain: Chain, rows: list[Any], options: dict[str, Any], workers: int
+) -> None:
+    expected = outcome_of(chain, in_sequence(rows, 256))
+    assert outcome_of(chain, in_system(ActorSystem(workers=workers), rows, options)) == expected

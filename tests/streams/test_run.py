@@ -1,0 +1,412 @@
+"""Runs: sending, finishing, failing, cancelling, waiting."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from callboard import Actor, ActorSystem
+from callboard.core.errors import CallboardError, ConfigError
+from callboard.messages import DeadLetter
+from callboard.scheduling.heuristics import Heuristic
+from callboard.streams import Graph, GraphError, Run, RunTimeout, StreamError, entry
+from callboard.testing import ManualSystem
+
+ROWS = list(range(5000))
+
+
+def feed(run: Run[Any], entry: str, rows: Any) -> Any:
+    """Send rows, and finish."""
+    run.send(entry, rows)
+    return run.finish(timeout=60)
+
+
+class Sum:
+    def __init__(self) -> None:
+        self.total = 0
+
+    def receive(self, row: int) -> list[int]:
+        self.total += row
+        return [self.total]
+
+
+def shape() -> Graph[Any]:
+    return (
+        entry("numbers", int)
+        .map(lambda n: n + 1)
+        .filter(lambda n: n % 3 != 0)
+        .key_by(lambda n: n % 10, partitions=8)
+        .stateful(Sum)
+        .collect()
+    )
+
+
+@pytest.fixture(params=[1, 2, 4], ids="{}-workers".format)
+def system(request: pytest.FixtureRequest) -> Iterator[ActorSystem]:
+    with ActorSystem(workers=request.param) as system:
+        yield system
+
+
+POLICIES = ["queue_size_throttling", "last_in_pipeline", "estimated_time", "current_throughput"]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("batch_size", [1, 7, 256])
+def test_the_result_is_that_of_a_sequential_run(
+    system: ActorSystem, policy: str, batch_size: int
+) -> None:
+    run = system.run(shape(), policy=policy, batch_size=batch_size, window=16)
+    run.send("numbers", ROWS)
+    assert run.finish(timeout=60) == shape().run_sequentially({"numbers": ROWS})
+
+
+def test_a_systems_priority_may_be_a_heuristic() -> None:
+    with ActorSystem(workers=2, priority="current_throughput") as system:
+        run = system.run(shape())
+        run.send("numbers", ROWS)
+        assert run.finish(timeout=60) == shape().run_sequentially({"numbers": ROWS})
+
+
+def test_rows_of_a_generator_are_sent_as_they_come(system: ActorSystem) -> None:
+    run = system.run(entry("x").collect(), batch_size=10)
+    run.send("x", (n * n for n in range(1000)))
+    assert run.finish(timeout=60) == [n * n for n in range(1000)]
+
+
+def test_finish_gives_the_same_result_again(system: ActorSystem) -> None:
+    run = system.run(entry("x").collect())
+    run.send("x", [1, 2])
+    assert run.finish(timeout=60) == [1, 2]
+    assert run.finish() == [1, 2]
+
+
+def test_a_run_is_a_context_manager_that_finishes(system: ActorSystem) -> None:
+    got: list[int] = []
+    with system.run(entry("x", int).to(got.append)) as run:
+        run.send("x", ROWS)
+    assert got == ROWS
+
+
+def test_rows_of_several_senders_keep_each_senders_order(system: ActorSystem) -> None:
+    run = system.run(entry("x").collect(), batch_size=3, window=4)
+    senders = [
+        threading.Thread(target=run.send, args=("x", [(name, n) for n in range(500)]))
+        for name in "abc"
+    ]
+    for sender in senders:
+        sender.start()
+    for sender in senders:
+        sender.join(60)
+    rows = run.finish(timeout=60)
+    assert len(rows) == 1500
+    for name in "abc":
+        assert [n for who, n in rows if who == name] == list(range(500))
+
+
+# --- failures -----------------------------------------------------------------------------------
+
+
+def test_an_error_names_operator_input_and_serial_number(system: ActorSystem) -> None:
+    numbers = entry("x", int).map(lambda n: n)
+    run = system.run(numbers.map(lambda n: 1 // (n - 777), name="divide").collect())
+    with pytest.raises(StreamError, match=r"'divide' failed at input 777, 777") as raised:
+        feed(run, "x", ROWS)
+    assert isinstance(raised.value.__cause__, ZeroDivisionError)
+    assert raised.value.serial == 777
+
+
+def test_what_came_before_an_error_has_passed_and_nothing_after_it(system: ActorSystem) -> None:
+    got: list[int] = []
+    graph = entry("x", int).map(lambda n: 100 // (50 - n) and n).to(got.append)
+    run = system.run(graph, batch_size=7)
+    with pytest.raises(StreamError):
+        feed(run, "x", ROWS)
+    assert got == list(range(50))
+
+
+def test_the_error_of_the_earliest_input_wins(system: ActorSystem) -> None:
+    def refuse(n: int) -> int:
+        if n in (900, 2000, 3000):
+            raise ValueError(n)
+        return n
+
+    run = system.run(entry("x", int).map(refuse).collect(), batch_size=1)
+    with pytest.raises(StreamError) as raised:
+        feed(run, "x", ROWS)
+    assert raised.value.row == 900
+
+
+def test_a_failed_run_takes_no_more_rows_and_says_why(system: ActorSystem) -> None:
+    run = system.run(entry("x", int).map(lambda n: 1 // n).collect())
+    with pytest.raises(StreamError):
+        feed(run, "x", [0])
+    with pytest.raises(StreamError, match="input 0"):
+        run.send("x", [1])
+
+
+def test_a_skipped_row_is_a_dead_letter_and_nothing_waits_for_it(system: ActorSystem) -> None:
+    letters: list[DeadLetter] = []
+    system.dead_letters.subscribe(letters.append)
+    run = system.run(entry("x", int).map(lambda n: 6 // n, errors="skip").collect())
+    run.send("x", [1, 0, 2, 0, 3])
+    assert run.finish(timeout=60) == [6, 3, 2]
+    assert [letter.message.serial for letter in letters] == [1, 3]
+    assert run.statistics().skipped == 2
+
+
+def test_failures_go_to_a_side_output_in_order(system: ActorSystem) -> None:
+    stream = entry("x", int).map(lambda n: 6 // n, errors="side")
+    run = system.run(Graph(stream.collect(name="good"), stream.failures.collect(name="bad")))
+    run.send("x", [1, 0, 2, 0])
+    result = run.finish(timeout=60)
+    assert result["good"] == [6, 3]
+    assert [failure.serial for failure in result["bad"]] == [1, 3]
+
+
+# --- the end ------------------------------------------------------------------------------------
+
+
+class Gate:
+    """An operator that stays in its first row until it is opened."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Event()
+        self.opened = threading.Event()
+
+    def __call__(self, row: int) -> int:
+        self.entered.set()
+        assert self.opened.wait(60)
+        return row
+
+
+def test_a_full_window_makes_the_sender_wait_until_its_timeout() -> None:
+    gate = Gate()
+    with ActorSystem() as system:
+        run = system.run(entry("x", int).map(gate, name="gate").collect(), batch_size=1, window=4)
+        with pytest.raises(RunTimeout, match="wait for the operator 'gate'") as raised:
+            run.send("x", range(100), timeout=0.05)
+        assert raised.value.sent == 4
+        gate.opened.set()
+        run.send("x", range(4, 10), timeout=60)
+        assert run.finish(timeout=60) == list(range(10))
+
+
+def test_finish_may_time_out_and_be_called_again() -> None:
+    gate = Gate()
+    with ActorSystem() as system:
+        run = system.run(entry("x", int).map(gate).collect())
+        run.send("x", [1])
+        with pytest.raises(RunTimeout, match="did not end"):
+            run.finish(timeout=0.05)
+        gate.opened.set()
+        assert run.finish(timeout=60) == [1]
+
+
+def test_cancel_drops_what_is_on_its_way_and_returns() -> None:
+    gate = Gate()
+    got: list[int] = []
+    with ActorSystem() as system:
+        run = system.run(entry("x", int).map(gate).to(got.append), batch_size=1)
+        run.send("x", range(50))
+        assert gate.entered.wait(60)
+        run.cancel(timeout=0.05)
+        gate.opened.set()
+        with pytest.raises(CallboardError, match="cancelled"):
+            run.finish(timeout=60)
+        with pytest.raises(CallboardError, match="takes no more rows"):
+            run.send("x", [1])
+    assert got == []
+
+
+def test_a_stopped_system_ends_a_waiting_finish() -> None:
+    gate = Gate()
+    system = ActorSystem()
+    run = system.run(entry("x", int).map(gate).collect())
+    run.send("x", [1])
+    assert gate.entered.wait(60)
+    failed: list[BaseException] = []
+
+    def finish() -> None:
+        try:
+            run.finish()
+        except CallboardError as error:
+            failed.append(error)
+
+    waiting = threading.Thread(target=finish)
+    waiting.start()
+    stopping = threading.Thread(target=system.stop)
+    stopping.start()
+    gate.opened.set()
+    stopping.join(60)
+    waiting.join(60)
+    assert not waiting.is_alive()
+    assert failed == [] or "was stopped before" in str(failed[0])
+
+
+def test_a_forgotten_run_leaves_no_actors_behind() -> None:
+    with ActorSystem() as system:
+        run = system.run(entry("x").collect())
+        run.send("x", [1])
+        del run
+        system.drain()
+        assert system.actors == []
+
+
+def test_an_actor_that_sends_helps_with_the_work_while_it_waits() -> None:
+    class Feeder(Actor[int]):
+        def receive(self, message: int) -> int:
+            graph = entry("x", int).map(lambda n: n + 1).collect()
+            run = self.system.run(graph, batch_size=1, window=2)
+            return sum(feed(run, "x", range(message)))
+
+    with ActorSystem() as system:
+        assert system.spawn(Feeder).ask(500).result(timeout=60) == sum(range(1, 501))
+
+
+# --- heuristics ---------------------------------------------------------------------------------
+
+
+class Earliest(Heuristic):
+    def choose(self, operators: Any) -> Any:
+        assert all(operator.queued > 0 for operator in operators)
+        return operators[0]
+
+
+def test_a_heuristic_of_ones_own_chooses(system: ActorSystem) -> None:
+    run = system.run(shape(), policy=Earliest())
+    run.send("numbers", ROWS)
+    assert run.finish(timeout=60) == shape().run_sequentially({"numbers": ROWS})
+
+
+def test_a_heuristic_that_fails_is_given_up_and_the_run_goes_on(system: ActorSystem) -> None:
+    class Broken(Heuristic):
+        def choose(self, operators: Any) -> Any:
+            return "nonsense"
+
+    run = system.run(shape(), policy=Broken(), batch_size=5)
+    run.send("numbers", ROWS)
+    assert run.finish(timeout=60) == shape().run_sequentially({"numbers": ROWS})
+
+
+def test_a_heuristic_without_choose_is_refused(system: ActorSystem) -> None:
+    class Empty(Heuristic):
+        pass
+
+    with pytest.raises(ConfigError, match="has no method `choose`"):
+        system.run(shape(), policy=Empty())
+
+
+def test_a_priority_policy_that_is_no_heuristic_is_refused(system: ActorSystem) -> None:
+    with pytest.raises(ConfigError, match="'fifo' is none"):
+        system.run(shape(), policy="fifo")
+
+
+# --- bad input ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("batch_size", 0),
+        ("batch_size", 1.5),
+        ("window", 3),
+        ("window", 1),
+        ("time_slice", 0),
+        ("time_slice", 2),
+        ("markers", -1),
+    ],
+)
+def test_an_option_out_of_bounds_is_refused_with_its_value(option: str, value: Any) -> None:
+    with ActorSystem() as system, pytest.raises(ConfigError, match=f"{option} .* not {value}"):
+        system.run(shape(), **{option: value})
+
+
+def test_an_unknown_entry_is_refused_with_those_that_there_are(system: ActorSystem) -> None:
+    run = system.run(shape())
+    with pytest.raises(GraphError, match="no entry 'clicks': it has 'numbers'"):
+        run.send("clicks", [])
+    run.finish(timeout=60)
+
+
+@pytest.mark.parametrize("rows", [7, "text", {"a": 1}, b"bytes"])
+def test_what_is_no_iterable_of_rows_is_refused(system: ActorSystem, rows: Any) -> None:
+    run = system.run(shape())
+    with pytest.raises(TypeError, match="send\\(\\) wants an iterable of rows, not"):
+        run.send("numbers", rows)
+    run.finish(timeout=60)
+
+
+def test_a_closed_system_runs_nothing() -> None:
+    system = ActorSystem()
+    system.stop()
+    with pytest.raises(CallboardError, match="was stopped"):
+        system.run(shape())
+
+
+# --- under seeded replay ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_manual_system_gives_the_sequential_result_in_every_interleaving(seed: int) -> None:
+    with ManualSystem(seed) as system:
+        run = system.run(shape(), batch_size=50, window=4)
+        run.send("numbers", ROWS)
+        assert run.finish() == shape().run_sequentially({"numbers": ROWS})
+
+
+def test_the_same_seed_gives_the_same_interleaving() -> None:
+    def trace(seed: int) -> list[Any]:
+        with ManualSystem(seed) as system:
+            run = system.run(shape(), batch_size=100, window=4)
+            run.send("numbers", ROWS)
+            run.finish()
+            return system.trace
+
+    assert trace(3) == trace(3)
+    assert trace(3) != trace(4)
+
+
+def test_statistics_count_rows_at_each_operator(system: ActorSystem) -> None:
+    graph = entry("x", int).filter(lambda n: n % 2 == 0, name="even").collect()
+    run = system.run(graph, markers=1)
+    run.send("x", ROWS)
+    run.finish(timeout=60)
+    statistics = run.statistics()
+    even = statistics.operators[0]
+    assert (even.name, even.rows_in, even.rows_out) == ("even", 5000, 2500)
+    assert statistics.rows == 5000
+    assert statistics.rounds == statistics.rounds_done
+    assert statistics.processing is not None
+    assert 0 < statistics.processing.median <= statistics.processing.longest
+
+
+# --- parallel Python -------------------------------------------------------------------------------
+
+
+def test_functions_that_release_the_interpreter_run_on_several_workers_at_once() -> None:
+    both = threading.Barrier(2)
+
+    def meet(n: int) -> int:
+        both.wait(60)  # for ever, if the other worker did not come
+        return n
+
+    with ActorSystem(workers=2) as system:
+        graph = entry("x", int).map(meet, releases_gil=True).collect()
+        assert feed(system.run(graph, batch_size=1), "x", range(20)) == list(range(20))
+
+
+def test_keys_of_different_partitions_are_done_at_once_where_the_interpreter_is_released() -> None:
+    both = threading.Barrier(2)
+
+    class Meet:
+        def receive(self, row: int) -> list[int]:
+            both.wait(60)
+            return [row]
+
+    with ActorSystem(workers=2) as system:
+        stream = entry("x", int).key_by(lambda n: n % 2, partitions=2)
+        graph = stream.stateful(Meet, releases_gil=True).collect()
+        assert feed(system.run(graph, batch_size=1), "x", range(20)) == list(range(20))
