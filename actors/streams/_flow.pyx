@@ -1,5 +1,7 @@
 """A graph at work: the stages of a flow, and the lanes that work on them."""
 
+import sys
+
 cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
@@ -96,6 +98,9 @@ cdef class Flow:
         settings.one_by_one = one_by_one
         self.window = window
         self.ending = Ending.__new__(Ending)
+        # With an interpreter lock one lane runs Python, and keeps it. Without one several do, and a lane
+        # that waited for another's lock (that of a reorder buffer) would keep the collector waiting, too.
+        self.keeps_interpreter = getattr(sys, "_is_gil_enabled", lambda: True)()
         self.heuristic = heuristic
         self.works = []
         self.links = []
@@ -277,12 +282,22 @@ cdef class Flow:
 
     def help(self):
         """Work on one stage for a slice, on the calling thread; False if there is nothing to do."""
-        return self.flow.step(all_lanes, self.flow.now())
+        # Without the interpreter: a stage may be native, and its reorder buffer have a lock, whose holder
+        # wants the interpreter.
+        cdef bint worked
+        with nogil:
+            worked = self.flow.step(all_lanes, self.flow.now())
+        return worked
 
     def run_lane(self, uint32_t lane):
-        """Work as a lane that holds the interpreter. None: the lane is idle; else the seconds after
-        which it wants another turn."""
-        return self.next_turn(self.flow.run(lane))
+        """Work as a lane of Python stages. None: the lane is idle; else the seconds after which it wants
+        another turn."""
+        cdef Rest rest
+        if self.keeps_interpreter:
+            return self.next_turn(self.flow.run(lane))
+        with nogil:
+            rest = self.flow.run(lane)
+        return self.next_turn(rest)
 
     cdef object next_turn(self, Rest rest):
         if rest.reason == RestReason.idle:
