@@ -393,7 +393,7 @@ def test_statistics_count_what_the_parts_of_a_keyed_operator_give() -> None:
     assert rows_out[-1] == len(ROWS)
 
 
-# --- parallel Python -------------------------------------------------------------------------------
+# --- parallel Python ------------------------------------------------------------------------------
 
 
 def test_functions_that_release_the_interpreter_run_on_several_workers_at_once() -> None:
