@@ -49,7 +49,7 @@ lint: $(call stamps,dev)
 
 types: $(VENV)/.wheel $(call stamps,dev test spark bench)
 	$(BIN)/mypy --package callboard
-	MYPYPATH=examples:tests/examples $(BIN)/mypy examples tests/examples tests/actors tests/native_actors \
+	MYPYPATH=examples:tests/examples:tests/actors $(BIN)/mypy examples tests/examples tests/actors tests/native_actors \
 		tests/scheduling tests/testing tests/*.py
 	MYPYPATH=tests/streams $(BIN)/mypy tests/streams
 	MYPYPATH=tests/hypothesis $(BIN)/mypy tests/hypothesis
