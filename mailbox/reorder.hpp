@@ -11,8 +11,8 @@
 //     slots     | 8: wanted | 9: here | 10: here | 11: - | 4 (sent) | 5 (sent) | ...
 //                 ^ whoever brings 8 sends 8, 9 and 10, and leaves "wanted" in 11
 //
-// Why values leave in order, each once (the paper's theorem 3.1). There is one baton. Either one worker has it
-// and is about to send n, or slot n says "wanted"; and all before n have been sent. So it is at the
+// Why values leave in order, each once (the paper's theorem 3.1). There is one baton. Either one worker has
+// it and is about to send n, or slot n says "wanted"; and all before n have been sent. So it is at the
 // beginning, with n = 0. Slot n changes by read-modify-writes: the worker that brings n exchanges it for
 // "here", the baton's owner, if it does not find "here", compares and swaps in "wanted". If bringing came
 // first, the swap fails, and the owner sends n. If the mark came first, the exchange returns it, and the
@@ -59,7 +59,9 @@ public:
 
     // Any thread. True stays true until the value is sent. While value n is being sent, there is room for
     // all up to n + capacity / 2. (Room is told of twice a ring: each time costs everybody a cache miss.)
-    bool has_room(std::int64_t serial) const { return serial < limit_.load(acquire); }  // pairs with send_run()
+    bool has_room(std::int64_t serial) const {
+        return serial < limit_.load(acquire);  // pairs with send_run()
+    }
 
     // Any thread. All values before this serial number have been sent.
     std::int64_t next() const { return next_.load(acquire); }  // pairs with send_run()
@@ -88,8 +90,8 @@ private:
             Atomic<std::int64_t>& state = slots_[next].state;
             std::int64_t found = state.load(acquire);  // pairs with send()
             if (found == here(next)) continue;
-            // Release: all that the next owner must see. Acquire as above.
-            if (state.compare_exchange_strong(found, wanted(next), release, acquire)) return;
+            // Release: all that the next owner must see. Acquire as above, if the value came meanwhile.
+            if (state.compare_exchange_strong(found, wanted(next), acq_rel, acquire)) return;
         }
     }
 

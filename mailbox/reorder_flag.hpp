@@ -1,6 +1,6 @@
-// The reorder buffer of figure 4 in Prasaad, Ramalingam and Rajan 2018, section 3.2, as it is printed there: a
-// bounded ring, a try-flag, and a second look. The same interface as ReorderBuffer, which is what to use;
-// this is what it is measured against.
+// The reorder buffer of figure 4 in Prasaad, Ramalingam and Rajan 2018, section 3.2: a bounded ring, a
+// try-flag, and a second look. The same interface as ReorderBuffer, which is what to use; this is what it
+// is measured against.
 //
 // A worker puts its value into the ring, whoever is sending; then, if nobody is sending, it sends all that is
 // next. It differs from the figure in three places. A slot says which serial number it holds, so it is never
@@ -43,7 +43,7 @@ namespace callboard {
 
 // T is default-constructible and movable; a slot keeps the moved-from value. Serial numbers count from 0.
 // A sink is called with each value in order, `sink(T&)`, by one thread at a time, each call ordered after
-// the last. It must not throw, nor send to this buffer.
+// the last. It must not throw.
 template <class T>
 class FlagReorderBuffer {
 public:

@@ -12,7 +12,8 @@
 
 namespace callboard {
 
-// As ReorderBuffer. has_room() and next() are behind until a run of values has been sent. The lock orders everything; `next_` is atomic for next() and has_room() alone.
+// As ReorderBuffer. has_room() and next() are behind until a run of values has been sent. The lock orders
+// everything; `next_` is atomic for those two alone.
 template <class T>
 class LockedReorderBuffer {
 public:

@@ -52,7 +52,8 @@ struct Operator {
     // are, and answers their number.
     std::uint32_t (*split)(void* self, void* batch, std::uint32_t* partitions){nullptr};
     // The part of a batch that concerns a partition. True: it was the last of the batch's parts.
-    bool (*part)(void* self, std::uint32_t partition, void* batch, Tally& tally){nullptr};
+    bool (*part)(void* self, std::uint32_t partition, std::int64_t serial, void* batch,
+                 Tally& tally){nullptr};
     // The output of a batch whose parts are done.
     void* (*gather)(void* self, std::int64_t serial, void* batch){nullptr};
 };
@@ -270,7 +271,7 @@ private:
 
     void work_on_part(std::uint32_t partition, Part& part, Tally& tally) {
         if (markers != nullptr) markers->begun(part.serial);
-        if (what.part(what.self, partition, part.batch, tally))
+        if (what.part(what.self, partition, part.serial, part.batch, tally))
             send(part.serial, what.gather(what.self, part.serial, part.batch));
     }
 

@@ -1,10 +1,30 @@
-"""What all tests share."""
+"""What all tests share.
+
+`--hypothesis-profile=thorough` has Hypothesis look longer for counterexamples.
+"""
 
 import json
+import os
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "ci",
+    max_examples=50,
+    stateful_step_count=30,
+    deadline=None,  # threads are as quick as the machine lets them
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
+)
+settings.register_profile("thorough", settings.get_profile("ci"), max_examples=3_000)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not config.getoption("--hypothesis-profile", None):
+        settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 @pytest.fixture(scope="session")

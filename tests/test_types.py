@@ -13,6 +13,7 @@ PROGRAM = """
 from typing import Any, Generic, TypeVar
 
 from callboard import Actor, ActorRef, ActorSystem, Future, Supervision, Terminated
+from callboard.streams import Graph, Stream, Tumbling, entry
 from callboard.timers import Timer
 
 class Counter(Actor[int]):
@@ -74,6 +75,41 @@ def use(system: ActorSystem, anything: ActorRef[Any], objects: ActorRef[object])
     reveal_type(future.exception())  # -> BaseException | None
     system.spawn(Counter())  # -> incompatible type "Counter"; expected "type[Actor
     system.spawn(int)  # -> expected "type[Actor
+
+class Visits:
+    def receive(self, page: str) -> list[int]:
+        return [len(page)]
+
+def chain(pages: Stream[str], system: ActorSystem) -> None:
+    reveal_type(entry("pages"))  # -> Stream[Any]
+    reveal_type(entry("pages", str))  # -> Stream[str]
+    reveal_type(pages.map(len))  # -> Stream[int]
+    pages.map(abs)  # -> incompatible type
+    pages.filter(lambda page: page.nonsense)  # -> "str" has no attribute "nonsense"
+    reveal_type(pages.flat_map(str.split))  # -> Stream[str]
+    reveal_type(pages.stateless(Visits))  # -> Stream[int]
+    reveal_type(pages.stateful(Visits))  # -> Stream[int]
+    reveal_type(pages.scan(0, lambda total, page: total + len(page)))  # -> Stream[int]
+    reveal_type(pages.batch(3))  # -> Stream[list[str]]
+    reveal_type(pages.window(Tumbling(3)))  # -> Window[list[str]]
+    reveal_type(pages.window(Tumbling(3), len))  # -> Window[int]
+    reveal_type(pages.union(pages.map(len)))  # -> Stream[str | int]
+    reveal_type(pages.branch(len)[0])  # -> Stream[str]
+    reveal_type(pages.map(len, errors="side").failures)  # -> errors.Failure
+    pages.map(len, errors="sometimes")  # -> incompatible type "Literal['sometimes']"
+    by_length = pages.key_by(len)
+    reveal_type(by_length)  # -> KeyedStream[int, str]
+    reveal_type(by_length.count())  # -> Stream[tuple[int, int]]
+    reveal_type(by_length.stateful(Visits))  # -> Stream[int]
+    reveal_type(by_length.window(Tumbling(3)))  # -> Window[list[str]]
+    wider: Stream[object] = pages
+    graph = pages.map(len).collect()
+    reveal_type(graph)  # -> Graph[list[int]]
+    reveal_type(graph.run_sequentially({"pages": ["a"]}))  # -> list[int]
+    reveal_type(system.run(graph))  # -> Run[list[int]]
+    reveal_type(system.run(graph).finish())  # -> list[int]
+    reveal_type(pages.to(print))  # -> Graph[None]
+    reveal_type(Graph(graph, pages.collect(name="pages")))  # -> Graph[dict[str, list[Any]]]
 """
 
 

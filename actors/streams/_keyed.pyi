@@ -1,8 +1,11 @@
 from collections.abc import Callable
 from typing import Any
 
+from typing_extensions import disjoint_base
+
 from callboard.streams._stateful import Stateful
 
+@disjoint_base
 class Objects(Stateful):
     def __init__(
         self,
@@ -16,6 +19,7 @@ class Objects(Stateful):
 
 class Lots(Objects): ...
 
+@disjoint_base
 class Scan(Stateful):
     def __init__(
         self, name: str, initial: Any, function: Callable[[Any, Any], Any], **options: Any

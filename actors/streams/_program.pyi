@@ -1,12 +1,14 @@
 from typing import Any, final
 
+from typing_extensions import disjoint_base
+
 from callboard.streams.errors import StreamError
 
 @final
 class Watermark:
     time: Any
     def __init__(self, time: Any) -> None: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
@@ -33,6 +35,7 @@ class Part:
     batch: Batch
     partition: int
 
+@disjoint_base
 class Program:
     name: str
     kind: str

@@ -1,11 +1,15 @@
 from collections.abc import Callable
 from typing import Any
 
+from typing_extensions import disjoint_base
+
 from callboard.streams._program import Program
 
+@disjoint_base
 class Collect(Program):
     collected: list[Any]
 
+@disjoint_base
 class Call(Program):
     def __init__(
         self,
@@ -15,5 +19,6 @@ class Call(Program):
         **options: Any,
     ) -> None: ...
 
+@disjoint_base
 class Hand(Program):
     def __init__(self, name: str, function: Callable[[list[Any]], Any], **options: Any) -> None: ...

@@ -1,10 +1,11 @@
 from collections.abc import Callable
 from typing import Any
 
+from typing_extensions import disjoint_base
+
 from callboard.streams._program import Program
 
-class Table: ...
-
+@disjoint_base
 class Stateful(Program):
     def __init__(
         self,

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Generic, Literal, TypeVar, overload
 
-from callboard.streams import draw, sequential
+from callboard.streams import draw, picture, sequential
+from callboard.streams.checks import check_choice
 from callboard.streams.errors import GraphError
 from callboard.streams.operator import Operator
-from callboard.streams.plan import Plan, plan_of, stages_of
+from callboard.streams.plan import Plan, plan_of
+from callboard.streams.stages import stages_of
 from callboard.streams.tally import Tally
 
 R = TypeVar("R")
@@ -73,9 +75,9 @@ class Graph(Generic[R]):
 
     def draw(self, format: Literal["svg", "mermaid"] = "svg") -> str:  # noqa: A002
         """Draw the graph, as the text of an SVG picture or of a Mermaid diagram."""
-        if format not in draw.FORMATS:
-            raise GraphError(f"format is one of {tuple(draw.FORMATS)}, not {format!r}")
-        return draw.FORMATS[format](self._operators, self._names)
+        check_choice("format", format, ("svg", "mermaid"))
+        write = picture.svg if format == "svg" else draw.mermaid
+        return write(self._operators, self._names)
 
     def mermaid(self) -> str:
         """Draw the graph, as the text of a Mermaid diagram."""

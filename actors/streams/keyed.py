@@ -52,14 +52,17 @@ class KeyedStream(Generic[K, T]):
         name: str | None = None,
         errors: Errors = "fail",
         sides: Iterable[str] = (),
+        releases_gil: bool = False,
         **kwargs: Any,
     ) -> Stream[U]:
         """Give the outputs of objects, one for each key, made by `cls(*args, **kwargs)`.
 
         An object is made when its key first comes. An output that is `Side(name, value)` goes to
-        the side output of that name in `sides`.
+        the side output of that name in `sides`. `releases_gil` says that `receive` lets the
+        interpreter lock go while it works, so that several partitions get further than one.
         """
-        return self._then(recipes.stateful(cls, args, kwargs, sides, keyed=True), name, errors)
+        recipe = recipes.stateful(cls, args, kwargs, sides, keyed=True)
+        return self._then(recipe | {"releases_gil": releases_gil}, name, errors)
 
     def scan(
         self,

@@ -11,6 +11,7 @@ __all__ = ["NativeOperator", "NativeProgram"]
 class NativeOperator:
     kind: str
 
+@disjoint_base
 class NativeProgram(Program):
     def __init__(
         self, name: str, make: Callable[[], NativeOperator], partitions: int = 0, **options: Any

@@ -224,11 +224,11 @@ class _Sessions:
     def receive(self, row: Any) -> Sequence[Any]:
         time = self.by(row)
         closed = self.on_watermark(time) if self.ordered else []
-        gap = self.gap
-        near = [session for session in self.open if session.first - gap < time < session.last + gap]
+        before, after = time - self.gap, time + self.gap
+        near = [session for session in self.open if session.last > before and session.first < after]
         if near:
             self.join(near, time, row)
-        elif self.included or self.time is None or time + gap > self.time:
+        elif self.included or self.time is None or after > self.time:
             self.open.append(_OneSession(time, time, [row]))
             self.open.sort(key=lambda session: session.first)
         else:
@@ -249,8 +249,10 @@ class _Sessions:
         if self.time is not None and time <= self.time:
             return []
         self.time = time
-        closed = [session for session in self.open if session.last + self.gap <= time]
-        self.open = [session for session in self.open if session.last + self.gap > time]
+        latest = time - self.gap
+        closed = [session for session in self.open if session.last <= latest]
+        if closed:
+            self.open = [session for session in self.open if session.last > latest]
         return [self.close(session) for session in closed]
 
     def on_final(self) -> list[Any]:

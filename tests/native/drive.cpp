@@ -3,8 +3,8 @@
 //     drive worklist|ring|reorder|flag|locked CAPACITY
 //     drive hybrid|partitioned|shared PARTITIONS            (and EACH as the first number)
 //
-// While a queue's value is visited ("visit PARTITION VALUE"), further commands come from other workers, as far
-// as anybody can see, until the visit ends with "done".
+// While a queue's value is visited ("visit PARTITION VALUE"), further commands play other workers, until
+// the visit ends with "done".
 #include <functional>
 #include <iostream>
 #include <string>
@@ -50,7 +50,8 @@ void drive_ring(std::size_t capacity) {
     each_line([&](const std::string& word) {
         Value value = 0;
         if (word == "push") std::cout << (ring.try_push(number()) ? pushed++ : -1) << std::endl;
-        else if (word == "pop") std::cout << (ring.try_pop(value) ? popped++ : -1) << ' ' << value << std::endl;
+        else if (word == "pop")
+            std::cout << (ring.try_pop(value) ? popped++ : -1) << ' ' << value << std::endl;
         else std::cout << ring.size() << std::endl;
     });
 }

@@ -69,7 +69,7 @@ seed "a consumer claims by a store" mailbox/spmc.hpp \
     's/if (!head_\.compare_exchange_weak(head, head + 1, acq_rel, acquire)) continue;/head_.store(head + 1, release);/' \
     stress_spsc "each value once" "without_gap\|pops.size" "-O2"
 seed "a missing value's slot is marked by a store" mailbox/reorder.hpp \
-    's/if (state\.compare_exchange_strong(found, wanted(next), release, acquire)) return;/state.store(wanted(next), release); return;/' \
+    's/if (state\.compare_exchange_strong(found, wanted(next), acq_rel, acquire)) return;/state.store(wanted(next), release); return;/' \
     stress_reorder "next is left behind" "was left behind" "-O2"
 seed "a value is brought relaxed" mailbox/reorder.hpp \
     's/state\.exchange(here(serial), acq_rel)/state.exchange(here(serial), acquire)/' \
@@ -95,5 +95,9 @@ seed "a worker leaves a partition without passing it on" mailbox/hybrid.hpp \
 seed "a worker serves a partition that another owns" mailbox/hybrid.hpp \
     's/if (!partitions_\[partition\]->claims\.own_or_delegate()) return true;/(void)partitions_[partition]->claims.own_or_delegate();/' \
     stress_hybrid "of a hybrid queue" "data race" "-O1 -g -fsanitize=thread"
+
+seed "a worker that goes to sleep is not seen" mailbox/spmc.hpp \
+    's/tail_\.store(tail + 1, seq_cst)/tail_.store(tail + 1, release)/' \
+    stress_hybrid "beside work" "asleep beside work" "-O2"
 
 exit $missed

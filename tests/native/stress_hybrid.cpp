@@ -1,14 +1,16 @@
-// Workers on small hybrid queues, and on their baselines. Each partition's ledger is plain memory: two workers
-// in one partition, or one that is not ordered after the last, are data races.
+// Workers on small hybrid queues, and on their baselines. Each partition's ledger is plain memory: two
+// workers in one partition, or one that is not ordered after the last, are data races.
 #include "callboard/mailbox/hybrid.hpp"
 #include "callboard/mailbox/partitioned.hpp"
 #include "callboard/mailbox/shared.hpp"
+#include "callboard/mailbox/worklist.hpp"
 #include "history.hpp"
 
 using callboard::Atomic;
 using callboard::HybridQueue;
 using callboard::PartitionedQueue;
 using callboard::SharedQueue;
+using callboard::Worklist;
 using namespace stress;
 
 namespace {
@@ -94,6 +96,48 @@ void nothing_stays_behind(Case shape, int workers, int most) {
     });
 }
 
+// In each round one thread adds a value and then looks for sleepers, the other goes to sleep and then looks
+// for values. One of them must see the other.
+template <class Add, class Waiting, class Take>
+void nobody_sleeps_beside_work(Add add, Waiting waiting, Take take, int most) {
+    Rounds rounds(most);
+    Atomic<std::int64_t> begun{0}, finished{0};
+    Atomic<bool> asleep{false};
+    bool saw_sleeper = false, saw_value = false;
+    together(2, [&](int index) {
+        Random random(static_cast<std::uint64_t>(index));
+        for (int round = 1; index != 0 || rounds.go_on(round); ++round) {
+            if (index == 0) begun.store(round, callboard::release);
+            else await([&] { return begun.load(callboard::acquire) >= round || rounds.over(); });
+            if (rounds.over()) return;
+            for (auto i = random.below(32); i != 0; --i) callboard::relax();
+            if (index == 0) {
+                add();
+                saw_sleeper = asleep.load(callboard::seq_cst);
+            } else {
+                asleep.store(true, callboard::seq_cst);
+                saw_value = waiting() != 0;
+            }
+            finished.fetch_add(1, callboard::acq_rel);
+            if (index != 0) continue;
+            await([&] { return finished.load(callboard::acquire) == std::int64_t{2} * round; });
+            take();
+            asleep.store(false, callboard::relaxed);
+            if (saw_sleeper || saw_value) continue;
+            CHECK(!"asleep beside work");
+            rounds.stop();
+        }
+    });
+}
+
+template <class Queue>
+void nobody_sleeps_beside_a_queue(int most) {
+    Queue queue(1, 8);
+    nobody_sleeps_beside_work([&] { CHECK(queue.add(0, 1)); }, [&] { return queue.waiting(); }, [&] {
+        CHECK(queue.consume_one([](std::uint32_t, std::int64_t) {}));
+    }, most);
+}
+
 // Each partition's history is that of a queue: a value is taken out between the beginning of a worker's
 // call and that of the visit. And who found nothing was there when no more had been added than taken;
 // the baselines do not promise that (`honest`), and the shared queue's partitions have a bound in common.
@@ -155,9 +199,9 @@ void a_history_is_linearizable(Case shape, int workers, std::int64_t all, bool h
 template <class Queue>
 void all_of_it(bool honest) {
     for (const Case shape : {Case{1, 2, 1}, Case{3, 1, 2}, Case{5, 8, 16}}) {
-        everything_is_served_in_order<Queue>(shape, 2, 20000);
-        everything_is_served_in_order<Queue>(shape, 4, 10000);
-        for (int round = 0; round < 40; ++round) a_history_is_linearizable<Queue>(shape, 3, 60, honest);
+        everything_is_served_in_order<Queue>(shape, 2, 4000);
+        everything_is_served_in_order<Queue>(shape, 4, 4000);
+        for (int round = 0; round < 30; ++round) a_history_is_linearizable<Queue>(shape, 3, 60, honest);
     }
 }
 
@@ -177,10 +221,20 @@ TEST("each partition of the shared queue is served in order, by one worker at a 
 
 TEST("when workers find nothing more to take, nothing is left behind") {
     for (const Case shape : {Case{1, 8, 1}, Case{2, 8, 2}}) {
-        nothing_stays_behind<HybridQueue<std::int64_t>>(shape, 2, 20000);
-        nothing_stays_behind<PartitionedQueue<std::int64_t>>(shape, 2, 2000);
-        nothing_stays_behind<SharedQueue<std::int64_t>>(shape, 2, 2000);
+        nothing_stays_behind<HybridQueue<std::int64_t>>(shape, 2, 4000);
+        nothing_stays_behind<PartitionedQueue<std::int64_t>>(shape, 2, 1000);
+        nothing_stays_behind<SharedQueue<std::int64_t>>(shape, 2, 1000);
     }
+}
+
+TEST("who adds a value sees who goes to sleep, or is seen: nobody sleeps beside work") {
+    nobody_sleeps_beside_a_queue<HybridQueue<std::int64_t>>(20000);
+    nobody_sleeps_beside_a_queue<PartitionedQueue<std::int64_t>>(2000);
+    nobody_sleeps_beside_a_queue<SharedQueue<std::int64_t>>(2000);
+    Worklist<int> list(8);
+    int value = 0;
+    nobody_sleeps_beside_work([&] { CHECK(list.push(1) != list.none); }, [&] { return list.size(); },
+                              [&] { CHECK(list.pop(value) != list.none); }, 2000);
 }
 
 CHECK_MAIN

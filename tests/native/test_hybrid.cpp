@@ -27,7 +27,8 @@ void serves_each_partition_in_order() {
          std::vector<std::pair<std::uint32_t, int>>{{0, 1}, {2, 2}, {0, 3}, {1, 4}, {0, 5}, {2, 6}})
         CHECK(queue.add(partition, value));
     CHECK_EQUAL(queue.waiting(), 6);
-    while (queue.consume_one([&](std::uint32_t partition, int value) { served[partition].push_back(value); })) {}
+    const auto visit = [&](std::uint32_t partition, int value) { served[partition].push_back(value); };
+    while (queue.consume_one(visit)) {}
     CHECK_EQUAL(queue.waiting(), 0);
     CHECK(!queue.consume_one(nobody));
     CHECK(served[0] == Values({1, 3, 5}));

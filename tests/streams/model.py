@@ -347,6 +347,7 @@ STATES: dict[str, Callable[[Op, Any], Any]] = {
     "map": lambda op, time: Each(lambda row: [op.functions.map(row)]),
     "filter": lambda op, time: Each(lambda row: [row] if op.functions.filter(row) else []),
     "flat_map": lambda op, time: Each(op.functions.flat_map),
+    "stateless": lambda op, time: Each(op.functions.flat_map),
     "sample": Sampling,
     "scan": Accumulating,
     "fold": Accumulating,

@@ -89,6 +89,19 @@ class Running:
         return [("final", self.sum)]
 
 
+class Many:
+    """A user's class without a state that takes rows one by one and in lots."""
+
+    def __init__(self, functions: Functions) -> None:
+        self.functions = functions
+
+    def receive(self, row: Any) -> list[Any]:
+        return self.functions.flat_map(row)
+
+    def receive_many(self, rows: list[Any]) -> list[Any]:
+        return [out for row in rows for out in self.receive(row)]
+
+
 @dataclass(frozen=True)
 class Op:
     """An operator: `kind` is a method of a stream. With `key` it is keyed."""
@@ -118,6 +131,7 @@ class Op:
             "batch": (self.size,),
             "count": (),
             "stateful": (Running, self.functions),
+            "stateless": (Many, self.functions),
             "sample": (),
         }
         options: dict[str, Any] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from statistics import fmean
@@ -187,6 +188,21 @@ def test_an_svg_picture_is_well_formed_and_shows_all_operators() -> None:
     assert len(list(picture.iter(f"{space}rect"))) == 4
     boxes = [(box.get("x"), box.get("y")) for box in picture.iter(f"{space}rect")]
     assert len(set(boxes)) == 4
+
+
+def test_a_line_in_a_picture_runs_past_the_operators_between() -> None:
+    graph = rows.union(rows.map(abs).map(abs), entry("late").map(abs)).collect()
+    picture = ET.fromstring(graph.draw())
+    space = "{http://www.w3.org/2000/svg}"
+    boxes = [(int(box.get("x", 0)), int(box.get("y", 0))) for box in picture.iter(f"{space}rect")]
+    passing = [
+        (int(x), int(y))
+        for path in picture.iter(f"{space}path")
+        for x, y in re.findall(r"(\d+) (\d+)H", path.get("d", ""))
+    ]
+    assert len(passing) == 3  # the line from "rows" passes two columns, one from "late" another
+    for x, y in passing:
+        assert not [box for box in boxes if box[0] == x and box[1] <= y <= box[1] + 44]
 
 
 def test_streams_say_what_they_are() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.streams import GraphError, Stream, Watermark, entry
+from callboard.streams import Graph, GraphError, Stream, Watermark, entry
 
 times = st.lists(st.integers(0, 20), max_size=15).map(sorted)
 
@@ -133,3 +133,23 @@ def test_what_is_no_stream_cannot_be_joined(join: str) -> None:
         getattr(entry("a"), join)([1])
     with pytest.raises(GraphError, match=rf"{join}\(\) takes one stream or more"):
         getattr(entry("a"), join)()
+
+
+class Doubles:
+    def receive_many(self, rows: list[int]) -> list[int]:
+        return [2 * row for row in rows]
+
+
+def test_many_rows_at_once_are_no_problem_beside_a_union() -> None:
+    rows = entry("rows")
+    positive = rows.map(abs)
+    graph = Graph(
+        rows.union(positive).collect(name="all"),
+        positive.stateless(Doubles).union(entry("more")).collect(name="doubled"),
+    )
+    for size in (1, 4):
+        arriving = [("rows", [-1, 2]), ("more", [0]), ("rows", [3])]
+        assert graph.run_sequentially(arriving, batch_size=size) == {
+            "all": [-1, 1, 2, 2, 3, 3],
+            "doubled": [2, 4, 0, 6],
+        }

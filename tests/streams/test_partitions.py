@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from random_graphs import STATEFUL, ops, rows
 from shapes import Functions, Op, plain
-from strategies import STATEFUL, ops, rows
 
 from callboard.streams import StreamError, Tally, entry
 from callboard.streams._program import Batch, Part, Program

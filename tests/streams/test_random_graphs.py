@@ -7,8 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 from model import model_of
+from outcomes import in_sequence, outcome_of
+from random_graphs import Case, cases, chains, fragile_chains, rows
 from shapes import Chain, plain
-from strategies import Case, cases, chains, rows
 
 from callboard.streams import Watermark, entry
 
@@ -29,3 +30,12 @@ def test_the_size_of_batches_makes_no_difference(case: Case) -> None:
     by_row = case.graph.run_sequentially(case.inputs, batch_size=1)
     for size in (3, 256):
         assert case.graph.run_sequentially(case.inputs, batch_size=size) == by_row
+
+
+@given(fragile_chains(), rows)
+def test_a_run_that_fails_fails_at_the_same_input_after_the_same_outputs(
+    chain: Chain, rows: list[Any]
+) -> None:
+    by_row = outcome_of(chain, in_sequence(rows, 1))
+    assert outcome_of(chain, in_sequence(rows, 3)) == by_row
+    assert outcome_of(chain, in_sequence(rows, 256)) == by_row

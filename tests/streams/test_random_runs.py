@@ -6,7 +6,9 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import Case, cases
+from outcomes import in_sequence, in_system, outcome_of
+from random_graphs import Case, cases, fragile_chains, rows
+from shapes import Chain
 
 from callboard import ActorSystem
 from callboard.streams import Run, Tally
@@ -25,8 +27,8 @@ options = st.fixed_dictionaries(
 
 
 def feed(run: Run[Any], case: Case) -> Any:
-    for entry, rows in case.inputs:
-        run.send(entry, rows)
+    for name, arriving in case.inputs:
+        run.send(name, arriving)
     return run.finish()
 
 
@@ -52,3 +54,19 @@ def test_threads_give_the_outputs_of_the_sequential_run(
         run = system.run(case.graph, **options)
         assert feed(run, case) == expected
         assert (run.tally.skips, run.tally.lates) == (tally.skips, tally.lates)
+
+
+@given(fragile_chains(), rows, options, st.integers(0, 10_000))
+def test_in_any_interleaving_a_run_fails_as_the_sequential_run(
+    chain: Chain, rows: list[Any], options: dict[str, Any], seed: int
+) -> None:
+    expected = outcome_of(chain, in_sequence(rows, 256))
+    assert outcome_of(chain, in_system(ManualSystem(seed), rows, options)) == expected
+
+
+@given(fragile_chains(), rows, options, st.integers(1, 4))
+def test_on_threads_a_run_fails_as_the_sequential_run(
+    chain: Chain, rows: list[Any], options: dict[str, Any], workers: int
+) -> None:
+    expected = outcome_of(chain, in_sequence(rows, 256))
+    assert outcome_of(chain, in_system(ActorSystem(workers=workers), rows, options)) == expected

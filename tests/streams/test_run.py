@@ -391,3 +391,32 @@ def test_statistics_count_what_the_parts_of_a_keyed_operator_give() -> None:
         run.finish(timeout=60)
         rows_out = [one.rows_out for one in run.statistics().operators if one.name == "count"]
     assert rows_out[-1] == len(ROWS)
+
+
+# --- parallel Python ------------------------------------------------------------------------------
+
+
+def test_functions_that_release_the_interpreter_run_on_several_workers_at_once() -> None:
+    both = threading.Barrier(2)
+
+    def meet(n: int) -> int:
+        both.wait(60)  # for ever, if the other worker did not come
+        return n
+
+    with ActorSystem(workers=2) as system:
+        graph = entry("x", int).map(meet, releases_gil=True).collect()
+        assert feed(system.run(graph, batch_size=1), "x", range(20)) == list(range(20))
+
+
+def test_keys_of_different_partitions_are_done_at_once_where_the_interpreter_is_released() -> None:
+    both = threading.Barrier(2)
+
+    class Meet:
+        def receive(self, row: int) -> list[int]:
+            both.wait(60)
+            return [row]
+
+    with ActorSystem(workers=2) as system:
+        stream = entry("x", int).key_by(lambda n: n % 2, partitions=2)
+        graph = stream.stateful(Meet, releases_gil=True).collect()
+        assert feed(system.run(graph, batch_size=1), "x", range(20)) == list(range(20))

@@ -23,13 +23,27 @@
 
 namespace bench {
 
-// Pins the calling thread to one of the cores that the process may use.
-inline void pin(int index) {
+// The cores that the process may use.
+inline const cpu_set_t& allowed_cores() {
     static const cpu_set_t allowed = [] {
         cpu_set_t set;
         sched_getaffinity(getpid(), sizeof set, &set);
         return set;
     }();
+    return allowed;
+}
+
+// 1, 2, 4, 8 and 16 threads, as far as each can have a core.
+inline std::vector<int> thread_counts(int first = 1) {
+    std::vector<int> counts;
+    for (int count = first; count <= 16 && count <= CPU_COUNT(&allowed_cores()); count *= 2)
+        counts.push_back(count);
+    return counts;
+}
+
+// Pins the calling thread to one of them.
+inline void pin(int index) {
+    const cpu_set_t& allowed = allowed_cores();
     int left = index % CPU_COUNT(&allowed);
     for (int cpu = 0;; ++cpu) {
         if (!CPU_ISSET(cpu, &allowed) || left-- != 0) continue;

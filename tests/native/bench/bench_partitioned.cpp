@@ -48,7 +48,8 @@ struct Result {
 };
 
 template <class Queue>
-Result run(Shape shape, const std::vector<std::uint32_t>& partition_of, std::uint32_t partitions, double speed) {
+Result run(Shape shape, const std::vector<std::uint32_t>& partition_of, std::uint32_t partitions,
+           double speed) {
     struct alignas(callboard::cache_line) Partition {
         std::int64_t last = -1, count = 0;
     };
@@ -138,28 +139,28 @@ void row(const char* name, std::size_t count, Shape shape, double mean, double s
 
 const std::vector<std::string> columns = {"hybrid", "partitioned", "shared", "partitioned / hybrid"};
 
-void throughput(double mean, double speed) {
-    std::printf("Two workers, keys around %.1f.\n\n", mean);
+void throughput(int workers, double mean, double speed) {
+    std::printf("%d workers, keys around %.1f.\n\n", workers, mean);
     bench::head("ns per input: median (least to most)", columns);
     for (const double cost_us : {1.0, 10.0}) {
         for (const double sigma : {0.1, 0.2, 0.5, 1.0}) {
             char name[80];
             std::snprintf(name, sizeof name, "%.0f us, sigma %.1f", cost_us, sigma);
-            row(name, 7, {2, cost_us, static_cast<std::int64_t>(40e3 / cost_us), 1024}, mean, sigma, speed,
-                &Result::ns_per_input);
+            const auto inputs = static_cast<std::int64_t>(20e3 * workers / cost_us);
+            row(name, 7, {workers, cost_us, inputs, 1024}, mean, sigma, speed, &Result::ns_per_input);
         }
     }
     bench::foot();
 }
 
-void latency(double speed) {
-    std::printf("Two workers, keys spread evenly, at most 64 inputs under way.\n\n");
+void latency(int workers, double speed) {
+    std::printf("%d workers, keys spread evenly, at most 64 inputs under way.\n\n", workers);
     bench::head("us from begin to exit: median of runs' means (least to most)", columns);
     for (const double cost_us : {10.0, 100.0, 1000.0, 10000.0}) {
         char name[80];
         std::snprintf(name, sizeof name, "%.0f us", cost_us);
-        const auto inputs = static_cast<std::int64_t>(std::max(150.0, 1e5 / cost_us));
-        row(name, 5, {2, cost_us, inputs, 64}, 0, 0, speed, &Result::latency_us);
+        const auto inputs = static_cast<std::int64_t>(std::max(75.0, 5e4 / cost_us) * workers);
+        row(name, 5, {workers, cost_us, inputs, 64}, 0, 0, speed, &Result::latency_us);
     }
     bench::foot();
 }
@@ -168,7 +169,9 @@ void latency(double speed) {
 
 int main() {
     const double speed = bench::turns_per_ns();
-    throughput(0, speed);
-    throughput(-0.5, speed);
-    latency(speed);
+    for (const int workers : bench::thread_counts(2)) {
+        throughput(workers, 0, speed);
+        throughput(workers, -0.5, speed);
+        latency(workers, speed);
+    }
 }

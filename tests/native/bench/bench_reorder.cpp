@@ -1,5 +1,5 @@
-// The reorder buffer against two with locks: workers that claim inputs, work on each for a known time, and send
-// the output. Every run checks that all outputs left, in order, and that none was changed.
+// The reorder buffer against the paper's, and two with locks: workers that claim inputs, work on each for a
+// known time, and send the output. Every run checks that all outputs left, in order, and none was changed.
 #include <map>
 #include <mutex>
 #include <thread>
@@ -106,7 +106,7 @@ void table(int claim, int outputs, std::initializer_list<double> costs, double s
                 outputs == 1 ? "" : "s");
     bench::head("ns per input: median (least to most)",
                 {"ours", "figure 4", "locked ring", "locked map", "locked ring / ours"});
-    for (const int threads : {1, 2}) {
+    for (const int threads : bench::thread_counts()) {
         for (const double cost : costs) {
             const Shape shape{threads, cost, claim, outputs};
             char name[80];

@@ -126,7 +126,8 @@ double together(int threads, int producers, int consumers) {
 
 int main() {
     std::thread([] {}).join();  // a process that never had a second thread locks for nothing
-    bench::head("ns per value: median (least to most)", {Spsc::name, Spmc::name, Worklist::name, Locked::name});
+    bench::head("ns per value: median (least to most)",
+                {Spsc::name, Spmc::name, Worklist::name, Locked::name});
     bench::row("one thread", bench::rounds(round_count, {
         {"", alone<Spsc>}, {"", alone<Spmc>}, {"", alone<Worklist>}, {"", alone<Locked>}}));
     bench::row("one producer, one consumer", bench::rounds(round_count, {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -18,11 +18,11 @@ STATEFUL = ["scan", "fold", "count", "reduce", "batch", "top_k", "distinct", "st
 
 
 @st.composite
-def ops(draw: st.DrawFn, kinds: list[str]) -> Op:
-    """An operator of one of some kinds."""
+def ops(draw: st.DrawFn, kinds: list[str], policies: st.SearchStrategy[str] = policies) -> Op:
+    """An operator of one of some kinds. It raises at some rows, if that does not end the run."""
     kind = draw(st.sampled_from(kinds))
     keyed = kind in STATEFUL and draw(st.booleans())
-    can_fail = keyed or kind not in {"count", "batch", "sample"}
+    can_fail = keyed or kind not in {"count", "batch", "sample", "stateless"}
     errors = draw(policies) if can_fail else "fail"
     fails = st.sampled_from([0, 5, 7]) if errors != "fail" else st.just(0)
     functions = st.builds(Functions, small, fails)
@@ -43,14 +43,27 @@ def ops(draw: st.DrawFn, kinds: list[str]) -> Op:
     )
 
 
-def chains(depth: int = 2, kinds: list[str] | None = None) -> st.SearchStrategy[Chain]:
+def chains(depth: int = 2) -> st.SearchStrategy[Chain]:
     """Chains of operators and forks, with forks in forks as deep as `depth`."""
-    links: Any = ops([*ROW_BY_ROW * 2, "sample", *STATEFUL] if kinds is None else kinds)
+    links: Any = ops([*ROW_BY_ROW * 2, "sample", "stateless", *STATEFUL])
     if depth:
-        branches = st.lists(chains(depth - 1, kinds), min_size=2, max_size=3).map(tuple)
+        branches = st.lists(chains(depth - 1), min_size=2, max_size=3).map(tuple)
         joins = st.sampled_from(["union", "union", "zip"])
         links = st.one_of(links, links, st.builds(Fork, branches, joins, st.booleans()))
     return st.builds(Chain, st.lists(links, max_size=4).map(tuple))
+
+
+@st.composite
+def fragile_chains(draw: st.DrawFn) -> Chain:
+    """Chains of operators that may end the run."""
+    links = draw(st.lists(ops([*ROW_BY_ROW, *STATEFUL], st.just("fail")), min_size=1, max_size=4))
+    fragile = st.builds(Functions, small, st.sampled_from([0, 0, 7, 11, 13]))
+    changed = [
+        replace(op, functions=draw(fragile), key=op.key and draw(fragile))
+        for op in links
+        if op.kind not in {"count", "batch"} or op.key is not None
+    ]
+    return Chain(tuple(changed))
 
 
 rows = st.lists(

@@ -1,0 +1,41 @@
+"""What becomes of a run that may fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from shapes import Chain
+
+from callboard import ActorSystem
+from callboard.streams import Graph, StreamError, entry
+
+Way = Callable[[Graph[Any]], object]
+
+
+def outcome_of(chain: Chain, run: Way) -> tuple[list[Any], str]:
+    """Run a chain from the entry "rows"; what came out of it, and the error that ended it."""
+    seen: list[Any] = []
+    try:
+        run(chain.add_to(entry("rows")).to(seen.append, name="seen"))
+    except StreamError as error:
+        return seen, str(error)
+    return seen, "no error"
+
+
+def in_sequence(rows: list[Any], batch_size: int) -> Way:
+    """Run on the calling thread."""
+    return lambda graph: graph.run_sequentially({"rows": rows}, batch_size=batch_size)
+
+
+def in_system(system: ActorSystem, rows: list[Any], options: dict[str, Any]) -> Way:
+    """Run in an actor system."""
+
+    def run(graph: Graph[Any]) -> None:
+        with system:
+            run = system.run(graph, **options)
+            for row in rows:  # one by one, so that some are sent after the failure
+                run.send("rows", [row])
+            run.finish()
+
+    return run
