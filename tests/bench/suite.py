@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from competitor import Benchmark
-from players import LANGUAGES, NATIVES, Game, built_actors, with_workers
+from players import LANGUAGES, Game, built_actors, with_workers
 
 
 def ring(module: str, title: str, smallest: int, smoke: bool) -> Benchmark:
@@ -52,7 +52,8 @@ def native_pipeline(smoke: bool) -> Benchmark:
     game = Game("savina.native_pipeline", 100_000, 10, smoke)
     halves = json.dumps({"policy": "blocks", "size": 501})  # the ends and half the stages, the rest
     players = [game.natively(workers, placement=halves) for workers in (1, 2)]
-    players += [game.by(program, workers) for program in NATIVES for workers in (1, 2)]
+    others = (*LANGUAGES, "tbb", "floor")
+    players += [game.by(program, workers) for program in others for workers in (1, 2)]
     players += [game.by("tbb", workers, "stateless") for workers in (1, 2)]
     return Benchmark("native_pipeline", "Native pipeline of 1,000 stages", "stages/s", players)
 
