@@ -98,7 +98,8 @@ double pass(Shape shape, std::int64_t rounds) {
         while (flow.done() < rounds) {
             const bool worked = flow.step(all_lanes, flow.now());
             if (index != 0) {
-                if (!worked) callboard::relax();
+                // Some microseconds. A lane that looks all the time takes the lines that the other one writes.
+                for (int i = 0; !worked && i < 100; ++i) callboard::relax();
                 continue;
             }
             while (flow.admitted() < rounds && flow.has_room()) {
