@@ -49,12 +49,13 @@ lint: $(call stamps,dev)
 
 types: $(VENV)/.wheel $(call stamps,dev test spark bench)
 	$(BIN)/mypy --package callboard
-	MYPYPATH=examples:tests/examples $(BIN)/mypy examples tests/examples tests/actors tests/native_actors \
+	MYPYPATH=examples:tests/examples $(BIN)/mypy examples tests/examples tests/native_actors \
 		tests/scheduling tests/testing tests/*.py
+	MYPYPATH=tests/actors $(BIN)/mypy tests/actors
 	MYPYPATH=tests/streams $(BIN)/mypy tests/streams
 	MYPYPATH=tests/hypothesis $(BIN)/mypy tests/hypothesis
 	MYPYPATH=tests/spark $(BIN)/mypy tests/spark
-	MYPYPATH=tests/bench $(BIN)/mypy tests/bench
+	MYPYPATH=tests/bench:examples $(BIN)/mypy tests/bench
 	$(BIN)/pytest tests/test_types.py
 	$(BIN)/stubtest --mypy-config-file pyproject.toml --allowlist tests/stubtest-allowed.txt \
 		--ignore-unused-allowlist callboard

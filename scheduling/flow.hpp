@@ -78,7 +78,7 @@ public:
 
     // After all stages. `entries` are the edges that lead into the graph; a stage without edges is a sink.
     void finish_graph(const std::vector<Stage::Edge>& entries) {
-        for (auto& edge : entries) edge.to->markers = &markers_;
+        for (auto& edge : entries) (edge.to->divides ? edge.to->edges[0].to : edge.to)->markers = &markers_;
         entries_ = entries;
         for (auto& stage : stages_) {
             if (!stage->edges.empty()) continue;

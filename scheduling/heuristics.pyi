@@ -1,9 +1,12 @@
 from collections.abc import Sequence
 from inspect import Signature
-from typing import ClassVar, Protocol, final
+from typing import ClassVar, Protocol, final, type_check_only
+
+from typing_extensions import disjoint_base
 
 from callboard.scheduling.priority import PriorityPolicy
 
+@type_check_only
 class OperatorView(Protocol):
     @property
     def name(self) -> str: ...
@@ -22,6 +25,7 @@ class OperatorView(Protocol):
     @property
     def busy(self) -> float: ...
 
+@disjoint_base
 class Heuristic(PriorityPolicy):
     def choose(self, operators: Sequence[OperatorView]) -> OperatorView: ...
 

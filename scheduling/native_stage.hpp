@@ -125,13 +125,15 @@ private:
         return count;
     }
 
-    static bool part(void* self, std::uint32_t partition, void* batch, Tally& tally) {
+    static bool part(void* self, std::uint32_t partition, std::int64_t serial, void* batch,
+                     Tally& tally) {
         NativeStage& stage = of(self);
         Parts& parts = *static_cast<Parts*>(batch);
         Parts::Part& part = parts.of(partition);
-        if (!stage.is_dropped(INT64_MAX)) {
+        if (!stage.is_dropped(serial)) {
             tally.taken += part.values.size();
             stage.run_part(part);
+            if (part.outputs != nullptr) tally.given += part.outputs->count();
         }
         part.ends.resize(part.values.size(), part.ends.empty() ? 0 : part.ends.back());
         return parts.end_part();

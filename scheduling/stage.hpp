@@ -52,7 +52,8 @@ struct Operator {
     // are, and answers their number.
     std::uint32_t (*split)(void* self, void* batch, std::uint32_t* partitions){nullptr};
     // The part of a batch that concerns a partition. True: it was the last of the batch's parts.
-    bool (*part)(void* self, std::uint32_t partition, void* batch, Tally& tally){nullptr};
+    bool (*part)(void* self, std::uint32_t partition, std::int64_t serial, void* batch,
+                 Tally& tally){nullptr};
     // The output of a batch whose parts are done.
     void* (*gather)(void* self, std::int64_t serial, void* batch){nullptr};
 };
@@ -93,6 +94,7 @@ public:
     std::uint32_t position{0};        // from the entries on; a later stage has a higher one
     std::uint32_t most_lanes{1};      // that may work on it at a time
     std::vector<Edge> edges;
+    bool divides{false};              // it only finds out which partitions of the next stage a round concerns
 
     // --- lanes -------------------------------------------------------------------------------------
 
@@ -183,7 +185,7 @@ public:
     void (*after_delivery)(void* flow){nullptr};
     void (*after_put)(void* flow, Stage&){nullptr};
     void* flow{nullptr};
-    Markers* markers{nullptr};  // of a stage that an entry leads to
+    Markers* markers{nullptr};  // of a stage that begins with rounds as they came in
 
 private:
     struct Input {
@@ -268,7 +270,8 @@ private:
     }
 
     void work_on_part(std::uint32_t partition, Part& part, Tally& tally) {
-        if (what.part(what.self, partition, part.batch, tally))
+        if (markers != nullptr) markers->begun(part.serial);
+        if (what.part(what.self, partition, part.serial, part.batch, tally))
             send(part.serial, what.gather(what.self, part.serial, part.batch));
     }
 

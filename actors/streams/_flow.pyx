@@ -1,332 +1,32 @@
-"""A graph at work: programs as the stages of a flow, and the lanes that work on them.
+"""A graph at work: the stages of a flow, and the lanes that work on them."""
 
-`scheduling/flow.hpp` moves rounds; this module says what a round is: a Batch of Python rows for each
-edge. All functions that stages call hold the interpreter while they run.
-"""
+import sys
 
 cimport cython
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.stdint cimport INT64_MAX, int64_t, uint32_t, uint64_t
+from cpython.ref cimport Py_INCREF
+from libc.stdint cimport INT64_MAX, int64_t, uint32_t
+from libcpp.vector cimport vector
 
-from callboard._ref cimport ActorRef
 from callboard._native_ref cimport send
-from callboard.core.node cimport Kind, Node, acq_rel, monotonic_ns
+from callboard._ref cimport ActorRef
+from callboard.core.node cimport Kind, Node, monotonic_ns
 from callboard.native cimport Message, NativeActor
 from callboard.scheduling.cell cimport Context
 from callboard.scheduling.context cimport current_context
+from callboard.scheduling.flow cimport (
+    Chooser, FlowOf, LaneKinds, NativeStage, Partitioning, Reordering, Rest, RestReason, Settings, Stage,
+    StageKind, Times, all_lanes, edge_to, native_lanes, python_lanes,
+)
 from callboard.scheduling.heuristics cimport Heuristic
-from callboard.core.values cimport Output, Value, Values
-from callboard.streams._program cimport Batch, Part, Program
-from callboard.streams._values cimport lot_of, rows_of
-from callboard.streams.native cimport NativeOperator, NativeProgram
+from callboard.streams._program cimport Batch, Program
+from callboard.streams._work cimport Ending, NativeWork, Parts, Splitter, Work, native_batch
+from callboard.streams.native cimport NativeProgram
 
 from callboard.core.log import log
-from callboard.native import NativeFailure
-from callboard.streams.errors import StreamError
-
 
 cdef extern from "Python.h":
     void DECREF "Py_DECREF" (PyObject*)
-
-
-# --- what a stage does with a round ------------------------------------------------------------------
-
-
-cdef class Work:
-    """A program as a stage's operator."""
-
-    cdef void* process(self, int64_t serial, void** inputs, Tally& tally) noexcept:
-        cdef list batches = None
-        cdef Batch batch = self.take(0, inputs)
-        cdef int i
-        if self.inputs > 1:
-            batches = [batch]
-            for i in range(1, self.inputs):
-                batches.append(self.take(i, inputs))
-            batch = whole(batches)
-        if batch is None or self.is_dropped(serial):
-            return NULL
-        cdef object error = batch.error
-        cdef list into = self.fresh(batch)
-        try:
-            if batches is None:
-                tally.taken += len(batch.rows)
-                self.program.process(batch, into)
-            else:
-                for i in range(self.inputs):
-                    tally.taken += len((<Batch>batches[i]).rows)
-                self.program.process_many(batches, into)
-        except BaseException as raised:
-            error = self.named(raised)
-        if self.stage != NULL:
-            self.stage.rest_until(monotonic_ns() + <int64_t>(self.ns_per_row * len(batch.rows)))
-        return self.finish(serial, into, batch.final, error, tally)
-
-    cdef Batch take(self, int which, void** inputs):
-        """Take over what came by an input; None for an empty batch."""
-        cdef Values* lot
-        cdef Batch batch
-        if inputs[which] == NULL:
-            return None
-        if not self.from_native[which]:
-            batch = <Batch>inputs[which]
-            Py_DECREF(batch)
-            return batch
-        lot = <Values*>inputs[which]
-        batch = Batch(rows_of(lot), lot.first, lot.final)
-        if lot.error != NULL:
-            batch.error = <object>lot.error
-        let_go(lot)
-        return batch
-
-    cdef int throttle(self, Stage* stage) except -1:
-        rate = getattr(self.program, "rate", None)
-        if rate is not None:
-            self.stage = stage
-            self.ns_per_row = 1e9 / rate
-        return 0
-
-    cdef bint is_dropped(self, int64_t serial) noexcept:
-        """The run failed in an earlier round, or was cancelled."""
-        return serial > (<Flow>self.owner).stopped_at.load()
-
-    cdef list fresh(self, Batch batch):
-        cdef list into = []
-        cdef Py_ssize_t port
-        for port in range(len(self.program.ports)):
-            into.append(batch.follower())
-        return into
-
-    cdef object named(self, object raised):
-        """The error of the run for what a program raised. The programs name what user code raised."""
-        if isinstance(raised, StreamError):
-            return raised
-        error = StreamError(self.program.name, None, None)
-        error.__cause__ = raised
-        return error
-
-    cdef void* finish(self, int64_t serial, list into, bint final, object error, Tally& tally) noexcept:
-        """The output of a round: the list of its batches, given away; null if there is nothing in it."""
-        cdef Batch out
-        cdef bint empty = not final and error is None
-        for out in into:
-            tally.given += len(out.rows)
-            empty = empty and not out.rows
-            if error is not None:
-                out.error = error
-                out.final = False  # what comes after goes on to the failure, but not to the end
-        if error is not None and self.edges == 0:
-            (<Flow>self.owner).fail(serial, error)
-        if empty or self.edges == 0:
-            return NULL
-        Py_INCREF(into)
-        return <void*>into
-
-    cdef void* pick(self, list into, uint32_t edge) noexcept:
-        """The batch for an edge. In the order of rounds, one thread at a time."""
-        cdef Py_ssize_t port = self.ports_of[edge]
-        cdef Batch batch = into[port]
-        if edge == 0 or <Py_ssize_t>self.ports_of[edge - 1] != port:  # edges are in the order of ports
-            batch.first = self.passed[port]
-            self.passed[port] = batch.first + len(batch.rows)
-        if edge + 1 == self.edges:
-            Py_DECREF(into)
-        if not batch.rows and not batch.final and batch.error is None:
-            return NULL
-        if self.to_native[edge]:
-            return native_batch(batch, self.program.name)
-        Py_INCREF(batch)
-        return <void*>batch
-
-
-cdef void* native_batch(Batch batch, str name) noexcept:
-    """A batch as a lot of native values."""
-    cdef Values* lot = NULL
-    cdef object error = batch.error
-    try:
-        lot = lot_of(batch.rows)
-    except Exception as raised:
-        error = StreamError(name, None, None)
-        error.__cause__ = raised
-    if lot == NULL:
-        if not batch.final and error is None:
-            return NULL
-        lot = Values.make(0)
-    lot.first = batch.first
-    lot.final = batch.final and error is None
-    if error is not None:
-        Py_INCREF(error)
-        lot.error = <void*>error
-    return <void*>lot
-
-
-cdef void let_go(Values* lot) noexcept:
-    if lot.drop():
-        if lot.error != NULL:
-            Py_DECREF(<object>lot.error)
-        lot.free()
-
-
-cdef Batch whole(list batches):
-    """Make the inputs of one round complete: empty batches in the place of None. What is said of the
-    round stands in any of them; None if it is empty everywhere."""
-    cdef Batch one = None
-    cdef Batch batch
-    cdef object error = None
-    cdef Py_ssize_t i
-    for batch in batches:
-        if batch is not None:
-            one = batch
-            error = batch.error if error is None else error
-    if one is None:
-        return None
-    for i in range(len(batches)):
-        if batches[i] is None:
-            batches[i] = one.follower()
-    if error is not one.error:
-        one = one.follower()
-        one.error = error
-    return one
-
-
-cdef void* process_work(void* work, int64_t serial, void** inputs, Tally& tally) noexcept with gil:
-    return (<Work>work).process(serial, inputs, tally)
-
-
-cdef void* pick_work(void* work, void* output, uint32_t edge) noexcept with gil:
-    return (<Work>work).pick(<list>output, edge)
-
-
-cdef void discard_work(void* work, void* output) noexcept with gil:
-    Py_DECREF(<object>output)
-
-
-# --- partitioned programs: a stage that splits rounds, and one that does the parts ----------------------
-
-
-cdef class Split:
-    """A round on its way through a partitioned stage."""
-
-    cdef Batch batch
-    cdef dict parts            # partition -> Part
-    cdef object error
-    cdef AtomicCount pending
-
-
-cdef class Splitter(Work):
-    """The first of the two stages. Its one edge leads to the other."""
-
-    cdef void* process(self, int64_t serial, void** inputs, Tally& tally) noexcept:
-        cdef Batch batch = self.take(0, inputs)
-        cdef Split split
-        cdef Part part
-        if batch is None or self.is_dropped(serial):
-            return NULL
-        split = Split.__new__(Split)
-        split.batch = batch
-        split.error = batch.error
-        split.parts = {}
-        tally.taken += len(batch.rows)
-        tally.given += len(batch.rows)
-        try:
-            for part in self.program.split(batch):
-                split.parts[part.partition] = part
-        except BaseException as raised:
-            split.error = self.named(raised)
-        Py_INCREF(split)
-        return <void*>split
-
-
-cdef class Parts(Work):
-    """The second of the two stages."""
-
-    cdef uint32_t begin(self, Split split, uint32_t* partitions) noexcept:
-        cdef uint32_t count = 0
-        for partition in split.parts:
-            partitions[count] = partition
-            count += 1
-        split.pending.store(count)
-        return count
-
-    cdef bint part(self, uint32_t partition, Split split, Tally& tally) noexcept:
-        cdef Part part = split.parts[partition]
-        tally.taken += len(part.indices)
-        if not self.is_dropped(INT64_MAX):
-            try:
-                self.program.process_part(part)
-            except BaseException as raised:
-                split.error = self.named(raised)
-        return split.pending.fetch_sub(1, acq_rel) == 1
-
-    cdef void* gathered(self, int64_t serial, Split split) noexcept:
-        cdef Tally given
-        cdef object error = split.error
-        cdef Batch batch = split.batch
-        cdef list parts = list(split.parts.values())
-        Py_DECREF(split)  # the arguments are borrowed
-        if self.is_dropped(serial):
-            return NULL
-        cdef list into = self.fresh(batch)
-        try:
-            self.program.gather(batch, parts, into)
-        except BaseException as raised:
-            error = self.named(raised)
-        return self.finish(serial, into, batch.final, error, given)
-
-
-cdef uint32_t split_work(void* work, void* split, uint32_t* partitions) noexcept with gil:
-    return (<Parts>work).begin(<Split>split, partitions)
-
-
-cdef cbool part_work(void* work, uint32_t partition, void* split, Tally& tally) noexcept with gil:
-    return (<Parts>work).part(partition, <Split>split, tally)
-
-
-cdef void* gather_work(void* work, int64_t serial, void* split) noexcept with gil:
-    return (<Parts>work).gathered(serial, <Split>split)
-
-
-# --- native programs -----------------------------------------------------------------------------------
-
-
-cdef class NativeWork(Work):
-    """A native program as a stage's operator: see scheduling/native_stage.hpp."""
-
-
-cdef void call_process(NativeOperator one, const Value* values, uint64_t count, Output* out) noexcept nogil:
-    one.process(values, count, out)
-
-
-cdef void call_finish(NativeOperator one, Output* out) noexcept nogil:
-    one.finish(out)
-
-
-cdef uint64_t call_key_of(NativeOperator one, const Value* value) noexcept nogil:
-    return one.key_of(value)
-
-
-cdef void* make_error(void* work, const char* reason) noexcept with gil:
-    error = StreamError((<Work>work).program.name, None, None)
-    error.__cause__ = NativeFailure(reason.decode("utf-8", "replace"))
-    Py_INCREF(error)
-    return <void*>error
-
-
-cdef void retain_error(void* error) noexcept with gil:
-    Py_INCREF(<object>error)
-
-
-cdef void drop_error(void* error) noexcept with gil:
-    Py_DECREF(<object>error)
-
-
-cdef void report_error(void* work, int64_t serial, void* error) noexcept with gil:
-    (<Flow>(<Work>work).owner).fail(serial, <object>error)
-    Py_DECREF(<object>error)
-
-
-# --- the flow ------------------------------------------------------------------------------------------
 
 
 cdef class OperatorView:
@@ -397,7 +97,10 @@ cdef class Flow:
         settings.marker_every = marker_every
         settings.one_by_one = one_by_one
         self.window = window
-        self.stopped_at.store(INT64_MAX)
+        self.ending = Ending.__new__(Ending)
+        # With an interpreter lock one lane runs Python, and keeps it. Without one several do, and a lane
+        # that waited for another's lock (that of a reorder buffer) would keep the collector waiting, too.
+        self.keeps_interpreter = getattr(sys, "_is_gil_enabled", lambda: True)()
         self.heuristic = heuristic
         self.works = []
         self.links = []
@@ -412,7 +115,7 @@ cdef class Flow:
         if self.flow == NULL:
             return
         # No lane is left. What is on its way is dropped, as after a failure.
-        self.stopped_at.store(-1)
+        self.ending.stopped_at.store(-1)
         while self.flow.step(all_lanes, INT64_MAX):
             pass
         del self.flow
@@ -438,6 +141,7 @@ cdef class Flow:
             self.add_native(program, kinds, partitions, most_lanes, &inlet, &outlet)
         elif partitions:
             inlet = self.stage_of(Splitter.__new__(Splitter), program, kinds, StageKind.parallel, 1, 0, most_lanes)
+            inlet.divides = True
             outlet = self.stage_of(Parts.__new__(Parts), program, kinds, StageKind.partitioned, 1, partitions,
                                    min(partitions, most_lanes))
             self.flow.connect(inlet[0], outlet[0], 0)
@@ -458,21 +162,9 @@ cdef class Flow:
     cdef int add_native(self, NativeProgram program, LaneKinds kinds, int partitions, int most_lanes,
                         Stage** inlet, Stage** outlet) except -1:
         cdef NativeWork work = NativeWork.__new__(NativeWork)
-        cdef NativeWork divider
         cdef NativeStage* native = &work.native
         self.give_work(work, program, 1)
-        native.process = <void (*)(void*, const Value*, uint64_t, Output*) noexcept nogil>call_process
-        native.finish = <void (*)(void*, Output*) noexcept nogil>call_finish
-        native.key_of = <uint64_t (*)(void*, const Value*) noexcept nogil>call_key_of
-        for operator in program.objects:
-            native.objects.push_back(<void*>operator)
-        native.owner = <void*>work
-        native.stopped_at = &self.stopped_at
-        native.is_sink = True  # until it has an edge
-        native.make_error = make_error
-        native.retain_error = retain_error
-        native.drop_error = drop_error
-        native.report = report_error
+        work.prepare(program)
         if program.kind != "partitioned" or not partitions:
             if program.kind != "stateless":
                 most_lanes = 1
@@ -482,6 +174,7 @@ cdef class Flow:
             inlet[0] = outlet[0]
         else:
             inlet[0] = &self.flow.add(StageKind.parallel, kinds, 1, 0, most_lanes, NativeStage.divider(native))
+            inlet[0].divides = True
             self.all_stages.push_back(inlet[0])
             self.works.insert(len(self.works) - 1, work)  # for its place in operators()
             outlet[0] = &self.flow.add(StageKind.partitioned, kinds, 1, partitions,
@@ -491,7 +184,8 @@ cdef class Flow:
         return 0
 
     cdef int give_work(self, Work work, Program program, int inputs) except -1:
-        work.owner = <void*>self
+        work.ending = self.ending
+        self.ending.positions[program.name] = len(self.works)
         work.program = program
         work.ports_of = []
         work.passed = [0] * len(program.ports)
@@ -503,17 +197,8 @@ cdef class Flow:
 
     cdef Stage* stage_of(self, Work work, Program program, LaneKinds kinds, StageKind kind, int inputs,
                          int partitions, int most_lanes):
-        cdef Operator what
         self.give_work(work, program, inputs)
-        what.self = <void*>work
-        what.process = process_work
-        if not isinstance(work, Splitter):
-            what.pick = pick_work
-        what.discard = discard_work
-        what.split = split_work
-        what.part = part_work
-        what.gather = gather_work
-        cdef Stage* stage = &self.flow.add(kind, kinds, inputs, partitions, most_lanes, what)
+        cdef Stage* stage = &self.flow.add(kind, kinds, inputs, partitions, most_lanes, work.as_operator())
         self.all_stages.push_back(stage)
         return stage
 
@@ -560,7 +245,13 @@ cdef class Flow:
     @property
     def is_stopped(self):
         """The run failed or was cancelled: further rounds are dropped."""
-        return self.stopped_at.load() != INT64_MAX
+        return self.ending.stopped_at.load() != INT64_MAX
+
+    @property
+    def failure(self):
+        """What the run failed with, or None."""
+        with cython.critical_section(self.ending):
+            return None if self.ending.failed is None else self.ending.failed[1]
 
     def try_admit(self, int entry, Batch batch):
         """Admit a round with a batch for an entry; -1 stands for all entries. False: no room yet.
@@ -591,12 +282,22 @@ cdef class Flow:
 
     def help(self):
         """Work on one stage for a slice, on the calling thread; False if there is nothing to do."""
-        return self.flow.step(all_lanes, self.flow.now())
+        # Without the interpreter: a stage may be native, and its reorder buffer have a lock, whose holder
+        # wants the interpreter.
+        cdef bint worked
+        with nogil:
+            worked = self.flow.step(all_lanes, self.flow.now())
+        return worked
 
     def run_lane(self, uint32_t lane):
-        """Work as a lane that holds the interpreter. None: the lane is idle; else the seconds after
-        which it wants another turn."""
-        return self.next_turn(self.flow.run(lane))
+        """Work as a lane of Python stages. None: the lane is idle; else the seconds after which it wants
+        another turn."""
+        cdef Rest rest
+        if self.keeps_interpreter:
+            return self.next_turn(self.flow.run(lane))
+        with nogil:
+            rest = self.flow.run(lane)
+        return self.next_turn(rest)
 
     cdef object next_turn(self, Rest rest):
         if rest.reason == RestReason.idle:
@@ -605,23 +306,9 @@ cdef class Flow:
             return 0.0
         return max(0.0, (rest.time - monotonic_ns()) / 1e9)
 
-    cdef int fail(self, int64_t serial, object error) except -1:
-        """A round came to its end with an error. The run's is that of the earliest round; of one round,
-        that of the latest operator, to which earlier rows came."""
-        cdef object key = (serial, -self.names().index(error.operator))
-        with cython.critical_section(self):
-            if self.failure is None or key < self.failure[0]:
-                self.failure = (key, error)
-                self.stopped_at.store(serial)
-        return 0
-
-    cdef list names(self):
-        cdef Work work
-        return [work.program.name for work in self.works]
-
     def cancel(self):
         """Drop what is on its way, and all that comes."""
-        self.stopped_at.store(-1)
+        self.ending.stopped_at.store(-1)
 
     # --- what can be seen ----------------------------------------------------------------------------
 
@@ -648,7 +335,7 @@ cdef uint32_t choose(void* owner, const uint32_t* positions, uint32_t count) noe
     cdef Flow flow = <Flow>owner
     cdef uint32_t i
     cdef list views = []
-    if flow.heuristic_failed or flow.stopped_at.load() < 0:
+    if flow.heuristic_failed or flow.ending.stopped_at.load() < 0:
         return count
     try:
         for i in range(count):

@@ -173,9 +173,9 @@ class Run(Generic[R]):
         return True
 
     def _refuse_ended(self) -> None:
-        if self._flow.failure is not None:
-            raise self._flow.failure[1]
         if self._ended or self._flushed or self._flow.is_stopped:
+            if self._flow.failure is not None:  # it is there before the flow stops
+                raise self._flow.failure
             raise CallboardError(f"{self!r} takes no more rows")
 
     # --- the end ---------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ class Run(Generic[R]):
                     raise RunTimeout(f"{self!r} did not end in {timeout} s: {self._lag()}")
                 self._lose()
         if self._flow.failure is not None:
-            raise self._flow.failure[1]
+            raise self._flow.failure
         if self._flow.is_stopped:
             raise CallboardError(f"{self!r} was cancelled")
         result: R = self._plan.result()

@@ -61,7 +61,9 @@ def built_actors(module: str = "actors") -> str:
 
 
 def role(name: str) -> Role:
-    return "ours" if name in ("callboard", "native", "flow") else "floor" if name == "floor" else "peer"
+    if name in ("callboard", "native", "flow"):
+        return "ours"
+    return "floor" if name == "floor" else "peer"
 
 
 def with_workers(title: str, workers: int) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
+from typing import Any
 
 from competitor import Benchmark, Competitor
 from players import Game, with_workers
@@ -92,12 +93,12 @@ def latency(plan: Plan) -> Benchmark:
 
 
 def shapes(
-    plan: Plan, option: str, values: Sequence[str], measure: str, **fixed: object
+    plan: Plan, option: str, values: Sequence[str], measure: str, **fixed: Any
 ) -> Iterator[Competitor]:
-    """The five shapes, each with each value of an option."""
+    """The five shapes, each with each value of an option. Small rounds, since rows are costly."""
     for query, workers, value in product(QUERIES, plan.workers, values):
         game = plan.game("shapes", 250_000 // COSTS[query])
-        options = fixed | {option: POLICIES.get(value, value)}
+        options = {"batch_size": 16, **fixed, option: POLICIES.get(value, value)}
         title = with_workers(f"Q{query}, {value}", workers)
         yield game.operators(title, query=query, workers=workers, measure=measure, **options)
 
@@ -111,7 +112,7 @@ def heuristics_in_python(plan: Plan, measure: str) -> Benchmark:
     def players() -> Iterator[Competitor]:
         for query, name in product(QUERIES, POLICIES):
             game = plan.game("queries", 40_000)
-            options = {"query": query, "policy": POLICIES[name], "measure": measure}
+            options: dict[str, Any] = {"query": query, "policy": POLICIES[name], "measure": measure}
             yield game.alone(f"Q{query}, {name}", "ours", **options)
 
     title = "Heuristics on the queries in Python"
@@ -126,13 +127,13 @@ def skew(plan: Plan) -> Benchmark:
             keys += f" around {mean}" if mean else ""
             for scheme, workers in product(PARTITIONING, plan.workers):
                 title = with_workers(f"{keys}, {scheme}", workers)
-                options = {"workers": workers, "sigma": sigma, "mean": mean}
-                yield game.operators(title, **options, **partitioned(scheme, workers))
+                options = partitioned(scheme, workers) | {"sigma": sigma, "mean": mean}
+                yield game.operators(title, workers=workers, **options)
 
     return figure("fig9", "A keyed operator of 10 us under skew", "rate", plan.some(players()))
 
 
-def partitioned(scheme: str, workers: int) -> dict[str, object]:
+def partitioned(scheme: str, workers: int) -> dict[str, Any]:
     """The paper has 100 partitions for the hybrid queue, and one for each worker for the other."""
     return {"partitioning": scheme, "partitions": 100 if scheme == "hybrid" else workers}
 
@@ -140,13 +141,11 @@ def partitioned(scheme: str, workers: int) -> dict[str, object]:
 def latency_by_cost(plan: Plan) -> Benchmark:
     def players() -> Iterator[Competitor]:
         workers = max(plan.workers)
-        options = {"workers": workers, "measure": "latency", "batch_size": 1, "markers": 1}
+        each = {"workers": workers, "measure": "latency", "batch_size": 1, "markers": 1}
         for us, scheme in product((10, 100, 1_000, 10_000), PARTITIONING):
             game = plan.game("keyed", min(20_000, 800_000 // us), 40)
-            scheme_options = partitioned(scheme, workers)
-            # As many rounds under way as keep the workers busy: else it is the queue's time.
-            options |= {"ns": us * 1000, "window": 16}
-            yield game.operators(f"{us:,} us, {scheme}", **options, **scheme_options)
+            options = partitioned(scheme, workers) | each
+            yield game.operators(f"{us:,} us, {scheme}", ns=us * 1000, **options)
 
     return figure("fig10", "Latency of a keyed operator", "latency", plan.some(players()))
 
@@ -158,7 +157,7 @@ def partitioning_of_queries(plan: Plan, measure: str) -> Benchmark:
 
 
 def light(plan: Plan) -> Benchmark:
-    """Rounds of one row go through the stages of tests/native/bench, with no Python that sends them."""
+    """Rounds of one row in the stages of tests/native/bench: no Python, which would send slower."""
 
     def players() -> Iterator[Competitor]:
         for ns, scheme, workers in product((0, 200, 1_000, 10_000), REORDERING, plan.workers):
@@ -174,7 +173,7 @@ def light_in_rounds(plan: Plan) -> Benchmark:
         game = plan.game("stateless", 400_000)
         for ns, scheme, workers in product((50, 200, 1_000), REORDERING, plan.workers):
             title = with_workers(f"{ns:,} ns, {scheme}", workers)
-            options = {"reordering": scheme, "batch_size": 16, "window": 1024}
+            options: dict[str, Any] = {"reordering": scheme, "batch_size": 16, "window": 1024}
             yield game.operators(title, ns=ns, workers=workers, **options)
 
     title = "A light operator, rounds of 16 rows"

@@ -101,7 +101,7 @@ std::uint32_t split(void*, void* input, std::uint32_t* concerned) {
     return count;
 }
 
-bool part(void* self, std::uint32_t partition, void* input, Tally& tally) {
+bool part(void* self, std::uint32_t partition, std::int64_t, void* input, Tally& tally) {
     Batch& batch = *static_cast<Batch*>(input);
     for (std::size_t i = 0; i < batch.rows.size(); ++i) {
         if (Op::partition_of(batch.rows[i]) != partition) continue;

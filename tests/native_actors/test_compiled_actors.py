@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-# In a process of its own: what it hunts is a worker that never lets the interpreter go, or never stops
-# for the collector, and no thread of this process could end that.
+# In a process of its own: what it hunts is a worker that never lets the interpreter go, or never
+# stops for the collector, and no thread of this process could end that.
 PROGRAM = """
 import gc
 from behaviours import Rally

@@ -383,7 +383,17 @@ def test_statistics_count_rows_at_each_operator(system: ActorSystem) -> None:
     assert 0 < statistics.processing.median <= statistics.processing.longest
 
 
-# --- parallel Python -------------------------------------------------------------------------------
+def test_statistics_count_what_the_parts_of_a_keyed_operator_give() -> None:
+    graph = entry("x", int).key_by(lambda n: n % 10, partitions=4).count(name="count").collect()
+    with ManualSystem() as system:  # it works by parts, as a build without an interpreter lock does
+        run = system.run(graph, batch_size=16)
+        run.send("x", ROWS)
+        run.finish(timeout=60)
+        rows_out = [one.rows_out for one in run.statistics().operators if one.name == "count"]
+    assert rows_out[-1] == len(ROWS)
+
+
+# --- parallel Python ------------------------------------------------------------------------------
 
 
 def test_functions_that_release_the_interpreter_run_on_several_workers_at_once() -> None:

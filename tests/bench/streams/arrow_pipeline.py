@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from callboard import ActorSystem
-from callboard.streams import entry
+from callboard.streams import Graph, entry
 from savina.result import Result
 
 BATCH = 65_536
@@ -43,7 +43,8 @@ def run(n: int, *, workers: int = 1, **options: Any) -> Result:
     batches = [
         pa.record_batch({"value": values[begin : begin + BATCH]}) for begin in range(0, n, BATCH)
     ]
-    graph = entry("batches").map_batches(scale).map_batches(keep).stateful(Counts).collect()
+    kept = entry("batches").map_batches(scale).map_batches(keep)
+    graph: Graph[Any] = kept.stateful(Counts).collect()
     with ActorSystem(workers=workers) as system:
         run = system.run(graph, batch_size=1, **options)
         begin = perf_counter()

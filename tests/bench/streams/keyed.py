@@ -1,7 +1,7 @@
-"""A keyed native operator of `ns` nanoseconds for a row, with skewed keys (section 7.2, figures 9 and 10).
+"""A keyed native operator of `ns` nanoseconds for a row, with skewed keys (section 7.2).
 
-Keys are normally distributed in [-1, 1] around `mean`, sigma=0 stands for evenly, and partitioned by
-range. The paper's distribution has its mean in the middle, where two partitions meet.
+Keys are normally distributed in [-1, 1] around `mean`, and partitioned by range; sigma=0 stands for
+evenly. The paper's distribution has its mean in the middle, where two partitions meet.
 """
 
 from random import Random

@@ -1,7 +1,7 @@
 """Processing latency of a native pipeline at half of its capacity, in microseconds.
 
-Rows are sent one by one, and each is a round with its own marker. First as fast as they go in, which
-is the capacity; then at half that rate, evenly spaced. A sender that was held up does not catch up,
+Rows are sent one by one, and each is a round with its own marker. First as fast as they go in,
+which is the capacity; then at half that rate, evenly. A sender that was held up does not catch up,
 or the load would be more for a while.
 """
 
@@ -46,9 +46,13 @@ def graph(operators: int, ns: int) -> Graph[list[int]]:
 
 
 def send(
-    system: ActorSystem, graph: Graph[list[int]], rows: list[int], every: int, options: dict[str, Any]
+    system: ActorSystem,
+    graph: Graph[list[int]],
+    rows: list[int],
+    every: int,
+    options: dict[str, Any],
 ) -> tuple[float, list[int], RunStatistics]:
-    """Send a row each `every` nanoseconds; return the seconds, what came out, and the statistics."""
+    """Send a row each `every` ns; return the seconds, what came out, and the statistics."""
     run = system.run(graph, **options)
     begin = perf_counter()
     if every:

@@ -1,4 +1,4 @@
-"""Memory: the most that a process held in which a graph was fed n rows as fast as it takes them, in MB."""
+"""Memory: the most MB that a process held that fed a graph n rows, as fast as it takes them."""
 
 from resource import RUSAGE_SELF, getrusage
 

@@ -10,8 +10,8 @@ from savina.result import Quantity, Result
 
 sys.path.append(str(Path(__file__).parents[3] / "examples"))
 
-from tpcxbb import queries, questions, sequential  # noqa: E402
-from tpcxbb.generator import Shop  # noqa: E402
+from tpcxbb import queries, questions, sequential
+from tpcxbb.generator import Shop
 
 ROWS_AT_SCALE_1 = {"web_clickstreams": 6_800_000, "store_sales": 675_000}
 

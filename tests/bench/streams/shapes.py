@@ -1,4 +1,4 @@
-"""The five queries' shapes (table 1 of the paper) of native operators, so that the GIL is not measured.
+"""The five queries' shapes (table 1 of the paper), of native operators: no GIL is measured.
 
 Costs are ten times those that the Python operators of `queries` had on 30,000 rows of a shop, in
 microseconds for a row, and selectivities are theirs.

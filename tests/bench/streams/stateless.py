@@ -1,6 +1,6 @@
-"""Stateless native operators in a row, each of `ns` nanoseconds for a row, by any number of workers.
+"""Stateless native operators in a row, each of `ns` nanoseconds for a row.
 
-With ordered=False they are declared stateful: one worker does the same work, and nothing is reordered.
+With ordered=False they are declared stateful: one worker does the same, and nothing is reordered.
 """
 
 from typing import Any

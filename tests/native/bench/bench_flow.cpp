@@ -49,7 +49,7 @@ struct Worker {
         partitions[0] = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(batch) % 8);
         return 1;
     }
-    static bool part(void* self, std::uint32_t, void* batch, Tally& tally) {
+    static bool part(void* self, std::uint32_t, std::int64_t, void* batch, Tally& tally) {
         ++tally.taken, ++tally.given;
         static_cast<Worker*>(self)->work(batch);
         return true;

@@ -1,0 +1,48 @@
+"""Actors that fail as they are told."""
+
+from typing import Any
+
+from callboard import Actor, ActorRef
+
+
+class Worker(Actor[Any]):
+    """Counts its messages, and does what callables say."""
+
+    def __init__(self, journal: list[Any] | None = None, name: str = "") -> None:
+        self.journal: list[Any] = journal if journal is not None else []
+        self.own_name = name
+        self.count = 0
+        self.journal.append(f"{name}init")
+
+    def on_start(self) -> None:
+        self.journal.append(f"{self.own_name}start")
+
+    def receive(self, message: Any) -> Any:
+        if message == "fail":
+            raise ValueError("as told")
+        if callable(message):
+            return message(self)
+        self.count += 1
+        return self.count
+
+    def on_stop(self) -> None:
+        self.journal.append(f"{self.own_name}stop")
+
+
+class Parent(Actor[Any]):
+    """Spawns what it is told, and does what callables say."""
+
+    def receive(self, message: Any) -> Any:
+        if callable(message):
+            return message(self)
+        arguments, options = message
+        return self.spawn(*arguments, **options)
+
+
+def spawn_in(parent: ActorRef[Any], *arguments: Any, **options: Any) -> ActorRef[Any]:
+    ref: ActorRef[Any] = parent.ask((arguments, options)).result(timeout=30)
+    return ref
+
+
+def ask(ref: ActorRef[Any], message: Any) -> Any:
+    return ref.ask(message).result(timeout=30)
