@@ -95,10 +95,11 @@ def latency(plan: Plan) -> Benchmark:
 def shapes(
     plan: Plan, option: str, values: Sequence[str], measure: str, **fixed: Any
 ) -> Iterator[Competitor]:
-    """The five shapes, each with each value of an option. Small rounds, since rows are costly."""
+    """The five shapes, each with each value of an option. Rows are costly, so rounds are small."""
     for query, workers, value in product(QUERIES, plan.workers, values):
-        game = plan.game("shapes", 250_000 // COSTS[query])
-        options = {"batch_size": 16, **fixed, option: POLICIES.get(value, value)}
+        game = plan.game("shapes", 400_000 // COSTS[query])
+        small = {"batch_size": 16, "window": 64, "markers": 4}
+        options = {**small, **fixed, option: POLICIES.get(value, value)}
         title = with_workers(f"Q{query}, {value}", workers)
         yield game.operators(title, query=query, workers=workers, measure=measure, **options)
 

@@ -113,3 +113,19 @@ def test_a_benchmark_comes_out_right(benchmark: str, size: int, host: str) -> No
 
     result = one.play(f"savina.{benchmark}", host, size, {})
     assert result.got == result.want
+
+
+@pytest.mark.parametrize("by", ["graph", "generators"])
+def test_the_python_pipeline_counts_the_same_however_it_is_made(by: str) -> None:
+    import one
+
+    result = one.play("streams.python_pipeline", "none", 1_000, {"by": by})
+    assert result.got == result.want
+
+
+@pytest.mark.parametrize("query", [1, 2, 3, 4, 15])
+def test_the_queries_answer_as_in_sequence(query: int) -> None:
+    import one
+
+    result = one.play("streams.queries", "none", 1_000, {"query": query})
+    assert result.got == result.want

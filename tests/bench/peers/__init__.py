@@ -58,6 +58,7 @@ class Program:
 
     def _fill(self, words: tuple[str, ...], **values: str) -> list[str]:
         source, target = HERE / self.source, BUILD / Path(self.source).stem
+        values |= {"include": callboard.get_include()} if self.ours else {}
         return [word.format(source=source, target=target, build=BUILD, **values) for word in words]
 
 
@@ -69,7 +70,7 @@ def cxx(source: str, *libraries: str, header: str = "") -> Program:
 FLOW = "../../native/bench/bench_flow.cpp"
 
 PROGRAMS = {
-    "flow": replace(cxx(FLOW, f"-I{callboard.get_include()}"), ours=True),
+    "flow": replace(cxx(FLOW, "-I{include}"), ours=True),
     "floor": cxx("floor.cpp"),
     "caf": cxx("caf.cpp", "-lcaf_core", header="caf/all.hpp"),
     "tbb": cxx("tbb.cpp", "-ltbb", header="tbb/parallel_pipeline.h"),
