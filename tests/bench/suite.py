@@ -50,7 +50,8 @@ def python_only(module: str, title: str, size: int, smallest: int, smoke: bool) 
 
 def native_pipeline(smoke: bool) -> Benchmark:
     game = Game("savina.native_pipeline", 100_000, 10, smoke)
-    # The first items pass half the stages before the second worker has any: a longer run shows less of it.
+    # The first items pass half the stages before the second worker has any: the longer, the less of
+    # that is in the rate.
     long = Game("savina.native_pipeline", 400_000, 10, smoke)
     halves = json.dumps({"policy": "blocks", "size": 501})  # the ends and half the stages, the rest
     players = [long.natively(workers, placement=halves) for workers in (1, 2)]
