@@ -12,15 +12,11 @@ from callboard.streams._stateful cimport Stateful, Table
 
 
 cdef class Objects(Stateful):
-    """A state is an object with `receive`; see the protocol StatefulOperator in protocols.py.
+    """A state is an object with `receive`, made by `make()`; see protocols.py.
 
-    `make` is called with the time of the latest watermark, or None. The object of an operator without
-    keys is there from the start. `paired` says that outputs of keys are emitted as (key, output).
+    The object of an operator without keys is there from the start. `drops` says that objects tell when
+    they are idle, and `paired` that outputs of keys are emitted as (key, output).
     """
-
-    cdef object make
-    cdef bint drops   # whether objects say that they are idle
-    cdef bint paired
 
     def __init__(self, str name, make, *, bint drops=False, bint paired=False, **options):
         super().__init__(name, **options)
@@ -28,16 +24,21 @@ cdef class Objects(Stateful):
         self.drops = drops
         self.paired = paired and self.key is not None
         if self.key is None:
-            self.table.put(None, make(None), 0)
+            self.table.put(None, self.fresh(self.table), 0)
+
+    cdef object fresh(self, Table table):
+        return self.make()
+
+    cdef object state_of(self, Table table, object key, int64_t serial):
+        cdef PyObject* found = PyDict_GetItemWithError(table.states, key)
+        if found != NULL:
+            return <object>found
+        state = self.fresh(table)
+        table.put(key, state, serial)
+        return state
 
     cdef int step(self, Table table, object key, object row, int64_t serial, list outs) except -1:
-        cdef PyObject* found = PyDict_GetItemWithError(table.states, key)
-        if found == NULL:
-            state = self.make(table.time)
-            table.put(key, state, serial)
-        else:
-            state = <object>found
-        result = state.receive(row)
+        result = self.state_of(table, key, serial).receive(row)
         if result is not None:
             outs.extend(self.named(key, outputs_of(result)))
         return 0

@@ -7,7 +7,8 @@ from callboard.streams._program cimport Batch, Part, Program
 cdef class Table:
     # The states of one partition.
     cdef dict states  # key -> state, in the order of the keys' first arrival
-    cdef object time  # the latest watermark, if states say something at watermarks
+    cdef object clock # event time, for states that ask for it: see _timed.pyx
+    cdef list heap    # and when to ask them
     cdef dict born    # key -> serial of the row that it came with; None where one table has all keys
 
     cdef int put(self, object key, object state, int64_t serial) except -1
@@ -30,3 +31,6 @@ cdef class Stateful(Program):
     cdef list asked(self, Table table, Batch batch, Py_ssize_t at)
     cdef int settle(self, Batch batch, Py_ssize_t at, list outputs, object error, list into) except -1
     cdef int merge(self, Batch batch, Py_ssize_t at, list parts, list into) except -1
+
+
+cdef born_of(answer)

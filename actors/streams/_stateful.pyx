@@ -18,12 +18,23 @@ cdef extern from "Python.h":
     object PyObject_CallOneArg(object function, object argument)
 
 
+class EventTime:
+    """How far event time has come: `time` is that of the latest watermark, or None."""
+
+    __slots__ = ("time",)
+
+    def __init__(self):
+        self.time = None
+
+
 cdef class Table:
     """The states of one partition, or all of them."""
 
     def __init__(self, bint in_parts):
         self.states = {}
         self.born = {} if in_parts else None
+        self.clock = EventTime()
+        self.heap = []
 
     cdef int put(self, object key, object state, int64_t serial) except -1:
         """Give a new key its state."""
@@ -103,8 +114,6 @@ cdef class Stateful(Program):
         time = None
         if at < len(batch.rows):
             time = (<Watermark>batch.rows[at]).time
-            if table.time is None or time > table.time:
-                table.time = time
         for key, state in list(table.states.items()):
             born = 0 if table.born is None else table.born[key]
             try:

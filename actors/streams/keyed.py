@@ -9,8 +9,8 @@ from callboard.streams import recipes
 from callboard.streams.operator import Errors, Late
 from callboard.streams.place import Place
 from callboard.streams.protocols import Receives
+from callboard.streams.recipes import itself
 from callboard.streams.windows import Session, Sliding, Tumbling, Window
-from callboard.streams.with_state import itself
 
 if TYPE_CHECKING:
     from callboard.streams.stream import Stream

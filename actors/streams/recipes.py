@@ -6,9 +6,10 @@ Each function checks an operator's arguments, and answers what `Operator` takes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
-from callboard.streams import _keyed, _stateless, _states
+from callboard.streams import _keyed, _stateless, _states, _timed, _window_states
 from callboard.streams.arrow import batch_of
 from callboard.streams.checks import check_choice, check_count, check_function
 from callboard.streams.errors import GraphError
@@ -16,6 +17,11 @@ from callboard.streams.operator import label_of
 from callboard.streams.windows import Session, Sliding, Tumbling
 
 Recipe = dict[str, Any]
+
+
+def itself(row: Any) -> Any:
+    """Answer the row."""
+    return row
 
 
 def scan(initial: Any, function: Any) -> Recipe:
@@ -57,7 +63,7 @@ def to_arrow(size: int, schema: Any) -> Recipe:
 
 
 def _lists(kind: str, function: Any, size: int, label: str) -> Recipe:
-    make = _made(_states.Reduction, function, size)
+    make = partial(_states.Reduction, function, size)
     return _objects(kind, make, label, f"{size:,} rows", marks_end=True)
 
 
@@ -67,20 +73,25 @@ def window(windows: Tumbling | Sliding | Session, function: Any, late: str) -> R
         raise GraphError(f"windows are Tumbling, Sliding or Session, not {windows!r}")
     check_function("window()'s second argument", function)
     check_choice("late", late, ("drop", "side", "include"))
-    timed = windows.by is not None
-    if late != "drop" and not timed:
+    label = "window" if function is itself else label_of(function, "window")
+    if windows.by is not None:
+        recipe = _objects(
+            "window",
+            partial(_window_states.state_of, windows, function, late),
+            label,
+            str(windows),
+            marks_time=True,
+            marks_end=True,
+            late_is_counted=late == "drop",
+        )
+        ports = ("out", "late") if late == "side" else ("out",)
+        return recipe | {"program": _timed.Timed, "ports": ports}
+    if late != "drop":
         raise GraphError(f"late={late!r} is for windows by time, and {windows!r} are by count")
-    recipe = _objects(
-        "window",
-        lambda time: windows.state(function, late, time),
-        "window" if function is list else label_of(function, "window"),
-        str(windows),
-        marks_end=True,
-        marks_time=timed,
-        drops=timed,
-        late_is_counted=late == "drop",
-    )
-    return recipe | {"ports": ("out", "late") if late == "side" else ("out",)}
+    if isinstance(windows, Session):  # for type checkers: it has a time
+        raise AssertionError
+    make = partial(_window_states.ByCount, windows, function)
+    return _objects("window", make, label, str(windows), marks_end=True)
 
 
 def top_k(k: int, by: Any, every: int | None) -> Recipe:
@@ -89,7 +100,7 @@ def top_k(k: int, by: Any, every: int | None) -> Recipe:
     check_function("top_k()'s second argument", by)
     if every is not None:
         check_count("every", every)
-    make = _made(_states.Top, k, by, every)
+    make = partial(_states.Top, k, by, every)
     return _objects("top_k", make, "top_k", f"{k:,} rows", marks_end=True)
 
 
@@ -97,25 +108,21 @@ def distinct(by: Any) -> Recipe:
     """Drop rows that were there before."""
     if by is not None:
         check_function("distinct()'s argument", by)
-    return _objects("distinct", _made(_states.Distinct, by), "distinct", paired=False)
+    return _objects("distinct", partial(_states.Distinct, by), "distinct", paired=False)
 
 
 def watermarks(by: Any, lag: Any, every: int) -> Recipe:
     """Say how far event time has come."""
     check_function("watermarks()'s first argument", by)
     check_count("every", every)
-    return _objects("watermarks", _made(_states.Clock, by, lag, every), "watermarks")
+    return _objects("watermarks", partial(_states.Clock, by, lag, every), "watermarks")
 
 
 def _objects(
-    kind: str, make: Callable[[Any], Any], label: str, detail: str = "", **options: Any
+    kind: str, make: Callable[..., Any], label: str, detail: str = "", **options: Any
 ) -> Recipe:
     options = {"paired": True, **options}
     return _stateful(kind, _keyed.Objects, (make,), label) | {"options": options, "detail": detail}
-
-
-def _made(cls: Any, *args: Any, **kwargs: Any) -> Callable[[Any], Any]:
-    return lambda time: cls(*args, **kwargs)
 
 
 def _stateful(kind: str, program: Any, args: tuple[Any, ...], label: str) -> Recipe:
@@ -129,7 +136,7 @@ def stateful(cls: Any, args: Any, kwargs: Any, sides: Iterable[str], *, keyed: b
     if keyed and not hasattr(cls, "receive"):
         raise GraphError(f"{cls.__qualname__} has no method `receive`")
     timed = hasattr(cls, "on_watermark")
-    return _receiver("stateful", cls, _made(cls, *args, **kwargs), sides, keyed) | {
+    return _receiver("stateful", cls, partial(cls, *args, **kwargs), sides, keyed) | {
         "stateful": True,
         "options": {
             "marks_time": timed,
@@ -145,11 +152,11 @@ def stateless(what: Any, args: Any, kwargs: Any, sides: Iterable[str]) -> Recipe
         if hasattr(what, hook):
             raise GraphError(f"{what!r} has a method `{hook}`, so it is for stateful()")
     if isinstance(what, type):
-        return _receiver("stateless", what, _made(what, *args, **kwargs), sides)
+        return _receiver("stateless", what, partial(what, *args, **kwargs), sides)
     if args or kwargs:
         raise GraphError(f"arguments for it need a class, and {what!r} is none")
     if hasattr(what, "receive") or hasattr(what, "receive_many"):
-        return _receiver("stateless", what, lambda time: what, sides)
+        return _receiver("stateless", what, lambda: what, sides)
     check_function("stateless()'s argument", what)
     return flat_map(what, sides) | {"kind": "stateless"}
 
@@ -167,7 +174,7 @@ def flat_map(function: Any, sides: Iterable[str]) -> Recipe:
 
 
 def _receiver(
-    kind: str, what: Any, make: Callable[[Any], Any], sides: Iterable[str], keyed: bool = False
+    kind: str, what: Any, make: Callable[..., Any], sides: Iterable[str], keyed: bool = False
 ) -> Recipe:
     by_row = _keyed.Objects if hasattr(what, "receive") else None
     in_lots = hasattr(what, "receive_many") and not keyed

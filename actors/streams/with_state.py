@@ -10,6 +10,7 @@ from callboard.streams.checks import check_count, check_function
 from callboard.streams.operator import Errors, Late
 from callboard.streams.place import Place
 from callboard.streams.protocols import Receives, ReceivesMany
+from callboard.streams.recipes import itself
 from callboard.streams.windows import Session, Sliding, Tumbling, Window
 
 if TYPE_CHECKING:
@@ -20,11 +21,6 @@ T = TypeVar("T", covariant=True)
 U = TypeVar("U")
 A = TypeVar("A")
 K = TypeVar("K", bound=Hashable)
-
-
-def itself(row: Any) -> Any:
-    """Answer the row."""
-    return row
 
 
 class WithState(Place[T]):

@@ -103,12 +103,11 @@ class OpModel:
             if self.time is None or row.time > self.time:
                 self.time = row.time
             outs = self.ask("mark", row, row.time)
-            for key, state in list(self.states.items()):
-                if self.op.key is not None and getattr(state, "idle", bool)():
-                    del self.states[key]
+            self.forget(list(self.states))
             outputs = range(len(self.join.times))
             marks = [out for place in outputs for out in self.join.push(place, row)]
             return [*outs, *marks] if len(outputs) > 1 else [*outs, row]
+        key = None
         try:
             key = None if self.op.key is None else self.op.key.key(row)
             if self.op.kind in {"scan", "fold"} and key not in self.states:
@@ -116,6 +115,14 @@ class OpModel:
             return self.named(key, self.state(key).push(row))
         except Exception as error:
             return self.failed(row, error)
+        finally:
+            self.forget([key])
+
+    def forget(self, keys: list[Any]) -> None:
+        """Keys without open windows are forgotten."""
+        for key in keys:
+            if key is not None and getattr(self.states.get(key), "idle", bool)():
+                del self.states[key]
 
     def final(self) -> list[Any]:
         return self.ask("end", None)
@@ -258,12 +265,47 @@ class CountWindows(All):
         return Window(start, start + len(rows), self.functions.total(rows))
 
 
-class TimeWindows(All):
+class Timed(All):
+    """The base of windows by time. `time` is how far time has come, for a key."""
+
+    def __init__(self, op: Op, time: Any) -> None:
+        super().__init__(op, time)
+        self.marked = time
+        self.latest: Any = None
+
+    def pushed(self, time: Any) -> list[Any]:
+        """Close what a row closes, if rows are in order."""
+        if not self.op.ordered or (self.time is not None and time <= self.time):
+            return []
+        self.time = self.latest = time
+        return self.close(lambda end: end <= time)
+
+    def mark(self, time: Any) -> list[Any]:
+        if self.marked is None or time > self.marked:
+            self.marked = time
+        if self.time is not None and time <= self.time:
+            return []
+        self.time = time
+        return self.close(lambda end: end <= time)
+
+    def end(self) -> list[Any]:
+        return self.close(lambda end: True)
+
+    def close(self, closes: Callable[[int], bool]) -> list[Any]:
+        raise NotImplementedError
+
+    def idle(self) -> bool:
+        """Whether nothing is open, and the watermarks say all about time that the rows did."""
+        said = self.latest is None or (self.marked is not None and self.marked >= self.latest)
+        return said and not self.rows
+
+
+class TimeWindows(Timed):
     """Keeps (start, row) for each window that a row is in."""
 
     def push(self, row: Any) -> list[Any]:
         time = self.functions.time(row)
-        outs = self.mark(time) if self.op.ordered else []
+        outs = self.pushed(time)
         size, step = self.op.size, self.op.step
         starts = [n for n in range(-200, 200) if n % step == 0 and n <= time < n + size]
         if self.op.late != "include" and self.time is not None:
@@ -274,33 +316,22 @@ class TimeWindows(All):
         self.rows += [(start, row) for start in starts]
         return outs
 
-    def mark(self, time: Any) -> list[Any]:
-        if self.time is not None and time <= self.time:
-            return []
-        self.time = time
-        return self.close(lambda start: start + self.op.size <= time)
-
-    def end(self) -> list[Any]:
-        return self.close(lambda start: True)
-
     def close(self, closes: Callable[[int], bool]) -> list[Any]:
         outs = []
-        for start in sorted({start for start, _ in self.rows if closes(start)}):
+        size = self.op.size
+        for start in sorted({start for start, _ in self.rows if closes(start + size)}):
             rows = [row for of, row in self.rows if of == start]
-            outs.append(Window(start, start + self.op.size, self.functions.total(rows)))
-        self.rows = [(start, row) for start, row in self.rows if not closes(start)]
+            outs.append(Window(start, start + size, self.functions.total(rows)))
+        self.rows = [(start, row) for start, row in self.rows if not closes(start + size)]
         return outs
 
-    def idle(self) -> bool:
-        return not self.rows
 
-
-class SessionWindows(All):
+class SessionWindows(Timed):
     """Keeps the rows of open sessions with their times, and finds the sessions anew."""
 
     def push(self, row: Any) -> list[Any]:
         time = self.functions.time(row)
-        outs = self.mark(time) if self.op.ordered else []
+        outs = self.pushed(time)
         gap = self.op.size
         joins = any(abs(time - other) < gap for other, _ in self.rows)
         late = self.time is not None and time + gap <= self.time
@@ -308,15 +339,6 @@ class SessionWindows(All):
             return [*outs, Late(row)]
         self.rows.append((time, row))
         return outs
-
-    def mark(self, time: Any) -> list[Any]:
-        if self.time is not None and time <= self.time:
-            return []
-        self.time = time
-        return self.close(lambda end: end <= time)
-
-    def end(self) -> list[Any]:
-        return self.close(lambda end: True)
 
     def close(self, closes: Callable[[int], bool]) -> list[Any]:
         sessions: list[list[Any]] = []
@@ -333,9 +355,6 @@ class SessionWindows(All):
                 rows = [row for _, row in session]
                 outs.append(Window(session[0][0], end, self.functions.total(rows)))
         return outs
-
-    def idle(self) -> bool:
-        return not self.rows
 
 
 def windows(op: Op, time: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from callboard.streams import Session, Sliding, Stream, Tally, Tumbling, Watermark, Window, entry
+from callboard.streams._window_states import ByTime
 
 
 def windows(
@@ -143,3 +144,21 @@ def test_a_watermark_that_goes_back_changes_nothing() -> None:
     found = windows(lambda s: s.window(Tumbling(10, by=itself)), rows, tally)
     assert found == [Window(20, 30, [25])]
     assert sum(tally.lates.values()) == 1
+
+
+def test_a_watermark_asks_only_the_keys_that_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    on_watermark = ByTime.on_watermark
+
+    def noted(state: ByTime, time: Any) -> Any:
+        asked.append(time)
+        return on_watermark(state, time)
+
+    monkeypatch.setattr(ByTime, "on_watermark", noted)
+    rows: list[Any] = [(key, 10 * key) for key in range(100)]
+    marks = [Watermark(10), Watermark(11), Watermark(30), Watermark(30)]
+    stream = entry("rows").key_by(lambda row: row[0])
+    windowed = stream.window(Tumbling(10, by=lambda row: row[1]), len)
+    closed = windowed.collect().run_sequentially({"rows": rows + marks})
+    assert asked == [10, 30, 30]
+    assert [key for key, _ in closed] == list(range(100))
