@@ -25,6 +25,7 @@ cdef class Flow:
     cdef list entry_to_native         # for each of the entries' edges
     cdef object heuristic
     cdef bint heuristic_failed
+    cdef bint one_by_one
     cdef bint keeps_interpreter       # while a lane works on Python stages
     cdef readonly uint32_t window
     cdef Ending ending

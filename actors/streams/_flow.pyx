@@ -97,6 +97,7 @@ cdef class Flow:
         settings.marker_every = marker_every
         settings.one_by_one = one_by_one
         self.window = window
+        self.one_by_one = one_by_one
         self.ending = Ending.__new__(Ending)
         # With an interpreter lock one lane runs Python, and keeps it. Without one several do, and a lane
         # that waited for another's lock (that of a reorder buffer) would keep the collector waiting, too.
@@ -151,7 +152,8 @@ cdef class Flow:
         else:
             inlet = outlet = self.stage_of(
                 Work.__new__(Work), program, kinds, StageKind.serial, len(sources), 0, 1)
-            (<Work>self.works[len(self.works) - 1]).throttle(outlet)
+            if not self.one_by_one:  # no clock is read then
+                (<Work>self.works[len(self.works) - 1]).throttle(outlet)
         for number, (node, port) in enumerate(sources):
             self.links.append((-1 if node is None else node, port, self.inlets.size(), number))
         self.inlets.push_back(inlet)

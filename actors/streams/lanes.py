@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from callboard._actor import Actor
 from callboard.scheduling.placement import Fixed
 from callboard.streams._flow import Flow, NativeLane
+from callboard.timers import Timer
 
 if TYPE_CHECKING:
     from callboard._ref import ActorRef
@@ -19,6 +20,7 @@ class PythonLane(Actor[object]):
     def __init__(self, flow: Flow, number: int) -> None:
         self.flow = flow
         self.number = number
+        self.alarm: Timer | None = None  # the latest
 
     def receive(self, message: object) -> None:
         """Work until there is nothing to do, or a turn is over."""
@@ -26,7 +28,9 @@ class PythonLane(Actor[object]):
         if seconds == 0:
             self.ref.tell(None)  # other actors of this worker first
         elif seconds is not None:
-            self.after(seconds, None)
+            if self.alarm is not None:  # a round that came meanwhile woke the lane before it
+                self.alarm.cancel()
+            self.alarm = self.after(seconds, None)
 
 
 def add_lanes(
