@@ -10,6 +10,7 @@ from callboard.streams.native cimport NativeProgram
 
 
 cdef class Flow:
+    cdef object __weakref__
     cdef FlowOf* flow
     cdef vector[Stage*] inlets        # of the nodes, by their numbers
     cdef vector[Stage*] outlets

@@ -81,6 +81,7 @@ cdef class OperatorView:
         return f"<operator {self.name!r}, {self.queued:.0f} rows wait, {self.cost * 1e6:.3g} us each>"
 
 
+@cython.no_gc_clear  # its end needs what it refers to
 cdef class Flow:
     """The stages of one run. Made by Run, which adds the graph's nodes in topological order."""
 
@@ -382,11 +383,13 @@ cdef class NativeLane(NativeActor):
     cdef Flow flow
     cdef uint32_t number
 
-    def __init__(self, Flow flow, uint32_t number):
-        self.flow = flow
+    def __init__(self, flow, uint32_t number):
+        self.flow = flow()
         self.number = number
 
     cdef void receive(self, Message* message) noexcept nogil:
+        if self.flow is None:
+            return
         cdef Rest rest = self.flow.flow.run(self.number)
         if rest.reason == RestReason.turn_over:
             self.send_integer(self.own_ref, 0)
