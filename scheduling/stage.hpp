@@ -257,7 +257,7 @@ private:
     }
 
     bool work_in_order(Tally& tally) {
-        if (waiting() <= 0) return false;
+        if (waiting() <= 0 || rests()) return false;
         for (std::size_t i = 0; i < inputs_.size(); ++i) {
             [[maybe_unused]] const bool found = inputs_[i]->ring.try_pop(scratch_[i]);
             assert(found);
@@ -267,6 +267,12 @@ private:
         if (markers != nullptr) markers->begun(serial);
         deliver(what.process(what.self, serial, scratch_.data(), tally));
         return true;
+    }
+
+    // The round before may have made the operator rest.
+    bool rests() const {
+        const auto until = not_before();
+        return until != 0 && Parker::now() < until;
     }
 
     void work_on_part(std::uint32_t partition, Part& part, Tally& tally) {

@@ -10,6 +10,7 @@ from callboard.streams.native cimport NativeProgram
 
 
 cdef class Flow:
+    cdef object __weakref__
     cdef FlowOf* flow
     cdef vector[Stage*] inlets        # of the nodes, by their numbers
     cdef vector[Stage*] outlets
@@ -25,6 +26,7 @@ cdef class Flow:
     cdef list entry_to_native         # for each of the entries' edges
     cdef object heuristic
     cdef bint heuristic_failed
+    cdef bint one_by_one
     cdef bint keeps_interpreter       # while a lane works on Python stages
     cdef readonly uint32_t window
     cdef Ending ending

@@ -1,5 +1,6 @@
 from collections.abc import Sequence
 from typing import Any, final
+from weakref import ReferenceType
 
 from callboard._ref import ActorRef
 from callboard.native import NativeActor
@@ -69,4 +70,4 @@ class Flow:
 
 @final
 class NativeLane(NativeActor):
-    def __init__(self, flow: Flow, number: int) -> None: ...
+    def __init__(self, flow: ReferenceType[Flow], number: int) -> None: ...

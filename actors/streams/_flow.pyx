@@ -81,6 +81,7 @@ cdef class OperatorView:
         return f"<operator {self.name!r}, {self.queued:.0f} rows wait, {self.cost * 1e6:.3g} us each>"
 
 
+@cython.no_gc_clear  # its end needs what it refers to
 cdef class Flow:
     """The stages of one run. Made by Run, which adds the graph's nodes in topological order."""
 
@@ -97,6 +98,7 @@ cdef class Flow:
         settings.marker_every = marker_every
         settings.one_by_one = one_by_one
         self.window = window
+        self.one_by_one = one_by_one
         self.ending = Ending.__new__(Ending)
         # With an interpreter lock one lane runs Python, and keeps it. Without one several do, and a lane
         # that waited for another's lock (that of a reorder buffer) would keep the collector waiting, too.
@@ -151,7 +153,8 @@ cdef class Flow:
         else:
             inlet = outlet = self.stage_of(
                 Work.__new__(Work), program, kinds, StageKind.serial, len(sources), 0, 1)
-            (<Work>self.works[len(self.works) - 1]).throttle(outlet)
+            if not self.one_by_one:  # no clock is read then
+                (<Work>self.works[len(self.works) - 1]).throttle(outlet)
         for number, (node, port) in enumerate(sources):
             self.links.append((-1 if node is None else node, port, self.inlets.size(), number))
         self.inlets.push_back(inlet)
@@ -380,11 +383,13 @@ cdef class NativeLane(NativeActor):
     cdef Flow flow
     cdef uint32_t number
 
-    def __init__(self, Flow flow, uint32_t number):
-        self.flow = flow
+    def __init__(self, flow, uint32_t number):
+        self.flow = flow()
         self.number = number
 
     cdef void receive(self, Message* message) noexcept nogil:
+        if self.flow is None:
+            return
         cdef Rest rest = self.flow.flow.run(self.number)
         if rest.reason == RestReason.turn_over:
             self.send_integer(self.own_ref, 0)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from weakref import ReferenceType, ref
 
 from callboard._actor import Actor
 from callboard.scheduling.placement import Fixed
 from callboard.streams._flow import Flow, NativeLane
+from callboard.timers import Timer
 
 if TYPE_CHECKING:
     from callboard._ref import ActorRef
@@ -16,17 +18,22 @@ if TYPE_CHECKING:
 class PythonLane(Actor[object]):
     """A lane that holds the interpreter. Any message means: look for work."""
 
-    def __init__(self, flow: Flow, number: int) -> None:
-        self.flow = flow
+    def __init__(self, flow: ReferenceType[Flow], number: int) -> None:
+        self.flow = flow()
         self.number = number
+        self.alarm: Timer | None = None  # the latest
 
     def receive(self, message: object) -> None:
         """Work until there is nothing to do, or a turn is over."""
+        if self.flow is None:
+            return
         seconds = self.flow.run_lane(self.number)
         if seconds == 0:
             self.ref.tell(None)  # other actors of this worker first
         elif seconds is not None:
-            self.after(seconds, None)
+            if self.alarm is not None:  # a round that came meanwhile woke the lane before it
+                self.alarm.cancel()
+            self.alarm = self.after(seconds, None)
 
 
 def add_lanes(
@@ -35,6 +42,9 @@ def add_lanes(
     """Give a flow its lanes: so many of each sort, spread over the system's workers.
 
     `kind` is what those that hold the interpreter may work on: "python", or "all".
+
+    A flow keeps its lanes' refs, and a ref keeps what its actor was made with, even when that has
+    ended. So this is a weak reference: the lanes keep the flow while they live, the refs do not.
     """
     lanes: list[ActorRef[Any]] = []
     sorts: tuple[tuple[type[Any], int, str], ...] = (
@@ -44,7 +54,7 @@ def add_lanes(
     for cls, count, works_on in sorts:
         for number in range(count):
             home = Fixed(number % system.config.workers)
-            lane = system.spawn(cls, flow, len(lanes), placement=home)
+            lane = system.spawn(cls, ref(flow), len(lanes), placement=home)
             flow.add_lane(lane, works_on)
             lanes.append(lane)
     return lanes

@@ -166,7 +166,10 @@ class RowByRow(Place[T]):
         return self._sample(_stateless.Fraction, (fraction, seed), f"{fraction:g} of all", name)
 
     def throttle(self, rate: float, *, name: str | None = None) -> Stream[T]:
-        """Give the rows, and have a run take no more than `rate` of them a second."""
+        """Give the rows, and have a run take no more than `rate` of them a second.
+
+        It rests after each batch as long as its rows may take. A manual system does not wait.
+        """
         if not isinstance(rate, int | float) or not rate > 0:
             raise GraphError(f"rate is a number of rows a second, more than 0, not {rate!r}")
         return self._then(

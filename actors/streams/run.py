@@ -32,6 +32,7 @@ R = TypeVar("R", covariant=True)
 
 _MANUAL_LANES = 3  # that take turns in a manual system
 _LOOK = 0.1  # seconds: how often a waiting caller looks whether the system still runs
+_HELP = 0.001  # how often one that keeps a worker busy looks whether there is work for it
 
 
 class Run(Generic[R]):
@@ -40,6 +41,8 @@ class Run(Generic[R]):
     Its methods may be called from any thread, and from actors, which then help with the work while
     they wait.
     """
+
+    _ended = True  # until it has begun
 
     def __init__(
         self,
@@ -55,7 +58,6 @@ class Run(Generic[R]):
         partitioning: str = "hybrid",
     ) -> None:
         self._system = system
-        self._ended = True  # until it has begun
         self._batch_size = _whole("batch_size", batch_size, 1)
         self._lock = threading.Lock()  # of senders
         self._ending = threading.Lock()
@@ -89,8 +91,10 @@ class Run(Generic[R]):
             free = program.releases_gil or not locked
             released |= free
             runs_on = "all" if not locked else "native" if free else "python"
-            by_parts = program.kind == "partitioned" and free and (
-                workers > 1 or isinstance(program, NativeProgram)
+            by_parts = (
+                program.kind == "partitioned"
+                and free
+                and (workers > 1 or isinstance(program, NativeProgram))
             )
             flow.add(
                 program,
@@ -105,9 +109,7 @@ class Run(Generic[R]):
         self._refill = flow.window if not released else flow.window // 2
         if not locked:
             return add_lanes(system, flow, python=workers, native=0, kind="all")
-        return add_lanes(
-            system, flow, python=1, native=workers if released else 0, kind="python"
-        )
+        return add_lanes(system, flow, python=1, native=workers if released else 0, kind="python")
 
     # --- sending ---------------------------------------------------------------------------------
 
@@ -127,7 +129,7 @@ class Run(Generic[R]):
         sent = 0
         try:
             for chunk in batches:
-                self._acquire(deadline)
+                self._begin_sending(deadline)
                 try:
                     self._refuse_ended()
                     self._admit(number, Batch(chunk, self._sent[entry]), deadline)
@@ -139,11 +141,20 @@ class Run(Generic[R]):
             error.sent = sent
             raise
 
-    def _acquire(self, deadline: float | None) -> None:
-        while not self._lock.acquire(timeout=_LOOK):
-            self._refuse_ended()
+    def _begin_sending(self, deadline: float | None) -> None:
+        if not self._acquire(self._lock, deadline):
+            raise RunTimeout(f"another sender waits for room in {self!r}, too")
+
+    def _acquire(self, lock: threading.Lock, deadline: float | None) -> bool:
+        """Acquire a lock, whose holder may wait for lanes. False: the deadline passed."""
+        while not lock.acquire(blocking=False):
             if deadline is not None and time.monotonic() >= deadline:
-                raise RunTimeout(f"another sender waits for room in {self!r}, too")
+                return False
+            if on_worker() and self._flow.help():
+                continue
+            if lock.acquire(timeout=_HELP if on_worker() else _LOOK):
+                break
+        return True
 
     def _admit(self, entry: int, batch: Batch, deadline: float | None) -> None:
         flow = self._flow
@@ -158,6 +169,8 @@ class Run(Generic[R]):
         """Wait until so many rounds are done. False: the deadline passed."""
         flow, system = self._flow, self._system
         while flow.done < rounds:
+            if self._ended:  # by a cancel() that did not wait for an operator; no lane goes on
+                raise CallboardError(f"{self!r} was cancelled")
             if deadline is not None and time.monotonic() >= deadline:
                 return False
             if self._manual and system.is_run_here:  # type: ignore[attr-defined]
@@ -166,8 +179,10 @@ class Run(Generic[R]):
             elif on_worker() and flow.help():
                 continue
             else:
-                flow.wait_until_done(rounds, _LOOK)
+                flow.wait_until_done(rounds, _HELP if on_worker() else _LOOK)
+                system._refuse_fork()
                 if system.is_closed:
+                    flow.cancel()  # what came so far is not the result
                     self._lose()
                     raise CallboardError(f"{system!r} was stopped before {self!r} ended")
         return True
@@ -188,21 +203,25 @@ class Run(Generic[R]):
         seconds; then the run goes on, and finish() may be called again.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
-        with self._ending:
+        if not self._acquire(self._ending, deadline):
+            raise RunTimeout(f"{self!r} did not end in {timeout} s: {self._lag()}")
+        try:
             if not self._ended:
                 self._flush(deadline)
                 if not self._wait(self._flow.admitted, deadline):
                     raise RunTimeout(f"{self!r} did not end in {timeout} s: {self._lag()}")
                 self._lose()
+        finally:
+            self._ending.release()
         if self._flow.failure is not None:
             raise self._flow.failure
         if self._flow.is_stopped:
-            raise CallboardError(f"{self!r} was cancelled")
+            raise CallboardError(f"{self!r} was cancelled, or its system was stopped")
         result: R = self._plan.result()
         return result
 
     def _flush(self, deadline: float | None) -> None:
-        self._acquire(deadline)
+        self._begin_sending(deadline)
         try:
             if not self._flushed and not self._flow.is_stopped:
                 self._admit(-1, Batch([], 0, True), deadline)
@@ -212,17 +231,25 @@ class Run(Generic[R]):
 
     def cancel(self, timeout: float = 5.0) -> None:
         """Drop what is on its way, and end. Waits for operators in the middle of a batch, `timeout`
-        seconds at most.
+        seconds at most. Calls of send() and finish() that wait meanwhile raise CallboardError.
         """
-        with self._ending:
-            if self._ended:
-                return
-            self._flow.cancel()
-            self._wait(self._flow.admitted, time.monotonic() + timeout)
+        if self._ended:
+            return
+        deadline = time.monotonic() + timeout
+        self._flow.cancel()  # first: a finish() that has the lock waits for what this drops
+        owned = self._acquire(self._ending, deadline)
+        try:
+            if not self._ended and owned:
+                self._wait(self._flow.admitted, deadline)
             self._lose()
+        finally:
+            if owned:
+                self._ending.release()
 
     def _lose(self) -> None:
         """Let lanes and programs go."""
+        if self._ended:
+            return
         self._ended = True
         for lane in self._lanes:
             lane.stop()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +15,7 @@ from callboard.core.errors import CallboardError, ConfigError
 from callboard.messages import DeadLetter
 from callboard.scheduling.heuristics import Heuristic
 from callboard.streams import Graph, GraphError, Run, RunTimeout, StreamError, entry
+from callboard.streams.lanes import PythonLane
 from callboard.testing import ManualSystem
 
 ROWS = list(range(5000))
@@ -302,6 +305,41 @@ def test_a_heuristic_without_choose_is_refused(system: ActorSystem) -> None:
 def test_a_priority_policy_that_is_no_heuristic_is_refused(system: ActorSystem) -> None:
     with pytest.raises(ConfigError, match="'fifo' is none"):
         system.run(shape(), policy="fifo")
+
+
+# --- throttling ---------------------------------------------------------------------------------
+
+
+def test_a_throttled_run_takes_its_time() -> None:
+    with ActorSystem() as system:
+        run = system.run(entry("x", int).throttle(500).collect(), batch_size=1)
+        begun = time.monotonic()
+        assert feed(run, "x", range(51)) == list(range(51))
+        assert time.monotonic() - begun >= 50 / 500
+
+
+def test_a_lane_that_rests_has_one_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = itertools.count()
+    receive = PythonLane.receive
+
+    def counted(lane: PythonLane, message: object) -> None:
+        next(turns)
+        receive(lane, message)
+
+    monkeypatch.setattr(PythonLane, "receive", counted)
+    with ActorSystem() as system:
+        run = system.run(entry("x", int).throttle(500).collect(), batch_size=1)
+        for n in range(50):
+            run.send("x", [n])
+            system.drain()  # the lane was woken, and rests again
+        run.finish(timeout=60)
+    assert next(turns) < 200
+
+
+def test_throttling_does_not_hold_up_a_manual_system() -> None:
+    with ManualSystem(max_steps=1000) as system:
+        run = system.run(entry("x", int).throttle(1).collect(), batch_size=1)
+        assert feed(run, "x", range(10)) == list(range(10))
 
 
 # --- bad input ----------------------------------------------------------------------------------

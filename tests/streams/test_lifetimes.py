@@ -1,0 +1,74 @@
+"""What a run holds is let go with it."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from callboard import ActorSystem
+from callboard.scheduling.heuristics import Heuristic
+from callboard.streams import Graph, Run, entry
+from callboard.testing import ManualSystem
+
+
+class Row:
+    """Something that is known to be gone."""
+
+
+def graph() -> Graph[Any]:
+    rows = entry("rows", Row)
+    keyed = rows.key_by(id, partitions=4).batch(10).flat_map(lambda pair: pair[1])
+    return rows.filter(lambda _: True).union(keyed).map(lambda row: row).collect()
+
+
+def end_well(run: Run[Any]) -> None:
+    assert len(run.finish(timeout=30)) == 200
+
+
+def cancel(run: Run[Any]) -> None:
+    run.cancel()
+
+
+def forget(run: Run[Any]) -> None:
+    pass
+
+
+@pytest.mark.parametrize("end", [end_well, cancel, forget])
+@pytest.mark.parametrize("kind", [ActorSystem, ManualSystem])
+def test_rows_and_results_are_let_go_with_their_run(
+    kind: type[ActorSystem], end: Callable[[Run[Any]], None]
+) -> None:
+    rows = [Row() for _ in range(100)]
+    known = [weakref.ref(row) for row in rows]
+    with kind() as system:
+        run = system.run(graph(), batch_size=3)
+        run.send("rows", rows)
+        end(run)
+        del run, rows
+        system.drain()
+        gc.collect()
+        assert [row() for row in known if row() is not None] == []
+
+
+def test_a_run_is_let_go_with_a_heuristic_that_refers_to_it() -> None:
+    class Referring(Heuristic):
+        run: Any = None
+        seen: Any = None
+
+        def choose(self, operators: Any) -> Any:
+            self.seen = operators
+            return operators[0]
+
+    heuristic = Referring()
+    with ActorSystem() as system:
+        run = heuristic.run = system.run(graph(), policy=heuristic, batch_size=1)
+        run.send("rows", [Row() for _ in range(100)])
+        end_well(run)
+    known = weakref.ref(run)
+    del run, heuristic
+    gc.collect()
+    assert known() is None

@@ -1,0 +1,126 @@
+"""Callers that wait for a run are woken, whatever becomes of it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from callboard import Actor, ActorSystem
+from callboard.core.errors import CallboardError, ForkedSystem
+from callboard.streams import Run, RunTimeout, entry
+
+
+class Blocked:
+    """A run whose operator stays in its first row until it is opened."""
+
+    def __init__(self, system: ActorSystem) -> None:
+        self.entered, self.opened = threading.Event(), threading.Event()
+        graph = entry("x", int).map(self.operator).collect()
+        self.run: Run[list[int]] = system.run(graph, batch_size=1, window=2)
+        self.run.send("x", [0])
+        assert self.entered.wait(60)
+
+    def operator(self, row: int) -> int:
+        self.entered.set()
+        assert self.opened.wait(60)
+        return row
+
+
+@pytest.fixture
+def blocked() -> Iterator[Blocked]:
+    with ActorSystem() as system:
+        one = Blocked(system)
+        yield one
+        one.opened.set()
+
+
+class Caller(threading.Thread):
+    """Calls a method of a run, and keeps what it raised."""
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        super().__init__(daemon=True)
+        self.call, self.raised = call, ""
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self.call()
+        except CallboardError as error:
+            self.raised = str(error)
+
+    def ends(self) -> str:
+        """Wait for its end, and say what it raised."""
+        self.join(30)
+        assert not self.is_alive()
+        return self.raised
+
+
+def test_a_sender_is_woken_by_a_cancel_that_does_not_wait_for_an_operator(blocked: Blocked) -> None:
+    sender = Caller(lambda: blocked.run.send("x", range(100)))
+    while blocked.run.statistics().rounds < 2:  # the window is full
+        pass
+    blocked.run.cancel(timeout=0.0)
+    assert "was cancelled" in sender.ends()
+
+
+def test_cancel_does_not_wait_for_a_finish_that_waits(blocked: Blocked) -> None:
+    finishing = Caller(blocked.run.finish)
+    while blocked.run.statistics().rounds < 2:  # the last one is on its way
+        pass
+    blocked.run.cancel(timeout=0.0)
+    assert "was cancelled" in finishing.ends()
+
+
+def test_finish_times_out_beside_another_that_waits(blocked: Blocked) -> None:
+    finishing = Caller(blocked.run.finish)
+    while blocked.run.statistics().rounds < 2:
+        pass
+    with pytest.raises(RunTimeout, match="did not end in"):
+        blocked.run.finish(timeout=0.01)
+    blocked.opened.set()
+    assert finishing.ends() == ""
+
+
+def test_an_actor_that_waits_behind_another_sender_helps_with_the_work() -> None:
+    class Sender(Actor[Run[Any]]):
+        def receive(self, run: Run[Any]) -> None:
+            run.send("x", range(100))
+
+    with ActorSystem() as system:  # whose only worker is the actor's
+        graph = entry("x", int).collect()
+        for _ in range(20):
+            run = system.run(graph, batch_size=1, window=2)
+            other = Caller(lambda run=run: run.send("x", range(100)))  # type: ignore[misc]
+            system.spawn(Sender).ask(run).result(timeout=30)
+            assert other.ends() == ""
+            assert len(run.finish(timeout=30)) == 200
+
+
+def test_a_run_whose_system_was_stopped_has_no_result_however_often_one_asks() -> None:
+    with ActorSystem() as system:
+        run = system.run(entry("x", int).collect())
+        run.send("x", [1])
+        system.drain()
+    for _ in range(2):
+        with pytest.raises(CallboardError, match="was stopped"):
+            run.finish(timeout=30)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_fork_of_a_process_with_a_run_is_refused_it() -> None:
+    with ActorSystem() as system:
+        run = system.run(entry("x", int).collect())
+        child = os.fork()
+        if child == 0:
+            try:
+                run.finish(timeout=30)
+            except ForkedSystem:
+                os._exit(7)
+            finally:
+                os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        assert run.finish(timeout=30) == []
