@@ -66,7 +66,7 @@ seed "a ring's value is published relaxed" mailbox/spsc.hpp \
     's/tail_\.store(tail + 1, release)/tail_.store(tail + 1, relaxed)/' \
     stress_spsc "whole and in order" "data race" "-O1 -g -fsanitize=thread"
 seed "a consumer claims by a store" mailbox/spmc.hpp \
-    's/if (!head_\.compare_exchange_weak(head, head + 1, acq_rel, acquire)) continue;/head_.store(head + 1, release);/' \
+    's/if (head_\.compare_exchange_weak(first, first + count, acq_rel, acquire)) return count;/head_.store(first + count, release); return count;/' \
     stress_spsc "each value once" "without_gap\|pops.size" "-O2"
 seed "a missing value's slot is marked by a store" mailbox/reorder.hpp \
     's/if (state\.compare_exchange_strong(found, wanted(next), acq_rel, acquire)) return;/state.store(wanted(next), release); return;/' \
