@@ -163,13 +163,15 @@ public:
         }
     }
 
-    // Any thread that may run the stages of `kinds`, such as a sender that waits for room: one slice
-    // of one stage. False: there is nothing to do.
-    bool step(LaneKinds kinds, std::int64_t time) {
-        Stage* stage = heuristic_.choose(stages_, kinds, time);
-        if (stage == nullptr) return false;
-        if (stage->enter()) work(*stage);
-        return true;
+    // One slice of one stage. False: there is nothing to do.
+    bool step(LaneKinds kinds, std::int64_t time) { return step_at(kinds, time) != nullptr; }
+
+    // The same for who is no lane and may not come back, such as a sender that waits for room. A lane that
+    // found the stage taken may have become idle, and sees what is left only if it is told.
+    bool help(LaneKinds kinds, std::int64_t time) {
+        Stage* stage = step_at(kinds, time);
+        if (stage != nullptr && stage->waiting() > 0) announce(*stage);
+        return stage != nullptr;
     }
 
     std::int64_t now() const { return settings.one_by_one ? 0 : Parker::now(); }
@@ -186,7 +188,13 @@ private:
         void* lane;
     };
 
-    // This lane entered the stage. Section 6: as many rows as the slice holds by the estimated cost.
+    Stage* step_at(LaneKinds kinds, std::int64_t time) {
+        Stage* stage = heuristic_.choose(stages_, kinds, time);
+        if (stage != nullptr && stage->enter()) work(*stage);
+        return stage;
+    }
+
+    // Who entered the stage. Section 6: as many rows as the slice holds by the estimated cost.
     void work(Stage& stage) {
         Tally tally;
         const double cost = stage.cost_ns();

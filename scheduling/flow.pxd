@@ -102,6 +102,7 @@ cdef extern from "callboard/scheduling/flow.hpp" namespace "callboard" nogil:
         cbool wait_until_done(int64_t rounds, int64_t nanoseconds)
         Rest run(uint32_t lane)
         cbool step(LaneKinds kinds, int64_t time)
+        cbool help(LaneKinds kinds, int64_t time)
         int64_t now()
         Markers& markers()
 

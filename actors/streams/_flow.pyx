@@ -289,7 +289,7 @@ cdef class Flow:
         # wants the interpreter.
         cdef bint worked
         with nogil:
-            worked = self.flow.step(all_lanes, self.flow.now())
+            worked = self.flow.help(all_lanes, self.flow.now())
         return worked
 
     def run_lane(self, uint32_t lane):

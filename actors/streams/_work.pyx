@@ -281,13 +281,15 @@ cdef class Parts(Work):
         cdef Tally given
         cdef object error = split.error
         cdef Batch batch = split.batch
+        cdef bint complete = error is batch.error  # else a part broke off, and is not whole
         cdef list parts = list(split.parts.values())
         Py_DECREF(split)  # the arguments are borrowed
         if self.is_dropped(serial):
             return NULL
         cdef list into = self.fresh(batch)
         try:
-            self.program.gather(batch, parts, into)
+            if complete:
+                self.program.gather(batch, parts, into)
         except BaseException as raised:
             error = self.named(raised)
         return self.finish(serial, into, batch.final, error, given)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from callboard.streams import Failure, Stream, StreamError, Tally, Watermark, entry
+from callboard.testing import ManualSystem
 
 
 def half(n: int) -> float:
@@ -171,3 +172,17 @@ def test_what_stops_a_program_stops_a_run_as_it_is() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         entry("rows").map(stop, errors="skip").collect().run_sequentially({"rows": [1]})
+
+
+def test_what_stops_a_program_ends_a_run_by_parts_and_is_its_errors_cause() -> None:
+    class Stop:
+        def receive(self, row: int) -> list[int]:
+            raise SystemExit(row)
+
+    graph = entry("rows").key_by(lambda row: row, partitions=4).stateful(Stop).collect()
+    with ManualSystem() as system:
+        run = system.run(graph)
+        run.send("rows", [1, 2])
+        with pytest.raises(StreamError, match="operator 'Stop' failed") as caught:
+            run.finish(timeout=60)
+    assert isinstance(caught.value.__cause__, SystemExit)

@@ -1,0 +1,57 @@
+// Who works on a flow, and who is woken; stress_flow.cpp has the threads.
+#include "callboard/scheduling/flow.hpp"
+#include "check.hpp"
+
+using namespace callboard;
+
+namespace {
+
+// One serial stage, whose operator calls a function, and one lane, which counts how often it is woken.
+struct OneStage {
+    Flow flow{{}, Heuristic(Heuristic::last_in_pipeline)};
+    int woken = 0;
+    void (*during)(OneStage&) = nullptr;
+
+    OneStage() {
+        Operator what;
+        what.self = this;
+        what.process = [](void* self, std::int64_t, void**, Tally& tally) -> void* {
+            auto& one = *static_cast<OneStage*>(self);
+            ++tally.taken;
+            if (one.during != nullptr) one.during(one);
+            return nullptr;
+        };
+        Stage& stage = flow.add(StageKind::serial, all_lanes, 1, 0, 1, what);
+        flow.finish_graph({{&stage, 0}});
+        flow.add_lane(all_lanes, [](void* lane) { ++static_cast<OneStage*>(lane)->woken; }, this);
+    }
+
+    void admit(int rounds) {
+        void* batch = this;
+        for (int i = 0; i < rounds; ++i) flow.admit(&batch);
+    }
+};
+
+}  // namespace
+
+TEST("a lane is woken by the first round, and works until nothing is left") {
+    OneStage one;
+    one.admit(3);
+    CHECK_EQUAL(one.woken, 1);
+    CHECK_EQUAL(one.flow.run(0).reason, Flow::Rest::idle);
+    CHECK_EQUAL(one.flow.done(), 3);
+}
+
+TEST("a helper that leaves rounds behind wakes the lane that found it at work") {
+    OneStage one;
+    one.admit(3);
+    one.during = [](OneStage& one) {
+        one.during = nullptr;
+        CHECK_EQUAL(one.flow.run(0).reason, Flow::Rest::idle);  // the stage is taken
+    };
+    CHECK(one.flow.help(all_lanes, one.flow.now()));
+    CHECK_EQUAL(one.flow.done(), 1);
+    CHECK_EQUAL(one.woken, 2);
+}
+
+CHECK_MAIN
