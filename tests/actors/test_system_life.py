@@ -17,6 +17,8 @@ PREAMBLE = """
 import gc, os, signal, sys, threading
 from callboard import Actor, ActorRef, ActorSystem, ForkedSystem, SystemClosed
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores Ctrl-C
+
 class Echo(Actor):
     def receive(self, message):
         return message
