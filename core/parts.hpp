@@ -21,18 +21,17 @@ public:
 
     // Takes the lot over. `key_of` answers a value's key. The last lot concerns every partition.
     template <class KeyOf>
-    Parts(Values* lot, std::uint32_t partitions, KeyOf key_of) : lot_(lot) {
-        std::vector<std::int32_t> part_of(partitions, -1);
+    Parts(Values* lot, std::uint32_t partitions, KeyOf key_of) : lot_(lot), part_of_(partitions, -1) {
         const auto add = [&](std::uint32_t partition) {
-            part_of[partition] = static_cast<std::int32_t>(parts_.size());
+            part_of_[partition] = static_cast<std::int32_t>(parts_.size());
             parts_.push_back({partition, {}, {}, nullptr, lot->final, nullptr});
         };
         if (lot->final)
             for (std::uint32_t i = 0; i < partitions; ++i) add(i);
         for (std::uint64_t i = 0; i < lot->count(); ++i) {
             const auto partition = partition_of(key_of(lot->begin()[i]), partitions);
-            if (part_of[partition] < 0) add(partition);
-            const auto part = static_cast<std::uint32_t>(part_of[partition]);
+            if (part_of_[partition] < 0) add(partition);
+            const auto part = static_cast<std::uint32_t>(part_of_[partition]);
             which_.push_back(part);
             parts_[part].values.push_back(lot->begin()[i]);
         }
@@ -48,11 +47,8 @@ public:
     Values* lot() { return lot_; }
     std::vector<Part>& parts() { return parts_; }
 
-    Part& of(std::uint32_t partition) {
-        for (auto& part : parts_)
-            if (part.partition == partition) return part;
-        __builtin_unreachable();
-    }
+    // One that the lot concerns.
+    Part& of(std::uint32_t partition) { return parts_[static_cast<std::size_t>(part_of_[partition])]; }
 
     // Before the parts are handed out, and after each. True: it was the last one.
     void begin() { pending_.store(static_cast<std::int64_t>(parts_.size()), relaxed); }
@@ -78,6 +74,7 @@ private:
     }
 
     Values* const lot_;
+    std::vector<std::int32_t> part_of_;  // of each partition; -1: the lot does not concern it
     std::vector<Part> parts_;
     std::vector<std::uint32_t> which_;  // of each value
     Atomic<std::int64_t> pending_{0};

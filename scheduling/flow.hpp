@@ -16,9 +16,13 @@
 // something waiting looks at `idle_` after it. All four are sequentially consistent, so one of the
 // two sees the other: no round is left beside idle lanes. A lane that is not idle looks before it
 // becomes so; therefore one awake lane that can do the work is enough, and more are woken only for
-// more work than a round (wake-ups cost microseconds).
+// more work than a round (wake-ups cost microseconds). But a lane that goes to work on something
+// long will not look for a while: it sets its bit in `away_`, looks at what else waits, and wakes
+// others for that. These two, and the looks at `waiting` and at `away_` of who makes something
+// waiting, are sequentially consistent for the same reason.
 #pragma once
 
+#include <cassert>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -94,6 +98,7 @@ public:
     // run() until that says that it is idle.
     std::uint32_t add_lane(LaneKinds kinds, void (*wake)(void*), void* lane) {
         const auto number = static_cast<std::uint32_t>(lanes_.size());
+        assert(number < most_lanes);
         lanes_.push_back({kinds, wake, lane});
         idle_.fetch_or(std::uint64_t{1} << number, relaxed);
         for (LaneKinds kind : {native_lanes, python_lanes})
@@ -151,7 +156,7 @@ public:
         for (;;) {
             const std::int64_t time = now();
             if (time - begin > settings.turn_ns) return {Rest::turn_over, 0};
-            if (step(kinds, time)) {
+            if (step_at(kinds, time, bit) != nullptr) {
                 if (settings.one_by_one) return {Rest::turn_over, 0};
                 continue;
             }
@@ -164,12 +169,12 @@ public:
     }
 
     // One slice of one stage. False: there is nothing to do.
-    bool step(LaneKinds kinds, std::int64_t time) { return step_at(kinds, time) != nullptr; }
+    bool step(LaneKinds kinds, std::int64_t time) { return step_at(kinds, time, 0) != nullptr; }
 
     // The same for who is no lane and may not come back, such as a sender that waits for room. A lane that
     // found the stage taken may have become idle, and sees what is left only if it is told.
     bool help(LaneKinds kinds, std::int64_t time) {
-        Stage* stage = step_at(kinds, time);
+        Stage* stage = step_at(kinds, time, 0);
         if (stage != nullptr && stage->waiting() > 0) announce(*stage);
         return stage != nullptr;
     }
@@ -188,10 +193,26 @@ private:
         void* lane;
     };
 
-    Stage* step_at(LaneKinds kinds, std::int64_t time) {
+    // `bit` is the lane's; 0 of who is none.
+    Stage* step_at(LaneKinds kinds, std::int64_t time, std::uint64_t bit) {
         Stage* stage = heuristic_.choose(stages_, kinds, time);
-        if (stage != nullptr && stage->enter()) work(*stage);
+        if (stage == nullptr || !stage->enter()) return stage;
+        const bool away = bit != 0 && may_take_long(*stage);
+        if (away) {
+            away_.fetch_or(bit, seq_cst);
+            for (auto& other : stages_)
+                if (other->waiting() > 0 && other->lanes() < other->most_lanes) announce(*other);
+        }
+        work(*stage);
+        if (away) away_.fetch_and(~bit, relaxed);
         return stage;
+    }
+
+    // A round takes longer than a slice, or nobody knows.
+    bool may_take_long(const Stage& stage) const {
+        if (settings.one_by_one) return false;
+        const double round_ns = stage.cost_ns() * stage.rows_per_unit();
+        return round_ns == 0.0 || round_ns > static_cast<double>(settings.slice_ns);
     }
 
     // Who entered the stage. Section 6: as many rows as the slice holds by the estimated cost.
@@ -220,7 +241,8 @@ private:
         const auto able = of_kind_[stage.runs_on];
         const auto idle = idle_.load(seq_cst) & able;
         if (idle == 0) return;
-        if (idle != able && stage.waiting() < 2) return;  // an awake lane will see it
+        const auto awake = able & ~idle & ~away_.load(seq_cst);
+        if (awake != 0 && stage.waiting() < 2) return;  // an awake lane will see it
         const auto bit = idle & -idle;
         if (idle_.fetch_and(~bit, acq_rel) & bit) {
             const Lane& lane = lanes_[static_cast<std::size_t>(__builtin_ctzll(bit))];
@@ -246,6 +268,7 @@ private:
     std::uint64_t of_kind_[4]{};
     alignas(cache_line) Atomic<std::int64_t> admitted_{0};
     alignas(cache_line) Atomic<std::uint64_t> idle_{0};
+    alignas(cache_line) Atomic<std::uint64_t> away_{0};  // lanes at something long
     alignas(cache_line) Atomic<std::int64_t> wanted_{INT64_MAX};  // the least that somebody waits for
     std::mutex mutex_;
     std::condition_variable left_;

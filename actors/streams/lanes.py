@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from callboard.system import ActorSystem
 
 
+_MOST = 64  # lanes of a flow
+
+
 class PythonLane(Actor[object]):
     """A lane that holds the interpreter. Any message means: look for work."""
 
@@ -41,7 +44,8 @@ def add_lanes(
 ) -> list[ActorRef[Any]]:
     """Give a flow its lanes: so many of each sort, spread over the system's workers.
 
-    `kind` is what those that hold the interpreter may work on: "python", or "all".
+    `kind` is what those that hold the interpreter may work on: "python", or "all". A flow has 64 at
+    most, a bit of a word for each; the workers beyond have none.
 
     A flow keeps its lanes' refs, and a ref keeps what its actor was made with, even when that has
     ended. So this is a weak reference: the lanes keep the flow while they live, the refs do not.
@@ -52,7 +56,7 @@ def add_lanes(
         (NativeLane, native, "native"),
     )
     for cls, count, works_on in sorts:
-        for number in range(count):
+        for number in range(min(count, _MOST - len(lanes))):
             home = Fixed(number % system.config.workers)
             lane = system.spawn(cls, ref(flow), len(lanes), placement=home)
             flow.add_lane(lane, works_on)

@@ -119,6 +119,8 @@ class Run(Generic[R]):
         Waits while `window` rounds are on their way. Raises RunTimeout if that takes more than
         `timeout` seconds for a batch (its `sent` says how many of these rows went in), the run's
         StreamError once the run has failed, and CallboardError when it is over.
+
+        Not for operators of the same run: with the window full, one would wait for itself.
         """
         if entry not in self._sent:
             has = ", ".join(map(repr, self._sent))

@@ -12,7 +12,7 @@ struct OneStage {
     int woken = 0;
     void (*during)(OneStage&) = nullptr;
 
-    OneStage() {
+    Operator what() {
         Operator what;
         what.self = this;
         what.process = [](void* self, std::int64_t, void**, Tally& tally) -> void* {
@@ -21,7 +21,11 @@ struct OneStage {
             if (one.during != nullptr) one.during(one);
             return nullptr;
         };
-        Stage& stage = flow.add(StageKind::serial, all_lanes, 1, 0, 1, what);
+        return what;
+    }
+
+    OneStage() {
+        Stage& stage = flow.add(StageKind::serial, all_lanes, 1, 0, 1, what());
         flow.finish_graph({{&stage, 0}});
         flow.add_lane(all_lanes, [](void* lane) { ++static_cast<OneStage*>(lane)->woken; }, this);
     }
@@ -52,6 +56,30 @@ TEST("a helper that leaves rounds behind wakes the lane that found it at work") 
     CHECK(one.flow.help(all_lanes, one.flow.now()));
     CHECK_EQUAL(one.flow.done(), 1);
     CHECK_EQUAL(one.woken, 2);
+}
+
+TEST("a round that comes while the awake lane is at work on a long one wakes another lane") {
+    OneStage one, other;  // `other` lends its operator only
+    Flow flow{{}, Heuristic(Heuristic::last_in_pipeline)};
+    Stage& first = flow.add(StageKind::serial, all_lanes, 1, 0, 1, one.what());
+    Stage& second = flow.add(StageKind::serial, all_lanes, 1, 0, 1, other.what());
+    flow.finish_graph({{&first, 0}, {&second, 0}});
+    int woken[2] = {0, 0};
+    for (int& count : woken) flow.add_lane(all_lanes, [](void* lane) { ++*static_cast<int*>(lane); }, &count);
+
+    static Flow* running;  // what `during` has no other way to know
+    running = &flow;
+    void* batches[2] = {&one, nullptr};
+    flow.admit(batches);
+    CHECK_EQUAL(woken[0] + woken[1], 1);
+    one.during = [](OneStage& one) {
+        one.during = nullptr;
+        void* batches[2] = {nullptr, running};
+        running->admit(batches);
+    };
+    CHECK_EQUAL(flow.run(0).reason, Flow::Rest::idle);
+    CHECK_EQUAL(woken[0], 1);
+    CHECK_EQUAL(woken[1], 1);
 }
 
 CHECK_MAIN

@@ -258,6 +258,13 @@ def test_a_forgotten_run_leaves_no_actors_behind() -> None:
         assert system.actors == []
 
 
+def test_more_workers_than_a_run_can_have_lanes_do_no_harm() -> None:
+    with ActorSystem(workers=70) as system:
+        run = system.run(entry("x", int).map(lambda n: n, releases_gil=True).collect())
+        assert len(system.actors) == 64
+        assert feed(run, "x", ROWS) == ROWS
+
+
 def test_an_actor_that_sends_helps_with_the_work_while_it_waits() -> None:
     class Feeder(Actor[int]):
         def receive(self, message: int) -> int:

@@ -11,7 +11,7 @@ import pytest
 
 from callboard import Actor, ActorSystem
 from callboard.core.errors import CallboardError, ForkedSystem
-from callboard.streams import Run, RunTimeout, entry
+from callboard.streams import Graph, Run, RunTimeout, entry
 
 
 class Blocked:
@@ -124,3 +124,21 @@ def test_a_fork_of_a_process_with_a_run_is_refused_it() -> None:
                 os._exit(1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
         assert run.finish(timeout=30) == []
+
+
+def test_an_idle_worker_takes_a_round_that_comes_beside_a_long_one() -> None:
+    began, came = threading.Event(), threading.Event()
+
+    def wait(row: int) -> bool:
+        began.set()
+        return came.wait(30)
+
+    long = entry("long", int).map(wait, releases_gil=True).collect(name="waited")
+    short = entry("short", int).map(lambda _: came.set(), releases_gil=True).collect(name="came")
+    with ActorSystem(workers=2) as system:
+        run = system.run(Graph(long, short))
+        run.send("long", [1])
+        assert began.wait(30)
+        run.send("short", [1])
+        assert came.wait(30)  # before finish(), which wakes everybody
+        assert run.finish(timeout=60)["waited"] == [True]
