@@ -17,6 +17,7 @@ public:
         Values* outputs{nullptr};
         bool last{false};                 // the lot ends the stream
         const char* failure{nullptr};
+        std::size_t failed_at{0};         // if it did: at which of its values, or at the stream's end
     };
 
     // Takes the lot over. `key_of` answers a value's key. The last lot concerns every partition.
@@ -54,18 +55,22 @@ public:
     void begin() { pending_.store(static_cast<std::int64_t>(parts_.size()), relaxed); }
     [[nodiscard]] bool end_part() { return pending_.fetch_sub(1, acq_rel) == 1; }
 
-    // All outputs in the order of the values; what comes at the stream's end by partition. The lots of
-    // the parts are the caller's still.
-    void gather(Output& out) const {
+    // All outputs in the order of the values, up to the first failure, which is answered; what comes at
+    // the stream's end by partition. The lots of the parts are the caller's still.
+    const char* gather(Output& out) const {
         std::vector<std::size_t> next(parts_.size(), 0);
         for (const auto which : which_) {
             const Part& part = parts_[which];
             const auto i = next[which]++;
             push(out, part, i == 0 ? 0 : part.ends[i - 1], part.ends[i]);
+            if (part.failure != nullptr && part.failed_at == i) return part.failure;
         }
-        for (const auto& part : parts_)
+        for (const auto& part : parts_) {
             if (part.outputs != nullptr)
                 push(out, part, part.ends.empty() ? 0 : part.ends.back(), part.outputs->count());
+            if (part.failure != nullptr) return part.failure;
+        }
+        return nullptr;
     }
 
 private:

@@ -179,6 +179,13 @@ public:
         return stage != nullptr;
     }
 
+    // The calling thread is in the middle of an operator of this flow, and must not wait for it.
+    bool is_at_work_here() const {
+        for (const AtWork* one = at_work; one != nullptr; one = one->outer)
+            if (one->flow == this) return true;
+        return false;
+    }
+
     std::int64_t now() const { return settings.one_by_one ? 0 : Parker::now(); }
 
     const std::vector<std::unique_ptr<Stage>>& stages() const { return stages_; }
@@ -187,6 +194,13 @@ public:
     const Settings settings;
 
 private:
+    // What the calling thread is in the middle of; an operator may help another flow.
+    struct AtWork {
+        const Flow* flow;
+        const AtWork* outer;
+    };
+    static inline thread_local const AtWork* at_work = nullptr;
+
     struct Lane {
         LaneKinds kinds;
         void (*wake)(void*);
@@ -217,6 +231,8 @@ private:
 
     // Who entered the stage. Section 6: as many rows as the slice holds by the estimated cost.
     void work(Stage& stage) {
+        const AtWork here{this, at_work};
+        at_work = &here;
         Tally tally;
         const double cost = stage.cost_ns();
         const bool one = settings.one_by_one || cost == 0.0;
@@ -224,6 +240,7 @@ private:
         const auto rounds = stage.work(tally, one ? 1.0 : static_cast<double>(settings.slice_ns) / cost);
         if (rounds != 0) stage.note(tally, rounds, now() - begin);
         stage.leave();
+        at_work = here.outer;
     }
 
     bool can_work(LaneKinds kinds, std::int64_t time, std::int64_t& next) const {

@@ -103,6 +103,7 @@ cdef extern from "callboard/scheduling/flow.hpp" namespace "callboard" nogil:
         Rest run(uint32_t lane)
         cbool step(LaneKinds kinds, int64_t time)
         cbool help(LaneKinds kinds, int64_t time)
+        cbool is_at_work_here()
         int64_t now()
         Markers& markers()
 

@@ -148,6 +148,7 @@ public:
             process(object, &value, 1, &out);
             part.ends.push_back(out.count());
             if (out.failure() != nullptr) break;
+            ++part.failed_at;
         }
         if (part.last && out.failure() == nullptr) finish(object, &out);
         part.failure = out.failure();
@@ -160,11 +161,9 @@ private:
         auto* parts = static_cast<Parts*>(batch);
         Output out(parts->lot()->count());
         const char* failure = nullptr;
-        if (!stage.is_dropped(serial)) parts->gather(out);
-        for (auto& part : parts->parts()) {
-            if (part.failure != nullptr) failure = part.failure;
+        if (!stage.is_dropped(serial)) failure = parts->gather(out);
+        for (auto& part : parts->parts())
             if (part.outputs != nullptr) part.outputs->free();
-        }
         Values* lot = parts->lot();
         delete parts;
         return stage.output_of(serial, lot, out, failure);

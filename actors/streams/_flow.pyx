@@ -292,6 +292,11 @@ cdef class Flow:
             worked = self.flow.help(all_lanes, self.flow.now())
         return worked
 
+    @property
+    def is_at_work_here(self):
+        """The calling thread is in the middle of an operator of this flow."""
+        return self.flow.is_at_work_here()
+
     def run_lane(self, uint32_t lane):
         """Work as a lane of Python stages. None: the lane is idle; else the seconds after which it wants
         another turn."""
@@ -393,9 +398,4 @@ cdef class NativeLane(NativeActor):
         cdef Rest rest = self.flow.flow.run(self.number)
         if rest.reason == RestReason.turn_over:
             self.send_integer(self.own_ref, 0)
-        elif rest.reason == RestReason.until:
-            with gil:
-                self.come_back(rest)
-
-    cdef void come_back(self, Rest rest) noexcept:
-        self.own_ref.runtime.timers.tell_after(self.own_ref, self.flow.next_turn(rest), None, 0)
+        # Not `until`: throttled stages are for lanes that hold the interpreter.

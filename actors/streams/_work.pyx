@@ -32,7 +32,7 @@ cdef class Ending:
         that of the latest operator, to which earlier rows came."""
         cdef object key = (serial, -self.positions.get(error.operator, 0))
         with cython.critical_section(self):
-            if self.failed is None or key < self.failed[0]:
+            if self.stopped_at.load() >= 0 and (self.failed is None or key < self.failed[0]):
                 self.failed = (key, error)
                 self.stopped_at.store(serial)
         return 0

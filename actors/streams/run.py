@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from types import TracebackType
@@ -120,8 +121,9 @@ class Run(Generic[R]):
         `timeout` seconds for a batch (its `sent` says how many of these rows went in), the run's
         StreamError once the run has failed, and CallboardError when it is over.
 
-        Not for operators of the same run: with the window full, one would wait for itself.
+        An operator of the same run gets CallboardError: it would wait for itself.
         """
+        self._refuse_operators("send")
         if entry not in self._sent:
             has = ", ".join(map(repr, self._sent))
             raise GraphError(f"the graph has no entry {entry!r}: it has {has}")
@@ -189,6 +191,10 @@ class Run(Generic[R]):
                     raise CallboardError(f"{system!r} was stopped before {self!r} ended")
         return True
 
+    def _refuse_operators(self, call: str) -> None:
+        if self._flow.is_at_work_here:
+            raise CallboardError(f"{call}() in an operator of {self!r} waits for that operator")
+
     def _refuse_ended(self) -> None:
         if self._ended or self._flushed or self._flow.is_stopped:
             if self._flow.failure is not None:  # it is there before the flow stops
@@ -204,6 +210,7 @@ class Run(Generic[R]):
         without one. Raises the StreamError of a run that failed, and RunTimeout after `timeout`
         seconds; then the run goes on, and finish() may be called again.
         """
+        self._refuse_operators("finish")
         deadline = None if timeout is None else time.monotonic() + timeout
         if not self._acquire(self._ending, deadline):
             raise RunTimeout(f"{self!r} did not end in {timeout} s: {self._lag()}")
@@ -255,6 +262,8 @@ class Run(Generic[R]):
         self._ended = True
         for lane in self._lanes:
             lane.stop()
+        if self._flow.done < self._flow.admitted:  # an operator is in the middle of a row
+            return
         for node in self._plan.nodes:
             try:
                 node.program.close()
@@ -277,6 +286,8 @@ class Run(Generic[R]):
 
     def __del__(self) -> None:
         if not self._ended:
+            if self._flow.admitted:
+                warnings.warn(f"{self!r} was never finished", ResourceWarning, 2, self)
             self._flow.cancel()
             for lane in self._lanes:
                 lane.stop()

@@ -47,14 +47,17 @@ class WithState(Place[T]):
         name: str | None = None,
         errors: Errors = "fail",
         sides: Iterable[str] = (),
+        releases_gil: bool = False,
         **kwargs: Any,
     ) -> Stream[U]:
         """Give the outputs of an object, which a run makes by `cls(*args, **kwargs)`.
 
         An output that is `Side(name, value)` goes to the side output of that name in `sides`.
+        `releases_gil` says that `receive` lets the interpreter lock go while it works, so that
+        other operators get further meanwhile.
         """
         recipe = recipes.stateful(cls, args, kwargs, sides, keyed=False)
-        return self._then(**recipe, name=name, errors=errors)
+        return self._then(**recipe, name=name, errors=errors, releases_gil=releases_gil)
 
     def scan(
         self,

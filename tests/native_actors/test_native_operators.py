@@ -110,6 +110,16 @@ def test_a_failure_ends_the_run_after_what_came_before_it(operators: ModuleType)
     assert got == list(range(1000))
 
 
+def test_a_keyed_one_that_fails_lets_nothing_through_that_came_after(
+    operators: ModuleType,
+) -> None:
+    got: list[int] = []
+    graph = entry("x").native(operators.FailsAt, 1000, partitions=8).to(got.append)
+    with pytest.raises(StreamError, match="'FailsAt' failed"):
+        run(graph, 2)
+    assert got == list(range(1000))
+
+
 def test_a_row_that_is_no_native_value_ends_the_run(operators: ModuleType) -> None:
     graph = entry("x").map(str).native(operators.Twice).collect()
     with pytest.raises(StreamError) as raised:

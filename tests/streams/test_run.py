@@ -276,6 +276,32 @@ def test_an_actor_that_sends_helps_with_the_work_while_it_waits() -> None:
         assert system.spawn(Feeder).ask(500).result(timeout=60) == sum(range(1, 501))
 
 
+@pytest.mark.parametrize("call", ["send", "finish"])
+def test_an_operator_that_would_wait_for_its_own_run_is_refused(
+    system: ActorSystem, call: str
+) -> None:
+    runs: list[Run[Any]] = []
+
+    def loop(n: int) -> None:
+        if call == "send":
+            runs[0].send("x", [n])
+        else:
+            runs[0].finish()
+
+    runs.append(system.run(entry("x", int).to(loop), batch_size=1))
+    with pytest.raises(StreamError) as raised:
+        feed(runs[0], "x", [1])
+    assert "waits for that operator" in str(raised.value.__cause__)
+
+
+def test_a_run_that_is_dropped_before_it_is_finished_warns() -> None:
+    with ActorSystem() as system:
+        run = system.run(entry("x").collect())
+        run.send("x", [1])
+        with pytest.warns(ResourceWarning, match="was never finished"):
+            del run
+
+
 # --- heuristics ---------------------------------------------------------------------------------
 
 
