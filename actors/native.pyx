@@ -209,7 +209,8 @@ cdef Outcome run_loop(
     cdef Node* spent = NULL
     cdef Node* node
     cdef uint32_t handled = 0
-    actor.context = context
+    if actor.context != context:  # actors of other workers may be neighbours on its cache line
+        actor.context = context
     while handled < quantum:
         node = cell.head.pop(spent)
         if node == NULL:
