@@ -7,8 +7,9 @@ from collections import deque
 cimport cython
 
 from callboard._future cimport Future
-from callboard._ref cimport ActorRef, Extra
+from callboard._ref cimport ActorRef, Extra, current_variables, sender_of
 from callboard.core.node cimport Kind
+from callboard.scheduling.cell cimport carrying_cell
 
 from callboard.core.errors import CallboardError
 
@@ -74,8 +75,7 @@ class Actor:
         cdef ActorRef ref = own(self)
         if ref.cell.sender == NULL:
             return None
-        other = <object>ref.cell.sender
-        return (<Future>other).asker if ref.cell.asked else other
+        return sender_of(<object>ref.cell.sender, ref.cell.asked)
 
     @property
     def system(self):
@@ -191,7 +191,8 @@ class Actor:
 
 cdef object start_timer(ActorRef ref, seconds, period, message):
     cdef Extra extra = ref.extras()
-    timer = ref.runtime.timers.tell_after(ref, seconds, period, message)
+    variables = current_variables() if ref.cell.has(carrying_cell) else None
+    timer = ref.runtime.timers.tell_after(ref, seconds, period, message, variables)
     if extra.timers is None:
         extra.timers = weakref.WeakSet()  # the system holds those that are to come
     extra.timers.add(timer)

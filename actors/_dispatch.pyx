@@ -13,10 +13,13 @@ from callboard._lifecycle cimport (
 )
 from callboard._overflow cimport release_popping
 from callboard._values cimport take_value
-from callboard._ref cimport CLOSED, LIVE, ActorRef, Extra
+from callboard._variables cimport put_on, replace, take_off
+from callboard._ref cimport CLOSED, LIVE, SUSPENDED, ActorRef, Carried, Extra
 from callboard.core.node cimport Kind, Node, acq_rel, relaxed, wants_answer
 from callboard.mailbox.limits cimport DropRequest, Limits, Overflow
-from callboard.scheduling.cell cimport Cell, Context, Outcome, account, charge, limited
+from callboard.scheduling.cell cimport (
+    Cell, Context, Outcome, account, carrying_cell, charge, limited,
+)
 
 from callboard.core.log import log
 
@@ -41,6 +44,7 @@ cdef Outcome run_python(Cell* cell, Context* context, uint32_t quantum) noexcept
     cdef ActorRef ref = <ActorRef>cell.owner
     cdef uint32_t handled = 0
     cdef Verdict verdict
+    cdef PyObject* outer
     if cell.limits != NULL:
         cell.limits.set_runner(context, relaxed)
     while True:
@@ -63,10 +67,12 @@ cdef Outcome run_python(Cell* cell, Context* context, uint32_t quantum) noexcept
                 cell.limits.set_runner(context, relaxed)
         if handled >= quantum:
             break
+        outer = put_on(cell, context)
         if ref.recipe.many and not ref.bound:
             handled += run_many(ref, cell, context, quantum - handled)
         else:
             handled += run_each(ref, cell, context, quantum - handled)
+        take_off(cell, context, outer)
         if ref.phase == LIVE and not cell.has_system():
             break
     account(cell, context, handled)
@@ -294,7 +300,34 @@ cdef void fetch_native(Node* node, Message* taken) noexcept:
 
 
 cdef bint take_by_detour(ActorRef ref, Cell* cell, Context* context, Message* taken) noexcept:
-    """The slow way of take(): messages put aside come first, then the heap, or the queue's oldest."""
+    """The slow way of take()."""
+    cdef bint found = take_first(ref, cell, context, taken)
+    if cell.has(carrying_cell):
+        if found:
+            wear(context, taken)
+        elif ref.phase != SUSPENDED:
+            replace(context, NULL)  # the last message's are of no use any more
+    return found
+
+
+cdef void wear(Context* context, Message* taken) noexcept:
+    """Put the context variables in place that the message was sent with."""
+    variables = None
+    if taken.second != NULL:
+        second = <object>taken.second
+        if taken.asked:
+            variables = (<Future>second).variables
+        elif isinstance(second, Carried):
+            variables = (<Carried>second).variables
+    if variables is None:
+        replace(context, NULL)
+    else:
+        INCREF(<PyObject*>variables)
+        replace(context, <PyObject*>variables)
+
+
+cdef bint take_first(ActorRef ref, Cell* cell, Context* context, Message* taken) noexcept:
+    """Messages put aside come first, then the heap, or the queue's oldest."""
     cdef Extra extra = ref.extra
     cdef DropRequest* request
     cdef bint found
@@ -304,7 +337,7 @@ cdef bint take_by_detour(ActorRef ref, Cell* cell, Context* context, Message* ta
     if ref.recipe.key is not None:
         return take_by_priority(ref, cell, context, taken)
     if not drops_oldest(cell):
-        ref.detour = False
+        ref.detour = cell.has(carrying_cell)
         return take_oldest(cell, context, taken)
     if not cell.limits.popping.try_own():
         return False  # a sender drops a message just now: come back
@@ -385,7 +418,7 @@ cdef bint detour_is_over(ActorRef ref) noexcept:
     if ref.extra is not None and (ref.extra.replay or ref.extra.heap):
         return False
     if ref.recipe.key is None and not drops_oldest(ref.cell):
-        ref.detour = False
+        ref.detour = ref.cell.has(carrying_cell)
     return True
 
 

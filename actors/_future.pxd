@@ -26,6 +26,7 @@ cdef class Future:
     cdef readonly object target  # the ref that was asked, or None
     cdef readonly object asker   # the ref that asked, or None
     cdef public object _timer
+    cdef object variables        # the context that an asked actor wants with it, or None
 
     cdef bint complete(self, object value, object error)
     cdef void call_back(self, object callback) noexcept

@@ -8,7 +8,7 @@ child that ends) is done under the parent's critical section on a free-threaded 
 from collections import deque
 
 cimport cython
-from cpython.object cimport PyObject_GenericSetAttr
+from cpython.object cimport PyObject, PyObject_GenericSetAttr
 from cpython.ref cimport Py_DECREF
 
 from callboard._coroutine cimport close_coroutine, resume
@@ -16,8 +16,12 @@ from callboard._ref cimport (
     CLOSED, FRESH, LIVE, RESTARTING, STOPPING, SUSPENDED, ActorRef, Extra, Recipe,
 )
 from callboard._runtime cimport Runtime
+from callboard._variables cimport put_on, replace, take_off
 from callboard.core.node cimport Kind, Node, relaxed
-from callboard.scheduling.cell cimport Cell, Context, charge, closed_cell, dedicated_cell
+from callboard.scheduling.cell cimport (
+    Cell, Context, carrying_cell, charge, closed_cell, dedicated_cell,
+)
+from callboard.scheduling.context cimport current_context
 
 from callboard.core.errors import ActorStopped
 from callboard.core.log import log
@@ -43,9 +47,12 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
     """Handle system messages, and bring the actor to where it can handle messages, or waits, or is
     closed."""
     cdef Cell* cell = ref.cell
+    cdef bint failed
     cdef Node* node
     cdef Node* following
+    cdef PyObject* outer
     while True:
+        outer = put_on(cell, context)
         node = cell.take_system()
         while node != NULL:
             following = node.get_next(relaxed)
@@ -57,12 +64,17 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
             context.nodes.give(node, cell.pool)
             handle(ref, kind, first, second, context)
             node = following
+        failed = False
         if ref.phase == FRESH:
             construct(ref, context)
-            if ref.phase == FRESH:
-                charge(cell, context)
-                return LATER
-        elif ref.phase == LIVE:
+            failed = ref.phase == FRESH
+        if cell.has(carrying_cell) and ref.phase != SUSPENDED:
+            replace(context, NULL)  # those of a message whose handler went on just now
+        take_off(cell, context, outer)
+        if failed:
+            charge(cell, context)
+            return LATER
+        if ref.phase == LIVE:
             if not cell.has_system():
                 return GO_ON
         elif ref.phase == CLOSED:
@@ -263,6 +275,7 @@ cdef void restart_now(ActorRef ref) noexcept:
     cdef Extra extra = ref.extra
     log.warning("actor restarts", actor=ref.path)
     run_on_stop(ref)
+    replace(current_context(), NULL)  # a new object has no variables yet
     ref.instance = None
     ref.handler = None
     extra.behaviours = None
@@ -353,6 +366,7 @@ cdef void close(ActorRef ref) noexcept:
                 tell_ended(ref, other)
     ref.instance = None
     ref.handler = None
+    replace(current_context(), NULL)
     leave_parent(ref)
 
 

@@ -50,6 +50,12 @@ cdef class Extra:
     cdef bint detached            # the coroutine in the middle counts as waiting
 
 
+cdef class Carried:
+    # In the place of a message's sender, for a receiver that wants its context variables, too.
+    cdef object sender
+    cdef object variables         # a copy of the sender's Context
+
+
 cdef class ActorRef(Handle):
     cdef object instance
     cdef object handler
@@ -70,9 +76,16 @@ cdef class ActorRef(Handle):
     cdef ActorRef awaited_target(self)
     cdef int send(self, Kind kind, PyObject* first, PyObject* second, Context* context) except -1
     cdef void signal(self, Kind kind, object first, object second) noexcept
-    cdef bint may_send(self, Kind kind, PyObject* first, PyObject* second, Context* context) except -1
+    cdef void enqueue(self, Kind kind, object message, object second, Context* context) noexcept
+    cdef object with_variables(self, Kind kind, object second, object variables)
+    cdef int send_slowly(self, Kind kind, PyObject* first, PyObject* second, Context* context) except -1
+    cdef bint may_send(self, Kind kind, object message, object second, Context* context) except -1
     cdef int post_dead(
         self, object message, object second, bint asked, str reason, object error, object answer) except -1
     cdef void publish(self, Node* first, Node* last, Context* context) noexcept
     cdef void wake(self, Context* context) noexcept
     cdef void wake_closed(self, Context* context) noexcept
+
+
+cdef object sender_of(object second, bint asked)
+cdef object current_variables()

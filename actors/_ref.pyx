@@ -10,9 +10,10 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from callboard._future cimport Future
 from callboard._overflow cimport make_room
 from callboard._runtime cimport Runtime
+from callboard._variables cimport PyThreadState
 from callboard.core.node cimport Kind, Node, monotonic_ns, relax, relaxed
 from callboard.scheduling.cell cimport (
-    Cell, Context, closed_cell, forked_cell, limited, make_ready, native_cell, slow_cell,
+    Cell, Context, carrying_cell, closed_cell, forked_cell, limited, make_ready, native_cell, slow_cell,
 )
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.handle cimport Handle
@@ -21,6 +22,9 @@ from callboard.core.errors import ActorStopped, ForkedSystem
 
 cdef extern from "Python.h":
     void INCREF "Py_INCREF" (PyObject*)
+    void XDECREF "Py_XDECREF" (PyObject*)
+    PyThreadState* PyThreadState_Get()
+    object PyContext_CopyCurrent()
 
 cdef extern from "sched.h" nogil:
     int sched_yield()
@@ -58,6 +62,25 @@ cdef class Extra:
     """State that only some actors need; most refs have none."""
 
 
+cdef class Carried:
+    """A message's sender, and the context variables that it sent the message with."""
+
+
+cdef object sender_of(object second, bint asked):
+    """The sender of a message: `second` is that, or what carries it, or the future that it waits for."""
+    if asked:
+        return (<Future>second).asker
+    if isinstance(second, Carried):
+        return (<Carried>second).sender
+    return second
+
+
+cdef object current_variables():
+    """A copy of the calling thread's context; None if no variable was ever set in it."""
+    cdef PyThreadState* thread = PyThreadState_Get()
+    return PyContext_CopyCurrent() if thread.context != NULL else None
+
+
 cdef class ActorRef(Handle):
     """A handle on an actor. Safe in every thread, hashable, equal to itself only.
 
@@ -69,6 +92,7 @@ cdef class ActorRef(Handle):
 
     def __dealloc__(self):
         if self.cell != NULL:
+            XDECREF(<PyObject*>self.cell.variables)
             del self.cell
 
     # --- sending ------------------------------------------------------------------------------------
@@ -166,8 +190,7 @@ cdef class ActorRef(Handle):
         cdef Cell* cell = self.cell
         cdef Node* node
         if cell.has(slow_cell):
-            if not self.may_send(kind, first, second, context):
-                return 0
+            return self.send_slowly(kind, first, second, context)
         node = context.nodes.take(cell.pool)
         node.kind = kind
         INCREF(first)
@@ -183,12 +206,35 @@ cdef class ActorRef(Handle):
                 let_workers_run(self, context)
         return 0
 
-    cdef bint may_send(self, Kind kind, PyObject* first, PyObject* second, Context* context) except -1:
+    cdef int send_slowly(self, Kind kind, PyObject* first, PyObject* second, Context* context) except -1:
+        other = <object>second if second != NULL else None
+        if not self.may_send(kind, <object>first, other, context):
+            return 0
+        if self.cell.has(carrying_cell):
+            other = self.with_variables(kind, other, current_variables())
+        self.enqueue(kind, <object>first, other, context)
+        if context.worker == NULL:
+            context.sent += 1
+            if context.sent >= BURST:
+                let_workers_run(self, context)
+        return 0
+
+    cdef object with_variables(self, Kind kind, object second, object variables):
+        """Return what carries `variables`, a Context or None, beside the sender or the future."""
+        if kind == Kind.ask:
+            (<Future>second).variables = variables
+            return second
+        if variables is None:
+            return second
+        carried = <Carried>Carried.__new__(Carried)
+        carried.sender = second
+        carried.variables = variables
+        return carried
+
+    cdef bint may_send(self, Kind kind, object message, object other, Context* context) except -1:
         """The slow way of send(): refuse, find room, or refer to dead letters."""
         cdef Cell* cell = self.cell
-        message = <object>first
-        other = <object>second if second != NULL else None
-        sender = (<Future>other).asker if kind == Kind.ask else other
+        sender = sender_of(other, kind == Kind.ask)
         if cell.has(forked_cell):
             raise ForkedSystem(
                 f"{self.path} lives in the process that made its system; make one in this process"
@@ -221,7 +267,7 @@ cdef class ActorRef(Handle):
         self, object message, object second, bint asked, str reason, object error, object answer
     ) except -1:
         """Make a dead letter. Who asked gets `answer`, an exception, after it, and so finds it posted."""
-        sender = (<Future>second).asker if asked else second
+        sender = sender_of(second, asked)
         try:
             self.runtime.dead_letters.post(message, self, sender, reason, error)
         finally:
@@ -229,20 +275,32 @@ cdef class ActorRef(Handle):
                 (<Future>second).complete(None, answer)
         return 0
 
-    def _tell_past_capacity(self, message):
-        """Send without regard to the mailbox's capacity: what the runtime itself must not wait with."""
+    def _tell_past_capacity(self, message, variables=None):
+        """Send without regard to the mailbox's capacity: what the runtime itself must not wait with.
+
+        `variables` is the context for an actor that wants its senders'.
+        """
         cdef Context* context = current_context()
-        cdef Node* node
+        second = None
         if self.cell.has(closed_cell):
             self.runtime.dead_letters.post(message, self, None, "stopped")
             return
         if self.cell.limits != NULL:
             self.cell.limits.exceed(1)
-        node = context.nodes.take(self.cell.pool)
+        if variables is not None and self.cell.has(carrying_cell):
+            second = self.with_variables(Kind.python, None, variables.copy())
+        self.enqueue(Kind.python, message, second, context)
+
+    cdef void enqueue(self, Kind kind, object message, object second, Context* context) noexcept:
+        """Push a message that has its room already."""
+        cdef Node* node = context.nodes.take(self.cell.pool)
         Py_INCREF(message)
-        node.kind = Kind.python
+        node.kind = kind
         node.first = <void*>message
         node.second = NULL
+        if second is not None:
+            Py_INCREF(second)
+            node.second = <void*>second
         if self.cell.tail.push(node):
             self.wake(context)
 

@@ -23,6 +23,7 @@ cdef class Runtime:
     cdef public bint forked
     cdef uint32_t quantum
     cdef public bint counted           # count every mailbox
+    cdef public bint carrying          # messages bring their senders' context variables
     cdef public bint tuned             # the configuration has options for some actors
 
     cdef uint64_t next_number(self) noexcept

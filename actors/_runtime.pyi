@@ -35,6 +35,7 @@ class Runtime:
     closed: bool
     forked: bool
     counted: bool
+    carrying: bool
     tuned: bool
     def __init__(
         self,

@@ -14,7 +14,7 @@ from callboard._native_ref cimport NativeRef
 from callboard.native cimport NativeActor, run_native
 from callboard.mailbox.limits cimport Limits, Overflow
 from callboard.scheduling.cell cimport (
-    Cell, Run, dedicated_cell, limited, make_ready, native_cell, python_cell, wants_token,
+    Cell, Run, carrying_cell, dedicated_cell, limited, make_ready, native_cell, python_cell, wants_token,
 )
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.team cimport Team
@@ -23,12 +23,13 @@ from callboard.scheduling.worker cimport WorkerThread
 from callboard.core.errors import ForkedSystem, PolicyError, SpawnError, SystemClosed
 from callboard._actor import Actor
 from callboard.mailboxes import BoundedMailbox, PriorityMailbox
+from callboard.scheduling.config import CONTEXTS
 from callboard.supervision import Supervision
 
 cdef dict recipes = {}  # class -> its Recipe, of classes that take no attribute: those live for ever
 cdef object STOP = Supervision()
 cdef frozenset OPTIONS = frozenset(
-    ["name", "mailbox", "placement", "priority", "supervision", "dedicated"])
+    ["name", "mailbox", "placement", "priority", "supervision", "dedicated", "context"])
 
 
 def spawn(Runtime runtime, ActorRef parent, cls, tuple args, dict kwargs):
@@ -37,7 +38,7 @@ def spawn(Runtime runtime, ActorRef parent, cls, tuple args, dict kwargs):
     `kwargs` holds the options of `ActorSystem.spawn` and the keyword arguments of the class.
     Raises SpawnError, PolicyError, SystemClosed or ForkedSystem.
     """
-    name = mailbox = placement = supervision = None
+    name = mailbox = placement = supervision = context = None
     cdef uint32_t weight = 0
     cdef bint dedicated = False
     cdef Recipe plain = recipe_of(cls)
@@ -53,6 +54,7 @@ def spawn(Runtime runtime, ActorRef parent, cls, tuple args, dict kwargs):
             weight = checked_weight(kwargs.pop("priority", None))
             supervision = kwargs.pop("supervision", None)
             dedicated = kwargs.pop("dedicated", False)
+            context = kwargs.pop("context", None)
     if runtime.closing or runtime.forked:
         refuse(runtime)
     cdef Recipe recipe = plain
@@ -66,6 +68,8 @@ def spawn(Runtime runtime, ActorRef parent, cls, tuple args, dict kwargs):
     ref.runtime = runtime
     if mailbox is not None or runtime.counted:
         limit(ref, mailbox)
+    if context is not None or runtime.carrying:
+        carry(ref, context)
     if name is not None:
         take_name(ref, name)
     try:
@@ -198,6 +202,25 @@ cdef int limit(ActorRef ref, mailbox) except -1:
     ref.cell.limits = new Limits(capacity, overflow, timeout_ns)
     ref.cell.set(limited)
     ref.detour = ref.recipe.key is not None or overflow == Overflow.drop_oldest
+    return 0
+
+
+cdef int carry(ActorRef ref, context) except -1:
+    """Have messages bring their senders' context variables, where that is asked for and possible."""
+    cdef str obstacle = None
+    if context is not None and context not in CONTEXTS:
+        raise SpawnError(f"spawn() wants one of {', '.join(CONTEXTS)} as context, not {context!r}")
+    if context == "own":
+        return 0
+    if ref.recipe.native:
+        obstacle = "is native, and has no place for context variables in its messages"
+    elif ref.recipe.many:
+        obstacle = "has receive_many(), whose messages have many senders"
+    if obstacle is None:
+        ref.cell.set(carrying_cell)
+        ref.detour = True
+    elif context is not None:
+        raise SpawnError(f"{ref.recipe.cls.__qualname__} {obstacle}: its context is its own")
     return 0
 
 

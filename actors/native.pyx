@@ -6,6 +6,7 @@ the worker with the interpreter held; `receive` runs without it, so native actor
 workers run in parallel on a build with a GIL, too.
 """
 
+from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy
@@ -15,6 +16,7 @@ from callboard._lifecycle cimport ENDED, GAVE_UP, LATER, Verdict, attend
 from callboard._native_ref cimport NativeRef, bury_native, send
 from callboard._ref cimport LIVE, ActorRef
 from callboard._values cimport from_buffer
+from callboard._variables cimport put_on, take_off
 from callboard.core.buffer cimport Buffer
 from callboard.core.node cimport Kind, Node, Node as Message, wants_answer
 from callboard.scheduling.cell cimport Cell, Context, Outcome, account, charge
@@ -209,6 +211,7 @@ cdef Outcome run_loop(
     cdef Node* spent = NULL
     cdef Node* node
     cdef uint32_t handled = 0
+    cdef PyObject* outer = put_on(cell, context)
     if actor.context != context:  # actors of other workers may be neighbours on its cache line
         actor.context = context
     while handled < quantum:
@@ -228,8 +231,10 @@ cdef Outcome run_loop(
         if cell.limits != NULL:
             cell.limits.give_back(1)
         if cell.has_system() or ref.phase != LIVE:
+            take_off(cell, context, outer)
             account(cell, context, handled)
             return Outcome.more
+    take_off(cell, context, outer)
     account(cell, context, handled)
     if handled < quantum and cell.try_idle():
         return Outcome.done

@@ -60,6 +60,7 @@ class ActorSystem:
         monitoring: str = "off",
         pin: bool | Sequence[int] = False,
         drain_timeout: float = 30.0,
+        context: str = "own",
         token: bool | None = None,
         config: Any = None,
     ) -> None:
@@ -67,10 +68,11 @@ class ActorSystem:
 
         `placement` and `priority` are policies or names of policies, `quantum` is the most messages
         that one dispatch may take, `monitoring` a level (`off`, `times`, `mailboxes`, `workers`).
-        `pin` ties each worker to a core. `drain_timeout` is in seconds. `config` is a dict or the
-        path of a TOML file, whose settings win over the keywords, so that an operator can tune
-        without touching code. `token=False` lets the workers of a build with a GIL contend for it,
-        which is slower; it exists to be measured.
+        `pin` ties each worker to a core. `drain_timeout` is in seconds. `context` says which
+        context variables actors see: see `spawn`. `config` is a dict or the path of a TOML file,
+        whose settings win over the keywords, so that an operator can tune without touching code.
+        `token=False` lets the workers of a build with a GIL contend for it, which is slower; it
+        exists to be measured.
 
         Raises ConfigError.
         """
@@ -85,6 +87,7 @@ class ActorSystem:
             monitoring=monitoring,
             pin=pin,
             drain_timeout=drain_timeout,
+            context=context,
         )
         use_token = self.config.workers > 1 if token is None else token
         self._open(Team(use_token and _has_gil()), Timers(self.config.name))
@@ -103,6 +106,7 @@ class ActorSystem:
         runtime.placement = config.placement_policy()
         runtime.counted = config.counted
         runtime.tuned = config.tuned
+        runtime.carrying = config.context == "sender"
         team.observe(config.monitoring, runtime.placement.timed)
         runtime.system_ref = weakref.ref(self)
         runtime.spawner = _Spawner(runtime)
@@ -128,6 +132,10 @@ class ActorSystem:
         - `priority`: a number for priority policies that use one; 0 without.
         - `supervision`: a Supervision, or one of its directives.
         - `dedicated`: give the actor a thread of its own, because it blocks.
+        - `context`: "own", the actor's context variables are its own, and none is set at first; or
+          "sender", a message is handled with a copy of those that its sender had. Without it the
+          system's; where that is "sender", native actors and those with `receive_many` still have
+          their own.
 
         Raises SpawnError, PolicyError, SystemClosed, ForkedSystem.
         """

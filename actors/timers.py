@@ -8,6 +8,7 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
 from callboard._future import Future
@@ -88,13 +89,21 @@ class Timers:
         return timer
 
     def tell_after(
-        self, ref: ActorRef[Any], seconds: float, period: float | None, message: object
+        self,
+        ref: ActorRef[Any],
+        seconds: float,
+        period: float | None,
+        message: object,
+        variables: Context | None = None,
     ) -> Timer:
         """Send `message` to `ref` after `seconds`, then every `period` seconds.
 
-        A full mailbox does not hold timers up: their messages may exceed its capacity.
+        A full mailbox does not hold timers up: their messages may exceed its capacity. `variables`
+        is the context for an actor that wants its senders'.
         """
-        return self.call_after(seconds, lambda: ref._tell_past_capacity(message), period)
+        return self.call_after(
+            seconds, lambda: ref._tell_past_capacity(message, variables), period
+        )
 
     def sleep(self, seconds: float) -> Future[None]:
         """Return a future that is done after `seconds`."""

@@ -54,8 +54,10 @@ inline constexpr std::uint32_t dedicated_cell = 8;  // has a worker of its own
 inline constexpr std::uint32_t closed_cell = 16;
 inline constexpr std::uint32_t native_cell = 32;    // its messages are native values
 inline constexpr std::uint32_t forked_cell = 64;    // a copy in a child process: refuses all use
+inline constexpr std::uint32_t carrying_cell = 128; // its messages carry their senders' variables
 // A sender to a cell with one of these takes the slow way.
-inline constexpr std::uint32_t slow_cell = limited | closed_cell | native_cell | forked_cell;
+inline constexpr std::uint32_t slow_cell =
+    limited | closed_cell | native_cell | forked_cell | carrying_cell;
 
 struct Cell {
     Cell(Run run, void* owner, std::uint32_t flags) : Cell(new Node, run, owner, flags) {}
@@ -82,6 +84,7 @@ struct Cell {
     void* message{nullptr};        // in work; borrowed, as is the next
     void* sender{nullptr};         // of the message in work, or the future that wants its answer
     bool asked{false};             // which of the two
+    void* variables{nullptr};      // the actor's context variables while it does not run; owned
     std::uint64_t number{0};       // its name in monitoring records
     Counter messages;              // consumed
     Counter dispatches;

@@ -17,6 +17,7 @@ cdef extern from "callboard/scheduling/cell.hpp" namespace "callboard" nogil:
     const uint32_t closed_cell
     const uint32_t native_cell
     const uint32_t forked_cell
+    const uint32_t carrying_cell
     const uint32_t slow_cell
 
     ctypedef Outcome (*Run)(Cell*, Context*, uint32_t) noexcept nogil
@@ -46,6 +47,7 @@ cdef extern from "callboard/scheduling/cell.hpp" namespace "callboard" nogil:
         void* object
         void* message
         bint asked
+        void* variables
         uint64_t number
         uint64_t get_messages "messages.get" ()
         uint64_t get_dispatches "dispatches.get" ()
@@ -145,6 +147,7 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
         uint32_t sent
         void* constructing
         void* trace
+        void* python
 
     void account(Cell* cell, Context* context, uint64_t messages)
     void charge(Cell* cell, Context* context)

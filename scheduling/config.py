@@ -20,7 +20,8 @@ from callboard.scheduling.priority import PriorityPolicy
 
 MONITORING = ("off", "times", "mailboxes", "workers")
 COUNTING = ("mailboxes", "workers")
-TUNABLE = ("placement", "priority", "mailbox")
+CONTEXTS = ("own", "sender")
+TUNABLE = ("placement", "priority", "mailbox", "context")
 
 Source = Mapping[str, Any] | str | os.PathLike[str] | None
 
@@ -35,6 +36,7 @@ class Config:
     monitoring: str = "off"
     pin: bool | tuple[int, ...] = False
     drain_timeout: float = 30.0
+    context: str = "own"
     placement: Any = "round_robin"
     priority: Any = "fifo"
     classes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -217,6 +219,8 @@ def _check_tuning(
             checked[option] = _CHECKS[option](f"placement of {key}", value, where)
         elif option == "priority":
             checked[option] = _weight(f"priority of {key}", value, where)
+        elif option == "context":
+            checked[option] = _CHECKS[option](f"context of {key}", value, where)
         else:
             table = _table(f"mailbox of {key}", value, where)
             try:
@@ -239,6 +243,7 @@ _CHECKS: dict[str, Callable[[str, Any, str], Any]] = {
     "monitoring": _one_of(MONITORING),
     "pin": _pin,
     "drain_timeout": _seconds,
+    "context": _one_of(CONTEXTS),
     "placement": _policy_of(choose_placement),
     "priority": _policy_of(choose_priority),
     "classes": _table,

@@ -27,6 +27,7 @@ from callboard.scheduling.team cimport Team
 from callboard.core.errors import PolicyError
 
 cdef extern from "Python.h" nogil:
+    PyThreadState* PyThreadState_Get()
     PyThreadState* PyEval_SaveThread()
     void PyEval_RestoreThread(PyThreadState* state)
 
@@ -188,6 +189,7 @@ cdef class WorkerThread:
         """Make the calling thread this worker's."""
         self.context = current_context()
         self.context.worker = self.core
+        self.context.python = <void*>PyThreadState_Get()
 
     cdef void loop_with(self, PyThreadState* state) noexcept nogil:
         cdef Worker* core = self.core

@@ -56,6 +56,7 @@ class ManualSystem(ActorSystem):
         quantum: int = 1,
         max_steps: int = 1_000_000,
         drain_timeout: float = 30.0,
+        context: str = "own",
         trace: bool = True,
     ) -> None:
         if max_steps < 1:
@@ -72,6 +73,7 @@ class ManualSystem(ActorSystem):
             monitoring="off",
             pin=False,
             drain_timeout=drain_timeout,
+            context=context,
         )
         self._trace: list[Taken] = []
         self._timers = ManualTimers()

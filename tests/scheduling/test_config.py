@@ -282,7 +282,7 @@ PRIORITIES = "fifo, two_level, weighted, shortest_first, longest_queue"
         ({"classes": {"Box": 3}}, "classes.Box is a table, not 3"),
         (
             {"classes": {"Box": {"weight": 3}}},
-            "no setting 'weight' of classes.Box; there are placement, priority, mailbox",
+            "no setting 'weight' of classes.Box; there are placement, priority, mailbox, context",
         ),
         (
             {"actors": {"box": {"priority": -1}}},
