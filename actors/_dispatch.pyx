@@ -18,7 +18,7 @@ from callboard._ref cimport CLOSED, LIVE, SUSPENDED, ActorRef, Carried, Extra
 from callboard.core.node cimport Kind, Node, acq_rel, relaxed, wants_answer
 from callboard.mailbox.limits cimport DropRequest, Limits, Overflow
 from callboard.scheduling.cell cimport (
-    Cell, Context, Outcome, account, carrying_cell, charge, limited,
+    Cell, Context, Outcome, Turn, account, carrying_cell, charge, limited,
 )
 
 from callboard.core.log import log
@@ -45,6 +45,8 @@ cdef Outcome run_python(Cell* cell, Context* context, uint32_t quantum) noexcept
     cdef uint32_t handled = 0
     cdef Verdict verdict
     cdef PyObject* outer
+    cdef Turn turn
+    turn.begin(context, quantum)
     if cell.limits != NULL:
         cell.limits.set_runner(context, relaxed)
     while True:
@@ -52,7 +54,7 @@ cdef Outcome run_python(Cell* cell, Context* context, uint32_t quantum) noexcept
             # Counted before: the cell may be another's when attend() gives it up.
             if handled:
                 account(cell, context, handled)
-            quantum -= handled
+            turn.count_from_zero(handled)
             handled = 0
             if cell.limits != NULL:
                 cell.limits.set_runner(NULL, relaxed)
@@ -65,13 +67,13 @@ cdef Outcome run_python(Cell* cell, Context* context, uint32_t quantum) noexcept
                 return Outcome.more
             if cell.limits != NULL:
                 cell.limits.set_runner(context, relaxed)
-        if handled >= quantum:
+        if not turn.goes_on(handled):
             break
         outer = put_on(cell, context)
         if ref.recipe.many and not ref.bound:
-            handled += run_many(ref, cell, context, quantum - handled)
+            handled += run_many(ref, cell, context, turn.left(handled))
         else:
-            handled += run_each(ref, cell, context, quantum - handled)
+            handled = run_each(ref, cell, context, &turn, handled)
         take_off(cell, context, outer)
         if ref.phase == LIVE and not cell.has_system():
             break
@@ -80,7 +82,7 @@ cdef Outcome run_python(Cell* cell, Context* context, uint32_t quantum) noexcept
         cell.limits.set_runner(NULL, relaxed)
     if ref.detour and not detour_is_over(ref):
         return Outcome.more
-    if handled < quantum and try_idle(ref, context):
+    if turn.left(handled) != 0 and try_idle(ref, context):
         return Outcome.done
     return Outcome.more
 
@@ -102,14 +104,16 @@ cdef inline bint drops_oldest(Cell* cell) noexcept:
     return cell.limits != NULL and cell.limits.overflow == Overflow.drop_oldest
 
 
-cdef inline uint32_t run_each(ActorRef ref, Cell* cell, Context* context, uint32_t quantum) noexcept:
-    """Hand messages to the handler, one after the other, until something else is to be done."""
+cdef inline uint32_t run_each(
+    ActorRef ref, Cell* cell, Context* context, Turn* turn, uint32_t handled
+) noexcept:
+    """Hand messages to the handler, one after the other, until something else is to be done. Returns
+    how many were handled, those before included."""
     cdef Message taken
     cdef PyObject* args[3]  # the first is free for the callee
     cdef PyObject* result
-    cdef uint32_t handled = 0
     args[1] = <PyObject*>ref.instance
-    while handled < quantum:
+    while turn.goes_on(handled):
         if not take(ref, cell, context, &taken):
             break
         handled += 1

@@ -19,7 +19,7 @@ from callboard._values cimport from_buffer
 from callboard._variables cimport put_on, take_off
 from callboard.core.buffer cimport Buffer
 from callboard.core.node cimport Kind, Node, Node as Message, wants_answer
-from callboard.scheduling.cell cimport Cell, Context, Outcome, account, charge
+from callboard.scheduling.cell cimport Cell, Context, Outcome, Turn, account, charge
 from callboard.scheduling.context cimport current_context
 
 from callboard._values import Record, Tagged
@@ -211,10 +211,12 @@ cdef Outcome run_loop(
     cdef Node* spent = NULL
     cdef Node* node
     cdef uint32_t handled = 0
+    cdef Turn turn
     cdef PyObject* outer = put_on(cell, context)
+    turn.begin(context, quantum)
     if actor.context != context:  # actors of other workers may be neighbours on its cache line
         actor.context = context
-    while handled < quantum:
+    while turn.goes_on(handled):
         node = cell.head.pop(spent)
         if node == NULL:
             break
@@ -236,7 +238,7 @@ cdef Outcome run_loop(
             return Outcome.more
     take_off(cell, context, outer)
     account(cell, context, handled)
-    if handled < quantum and cell.try_idle():
+    if turn.left(handled) != 0 and cell.try_idle():
         return Outcome.done
     return Outcome.more
 

@@ -123,6 +123,11 @@ public:
         ++held_;
     }
 
+    // How many nodes had to be made, because none was spare: so much did the mailboxes that this thread
+    // sends to grow.
+    std::uint32_t fresh() const { return fresh_; }
+    void clear_fresh() { fresh_ = 0; }
+
     ~BasicNodeCache() {
         FreePool::free_chain(filling_);
         FreePool::free_chain(full_);
@@ -143,6 +148,7 @@ private:
             taken_ = node->next.load(relaxed);
             return node;
         }
+        ++fresh_;
         return new Node;
     }
 
@@ -161,6 +167,7 @@ private:
     Node *full_{nullptr}, *full_oldest_{nullptr};  // a whole batch, or nothing
     Node* taken_{nullptr};
     std::uint32_t held_{0};                        // in filling_
+    std::uint32_t fresh_{0};                       // made since clear_fresh()
 };
 
 using NodeCache = BasicNodeCache<256, 8192>;

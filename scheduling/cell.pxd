@@ -129,6 +129,7 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
         bint has_token
         bint timed
         bint notes_waits
+        bint exact
         RecordRing* ring
         int64_t started
         void add_busy_ns "busy_ns.add" (uint64_t)
@@ -152,3 +153,10 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
     void account(Cell* cell, Context* context, uint64_t messages)
     void charge(Cell* cell, Context* context)
     void make_ready(Cell* cell, Context* context)
+
+cdef extern from "callboard/scheduling/turn.hpp" namespace "callboard" nogil:
+    cdef cppclass Turn:
+        void begin(Context* context, uint32_t quantum)
+        bint goes_on(uint32_t handled)
+        uint32_t left(uint32_t handled)
+        void count_from_zero(uint32_t handled)

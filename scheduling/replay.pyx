@@ -91,6 +91,7 @@ cdef class ManualWorker(WorkerThread):
 
     def __init__(self, *args):
         self.owner = threading.get_ident()
+        self.core.exact = True
 
     @property
     def is_here(self):

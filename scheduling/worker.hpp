@@ -88,6 +88,7 @@ struct Worker {
     bool has_token{false};
     bool timed{false};            // measure each dispatch, for a policy or for monitoring
     bool notes_waits{false};      // into the ring, too
+    bool exact{false};            // no dispatch takes more than the quantum: a replay is the same
     RecordRing* ring{nullptr};    // where to note each dispatch
     std::int64_t started{0};      // of the dispatch in work: when the last dispatch or wait ended
     Counter busy_ns;              // in dispatches, if timed
@@ -126,6 +127,7 @@ struct Context {
     void* constructing{nullptr};  // the Python object whose actor is being made; borrowed
     void* trace{nullptr};     // called for each message, in a manual system; borrowed
     void* python{nullptr};    // a worker's thread's PyThreadState
+    std::uint32_t catching_up{0};  // so many dispatches to come may be long: see turn.hpp
 };
 
 // Time is measured from one dispatch's end to the next one's: one look at the clock for each, and

@@ -44,6 +44,8 @@ cdef uint64_t CLOCK_EVERY = 64
 # What the interpreter asks of a thread, to let it go or to stop for the collector, is looked at when
 # Python code runs. Handlers that are compiled, all of them, never run any: so this does, now and then.
 cdef object glance = eval("lambda: None")
+# Who sets a quantum below the default wants turns that short, in a flood too.
+cdef uint32_t FAIR = 64
 # What a worker's ring holds: 0.4 MB.
 cdef uint64_t RECORDS = 8192
 
@@ -68,6 +70,7 @@ cdef class WorkerThread:
         self.core.index = len(team.workers)
         self.core.ready = policy.ready
         self.core.timed = policy.timed or team.timed
+        self.core.exact = quantum < FAIR
         if team.monitoring != "off":
             self.core.ring = new RecordRing(RECORDS)
             self.core.notes_waits = team.monitoring == "workers"
