@@ -18,7 +18,7 @@ from callboard._ref cimport CLOSED, LIVE, SUSPENDED, ActorRef, Carried, Extra
 from callboard.core.node cimport Kind, Node, acq_rel, relaxed, wants_answer
 from callboard.mailbox.limits cimport DropRequest, Limits, Overflow
 from callboard.scheduling.cell cimport (
-    Cell, Context, Outcome, Turn, account, carrying_cell, charge, limited,
+    Cell, Context, Outcome, account, carrying_cell, charge, goes_on, limited,
 )
 
 from callboard.core.log import log
@@ -44,9 +44,7 @@ cdef Outcome run_python(Cell* cell, Context* context, uint32_t quantum) noexcept
     cdef ActorRef ref = <ActorRef>cell.owner
     cdef uint32_t handled = 0
     cdef Verdict verdict
-    cdef PyObject* outer
-    cdef Turn turn
-    turn.begin(context, quantum)
+    cdef uint32_t limit = quantum
     if cell.limits != NULL:
         cell.limits.set_runner(context, relaxed)
     while True:
@@ -54,7 +52,7 @@ cdef Outcome run_python(Cell* cell, Context* context, uint32_t quantum) noexcept
             # Counted before: the cell may be another's when attend() gives it up.
             if handled:
                 account(cell, context, handled)
-            turn.count_from_zero(handled)
+            limit -= handled
             handled = 0
             if cell.limits != NULL:
                 cell.limits.set_runner(NULL, relaxed)
@@ -67,14 +65,14 @@ cdef Outcome run_python(Cell* cell, Context* context, uint32_t quantum) noexcept
                 return Outcome.more
             if cell.limits != NULL:
                 cell.limits.set_runner(context, relaxed)
-        if not turn.goes_on(handled):
+        if not goes_on(context, handled, limit, quantum):
             break
-        outer = put_on(cell, context)
+        put_on(cell, context)
         if ref.recipe.many and not ref.bound:
-            handled += run_many(ref, cell, context, turn.left(handled))
+            handled += run_many(ref, cell, context, limit - handled)
         else:
-            handled = run_each(ref, cell, context, &turn, handled)
-        take_off(cell, context, outer)
+            limit = run_each(ref, cell, context, quantum, limit, &handled)
+        take_off(cell, context)
         if ref.phase == LIVE and not cell.has_system():
             break
     account(cell, context, handled)
@@ -82,7 +80,7 @@ cdef Outcome run_python(Cell* cell, Context* context, uint32_t quantum) noexcept
         cell.limits.set_runner(NULL, relaxed)
     if ref.detour and not detour_is_over(ref):
         return Outcome.more
-    if turn.left(handled) != 0 and try_idle(ref, context):
+    if handled < limit and try_idle(ref, context):
         return Outcome.done
     return Outcome.more
 
@@ -105,15 +103,16 @@ cdef inline bint drops_oldest(Cell* cell) noexcept:
 
 
 cdef inline uint32_t run_each(
-    ActorRef ref, Cell* cell, Context* context, Turn* turn, uint32_t handled
+    ActorRef ref, Cell* cell, Context* context, uint32_t quantum, uint32_t limit, uint32_t* count
 ) noexcept:
-    """Hand messages to the handler, one after the other, until something else is to be done. Returns
-    how many were handled, those before included."""
+    """Hand messages to the handler, one after the other, until something else is to be done. Adds to
+    `count`, and returns the turn's limit."""
+    cdef uint32_t handled = count[0]
     cdef Message taken
     cdef PyObject* args[3]  # the first is free for the callee
     cdef PyObject* result
     args[1] = <PyObject*>ref.instance
-    while turn.goes_on(handled):
+    while goes_on(context, handled, limit, quantum):
         if not take(ref, cell, context, &taken):
             break
         handled += 1
@@ -134,7 +133,8 @@ cdef inline uint32_t run_each(
         XDECREF(taken.second)
         if cell.has_system() or ref.phase != LIVE:
             break
-    return handled
+    count[0] = handled
+    return limit
 
 
 cdef void note(ActorRef ref, Context* context, object message) noexcept:
@@ -453,6 +453,7 @@ cdef Outcome bury_all(ActorRef ref, Context* context) noexcept:
         node = cell.head.pop(spent)
     if drops:
         release_popping(ref, context)
+    replace(context, NULL)  # what a subscriber of dead letters has set is nobody's
     charge(cell, context)
     if not try_idle(ref, context):
         return Outcome.more

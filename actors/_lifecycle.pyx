@@ -8,7 +8,7 @@ child that ends) is done under the parent's critical section on a free-threaded 
 from collections import deque
 
 cimport cython
-from cpython.object cimport PyObject, PyObject_GenericSetAttr
+from cpython.object cimport PyObject_GenericSetAttr
 from cpython.ref cimport Py_DECREF
 
 from callboard._coroutine cimport close_coroutine, resume
@@ -50,9 +50,8 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
     cdef bint failed
     cdef Node* node
     cdef Node* following
-    cdef PyObject* outer
     while True:
-        outer = put_on(cell, context)
+        put_on(cell, context)
         node = cell.take_system()
         while node != NULL:
             following = node.get_next(relaxed)
@@ -70,7 +69,7 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
             failed = ref.phase == FRESH
         if cell.has(carrying_cell) and ref.phase != SUSPENDED:
             replace(context, NULL)  # those of a message whose handler went on just now
-        take_off(cell, context, outer)
+        take_off(cell, context)
         if failed:
             charge(cell, context)
             return LATER

@@ -10,13 +10,13 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from callboard._future cimport Future
 from callboard._overflow cimport make_room
 from callboard._runtime cimport Runtime
-from callboard._variables cimport PyThreadState
 from callboard.core.node cimport Kind, Node, monotonic_ns, relax, relaxed
 from callboard.scheduling.cell cimport (
     Cell, Context, carrying_cell, closed_cell, forked_cell, limited, make_ready, native_cell, slow_cell,
 )
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.handle cimport Handle
+from callboard.scheduling.worker cimport PyThreadState
 
 from callboard.core.errors import ActorStopped, ForkedSystem
 

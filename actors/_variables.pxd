@@ -2,40 +2,35 @@
 # its cell otherwise.
 #
 # CPython makes a thread's context when the first variable is set in it, so an actor that sets none has
-# none: null moves between the cell and the thread, and costs a comparison. Only ownership moves, no
+# none: null moves between the cell and the thread, and costs a look. Only ownership moves, no
 # reference count changes, so a native actor's dispatch does it without the interpreter. The version
-# invalidates what ContextVar.get() remembers, as PyContext_Enter() does it. Dispatches nest: what was in
-# place around one is put back after it.
+# invalidates what ContextVar.get() remembers, as PyContext_Enter() does it. A worker's thread itself
+# has none: WorkerThread sets aside what is in place around a dispatch.
 from cpython.object cimport PyObject
-from libc.stdint cimport uint64_t
 
 from callboard.scheduling.cell cimport Cell, Context
+from callboard.scheduling.worker cimport PyThreadState
 
 cdef extern from "Python.h":
-    ctypedef struct PyThreadState:
-        PyObject* context
-        uint64_t context_ver
-
     void XDECREF "Py_XDECREF" (PyObject*)
 
 
-cdef inline PyObject* put_on(Cell* cell, Context* context) noexcept nogil:
-    """Put the variables of `cell` in place. Returns those around them, for take_off()."""
-    cdef PyThreadState* thread = <PyThreadState*>context.python
-    cdef PyObject* outer = thread.context
-    if outer != <PyObject*>cell.variables:
+cdef inline void put_on(Cell* cell, Context* context) noexcept nogil:
+    """Put the variables of `cell` in place, where none are."""
+    cdef PyThreadState* thread
+    if cell.variables != NULL:
+        thread = <PyThreadState*>context.python
         thread.context = <PyObject*>cell.variables
         thread.context_ver += 1
         cell.variables = NULL
-    return outer
 
 
-cdef inline void take_off(Cell* cell, Context* context, PyObject* outer) noexcept nogil:
+cdef inline void take_off(Cell* cell, Context* context) noexcept nogil:
     """Take them out of place again: before the readiness is given up, which another may have then."""
     cdef PyThreadState* thread = <PyThreadState*>context.python
-    if thread.context != outer:
+    if thread.context != NULL:
         cell.variables = thread.context
-        thread.context = outer
+        thread.context = NULL
         thread.context_ver += 1
 
 

@@ -6,7 +6,6 @@ the worker with the interpreter held; `receive` runs without it, so native actor
 workers run in parallel on a build with a GIL, too.
 """
 
-from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy
@@ -16,10 +15,10 @@ from callboard._lifecycle cimport ENDED, GAVE_UP, LATER, Verdict, attend
 from callboard._native_ref cimport NativeRef, bury_native, send
 from callboard._ref cimport LIVE, ActorRef
 from callboard._values cimport from_buffer
-from callboard._variables cimport put_on, take_off
+from callboard._variables cimport put_on, replace, take_off
 from callboard.core.buffer cimport Buffer
 from callboard.core.node cimport Kind, Node, Node as Message, wants_answer
-from callboard.scheduling.cell cimport Cell, Context, Outcome, Turn, account, charge
+from callboard.scheduling.cell cimport Cell, Context, Outcome, account, charge, goes_on
 from callboard.scheduling.context cimport current_context
 
 from callboard._values import Record, Tagged
@@ -211,12 +210,11 @@ cdef Outcome run_loop(
     cdef Node* spent = NULL
     cdef Node* node
     cdef uint32_t handled = 0
-    cdef Turn turn
-    cdef PyObject* outer = put_on(cell, context)
-    turn.begin(context, quantum)
+    cdef uint32_t limit = quantum
+    put_on(cell, context)
     if actor.context != context:  # actors of other workers may be neighbours on its cache line
         actor.context = context
-    while turn.goes_on(handled):
+    while goes_on(context, handled, limit, quantum):
         node = cell.head.pop(spent)
         if node == NULL:
             break
@@ -233,12 +231,12 @@ cdef Outcome run_loop(
         if cell.limits != NULL:
             cell.limits.give_back(1)
         if cell.has_system() or ref.phase != LIVE:
-            take_off(cell, context, outer)
+            take_off(cell, context)
             account(cell, context, handled)
             return Outcome.more
-    take_off(cell, context, outer)
+    take_off(cell, context)
     account(cell, context, handled)
-    if turn.left(handled) != 0 and cell.try_idle():
+    if handled < limit and cell.try_idle():
         return Outcome.done
     return Outcome.more
 
@@ -264,6 +262,7 @@ cdef Outcome bury_natives(ActorRef ref, Context* context) noexcept:
             cell.limits.give_back(1)
         bury_native(ref, node, "stopped")
         node = cell.head.pop(spent)
+    replace(context, NULL)  # as in _dispatch.bury_all()
     charge(cell, context)
     if not cell.try_idle():
         return Outcome.more

@@ -155,8 +155,4 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
     void make_ready(Cell* cell, Context* context)
 
 cdef extern from "callboard/scheduling/turn.hpp" namespace "callboard" nogil:
-    cdef cppclass Turn:
-        void begin(Context* context, uint32_t quantum)
-        bint goes_on(uint32_t handled)
-        uint32_t left(uint32_t handled)
-        void count_from_zero(uint32_t handled)
+    bint goes_on(Context* context, uint32_t handled, uint32_t& limit, uint32_t quantum)

@@ -16,52 +16,37 @@
 
 namespace callboard {
 
-class Turn {
-public:
-    void begin(Context* context, std::uint32_t quantum) {
-        context_ = context;
-        quantum_ = limit_ = quantum;
-        context->nodes.clear_fresh();
+inline constexpr std::uint32_t most_fresh = 64, long_dispatches = 64;
+inline constexpr std::int64_t longest_ns = 100'000;
+
+// The limit of a dispatch that came to it, or that made the last of many nodes: the same, less or more.
+__attribute__((noinline)) inline std::uint32_t extended(
+    Context* context, std::uint32_t handled, std::uint32_t limit, std::uint32_t quantum) {
+    const bool floods = context->nodes.fresh() >= most_fresh;
+    if (floods) context->nodes.clear_fresh();
+    if (context->worker->exact) return limit;
+    if (floods) {
+        context->catching_up = long_dispatches;
+        return handled != 0 ? handled : limit;  // of 0, the nodes were made before this dispatch
     }
-
-    // How many messages more than those `handled` the dispatch may take as it stands.
-    std::uint32_t left(std::uint32_t handled) const { return limit_ - handled; }
-
-    // Those `handled` are counted: the next count is from 0.
-    void count_from_zero(std::uint32_t handled) { limit_ -= handled; }
-
-    // Whether the dispatch may handle one more message than those `handled`.
-    bool goes_on(std::uint32_t handled) {
-        return __builtin_expect(
-                   handled < limit_ && context_->nodes.fresh() < most_fresh, 1)
-               || goes_on_slowly(handled);
+    if (context->catching_up == 0) return limit;
+    const std::int64_t now = Parker::now();
+    if (limit <= quantum) {  // the first time in this dispatch
+        --context->catching_up;
+        context->past_quantum = now;
+    } else if (now - context->past_quantum > longest_ns) {
+        return limit;
     }
+    return handled + quantum;
+}
 
-private:
-    static constexpr std::uint32_t most_fresh = 64, long_dispatches = 64;
-    static constexpr std::int64_t longest_ns = 100'000;
-
-    __attribute__((noinline)) bool goes_on_slowly(std::uint32_t handled) {
-        if (context_->worker->exact) return handled < limit_;
-        if (context_->nodes.fresh() >= most_fresh) {
-            context_->catching_up = long_dispatches;
-            return false;
-        }
-        if (context_->catching_up == 0) return false;
-        const std::int64_t now = Parker::now();
-        if (began_ == 0) {
-            --context_->catching_up;
-            began_ = now;
-        } else if (now - began_ > longest_ns) {
-            return false;
-        }
-        limit_ = handled + quantum_;
-        return true;
-    }
-
-    Context* context_{nullptr};
-    std::uint32_t quantum_{0}, limit_{0};
-    std::int64_t began_{0};  // of a long one, once it is past the quantum
-};
+// Whether a dispatch that handled `handled` messages may handle one more; its limit is the quantum at
+// first. It stays in the caller's register: only extended() moves it.
+inline bool goes_on(
+    Context* context, std::uint32_t handled, std::uint32_t& limit, std::uint32_t quantum) {
+    if (__builtin_expect(handled < limit && context->nodes.fresh() < most_fresh, 1)) return true;
+    limit = extended(context, handled, limit, quantum);
+    return handled < limit;
+}
 
 }  // namespace callboard

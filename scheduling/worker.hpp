@@ -127,7 +127,8 @@ struct Context {
     void* constructing{nullptr};  // the Python object whose actor is being made; borrowed
     void* trace{nullptr};     // called for each message, in a manual system; borrowed
     void* python{nullptr};    // a worker's thread's PyThreadState
-    std::uint32_t catching_up{0};  // so many dispatches to come may be long: see turn.hpp
+    std::uint32_t catching_up{0};   // so many dispatches to come may be long: see turn.hpp
+    std::int64_t past_quantum{0};  // when the long one in work got there
 };
 
 // Time is measured from one dispatch's end to the next one's: one look at the clock for each, and

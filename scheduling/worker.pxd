@@ -1,4 +1,5 @@
-from libc.stdint cimport int64_t, uint32_t
+from cpython.object cimport PyObject
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from callboard.scheduling.cell cimport Cell, Context, Crew, Worker
 from callboard.scheduling.priority cimport PriorityPolicy
@@ -6,7 +7,8 @@ from callboard.scheduling.priority cimport PriorityPolicy
 
 cdef extern from "Python.h" nogil:
     ctypedef struct PyThreadState:
-        pass
+        PyObject* context     # of the context variables; null until one is set
+        uint64_t context_ver  # what ContextVar.get() remembers is of this version
 
 
 cdef enum:

@@ -12,6 +12,7 @@ was handed to it (Das et al. 2009, principle 4.1).
 import os
 import threading
 
+from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from callboard.core.node cimport monotonic_ns, relax, acq_rel, acquire, relaxed, release, seq_cst
@@ -48,6 +49,15 @@ cdef object glance = eval("lambda: None")
 cdef uint32_t FAIR = 64
 # What a worker's ring holds: 0.4 MB.
 cdef uint64_t RECORDS = 8192
+
+
+cdef inline PyObject* set_variables(PyThreadState* thread, PyObject* variables) noexcept nogil:
+    """Put a context, or null, in place as the thread's, and return the one before. A reference each."""
+    cdef PyObject* before = thread.context
+    if before != variables:
+        thread.context = variables
+        thread.context_ver += 1
+    return before
 
 
 def on_worker():
@@ -171,10 +181,12 @@ cdef class WorkerThread:
         if self.cpu is not None:
             os.sched_setaffinity(0, {self.cpu})
         self.adopt_thread()
+        cdef PyObject* variables = set_variables(PyThreadState_Get(), NULL)
         cdef PyThreadState* state = PyEval_SaveThread()
         self.loop_with(state)
         # loop_with() leaves the interpreter detached.
         PyEval_RestoreThread(state)
+        set_variables(state, variables)
         self.context.worker = NULL
         if self.retiring:
             self.team.dismiss(self)
@@ -360,6 +372,8 @@ cdef class WorkerThread:
         cdef int64_t outer_began = self.core.started
         cdef int64_t began = 0
         cdef Outcome outcome
+        cdef PyThreadState* thread = <PyThreadState*>self.context.python
+        cdef PyObject* variables = set_variables(thread, NULL)
         if self.core.timed:
             began = self.core.started = monotonic_ns()
         self.core.set_current(cell.number, relaxed)
@@ -375,6 +389,7 @@ cdef class WorkerThread:
                 outcome = cell.run(cell, self.context, self.quantum)
         if outcome == Outcome.more:
             self.put_back(cell)
+        set_variables(thread, variables)
         self.context.depth -= 1
         self.context.current = outer
         if self.core.timed:  # the outer actor is not charged for the inner one's time

@@ -30,10 +30,8 @@ struct Bench {
 
     // A dispatch of an actor with endless work, that sends `sends` messages for each it handles.
     std::uint32_t dispatch(int sends, std::uint32_t quantum = 8) {
-        Turn turn;
-        turn.begin(&context, quantum);
-        std::uint32_t handled = 0;
-        while (handled < 1'000'000 && turn.goes_on(handled)) {
+        std::uint32_t limit = quantum, handled = 0;
+        while (handled < 1'000'000 && goes_on(&context, handled, limit, quantum)) {
             send(sends);
             ++handled;
         }
@@ -78,19 +76,6 @@ TEST("a worker whose turns are exact keeps them in a flood") {
     bench.worker.exact = true;
     CHECK_EQUAL(bench.dispatch(100), 8u);
     CHECK_EQUAL(bench.dispatch(0), 8u);
-}
-
-TEST("messages that are counted in parts come to one quantum") {
-    Bench bench;
-    Turn turn;
-    turn.begin(&bench.context, 8);
-    std::uint32_t handled = 0;
-    while (handled < 3 && turn.goes_on(handled)) ++handled;
-    turn.count_from_zero(handled);
-    CHECK_EQUAL(turn.left(0), 5u);
-    handled = 0;
-    while (turn.goes_on(handled)) ++handled;
-    CHECK_EQUAL(handled, 5u);
 }
 
 CHECK_MAIN
