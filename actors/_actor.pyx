@@ -7,10 +7,11 @@ from collections import deque
 cimport cython
 
 from callboard._future cimport Future
-from callboard._ref cimport ActorRef, Extra
+from callboard._ref cimport ActorRef, Extra, no_system
 from callboard.core.node cimport Kind
 
 from callboard.core.errors import CallboardError
+from callboard.core.text import safe_repr
 
 
 cdef ActorRef own(actor):
@@ -18,10 +19,7 @@ cdef ActorRef own(actor):
     try:
         return <ActorRef?>actor._callboard_ref
     except AttributeError:
-        raise CallboardError(
-            f"this {type(actor).__name__} was made by calling the class; "
-            "an actor that lives in a system is made by spawn()"
-        ) from None
+        raise no_system(actor) from None
 
 
 @cython.binding(True)
@@ -98,7 +96,7 @@ class Actor:
         cdef ActorRef ref = own(self)
         cdef Extra extra = ref.extras()
         if not callable(handler):
-            raise TypeError(f"become() wants a callable that takes a message, not {handler!r}")
+            raise TypeError(f"become() wants a callable that takes a message, not {safe_repr(handler)}")
         if extra.behaviours is None:
             extra.behaviours = []
         extra.behaviours.append((ref.handler, ref.bound))
@@ -169,7 +167,7 @@ class Actor:
         cdef ActorRef mine = own(self)
         cdef Extra extra = mine.extras()
         if not isinstance(ref, ActorRef):
-            raise TypeError(f"watch() wants a ref, not {ref!r}")
+            raise TypeError(f"watch() wants a ref, not {safe_repr(ref)}")
         if extra.watching is None:
             extra.watching = {}
         extra.watching[ref] = None

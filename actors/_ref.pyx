@@ -17,7 +17,9 @@ from callboard.scheduling.cell cimport (
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.handle cimport Handle
 
-from callboard.core.errors import ActorStopped, ForkedSystem
+from callboard.core import checks
+from callboard.core.errors import ActorStopped, CallboardError, ForkedSystem
+from callboard.core.text import safe_repr
 
 cdef extern from "Python.h":
     void INCREF "Py_INCREF" (PyObject*)
@@ -50,6 +52,14 @@ cdef void let_workers_run(ActorRef ref, Context* context) noexcept:
             sched_yield()
 
 
+cdef object no_system(actor):
+    """The error for an actor that is none: nobody spawned it."""
+    return CallboardError(
+        f"this {type(actor).__name__} was made by calling the class; "
+        "an actor that lives in a system is made by spawn()"
+    )
+
+
 cdef class Recipe:
     """What an actor is made from: its class, its arguments, its options."""
 
@@ -63,9 +73,6 @@ cdef class ActorRef(Handle):
 
     Refs cannot be pickled: they mean something in their own process only.
     """
-
-    def __init__(self):
-        raise TypeError("refs come from spawn(), not from ActorRef()")
 
     def __dealloc__(self):
         if self.cell != NULL:
@@ -106,7 +113,7 @@ cdef class ActorRef(Handle):
         try:
             source = iter(messages)
         except TypeError:
-            raise TypeError(f"tell_many() wants an iterable of messages, not {messages!r}") from None
+            raise TypeError(f"tell_many() wants an iterable of messages, not {safe_repr(messages)}") from None
         if cell.has(slow_cell):
             for message in source:
                 self.send(Kind.python, <PyObject*>message, sender, context)
@@ -152,8 +159,7 @@ cdef class ActorRef(Handle):
         if current != NULL:
             future.asker = <object>current.owner
         if timeout is not None:
-            if not timeout >= 0:
-                raise ValueError(f"ask() wants a timeout of 0 seconds or more, not {timeout!r}")
+            timeout = checks.seconds("the timeout of ask()", timeout)
             self.runtime.timers.fail_after(timeout, future, self)
         self.send(Kind.ask, <PyObject*>message, <PyObject*>future, context)
         return future

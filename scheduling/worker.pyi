@@ -7,6 +7,7 @@ from callboard.scheduling.priority import PriorityPolicy
 from callboard.scheduling.team import Team
 
 def on_worker() -> bool: ...
+def obstacle_to_waiting(team: Team) -> str | None: ...
 
 @disjoint_base
 class WorkerThread:

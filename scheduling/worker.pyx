@@ -14,7 +14,7 @@ import threading
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from callboard.core.node cimport monotonic_ns, relax, acq_rel, acquire, relaxed, release, seq_cst
+from callboard.core.node cimport Surplus, monotonic_ns, relax, acq_rel, acquire, relaxed, release, seq_cst
 from callboard.scheduling.cell cimport (
     Cell, Context, Crew, Outcome, Record, RecordRing, Worker, dedicated_cell, make_ready, python_cell,
     wants_token,
@@ -37,6 +37,9 @@ cdef extern from "sys/prctl.h" nogil:
 # How long a worker looks for work before it parks. A futex wake costs its two ends 14 to 25
 # microseconds; looking for about as long never costs more than twice the best choice.
 cdef int64_t SPIN_NS = 15_000
+# How long a worker sleeps before it takes a burst to be over. The next burst allocates its nodes anew,
+# which costs a few nanoseconds for each message.
+cdef int64_t TIDY_NS = 10_000_000
 # How many dispatches may pass before the worker's clock is read again (for diagnosis only), and before
 # it does what the interpreter asks of it.
 cdef uint64_t CLOCK_EVERY = 64
@@ -50,6 +53,21 @@ cdef uint64_t RECORDS = 8192
 def on_worker():
     """Tell whether the calling thread is a worker's."""
     return current_context().worker != NULL
+
+
+def obstacle_to_waiting(Team team):
+    """Say why the calling thread must not wait until `team` comes to rest or ends; None if it may.
+
+    A thread of its own, that of a dedicated actor, may wait for the actors of another system.
+    """
+    context = current_context()
+    if context.worker == NULL:
+        return None
+    if context.worker.crew == team.crew:
+        return "in an actor would wait for the actor itself"
+    if context.current != NULL and context.current.has(dedicated_cell):
+        return None
+    return "would block a worker of another system: spawn the actor with dedicated=True"
 
 
 cdef void heed_interpreter() noexcept nogil:
@@ -291,7 +309,7 @@ cdef class WorkerThread:
         core.add_parks(1, release)
         self.tell_drainer()
         if not self.find_work(begin):
-            core.parker.park()
+            self.park()
         now = monotonic_ns()
         spent = now - begin
         core.add_waited_ns(spent)
@@ -314,6 +332,15 @@ cdef class WorkerThread:
                     return True
                 relax()
         return False
+
+    cdef void park(self) noexcept nogil:
+        """Sleep until there is work; after a while without any, free the spare nodes that bursts left."""
+        cdef Surplus* surplus = self.context.nodes.surplus
+        if not surplus.is_empty():
+            if self.core.parker.park_for(TIDY_NS):
+                return
+            surplus.free_all()
+        self.core.parker.park()
 
     cdef void tell_drainer(self) noexcept nogil:
         if self.core.crew.is_draining(acquire):
