@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from callboard._future import Future
+from callboard.core import checks
 from callboard.core.errors import AskTimeout
 from callboard.core.log import log
 
@@ -80,9 +81,9 @@ class Timers:
 
         With `at_close`, what close() finds undone is done then.
         """
-        _check(seconds, "a timer's delay", zero=True)
+        seconds = checks.seconds("a timer's delay", seconds)
         if period is not None:
-            _check(period, "a timer's period", zero=False)
+            period = checks.seconds("a timer's period", period, zero=False)
         timer = Timer(self, action, period, at_close)
         self._add(self.now() + seconds, timer)
         return timer
@@ -221,9 +222,3 @@ class ManualTimers(Timers):
 
 def _nothing() -> None:
     """Do what a cancelled timer does."""
-
-
-def _check(seconds: float, what: str, *, zero: bool) -> None:
-    if not isinstance(seconds, (int, float)) or not (seconds >= 0 if zero else seconds > 0):
-        least = "0 seconds or more" if zero else "more than 0 seconds"
-        raise ValueError(f"{what} is {least}, not {seconds!r}")
