@@ -17,7 +17,6 @@ from callboard.scheduling.cell cimport (
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.handle cimport Handle
 
-from callboard.core import checks
 from callboard.core.errors import ActorStopped, CallboardError, ForkedSystem
 from callboard.core.text import safe_repr
 
@@ -159,7 +158,6 @@ cdef class ActorRef(Handle):
         if current != NULL:
             future.asker = <object>current.owner
         if timeout is not None:
-            timeout = checks.seconds("the timeout of ask()", timeout)
             self.runtime.timers.fail_after(timeout, future, self)
         self.send(Kind.ask, <PyObject*>message, <PyObject*>future, context)
         return future

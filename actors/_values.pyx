@@ -200,7 +200,7 @@ cdef class NativeBuffer:
     """Memory that a native actor allocated, for NumPy and others by the buffer protocol."""
 
     def __cinit__(self, key=None):
-        only_by_runtime(key, "a NativeBuffer comes from a native actor, not from NativeBuffer()")
+        only_by_runtime(key, self, "native buffers come from native actors")
 
     def __dealloc__(self):
         if self.buffer != NULL:

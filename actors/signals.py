@@ -46,8 +46,9 @@ class Signals:
                 _give_back(number)
 
 
-# By signal: who heeds it, and the handler from before. A system may stop in any thread, but handlers
-# are set in the main one: what is left here without a system is given back by the next signal.
+# By signal: who heeds it, and the handler from before. A system may stop in any thread, but
+# handlers are set in the main one: what is left here without a system is given back by the next
+# signal.
 _heeding: dict[int, weakref.WeakSet[Signals]] = {}
 _before: dict[int, Any] = {}
 

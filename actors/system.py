@@ -60,7 +60,9 @@ class ActorSystem:
     """Workers, and the actors that they run. A context manager: leaving it drains, then stops.
 
     Leaving it by an exception stops at once: what waits then becomes dead letters. After
-    `install_signal_handlers()` the first signal drains, too. A system that is garbage-collected, or open when the interpreter exits, stops without draining.
+    `install_signal_handlers()` the first signal drains, too.
+
+    A system that is garbage-collected, or open when the interpreter exits, stops without draining.
     In a forked child its copy refuses use.
     """
 

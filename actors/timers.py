@@ -76,12 +76,14 @@ class Timers:
         period: float | None = None,
         *,
         at_close: bool = False,
+        what: str = "a timer's delay",
     ) -> Timer:
         """Call `action()` after `seconds`, then every `period` seconds, on the timers' thread.
 
-        With `at_close`, what close() finds undone is done then.
+        With `at_close`, what close() finds undone is done then. `what` is the delay's name in the
+        error for one that is none.
         """
-        seconds = checks.seconds("a timer's delay", seconds)
+        seconds = checks.seconds(what, seconds)
         if period is not None:
             period = checks.seconds("a timer's period", period, zero=False)
         timer = Timer(self, action, period, at_close)
@@ -110,7 +112,9 @@ class Timers:
             when = "before its system was stopped" if self._closed else f"in {seconds} s"
             future.set_exception(AskTimeout(f"no answer from {ref.path} {when}"))
 
-        future._timer = self.call_after(seconds, fail, at_close=True)
+        future._timer = self.call_after(
+            seconds, fail, at_close=True, what="the timeout of ask()"
+        )
 
     def close(self) -> None:
         """Drop all timers and end the thread."""

@@ -3,10 +3,10 @@
 // Spare nodes (LPEL, Prokesch 2011, section 4.2.2): a sender takes a node from the free pool of the
 // receiver's mailbox, the receiver gives it back. The paper's pool is a stack popped with a counted
 // 16-byte compare-and-swap. Ours is taken whole with one exchange into a cache of the sending
-// thread, which then takes nodes without any atomic operation. What a burst left in a pool is freed when
-// a worker has been without work for a while. No node is ever compared by address
+// thread, which then takes nodes without any atomic operation. No node is ever compared by address
 // while another thread may recycle it, so there is no ABA problem, no 16-byte operation, and the
-// same code serves x86-64 and aarch64. `docs/design/free-pools.md` has the measurements.
+// same code serves x86-64 and aarch64. `docs/design/free-pools.md` has the measurements. What a burst
+// left in a pool is freed when a worker has been without work for a while.
 #pragma once
 
 #include <cstdint>

@@ -1,2 +1,2 @@
 cdef object maker_key()
-cdef int only_by_runtime(object key, str reason) except -1
+cdef int only_by_runtime(object key, object made, str origin) except -1

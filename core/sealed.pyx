@@ -12,8 +12,8 @@ cdef object maker_key():
     return KEY
 
 
-cdef int only_by_runtime(object key, str reason) except -1:
-    """Raise TypeError with the reason, unless the runtime makes the object."""
+cdef int only_by_runtime(object key, object made, str origin) except -1:
+    """Raise TypeError, unless the runtime makes the object."""
     if key is not KEY:
-        raise TypeError(reason)
+        raise TypeError(f"{origin}, not from {type(made).__name__}()")
     return 0

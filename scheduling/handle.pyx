@@ -14,7 +14,7 @@ cdef class Handle:
     """
 
     def __cinit__(self, key=None):
-        only_by_runtime(key, f"refs come from spawn(), not from {type(self).__name__}()")
+        only_by_runtime(key, self, "refs come from spawn()")
 
     @property
     def number(self):

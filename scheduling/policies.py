@@ -73,7 +73,8 @@ def _make(value: Any, shipped: dict[str, type[Policy]], base: type[Policy]) -> P
     if not isinstance(found, type) or not issubclass(found, base):
         raise ConfigError(
             f"a policy is one of {', '.join(shipped)}, a subclass of {base.__name__} as a class or "
-            f"as 'package.module:Class', or a table with `policy` and its options, not {safe_repr(value)}"
+            f"as 'package.module:Class', or a table with `policy` and its options, "
+            f"not {safe_repr(value)}"
         )
     signature = _signature(found)
     try:
@@ -86,7 +87,9 @@ def _make(value: Any, shipped: dict[str, type[Policy]], base: type[Policy]) -> P
     except ConfigError:
         raise
     except Exception as error:
-        raise ConfigError(f"policy {safe_repr(value)} cannot be made: {safe_repr(error)}") from error
+        raise ConfigError(
+            f"policy {safe_repr(value)} cannot be made: {safe_repr(error)}"
+        ) from error
 
 
 def _find(name: str, shipped: Mapping[str, Any]) -> Any:

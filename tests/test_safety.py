@@ -60,12 +60,12 @@ def test_no_use_of_a_compiled_class_crashes(module: str, name: str, root: Path) 
 @pytest.mark.parametrize("cls", [Handle, ActorRef, NativeRef])
 def test_refs_are_made_by_spawn_alone(cls: type[Handle]) -> None:
     for make in (cls, lambda: cls.__new__(cls), lambda: cls.__new__(cls, object())):
-        with pytest.raises(TypeError, match=rf"come from spawn\(\), not from {cls.__name__}"):
+        with pytest.raises(TypeError, match=rf"refs come from spawn\(\), not from {cls.__name__}"):
             make()
 
 
 def test_native_memory_comes_from_native_actors_alone() -> None:
-    with pytest.raises(TypeError, match="comes from a native actor"):
+    with pytest.raises(TypeError, match="native buffers come from native actors, not from NativeBuffer"):
         bytes(NativeBuffer())
 
 

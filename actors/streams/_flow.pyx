@@ -34,7 +34,7 @@ cdef class OperatorView:
     """An operator of a running graph, as heuristics and statistics see it."""
 
     def __cinit__(self, key=None):
-        only_by_runtime(key, "the views of a graph's operators come from its run")
+        only_by_runtime(key, self, "the views of operators come from a run")
 
     @property
     def position(self):

@@ -122,5 +122,6 @@ def test_a_switch_is_true_or_false(
 
 @pytest.mark.parametrize("workers", [1025, 100_000, 10**9])
 def test_more_workers_than_there_may_be_are_refused_before_one_starts(workers: int) -> None:
-    with pytest.raises(ConfigError, match=f"workers is a whole number from 1 to 1024, not {workers}"):
+    wrong = f"workers is a whole number from 1 to 1024, not {workers}"
+    with pytest.raises(ConfigError, match=wrong):
         ActorSystem(workers=workers)

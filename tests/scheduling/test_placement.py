@@ -193,8 +193,8 @@ def test_no_actor_can_be_near_one_with_a_worker_of_its_own() -> None:
         (Blocks, True, "the size of Blocks is a whole number of 1 or more, not True"),
         (Fixed, -1, "the worker of Fixed is a whole number of 0 or more, not -1"),
         (Near, "box", "Near wants the ref of an actor, not 'box'"),
-        (LeastLoaded, 0, "the window of LeastLoaded is a number of seconds above 0, 1e9 at most, not 0"),
-        (LeastLoaded, "1", "the window of LeastLoaded is a number of seconds above 0, 1e9 at most, not '1'"),
+        (LeastLoaded, 0, "the window of LeastLoaded is a number of seconds above 0, .* not 0"),
+        (LeastLoaded, "1", "the window of LeastLoaded is a number of seconds above 0, .* not '1'"),
     ],
 )
 def test_a_wrong_option_is_refused(policy: Any, option: object, message: str) -> None:
