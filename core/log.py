@@ -12,7 +12,7 @@ from typing import Any
 
 import structlog
 
-from callboard.core.text import safe_repr
+from callboard.core.text import safe_repr, safe_str
 
 
 class _Unfailing(logging.LoggerAdapter[logging.Logger]):
@@ -35,6 +35,17 @@ class _Unfailing(logging.LoggerAdapter[logging.Logger]):
                 traceback.print_exc()
 
 
+def _format_exception(logger: Any, method: str, event: Any) -> Any:
+    """Replace `exc_info` by a traceback, or by a stand-in where an exception cannot be printed."""
+    error = event.get("exc_info")
+    try:
+        return structlog.processors.format_exc_info(logger, method, event)
+    except Exception:  # it has notes, or another attribute, that raise
+        event.pop("exc_info", None)
+        event["exception"] = f"{type(error).__qualname__}: {safe_str(error)}"
+        return event
+
+
 def _render(logger: object, method: str, event: Any) -> str:
     """Render `event key=value ...`, and a traceback on lines of its own."""
     trace = event.pop("exception", "")
@@ -52,7 +63,7 @@ log: structlog.stdlib.BoundLogger = structlog.wrap_logger(
     wrapper_class=structlog.stdlib.BoundLogger,
     processors=[
         structlog.stdlib.filter_by_level,
-        structlog.processors.format_exc_info,
+        _format_exception,
         _render,
     ],
 )

@@ -92,6 +92,12 @@ cdef class ManualWorker(WorkerThread):
     def __init__(self, *args):
         self.owner = threading.get_ident()
 
+    def start(self):
+        """Refuse: it has no thread."""
+        raise CallboardError(f"{self.name} is run by the thread that made it, and step by step")
+
+    run = start
+
     @property
     def is_here(self):
         """Whether the calling thread is the one that may step."""

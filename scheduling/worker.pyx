@@ -24,7 +24,7 @@ from callboard.scheduling.handle cimport Handle
 from callboard.scheduling.priority cimport PriorityPolicy
 from callboard.scheduling.team cimport Team
 
-from callboard.core.errors import PolicyError
+from callboard.core.errors import CallboardError, PolicyError
 
 cdef extern from "Python.h" nogil:
     PyThreadState* PyEval_SaveThread()
@@ -175,12 +175,20 @@ cdef class WorkerThread:
         actor.cell.set_home(self.core, relaxed)
 
     def start(self):
-        """Start the thread. A daemon: a worker that an actor blocks must not hang the interpreter."""
+        """Start the thread. A daemon: a worker that an actor blocks must not hang the interpreter.
+
+        Raises CallboardError if it was started already.
+        """
+        if self.thread is not None:
+            raise CallboardError(f"{self.name!r} was started already: a worker has one thread")
         self.thread = threading.Thread(target=self.run, name=self.name, daemon=True)
         self.thread.start()
 
     def run(self):
-        """Run the worker on the calling thread until its team stops."""
+        """Run the worker on the calling thread, which is the only one, until its team stops."""
+        if self.runs:
+            raise CallboardError(f"{self.name!r} runs already: a worker has one thread")
+        self.runs = True
         prctl(PR_SET_NAME, <const char*>self.short_name)
         if self.cpu is not None:
             os.sched_setaffinity(0, {self.cpu})
@@ -202,10 +210,11 @@ cdef class WorkerThread:
             pass
         self.context.worker = other
 
-    def adopt_thread(self):
+    cdef int adopt_thread(self) except -1:
         """Make the calling thread this worker's."""
         self.context = current_context()
         self.context.worker = self.core
+        return 0
 
     cdef void loop_with(self, PyThreadState* state) noexcept nogil:
         cdef Worker* core = self.core

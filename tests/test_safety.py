@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 import callboard
-from callboard import Actor, ActorRef, CallboardError
+from callboard import Actor, ActorRef, ActorSystem, CallboardError
 from callboard._spawn import spawn
 from callboard.native import NativeActor, NativeBuffer, NativeRef
 from callboard.scheduling.handle import Handle
 from callboard.scheduling.records import read_records
+from callboard.testing import ManualSystem
 
 HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class made by a `class` statement
 
@@ -65,7 +66,7 @@ def test_refs_are_made_by_spawn_alone(cls: type[Handle]) -> None:
 
 
 def test_native_memory_comes_from_native_actors_alone() -> None:
-    with pytest.raises(TypeError, match="native buffers come from native actors, not from NativeBuffer"):
+    with pytest.raises(TypeError, match="come from native actors, not from NativeBuffer"):
         bytes(NativeBuffer())
 
 
@@ -89,6 +90,26 @@ def test_none_is_not_taken_for_a_worker_or_a_system() -> None:
         read_records(None, 0)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="incorrect type"):
         spawn(None, None, Actor, (), {})  # type: ignore[arg-type]
+
+
+def test_a_worker_has_one_thread() -> None:
+    class Quiet(Actor[object]):
+        def receive(self, message: object) -> None:
+            pass
+
+    with ActorSystem() as system:
+        worker = system.spawn(Quiet).worker
+        assert worker is not None
+        system.drain()
+        for action in (worker.start, worker.run):
+            with pytest.raises(CallboardError, match="a worker has one thread"):
+                action()
+    with ManualSystem() as manual:
+        worker = manual.spawn(Quiet).worker
+        assert worker is not None
+        for action in (worker.start, worker.run):
+            with pytest.raises(CallboardError, match="is run by the thread that made it"):
+                action()
 
 
 def test_a_live_system_survives_the_touch_of_all_its_parts() -> None:
