@@ -130,7 +130,7 @@ run = system.run(entry("a").map(str).collect())
 run.send("a", range(1000))
 system.drain()
 ours = [x for x in gc.get_objects()
-        if type(x).__module__.startswith("callboard") and not type(x).__flags__ & 1 << 9]
+        if str(type(x).__module__).startswith("callboard") and not type(x).__flags__ & 1 << 9]
 assert len({type(x) for x in ours}) > 5, ours
 for x in ours:
     for name in dir(type(x)):
