@@ -57,6 +57,7 @@ def test_a_switch_is_no_text_and_no_number(value: object) -> None:
 
 def test_a_word_is_one_of_those_there_are() -> None:
     assert checks.one_of("a level", "off", ("off", "times")) == "off"
+    wrong: object
     for wrong in ("Off", "", [], math.nan):
         with pytest.raises(ValueError, match="a level is one of off, times, not"):
             checks.one_of("a level", wrong, ("off", "times"))

@@ -4,8 +4,9 @@ import importlib
 import pkgutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,7 +61,8 @@ def test_no_use_of_a_compiled_class_crashes(module: str, name: str, root: Path) 
 
 @pytest.mark.parametrize("cls", [Handle, ActorRef, NativeRef])
 def test_refs_are_made_by_spawn_alone(cls: type[Handle]) -> None:
-    for make in (cls, lambda: cls.__new__(cls), lambda: cls.__new__(cls, object())):
+    made: Any = cls
+    for make in (made, lambda: made.__new__(made), lambda: made.__new__(made, object())):
         with pytest.raises(TypeError, match=rf"refs come from spawn\(\), not from {cls.__name__}"):
             make()
 
@@ -75,12 +77,14 @@ def test_a_native_actor_made_by_hand_has_no_system() -> None:
         pass
 
     alone = Alone()
-    for use in (
+    cls: Any = Alone
+    uses: list[Callable[[], object]] = [
         lambda: alone.ref,
         lambda: alone.system,
-        lambda: alone.spawn(Alone),  # type: ignore[type-var]
+        lambda: alone.spawn(cls),
         lambda: alone.fail_with(ValueError()),
-    ):
+    ]
+    for use in uses:
         with pytest.raises(CallboardError, match="this Alone was made by calling the class"):
             use()
 

@@ -195,7 +195,7 @@ def test_no_failed_actor_or_message_lives_on_in_the_dead_letters(system: ActorSy
 def test_a_report_of_an_error_without_texts_has_stand_ins(system: ActorSystem) -> None:
     class Mute(Exception):
         @property
-        def __notes__(self) -> list[str]:
+        def __notes__(self) -> list[str]:  # type: ignore[override]
             raise RuntimeError("no notes")
 
         def __str__(self) -> str:
