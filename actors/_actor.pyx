@@ -7,11 +7,12 @@ from collections import deque
 cimport cython
 
 from callboard._future cimport Future
-from callboard._ref cimport ActorRef, Extra, current_variables, sender_of
+from callboard._ref cimport ActorRef, Extra, current_variables, no_system, sender_of
 from callboard.core.node cimport Kind
 from callboard.scheduling.cell cimport carrying_cell
 
 from callboard.core.errors import CallboardError
+from callboard.core.text import safe_repr
 
 
 cdef ActorRef own(actor):
@@ -19,10 +20,7 @@ cdef ActorRef own(actor):
     try:
         return <ActorRef?>actor._callboard_ref
     except AttributeError:
-        raise CallboardError(
-            f"this {type(actor).__name__} was made by calling the class; "
-            "an actor that lives in a system is made by spawn()"
-        ) from None
+        raise no_system(actor) from None
 
 
 @cython.binding(True)
@@ -98,7 +96,7 @@ class Actor:
         cdef ActorRef ref = own(self)
         cdef Extra extra = ref.extras()
         if not callable(handler):
-            raise TypeError(f"become() wants a callable that takes a message, not {handler!r}")
+            raise TypeError(f"become() wants a callable that takes a message, not {safe_repr(handler)}")
         if extra.behaviours is None:
             extra.behaviours = []
         extra.behaviours.append((ref.handler, ref.bound))
@@ -169,7 +167,7 @@ class Actor:
         cdef ActorRef mine = own(self)
         cdef Extra extra = mine.extras()
         if not isinstance(ref, ActorRef):
-            raise TypeError(f"watch() wants a ref, not {ref!r}")
+            raise TypeError(f"watch() wants a ref, not {safe_repr(ref)}")
         if extra.watching is None:
             extra.watching = {}
         extra.watching[ref] = None

@@ -15,6 +15,7 @@ from callboard.scheduling.cell cimport Context
 
 from callboard.core.errors import ActorStopped, AskCycle
 from callboard.core.log import log
+from callboard.core.text import safe_repr
 
 
 cdef class _Resume:
@@ -88,7 +89,7 @@ cdef object obstacle(ActorRef ref, object awaited):
     cdef Extra extra = ref.extra
     if not isinstance(awaited, Future):
         return TypeError(
-            f"{ref.path} awaits {awaited!r}: an actor can await callboard's futures "
+            f"{ref.path} awaits {safe_repr(awaited)}: an actor can await callboard's futures "
             "(of ask() and sleep()), not those of another event loop"
         )
     set_awaited(extra, awaited)  # before the look around: of two that close a cycle one must see it

@@ -1,3 +1,5 @@
+# cython: nonecheck=False
+# Nothing here is None but what is asked for it: these are the lines that each message passes.
 """A Python actor's dispatch: its messages, handed to its handler, up to the quantum."""
 
 import heapq

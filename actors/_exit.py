@@ -72,7 +72,10 @@ class _EndTeam:
 def _stop_all() -> None:
     for system in list(_live):
         try:
-            system.stop(EXIT_TIMEOUT)
+            try:
+                system._drain_for_signal()
+            finally:
+                system.stop(EXIT_TIMEOUT)
         except DrainTimeout as error:
             log.warning("an actor is left behind at exit", error=str(error))
 

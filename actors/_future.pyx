@@ -5,6 +5,7 @@ import os
 import types
 
 from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport isfinite
 from libc.stdint cimport int64_t
 cimport cython
 
@@ -12,6 +13,7 @@ from callboard.core.node cimport Parker, monotonic_ns, relax
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.cell cimport Cell, dedicated_cell
 
+from callboard.core import checks
 from callboard.core.errors import ActorStopped, AskTimeout, CallboardError
 from callboard.core.log import log
 
@@ -155,6 +157,8 @@ cdef class Future:
         cdef int round
         cdef _Sleeper sleeper
         if timeout is not None:
+            if type(timeout) is not float or not isfinite(timeout):
+                checks.finite("the timeout of result()", timeout)
             # A deadline that has passed is one that passes at once; the upper clamp is for 64 bits.
             limit = <int64_t>(min(max(timeout, 0.0), 9e9) * 1e9)
         context = current_context()

@@ -366,7 +366,16 @@ cdef void close(ActorRef ref) noexcept:
     ref.instance = None
     ref.handler = None
     replace(current_context(), NULL)
+    forget_arguments(ref.recipe)
     leave_parent(ref)
+
+
+cdef void forget_arguments(Recipe recipe) noexcept:
+    """Nothing is made of them any more, and others may hold the ref for long."""
+    if recipe.args or recipe.kwargs or recipe.key is not None:  # else it is shared by the class's actors
+        recipe.args = ()
+        recipe.kwargs = {}
+        recipe.key = None
 
 
 def _arrival(entry):

@@ -11,7 +11,9 @@ from callboard.scheduling.cell cimport Cell, Context, closed_cell, forked_cell, 
 from callboard.scheduling.context cimport current_context
 
 from callboard._values import Record, Tagged
+from callboard.core import checks
 from callboard.core.errors import ActorStopped, ForkedSystem
+from callboard.core.text import safe_repr
 
 
 cdef void wake_closed(ActorRef to, Context* context) noexcept nogil:
@@ -77,7 +79,7 @@ cdef class NativeRef(ActorRef):
         try:
             source = iter(messages)
         except TypeError:
-            raise TypeError(f"tell_many() wants an iterable of messages, not {messages!r}") from None
+            raise TypeError(f"tell_many() wants an iterable of messages, not {safe_repr(messages)}") from None
         for message in source:
             self.tell(message)
 
@@ -94,8 +96,7 @@ cdef class NativeRef(ActorRef):
             isinstance(message, Tagged) and isinstance(message.value, Record)
         ):
             raise TypeError("a Record cannot be asked: its 16 bytes leave no room for the answer")
-        if timeout is not None and not timeout >= 0:
-            raise ValueError(f"ask() wants a timeout of 0 seconds or more, not {timeout!r}")
+        timeout = checks.timeout("the timeout of ask()", timeout)
         node = context.nodes.take(self.cell.pool)
         try:
             pack(node, message)

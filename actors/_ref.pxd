@@ -20,6 +20,9 @@ cdef class Recipe:
     cdef bint many, starts, stops, fails, native
 
 
+cdef object no_system(actor)
+
+
 cdef enum Phase:
     FRESH       # to be constructed at its first dispatch
     LIVE

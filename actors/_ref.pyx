@@ -18,7 +18,8 @@ from callboard.scheduling.context cimport current_context
 from callboard.scheduling.handle cimport Handle
 from callboard.scheduling.worker cimport PyThreadState
 
-from callboard.core.errors import ActorStopped, ForkedSystem
+from callboard.core.errors import ActorStopped, CallboardError, ForkedSystem
+from callboard.core.text import safe_repr
 
 cdef extern from "Python.h":
     void INCREF "Py_INCREF" (PyObject*)
@@ -54,6 +55,14 @@ cdef void let_workers_run(ActorRef ref, Context* context) noexcept:
             sched_yield()
 
 
+cdef object no_system(actor):
+    """The error for an actor that is none: nobody spawned it."""
+    return CallboardError(
+        f"this {type(actor).__name__} was made by calling the class; "
+        "an actor that lives in a system is made by spawn()"
+    )
+
+
 cdef class Recipe:
     """What an actor is made from: its class, its arguments, its options."""
 
@@ -86,9 +95,6 @@ cdef class ActorRef(Handle):
 
     Refs cannot be pickled: they mean something in their own process only.
     """
-
-    def __init__(self):
-        raise TypeError("refs come from spawn(), not from ActorRef()")
 
     def __dealloc__(self):
         if self.cell != NULL:
@@ -130,7 +136,7 @@ cdef class ActorRef(Handle):
         try:
             source = iter(messages)
         except TypeError:
-            raise TypeError(f"tell_many() wants an iterable of messages, not {messages!r}") from None
+            raise TypeError(f"tell_many() wants an iterable of messages, not {safe_repr(messages)}") from None
         if cell.has(slow_cell):
             for message in source:
                 self.send(Kind.python, <PyObject*>message, sender, context)
@@ -176,8 +182,6 @@ cdef class ActorRef(Handle):
         if current != NULL:
             future.asker = <object>current.owner
         if timeout is not None:
-            if not timeout >= 0:
-                raise ValueError(f"ask() wants a timeout of 0 seconds or more, not {timeout!r}")
             self.runtime.timers.fail_after(timeout, future, self)
         self.send(Kind.ask, <PyObject*>message, <PyObject*>future, context)
         return future

@@ -10,6 +10,7 @@ from callboard._dispatch cimport run_python
 from callboard._ref cimport STOPPING, ActorRef, Recipe
 from callboard._runtime cimport Runtime
 from callboard.core.node cimport relaxed
+from callboard.core.sealed cimport maker_key
 from callboard._native_ref cimport NativeRef
 from callboard.native cimport NativeActor, run_native
 from callboard.mailbox.limits cimport Limits, Overflow
@@ -20,7 +21,9 @@ from callboard.scheduling.context cimport current_context
 from callboard.scheduling.team cimport Team
 from callboard.scheduling.worker cimport WorkerThread
 
+from callboard.core import checks
 from callboard.core.errors import ForkedSystem, PolicyError, SpawnError, SystemClosed
+from callboard.core.text import safe_repr
 from callboard._actor import Actor
 from callboard.mailboxes import BoundedMailbox, PriorityMailbox
 from callboard.scheduling.config import CONTEXTS
@@ -32,7 +35,7 @@ cdef frozenset OPTIONS = frozenset(
     ["name", "mailbox", "placement", "priority", "supervision", "dedicated", "context"])
 
 
-def spawn(Runtime runtime, ActorRef parent, cls, tuple args, dict kwargs):
+def spawn(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs):
     """Make an actor of class `cls`, a child of `parent` or, without one, a top-level actor.
 
     `kwargs` holds the options of `ActorSystem.spawn` and the keyword arguments of the class.
@@ -53,7 +56,7 @@ def spawn(Runtime runtime, ActorRef parent, cls, tuple args, dict kwargs):
             placement = kwargs.pop("placement", None)
             weight = checked_weight(kwargs.pop("priority", None))
             supervision = kwargs.pop("supervision", None)
-            dedicated = kwargs.pop("dedicated", False)
+            dedicated = checks.flag("dedicated", kwargs.pop("dedicated", False), error=SpawnError)
             context = kwargs.pop("context", None)
     if runtime.closing or runtime.forked:
         refuse(runtime)
@@ -88,13 +91,13 @@ cdef ActorRef make_ref(Runtime runtime, bint native, bint dedicated):
     cdef ActorRef ref
     cdef uint32_t flags = dedicated_cell if dedicated else 0
     if native:
-        ref = NativeRef.__new__(NativeRef)
+        ref = NativeRef.__new__(NativeRef, maker_key())
         ref.cell = new Cell(run_native, <void*>ref, flags | native_cell)
     else:
         flags |= python_cell
         if runtime.team.token and not dedicated:
             flags |= wants_token
-        ref = ActorRef.__new__(ActorRef)
+        ref = ActorRef.__new__(ActorRef, maker_key())
         ref.cell = new Cell(<Run>run_python, <void*>ref, flags)
     return ref
 
@@ -114,7 +117,7 @@ cdef Recipe recipe_of(cls):
     if isinstance(recipe, Recipe) and (<Recipe>recipe).cls is cls:  # and not of a base
         return <Recipe>recipe
     if not isinstance(cls, type):
-        raise SpawnError(f"spawn() wants a class, a subclass of Actor, not {cls!r}")
+        raise SpawnError(f"spawn() wants a class, a subclass of Actor, not {safe_repr(cls)}")
     recipe = recipes.get(cls)
     if recipe is None:
         recipe = inspect_class(cls)
@@ -134,7 +137,7 @@ cdef Recipe inspect_class(cls):
     if receive is None and not recipe.native:
         raise SpawnError(f"{cls.__qualname__} has no method `receive(self, message)`")
     if not recipe.native and not callable(getattr(cls, "receive")):
-        raise SpawnError(f"{cls.__qualname__}.receive is {receive!r}, which cannot be called")
+        raise SpawnError(f"{cls.__qualname__}.receive is {safe_repr(receive)}, which cannot be called")
     if inspect.isgeneratorfunction(receive) or inspect.isasyncgenfunction(receive):
         raise SpawnError(f"{cls.__qualname__}.receive has a `yield`, and nobody would iterate over it")
     for hook in ("on_start", "on_stop", "on_failure", "receive_many"):
@@ -177,9 +180,7 @@ cdef Recipe recipe_with(Recipe plain, tuple args, dict kwargs, supervision, mail
 cdef uint32_t checked_weight(priority) except? 0:
     if priority is None:
         return 0
-    if not isinstance(priority, int) or not 0 <= priority < 2**32:
-        raise SpawnError(f"spawn() wants a priority from 0 to 2**32 - 1, not {priority!r}")
-    return priority
+    return checks.whole("an actor's priority", priority, 0, 2**32 - 1, error=SpawnError)
 
 
 cdef int limit(ActorRef ref, mailbox) except -1:
@@ -190,7 +191,7 @@ cdef int limit(ActorRef ref, mailbox) except -1:
     if mailbox is not None:
         if not isinstance(mailbox, (BoundedMailbox, PriorityMailbox)):
             raise SpawnError(
-                f"spawn() wants a BoundedMailbox or a PriorityMailbox as mailbox, not {mailbox!r}")
+                f"spawn() wants a BoundedMailbox or a PriorityMailbox as mailbox, not {safe_repr(mailbox)}")
         if mailbox.capacity is not None:
             capacity = mailbox.capacity
             overflow = overflow_of(mailbox.overflow)
@@ -209,7 +210,7 @@ cdef int carry(ActorRef ref, context) except -1:
     """Have messages bring their senders' context variables, where that is asked for and possible."""
     cdef str obstacle = None
     if context is not None and context not in CONTEXTS:
-        raise SpawnError(f"spawn() wants one of {', '.join(CONTEXTS)} as context, not {context!r}")
+        raise SpawnError(f"spawn() wants one of {', '.join(CONTEXTS)} as context, not {safe_repr(context)}")
     if context == "own":
         return 0
     if ref.recipe.native:
@@ -241,7 +242,7 @@ cdef Overflow overflow_of(str name) except *:
 cdef int take_name(ActorRef ref, name) except -1:
     cdef Runtime runtime = ref.runtime
     if not isinstance(name, str) or not name or "/" in name:
-        raise SpawnError(f"an actor's name is a non-empty string without '/', not {name!r}")
+        raise SpawnError(f"an actor's name is a non-empty string without '/', not {safe_repr(name)}")
     if runtime.names.setdefault((ref.parent, name), ref) is not ref:
         where = "the system" if ref.parent is None else ref.parent.path
         raise SpawnError(f"{where} has an actor named {name!r} already")
@@ -265,9 +266,11 @@ cdef WorkerThread home_of(ActorRef ref, placement, bint dedicated):
     except PolicyError as error:
         raise PolicyError(f"{ref.path} cannot be placed: {error}") from error
     except Exception as error:
-        raise PolicyError(f"{placement!r} failed to place {ref.path}: {error!r}") from error
+        raise PolicyError(
+            f"{safe_repr(placement)} failed to place {ref.path}: {safe_repr(error)}") from error
     if not isinstance(worker, WorkerThread) or worker not in team.workers:
-        raise PolicyError(f"{placement!r} placed {ref.path} on {worker!r}, which is no worker")
+        raise PolicyError(
+            f"{safe_repr(placement)} placed {ref.path} on {safe_repr(worker)}, which is no worker")
     return <WorkerThread>worker
 
 

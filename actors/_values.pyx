@@ -7,6 +7,10 @@ from libc.string cimport memcpy
 
 from callboard.core.buffer cimport Buffer, DeadBuffers
 from callboard.core.node cimport Kind, Node, wants_answer
+from callboard.core.sealed cimport maker_key, only_by_runtime
+
+from callboard.core import checks
+from callboard.core.text import safe_repr
 
 cdef extern from "Python.h":
     int Py_AddPendingCall(int (*function)(void*) noexcept, void* argument) nogil
@@ -19,9 +23,7 @@ class Tagged:
     __slots__ = ("tag", "value")
 
     def __init__(self, tag, value):
-        if not isinstance(tag, int) or not 0 <= tag < 2**32:
-            raise ValueError(f"a tag is an integer from 0 to 2**32 - 1, not {tag!r}")
-        self.tag = tag
+        self.tag = checks.whole("a tag", tag, 0, 2**32 - 1)
         self.value = value
 
 
@@ -32,7 +34,7 @@ class Record:
 
     def __init__(self, data):
         if not isinstance(data, bytes) or len(data) > 16:
-            raise ValueError(f"a record is 16 bytes at most, not {data!r}")
+            raise ValueError(f"a record is 16 bytes at most, not {safe_repr(data)}")
         self.data = data.ljust(16, b"\0")
 
     def __eq__(self, other):
@@ -161,10 +163,10 @@ cdef Buffer* buffer_of(object source) except NULL:
             view = memoryview(source)
         except TypeError:
             raise TypeError(
-                f"a native actor takes int, float, Record, and objects with memory, not {source!r}"
+                f"a native actor takes int, float, Record, and objects with memory, not {safe_repr(source)}"
             ) from None
         if not view.c_contiguous:
-            raise ValueError(f"a native actor takes contiguous memory, and that of {source!r} is not")
+            raise ValueError(f"a native actor takes contiguous memory, and that of {safe_repr(source)} is not")
         owner = (source, view)
         buffer = new Buffer()
         fill(buffer, view)
@@ -188,7 +190,7 @@ cdef object from_buffer(Buffer* buffer):
     cdef NativeBuffer native
     if buffer.owner != NULL:
         return (<tuple><object>buffer.owner)[0]
-    native = NativeBuffer.__new__(NativeBuffer)
+    native = NativeBuffer.__new__(NativeBuffer, maker_key())
     buffer.retain()
     native.buffer = buffer
     return native
@@ -196,6 +198,9 @@ cdef object from_buffer(Buffer* buffer):
 
 cdef class NativeBuffer:
     """Memory that a native actor allocated, for NumPy and others by the buffer protocol."""
+
+    def __cinit__(self, key=None):
+        only_by_runtime(key, self, "native buffers come from native actors")
 
     def __dealloc__(self):
         if self.buffer != NULL:

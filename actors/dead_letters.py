@@ -3,15 +3,59 @@
 from __future__ import annotations
 
 import threading
+import traceback
 from collections import defaultdict, deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from callboard.core.log import log
+from callboard.core.text import safe_repr, safe_str
 from callboard.messages import DeadLetter
 
 if TYPE_CHECKING:
     from callboard._ref import ActorRef
+
+
+@dataclass(frozen=True, slots=True)
+class FailureReport:
+    """What is left of the exception that an actor raised; its text as a string.
+
+    Not the exception itself: its traceback would keep the actor alive, and the message in work.
+    """
+
+    type: type[BaseException]
+    """The exception's class."""
+    text: str
+    """The exception as a string."""
+    _trace: traceback.TracebackException | None = field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, error: BaseException) -> FailureReport:
+        """Note what an exception says, and where it was raised, with its causes."""
+        try:
+            # Without the source's lines: those are read if somebody wants the text.
+            trace = traceback.TracebackException.from_exception(error, lookup_lines=False)
+        except Exception:  # an attribute that a traceback shows may be a property that raises
+            trace = None
+        return cls(type(error), safe_str(error), trace)
+
+    @property
+    def summary(self) -> str:
+        """The traceback's last line: the class and the text."""
+        if self._trace is None:
+            return f"{self.type.__qualname__}: {self.text}"
+        return list(self._trace.format_exception_only())[-1].strip()
+
+    @property
+    def traceback(self) -> str:
+        """The traceback, as Python prints it."""
+        if self._trace is None:
+            return f"{self.summary}\n"
+        return "".join(self._trace.format())
+
+    def __str__(self) -> str:
+        return self.text
 
 
 class DeadLetters:
@@ -22,9 +66,9 @@ class DeadLetters:
         self._lock = threading.RLock()
         self._reasons: defaultdict[str, int] = defaultdict(int)
         self._subscribers: list[Any] = []
-        self._failures: deque[tuple[str, BaseException]] = deque(maxlen=100)
+        self._failures: deque[tuple[str, FailureReport]] = deque(maxlen=100)
         self._failure_count = 0
-        self._fatal: list[tuple[str, BaseException]] = []
+        self._fatal: list[tuple[str, FailureReport]] = []
 
     @property
     def count(self) -> int:
@@ -39,8 +83,8 @@ class DeadLetters:
             return dict(self._reasons)
 
     @property
-    def failures(self) -> list[tuple[str, BaseException]]:
-        """The latest failures of actors, 100 at most: the actor's path, and the exception."""
+    def failures(self) -> list[tuple[str, FailureReport]]:
+        """The latest failures of actors, 100 at most: the actor's path, and what it raised."""
         with self._lock:
             return list(self._failures)
 
@@ -50,7 +94,7 @@ class DeadLetters:
         return self._failure_count
 
     @property
-    def fatal(self) -> list[tuple[str, BaseException]]:
+    def fatal(self) -> list[tuple[str, FailureReport]]:
         """The first failures, 100 at most, that supervision did not mend: their actors stopped."""
         with self._lock:
             return list(self._fatal)
@@ -61,7 +105,7 @@ class DeadLetters:
         A function runs in the thread that found the letter dead, often a worker: keep it short.
         """
         if not callable(subscriber) and not hasattr(subscriber, "tell"):
-            raise TypeError(f"subscribe() wants a ref or a function, not {subscriber!r}")
+            raise TypeError(f"subscribe() wants a ref or a function, not {safe_repr(subscriber)}")
         with self._lock:
             self._subscribers = [*self._subscribers, subscriber]
 
@@ -96,12 +140,17 @@ class DeadLetters:
 
     def note_failure(self, ref: ActorRef[Any], error: BaseException) -> None:
         """Remember that an actor failed. The runtime calls this."""
+        report = FailureReport.of(error)
         with self._lock:
             self._failure_count += 1
-            self._failures.append((ref.path, error))
+            self._failures.append((ref.path, report))
 
     def note_fatal(self, ref: ActorRef[Any], error: BaseException) -> None:
         """Remember a failure that ends its actor, or that happened in its end. For the runtime."""
         with self._lock:
+            if len(self._fatal) == 100:
+                return
+        report = FailureReport.of(error)
+        with self._lock:
             if len(self._fatal) < 100:
-                self._fatal.append((ref.path, error))
+                self._fatal.append((ref.path, report))

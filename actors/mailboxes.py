@@ -6,18 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from callboard.core import checks
 from callboard.core.errors import ConfigError
+from callboard.core.text import safe_repr
 
 OVERFLOWS = ("block", "help", "drop_newest", "drop_oldest", "fail", "throttle")
 
 
-def _check(capacity: int | None, overflow: str, timeout: float) -> None:
-    if capacity is not None and (not isinstance(capacity, int) or capacity < 1):
-        raise ConfigError(f"a mailbox holds 1 message or more, not {capacity!r}")
-    if overflow not in OVERFLOWS:
-        raise ConfigError(f"no overflow policy {overflow!r}; there are {', '.join(OVERFLOWS)}")
-    if not (isinstance(timeout, int | float) and timeout >= 0):
-        raise ConfigError(f"a mailbox wants a timeout of 0 seconds or more, not {timeout!r}")
+def _check(capacity: int, overflow: str, timeout: float) -> None:
+    checks.whole("a mailbox's capacity", capacity, error=ConfigError)
+    checks.one_of("a mailbox's overflow", overflow, OVERFLOWS, error=ConfigError)
+    checks.seconds("a mailbox's timeout", timeout, error=ConfigError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,9 @@ class PriorityMailbox:
 
     def __post_init__(self) -> None:
         if not callable(self.key):
-            raise ConfigError(f"a PriorityMailbox wants a function as key, not {self.key!r}")
-        _check(self.capacity, self.overflow, self.timeout)
+            raise ConfigError(
+                f"a PriorityMailbox wants a function as key, not {safe_repr(self.key)}"
+            )
+        _check(1 if self.capacity is None else self.capacity, self.overflow, self.timeout)
         if self.overflow == "drop_oldest":
             raise ConfigError("a PriorityMailbox cannot drop_oldest: its oldest is not its next")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from callboard.core.text import safe_repr
+
 if TYPE_CHECKING:
     from callboard._ref import ActorRef
 
@@ -30,3 +32,9 @@ class DeadLetter:
     sender: ActorRef[Any] | None
     reason: str
     error: BaseException | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"DeadLetter(message={safe_repr(self.message)}, recipient={self.recipient!r}, "
+            f"sender={self.sender!r}, reason={self.reason!r}, error={safe_repr(self.error)})"
+        )

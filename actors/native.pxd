@@ -17,6 +17,7 @@ cdef class NativeActor:
     cdef Context* context      # of the thread that dispatches; valid within receive()
     cdef Message* asked        # the ask in work that is not answered yet, or null
 
+    cdef NativeRef own(self)
     cdef void receive(self, Message* message) noexcept nogil
 
     # Sending, from within receive(). False: not delivered (a full mailbox that drops or fails).

@@ -13,7 +13,7 @@ from libc.string cimport memcpy
 from callboard._future cimport Future
 from callboard._lifecycle cimport ENDED, GAVE_UP, LATER, Verdict, attend
 from callboard._native_ref cimport NativeRef, bury_native, send
-from callboard._ref cimport LIVE, ActorRef
+from callboard._ref cimport LIVE, ActorRef, no_system
 from callboard._values cimport from_buffer
 from callboard._variables cimport put_on, replace, take_off
 from callboard.core.buffer cimport Buffer
@@ -23,6 +23,7 @@ from callboard.scheduling.context cimport current_context
 
 from callboard._values import Record, Tagged
 from callboard.core.errors import CallboardError
+from callboard.core.text import safe_repr
 
 # What native.pxd cimports is a type for Cython, but no name of this module for Python.
 globals().update(NativeBuffer=NativeBuffer, NativeRef=NativeRef)
@@ -48,19 +49,24 @@ cdef class NativeActor:
                 self.own_ref = <NativeRef>ref
                 context.constructing = NULL
 
+    cdef NativeRef own(self):
+        if self.own_ref is None:
+            raise no_system(self)
+        return self.own_ref
+
     @property
     def ref(self):
         """This actor's own ref."""
-        return self.own_ref
+        return self.own()
 
     @property
     def system(self):
         """The actor's system."""
-        return self.own_ref.runtime.system
+        return self.own().runtime.system
 
     def spawn(self, cls, /, *args, **kwargs):
         """Spawn a child: like `ActorSystem.spawn`, but it stops when this actor stops."""
-        return self.own_ref.runtime.spawner(self.own_ref, cls, args, kwargs)
+        return self.own().runtime.spawner(self.own_ref, cls, args, kwargs)
 
     def on_start(self):
         """Run once before the first message. On the worker's thread, with the interpreter."""
@@ -164,6 +170,9 @@ cdef class NativeActor:
 
     def fail_with(self, error):
         """Fail with a Python exception. For subclasses that hold the interpreter."""
+        self.own()
+        if not isinstance(error, BaseException):
+            raise TypeError(f"fail_with() wants an exception, not {safe_repr(error)}")
         if self.asked != NULL:
             future = <Future><object>self.asked.second
             self.asked = NULL

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from callboard.core import checks
 from callboard.core.errors import ConfigError
+from callboard.core.text import safe_repr
 
 Directive = Literal["stop", "restart", "resume", "escalate"]
 Scope = Literal["one", "all", "rest"]
@@ -44,24 +46,21 @@ class Supervision:
     max_backoff: float = 30.0
 
     def __post_init__(self) -> None:
-        if not callable(self.directive) and self.directive not in DIRECTIVES:
-            raise ConfigError(
-                f"no directive {self.directive!r}; there are {', '.join(DIRECTIVES)}"
-            )
-        if self.scope not in SCOPES:
-            raise ConfigError(f"no scope {self.scope!r}; there are {', '.join(SCOPES)}")
-        if self.limit is not None and not (isinstance(self.limit, int) and self.limit >= 0):
-            raise ConfigError(f"a limit of restarts is 0 or more, not {self.limit!r}")
+        if not callable(self.directive):
+            checks.one_of("a directive", self.directive, DIRECTIVES, error=ConfigError)
+        checks.one_of("a scope", self.scope, SCOPES, error=ConfigError)
+        if self.limit is not None:
+            checks.whole("a limit of restarts", self.limit, 0, error=ConfigError)
         for name in ("window", "backoff", "max_backoff"):
-            seconds = getattr(self, name)
-            if not (isinstance(seconds, int | float) and seconds >= 0):
-                raise ConfigError(f"{name} is 0 seconds or more, not {seconds!r}")
+            checks.seconds(name, getattr(self, name), error=ConfigError)
 
     def decide(self, error: BaseException) -> Directive:
         """Answer what to do about `error`."""
         directive = self.directive(error) if callable(self.directive) else self.directive
-        if directive not in DIRECTIVES:
-            raise ConfigError(f"a supervisor answered {directive!r} to {error!r}")
+        if not isinstance(directive, str) or directive not in DIRECTIVES:
+            raise ConfigError(
+                f"a supervisor answered {safe_repr(directive)} to {safe_repr(error)}"
+            )
         return directive
 
     def delay(self, restarts: int) -> float:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
+import signal
 import sys
 import threading as threads
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -17,7 +19,14 @@ from callboard._actor import Actor
 from callboard._ref import ActorRef
 from callboard._runtime import Runtime
 from callboard._spawn import spawn
-from callboard.core.errors import CallboardError, DrainTimeout, ForkedSystem, SystemClosed
+from callboard.core import checks
+from callboard.core.errors import (
+    CallboardError,
+    ConfigError,
+    DrainTimeout,
+    ForkedSystem,
+    SystemClosed,
+)
 from callboard.core.log import log
 from callboard.dead_letters import DeadLetters
 from callboard.diagnosis import all_actors, describe_unrest
@@ -26,7 +35,8 @@ from callboard.scheduling.config import Config
 from callboard.scheduling.monitor import Statistics
 from callboard.scheduling.placement import rebalance
 from callboard.scheduling.team import Team
-from callboard.scheduling.worker import WorkerThread, on_worker
+from callboard.scheduling.worker import WorkerThread, obstacle_to_waiting
+from callboard.signals import Signals
 from callboard.statistics import Logs, collect
 from callboard.timers import Timers
 
@@ -38,12 +48,19 @@ M = TypeVar("M")
 R = TypeVar("R")
 
 
+# The longest sleep before a look for signals: one that comes just before a sleep does not end it.
+_SLICE = 0.05
+
+
 def _has_gil() -> bool:
     return getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
 class ActorSystem:
     """Workers, and the actors that they run. A context manager: leaving it drains, then stops.
+
+    Leaving it by an exception stops at once: what waits then becomes dead letters. After
+    `install_signal_handlers()` the first signal drains, too.
 
     A system that is garbage-collected, or open when the interpreter exits, stops without draining.
     In a forked child its copy refuses use.
@@ -76,6 +93,8 @@ class ActorSystem:
 
         Raises ConfigError.
         """
+        if token is not None:
+            checks.flag("token", token, error=ConfigError)
         self.config = Config.load(
             config,
             mailbox=BoundedMailbox,
@@ -93,8 +112,7 @@ class ActorSystem:
         self._open(Team(use_token and _has_gil()), Timers(self.config.name))
         for index in range(self.config.workers):
             self._add_worker(self.config.core_of(index))
-        for worker in self._runtime.team.workers:
-            worker.start()
+        self._start()
         log.info("system started", system=self.config.name, workers=self.config.workers)
 
     def _open(self, team: Team, timers: Timers, *, manual: bool = False) -> None:
@@ -102,7 +120,8 @@ class ActorSystem:
         runtime = Runtime(team, config.name, DeadLetters(), timers, config, config.quantum, manual)
         self._runtime = runtime
         self._logs = Logs(runtime)
-        self._ended = threads.Event()  # no top-level actor is left, after a stop was asked for
+        self._change = threads.Condition()  # notified when no top-level actor is left
+        self._signals = Signals()
         runtime.placement = config.placement_policy()
         runtime.counted = config.counted
         runtime.tuned = config.tuned
@@ -110,8 +129,21 @@ class ActorSystem:
         team.observe(config.monitoring, runtime.placement.timed)
         runtime.system_ref = weakref.ref(self)
         runtime.spawner = _Spawner(runtime)
-        runtime.on_change = _OnChange(runtime, self._ended)
+        runtime.on_change = _OnChange(runtime, self._change)
         _exit.remember(self, runtime)
+
+    def _start(self) -> None:
+        team = self._runtime.team
+        for worker in team.workers:
+            try:
+                worker.start()
+            except RuntimeError as error:  # the threads that did start end
+                team.tell_stopping()
+                self._runtime.closed = True
+                _exit.forget(self)
+                raise CallboardError(
+                    f"only {worker.index} of {len(team.workers)} workers could be started: {error}"
+                ) from error
 
     def _add_worker(self, core: int | None) -> None:
         config, team = self.config, self._runtime.team
@@ -250,27 +282,25 @@ class ActorSystem:
         and where in their code.
         """
         self._refuse_fork()
-        seconds = self.config.drain_timeout if timeout is None else timeout
+        seconds = self.config.drain_timeout
+        if timeout is not None:
+            seconds = checks.seconds("the timeout of drain()", timeout)
         self._refuse_worker("drain()")
         if not self._runtime.closed and not self._runtime.team.wait_for_rest(seconds):
             raise DrainTimeout(
-                f"the system {self.name!r} did not come to rest in {seconds} s\n"
+                f"the system {self.name!r} did not come to rest in {seconds:g} s\n"
                 + describe_unrest(self._runtime)
             )
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait until all actors have stopped, or one's failure has stopped the system.
 
-        Returns False if that was not so within `timeout` seconds.
+        Returns False if that was not so within `timeout` seconds; None waits for ever.
         """
         self._refuse_fork()
+        seconds = checks.timeout("the timeout of join()", timeout)
         self._refuse_worker("join()")
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while self._runtime.top:
-            self._ended.wait(0.05 if deadline is None else min(0.05, deadline - time.monotonic()))
-            if deadline is not None and time.monotonic() >= deadline:
-                return not self._runtime.top
-        return True
+        return self._wait_ended(seconds)
 
     def stop(self, timeout: float = 10.0) -> None:
         """Stop all actors after the messages in work, then the workers.
@@ -279,13 +309,14 @@ class ActorSystem:
         Raises DrainTimeout if an actor does not come back within `timeout` seconds; its thread is
         then left behind.
         """
+        seconds = checks.seconds("the timeout of stop()", timeout)
         runtime = self._runtime
         if runtime.forked or runtime.closed:
             return
-        _begin_stop(runtime, self._ended)
-        if on_worker():
+        _begin_stop(runtime)
+        if obstacle_to_waiting(runtime.team) is not None:
             return
-        ended = self._wait_ended(timeout)
+        ended = self._wait_ended(seconds)
         stuck = "" if ended else describe_unrest(runtime)
         runtime.timers.close()
         team = runtime.team
@@ -294,17 +325,49 @@ class ActorSystem:
             team.end()
         runtime.closed = True
         _exit.forget(self)
+        self._signals.restore()
         log.info("system stopped", system=self.name)
         if not ended:
             _exit.leave_behind(runtime)
             raise DrainTimeout(
-                f"the system {self.name!r} did not stop in {timeout} s; its threads are left "
+                f"the system {self.name!r} did not stop in {seconds:g} s; its threads are left "
                 "behind\n"
                 + stuck
             )
 
-    def _wait_ended(self, timeout: float) -> bool:
-        return self._ended.wait(timeout)
+    def _wait_ended(self, timeout: float | None) -> bool:
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
+        with self._change:
+            while self._runtime.top:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    return False
+                self._change.wait(min(left, _SLICE))
+        return True
+
+    def install_signal_handlers(
+        self, signals: Iterable[int] = (signal.SIGTERM, signal.SIGINT)
+    ) -> None:
+        """End the program's `with` block at a signal, with what is in flight handled.
+
+        The first signal raises in the main thread, in join(), in result() or in the program's own
+        code: SIGINT KeyboardInterrupt, others SystemExit with 128 and the signal's number. Leaving
+        the `with` block by it drains, for the system's `drain_timeout` at most, then stops, as does
+        the interpreter's exit where there is no such block. A second signal ends that drain, and
+        stops at once. stop() gives the signals back to the handlers from before.
+
+        Raises CallboardError outside the main thread, and ConfigError for what is no signal that
+        can be handled.
+        """
+        self._refuse_fork()
+        if self._runtime.closed:
+            raise SystemClosed(f"the system {self.name!r} was stopped: it heeds no signals")
+        self._signals.install(signals)
+
+    def _drain_for_signal(self) -> None:
+        """Drain if one signal has come, and no second one that would have it end."""
+        if self._signals.count == 1:
+            self.drain()
 
     def __enter__(self) -> Self:
         return self
@@ -320,6 +383,11 @@ class ActorSystem:
         try:
             if kind is None:
                 self.drain()
+        except (KeyboardInterrupt, SystemExit):
+            self._drain_for_signal()
+            raise
+        else:
+            self._drain_for_signal()
         finally:
             self.stop()
         if kind is None and self._runtime.failure is not None:
@@ -333,8 +401,9 @@ class ActorSystem:
             )
 
     def _refuse_worker(self, what: str) -> None:
-        if on_worker():
-            raise CallboardError(f"{what} in an actor would wait for the actor itself")
+        obstacle = obstacle_to_waiting(self._runtime.team)
+        if obstacle is not None:
+            raise CallboardError(f"{what} {obstacle}")
 
     def __repr__(self) -> str:
         state = "stopped" if self._runtime.closed else f"{len(self._runtime.team.workers)} workers"
@@ -347,14 +416,11 @@ class ActorSystem:
         )
 
 
-def _begin_stop(runtime: Runtime, ended: threads.Event) -> None:
+def _begin_stop(runtime: Runtime) -> None:
     """Refuse new actors and tell all top-level actors to stop."""
     runtime.closing = True
-    top = runtime.top
-    for ref in top:
+    for ref in runtime.top:
         ref.stop()
-    if not top:
-        ended.set()
 
 
 class _Spawner:
@@ -371,15 +437,16 @@ class _Spawner:
 class _OnChange:
     """Called by the worker on which the last top-level actor ended, or one's failure escalated."""
 
-    def __init__(self, runtime: Runtime, ended: threads.Event) -> None:
+    def __init__(self, runtime: Runtime, change: threads.Condition) -> None:
         self.runtime = runtime
-        self.ended = ended
+        self.change = change
 
     def __call__(self) -> None:
         runtime = self.runtime
         if runtime.failure is not None and not runtime.closing:
             log.error("an actor's failure stops the system", system=runtime.name,
                       exc_info=runtime.failure)
-            _begin_stop(runtime, self.ended)
-        if runtime.closing and not runtime.top:
-            self.ended.set()
+            _begin_stop(runtime)
+        if not runtime.top:
+            with self.change:
+                self.change.notify_all()

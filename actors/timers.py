@@ -12,6 +12,7 @@ from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
 from callboard._future import Future
+from callboard.core import checks
 from callboard.core.errors import AskTimeout
 from callboard.core.log import log
 
@@ -76,14 +77,16 @@ class Timers:
         period: float | None = None,
         *,
         at_close: bool = False,
+        what: str = "a timer's delay",
     ) -> Timer:
         """Call `action()` after `seconds`, then every `period` seconds, on the timers' thread.
 
-        With `at_close`, what close() finds undone is done then.
+        With `at_close`, what close() finds undone is done then. `what` is the delay's name in the
+        error for one that is none.
         """
-        _check(seconds, "a timer's delay", zero=True)
+        seconds = checks.seconds(what, seconds)
         if period is not None:
-            _check(period, "a timer's period", zero=False)
+            period = checks.seconds("a timer's period", period, zero=False)
         timer = Timer(self, action, period, at_close)
         self._add(self.now() + seconds, timer)
         return timer
@@ -118,7 +121,9 @@ class Timers:
             when = "before its system was stopped" if self._closed else f"in {seconds} s"
             future.set_exception(AskTimeout(f"no answer from {ref.path} {when}"))
 
-        future._timer = self.call_after(seconds, fail, at_close=True)
+        future._timer = self.call_after(
+            seconds, fail, at_close=True, what="the timeout of ask()"
+        )
 
     def close(self) -> None:
         """Drop all timers and end the thread."""
@@ -230,9 +235,3 @@ class ManualTimers(Timers):
 
 def _nothing() -> None:
     """Do what a cancelled timer does."""
-
-
-def _check(seconds: float, what: str, *, zero: bool) -> None:
-    if not isinstance(seconds, (int, float)) or not (seconds >= 0 if zero else seconds > 0):
-        least = "0 seconds or more" if zero else "more than 0 seconds"
-        raise ValueError(f"{what} is {least}, not {seconds!r}")

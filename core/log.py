@@ -12,6 +12,8 @@ from typing import Any
 
 import structlog
 
+from callboard.core.text import safe_repr, safe_str
+
 
 class _Unfailing(logging.LoggerAdapter[logging.Logger]):
     """A logger whose filters and handlers may raise without anyone else's harm.
@@ -33,20 +35,26 @@ class _Unfailing(logging.LoggerAdapter[logging.Logger]):
                 traceback.print_exc()
 
 
-def _text(value: object) -> str:
-    if isinstance(value, str):
-        return value
+def _format_exception(logger: Any, method: str, event: Any) -> Any:
+    """Replace `exc_info` by a traceback, or by a stand-in where an exception cannot be printed."""
+    error = event.get("exc_info")
     try:
-        return repr(value)
-    except Exception as error:
-        return f"<{type(value).__qualname__}, whose repr() raised {type(error).__qualname__}>"
+        return structlog.processors.format_exc_info(logger, method, event)
+    except Exception:  # it has notes, or another attribute, that raise
+        event.pop("exc_info", None)
+        event["exception"] = f"{type(error).__qualname__}: {safe_str(error)}"
+        return event
 
 
 def _render(logger: object, method: str, event: Any) -> str:
     """Render `event key=value ...`, and a traceback on lines of its own."""
     trace = event.pop("exception", "")
     name = str(event.pop("event"))
-    text = " ".join([name, *(f"{key}={_text(value)}" for key, value in event.items())])
+    values = (
+        f"{key}={value if isinstance(value, str) else safe_repr(value)}"
+        for key, value in event.items()
+    )
+    text = " ".join([name, *values])
     return f"{text}\n{trace}" if trace else text
 
 
@@ -55,7 +63,7 @@ log: structlog.stdlib.BoundLogger = structlog.wrap_logger(
     wrapper_class=structlog.stdlib.BoundLogger,
     processors=[
         structlog.stdlib.filter_by_level,
-        structlog.processors.format_exc_info,
+        _format_exception,
         _render,
     ],
 )

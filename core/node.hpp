@@ -5,12 +5,15 @@
 // 16-byte compare-and-swap. Ours is taken whole with one exchange into a cache of the sending
 // thread, which then takes nodes without any atomic operation. No node is ever compared by address
 // while another thread may recycle it, so there is no ABA problem, no 16-byte operation, and the
-// same code serves x86-64 and aarch64. `docs/design/free-pools.md` has the measurements.
+// same code serves x86-64 and aarch64. `docs/design/free-pools.md` has the measurements. What a burst
+// left in a pool is freed when a worker has been without work for a while.
 #pragma once
 
 #include <cstdint>
 #include <cstdlib>
+#include <mutex>
 #include <new>
+#include <vector>
 
 #include "callboard/core/atomics.hpp"
 
@@ -55,6 +58,37 @@ struct Node {
 };
 static_assert(sizeof(Node) == 32, "two nodes to a cache line");
 
+class FreePool;
+
+// The pools that got more than a batch of nodes, until somebody who has nothing else to do frees what is
+// beyond. A lock, because pools end; it is taken once for each pool and burst.
+class Surplus {
+public:
+    explicit Surplus(std::uint32_t kept) : kept_(kept) {}
+
+    // Any thread, who keeps the pool alive.
+    void note(FreePool& pool);
+
+    // Any thread, a hint.
+    bool is_empty() const { return count_.load(relaxed) == 0; }
+
+    // Any thread.
+    void free_all();
+
+    // Around a fork, so that the child does not find it locked by a thread that it does not have.
+    void lock() { lock_.lock(); }
+    void unlock() { lock_.unlock(); }
+
+private:
+    friend class FreePool;
+    void forget(FreePool& pool);
+
+    const std::uint32_t kept_;  // what a pool may keep
+    std::mutex lock_;
+    std::vector<FreePool*> pools_;
+    Atomic<std::size_t> count_{0};
+};
+
 // The free pool of one mailbox. The receiver gives, and so may a sender that dropped a message; any
 // thread may take all.
 class FreePool {
@@ -80,7 +114,23 @@ public:
     // at the top, because a taker cannot reset the count, and a full pool gets no give() that would.
     std::uint32_t held() const { return top_.load(relaxed) == nullptr ? 0 : held_.load(relaxed); }
 
-    ~FreePool() { free_chain(take_all()); }
+    // Any thread. Frees all but `kept` nodes, about.
+    void trim(std::uint32_t kept) {
+        Node* const first = take_all();
+        if (first == nullptr) return;
+        Node* last = first;
+        std::uint32_t count = 1;
+        for (Node* next; count < kept && (next = last->next.load(relaxed)) != nullptr; ++count) last = next;
+        free_chain(last->next.load(relaxed));
+        give(first, last, count);
+    }
+
+    // Acquire pairs with the release in Surplus::free_all(): who finds the pool in no list, because
+    // that took it out, comes after its trim().
+    ~FreePool() {
+        if (Surplus* surplus = listed_.load(acquire)) surplus->forget(*this);
+        free_chain(take_all());
+    }
 
     static void free_chain(Node* node) {
         while (node != nullptr) {
@@ -91,18 +141,54 @@ public:
     }
 
 private:
+    friend class Surplus;
     Atomic<Node*> top_{nullptr};
     Atomic<std::uint32_t> held_{0};
+    Atomic<Surplus*> listed_{nullptr};  // written under that one's lock
 };
+
+inline void Surplus::note(FreePool& pool) {
+    if (pool.listed_.load(relaxed) != nullptr) return;
+    const std::lock_guard<std::mutex> hold(lock_);
+    if (pool.listed_.load(relaxed) != nullptr) return;
+    pools_.push_back(&pool);
+    pool.listed_.store(this, relaxed);
+    count_.store(pools_.size(), relaxed);
+}
+
+inline void Surplus::free_all() {
+    const std::lock_guard<std::mutex> hold(lock_);
+    for (FreePool* pool : pools_) {
+        pool->trim(kept_);
+        pool->listed_.store(nullptr, release);  // from here on it may end
+    }
+    pools_.clear();
+    count_.store(0, relaxed);
+}
+
+inline void Surplus::forget(FreePool& pool) {
+    const std::lock_guard<std::mutex> hold(lock_);
+    for (auto place = pools_.begin(); place != pools_.end(); ++place) {
+        if (*place != &pool) continue;
+        pools_.erase(place);
+        break;
+    }
+    count_.store(pools_.size(), relaxed);
+}
 
 // The spare nodes of one thread: up to two batches of those that it consumed itself, then those it
 // took from receivers. Beyond two batches it gives one back, with one exchange, to the pool of the
 // mailbox that it consumes from; a mailbox keeps about `pool_limit` nodes for its senders, and what is
 // beyond that is freed. Two batches and not one, so that a thread that takes and gives by turns at the
-// border of a batch does not go to the pool each time.
+// border of a batch does not go to the pool each time. A pool that got more than a batch is noted in
+// `surplus`, if there is one.
 template <std::uint32_t batch, std::uint32_t pool_limit>
 class BasicNodeCache {
 public:
+    static constexpr std::uint32_t batch_size = batch;
+
+    Surplus* surplus{nullptr};
+
     // A node to send to the owner of `pool`.
     Node* take(FreePool& pool) {
         Node* node = filling_;
@@ -156,6 +242,7 @@ private:
         if (full_ != nullptr) {
             if (pool.held() < pool_limit) pool.give(full_, full_oldest_, batch);
             else FreePool::free_chain(full_);
+            if (surplus != nullptr && pool.held() > batch) surplus->note(pool);
         }
         full_ = filling_;
         full_oldest_ = oldest_;

@@ -50,7 +50,12 @@ cdef extern from "callboard/core/node.hpp" namespace "callboard" nogil:
     cdef cppclass FreePool:
         pass
 
+    cdef cppclass Surplus:
+        bint is_empty()
+        void free_all()
+
     cdef cppclass NodeCache:
+        Surplus* surplus
         Node* take(FreePool& pool)
         void give(Node* node, FreePool& pool)
 

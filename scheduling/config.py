@@ -13,7 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from callboard.core import checks
 from callboard.core.errors import ConfigError
+from callboard.core.text import safe_repr
 from callboard.scheduling.placement import PlacementPolicy
 from callboard.scheduling.policies import choose_placement, choose_priority
 from callboard.scheduling.priority import PriorityPolicy
@@ -22,6 +24,8 @@ MONITORING = ("off", "times", "mailboxes", "workers")
 COUNTING = ("mailboxes", "workers")
 CONTEXTS = ("own", "sender")
 TUNABLE = ("placement", "priority", "mailbox", "context")
+# Each worker is a thread: more than there are cores is for experiments.
+MOST_WORKERS = 1024
 
 Source = Mapping[str, Any] | str | os.PathLike[str] | None
 
@@ -128,7 +132,7 @@ class Config:
 
 def _read(path: Any) -> dict[str, Any]:
     if not isinstance(path, str | os.PathLike):
-        raise ConfigError(f"config wants a dict or the path of a TOML file, not {path!r}")
+        raise ConfigError(f"config wants a dict or the path of a TOML file, not {safe_repr(path)}")
     try:
         with open(path, "rb") as file:
             return tomllib.load(file)
@@ -145,63 +149,66 @@ def _check(key: str, value: Any, where: str) -> Any:
     check = _CHECKS.get(key)
     if check is None:
         raise ConfigError(f"no setting {key!r}{where}; there are {', '.join(_CHECKS)}")
-    return check(key, value, where)
+    return _located(where, check, key, value)
 
 
-def _name(key: str, value: Any, where: str) -> str:
+def _located(where: str, check: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Call a check; say where the setting stands if it is wrong."""
+    try:
+        return check(*arguments, **options)
+    except ConfigError as error:
+        raise ConfigError(f"{error}{where}") from error.__cause__
+
+
+def _name(key: str, value: Any) -> str:
     if not isinstance(value, str) or not value:
-        raise ConfigError(f"{key} is a non-empty string, not {value!r}{where}")
+        raise ConfigError(f"{key} is a non-empty string, not {safe_repr(value)}")
     return value
 
 
-def _whole(key: str, value: Any, where: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < 2**31:
-        raise ConfigError(f"{key} is a whole number of 1 or more, not {value!r}{where}")
-    return value
+def _whole(most: int) -> Callable[[str, Any], int]:
+    return lambda key, value: checks.whole(key, value, 1, most, error=ConfigError)
 
 
-def _seconds(key: str, value: Any, where: str) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not value >= 0:
-        raise ConfigError(f"{key} is a number of seconds, 0 or more, not {value!r}{where}")
-    return float(value)
+def _seconds(key: str, value: Any) -> float:
+    return checks.seconds(key, value, error=ConfigError)
 
 
-def _one_of(possible: tuple[str, ...]) -> Callable[[str, Any, str], str]:
-    def check(key: str, value: Any, where: str) -> str:
-        if value not in possible:
-            raise ConfigError(f"{key} is one of {', '.join(possible)}, not {value!r}{where}")
-        return str(value)
-
-    return check
+def _one_of(possible: tuple[str, ...]) -> Callable[[str, Any], str]:
+    return lambda key, value: checks.one_of(key, value, possible, error=ConfigError)
 
 
-def _pin(key: str, value: Any, where: str) -> bool | tuple[int, ...]:
+def _pin(key: str, value: Any) -> bool | tuple[int, ...]:
     if isinstance(value, bool):
         return value
     usable = sorted(os.sched_getaffinity(0))
-    if not isinstance(value, list | tuple) or not value or any(c not in usable for c in value):
+    if (
+        not isinstance(value, list | tuple)
+        or not value
+        or any(type(core) is not int or core not in usable for core in value)
+    ):
         raise ConfigError(
             f"{key} is true, false, or a list of cores out of "
-            f"{', '.join(map(str, usable))}, not {value!r}{where}"
+            f"{', '.join(map(str, usable))}, not {safe_repr(value)}"
         )
     return tuple(value)
 
 
-def _policy_of(choose: Callable[[Any], Any]) -> Callable[[str, Any, str], Any]:
+def _policy_of(choose: Callable[[Any], Any]) -> Callable[[str, Any], Any]:
     # Chosen once here, though not kept: a wrong policy must not let a system start.
-    def check(key: str, value: Any, where: str) -> Any:
+    def check(key: str, value: Any) -> Any:
         try:
             choose(value)
         except ConfigError as error:
-            raise ConfigError(f"{key}: {error}{where}") from error.__cause__
+            raise ConfigError(f"{key}: {error}") from error.__cause__
         return value
 
     return check
 
 
-def _table(key: str, value: Any, where: str) -> Mapping[str, Any]:
+def _table(key: str, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise ConfigError(f"{key} is a table, not {value!r}{where}")
+        raise ConfigError(f"{key} is a table, not {safe_repr(value)}")
     return value
 
 
@@ -210,19 +217,19 @@ def _check_tuning(
 ) -> Mapping[str, Any]:
     """Check what the configuration says of one class or one actor."""
     checked = {}
-    for option, value in _table(key, options, where).items():
+    for option, value in _located(where, _table, key, options).items():
         if option not in TUNABLE:
             raise ConfigError(
                 f"no setting {option!r} of {key}{where}; there are {', '.join(TUNABLE)}"
             )
         if option == "placement":
-            checked[option] = _CHECKS[option](f"placement of {key}", value, where)
+            checked[option] = _located(where, _CHECKS[option], f"placement of {key}", value)
         elif option == "priority":
-            checked[option] = _weight(f"priority of {key}", value, where)
+            checked[option] = _located(where, _weight, f"priority of {key}", value)
         elif option == "context":
-            checked[option] = _CHECKS[option](f"context of {key}", value, where)
+            checked[option] = _located(where, _CHECKS[option], f"context of {key}", value)
         else:
-            table = _table(f"mailbox of {key}", value, where)
+            table = _located(where, _table, f"mailbox of {key}", value)
             try:
                 checked[option] = mailbox(**table)
             except (TypeError, ConfigError) as error:
@@ -230,16 +237,14 @@ def _check_tuning(
     return checked
 
 
-def _weight(key: str, value: Any, where: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**32:
-        raise ConfigError(f"{key} is a whole number from 0 to 2**32 - 1, not {value!r}{where}")
-    return value
+def _weight(key: str, value: Any) -> int:
+    return checks.whole(key, value, 0, 2**32 - 1, error=ConfigError)
 
 
-_CHECKS: dict[str, Callable[[str, Any, str], Any]] = {
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "name": _name,
-    "workers": _whole,
-    "quantum": _whole,
+    "workers": _whole(MOST_WORKERS),
+    "quantum": _whole(2**31 - 1),
     "monitoring": _one_of(MONITORING),
     "pin": _pin,
     "drain_timeout": _seconds,

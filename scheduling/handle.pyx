@@ -3,6 +3,7 @@
 from libc.stdint cimport uint64_t
 
 from callboard.core.node cimport relaxed
+from callboard.core.sealed cimport only_by_runtime
 from callboard.scheduling.cell cimport Worker, dedicated_cell
 
 
@@ -11,6 +12,9 @@ cdef class Handle:
 
     What is measured may be a little behind when another thread than the actor's reads it.
     """
+
+    def __cinit__(self, key=None):
+        only_by_runtime(key, self, "refs come from spawn()")
 
     @property
     def number(self):

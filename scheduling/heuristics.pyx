@@ -6,12 +6,12 @@ other actors are dispatched in the order in which they became ready.
 """
 
 import inspect
-import math
 
 cimport cython
 
 from callboard.scheduling.priority cimport PriorityPolicy, ready_set
 
+from callboard.core import checks
 from callboard.core.errors import ConfigError
 
 
@@ -57,7 +57,7 @@ cdef class QueueSizeThrottling(Heuristic):
 
     def __cinit__(self, capacity=65536):
         self.kind = HeuristicKind.queue_size_throttling
-        self.capacity = above_zero("QueueSizeThrottling", "capacity", capacity)
+        self.capacity = checks.whole("the capacity of QueueSizeThrottling", capacity, error=ConfigError)
 
 
 @cython.final
@@ -91,10 +91,5 @@ cdef class CurrentThroughput(Heuristic):
 
     def __cinit__(self, window=0.1):
         self.kind = HeuristicKind.current_throughput
-        self.window_ns = <int64_t>(above_zero("CurrentThroughput", "window", window) * 1e9)
-
-
-cdef double above_zero(str policy, str option, value) except -1:
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < math.inf:
-        raise ConfigError(f"{policy} wants a number above 0 as {option}, not {value!r}")
-    return value
+        self.window_ns = <int64_t>(1e9 * <double>checks.seconds(
+            "the window of CurrentThroughput", window, zero=False, error=ConfigError))

@@ -12,8 +12,10 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
+from callboard.core import checks
 from callboard.core.clock import monotonic_ns
 from callboard.core.errors import ConfigError, PolicyError
+from callboard.core.text import safe_repr
 from callboard.scheduling.handle import Handle
 from callboard.scheduling.worker import WorkerThread
 
@@ -69,7 +71,7 @@ class Blocks(PlacementPolicy):
     """
 
     def __init__(self, size: int) -> None:
-        self._size = _at_least(1, size, "Blocks wants a size")
+        self._size = checks.whole("the size of Blocks", size, error=ConfigError)
         self._turn = itertools.count()
 
     def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> WorkerThread:
@@ -87,7 +89,7 @@ class Fixed(PlacementPolicy):
     """The worker with the index `worker`, counted from 0."""
 
     def __init__(self, worker: int) -> None:
-        self._index = _at_least(0, worker, "Fixed wants the index of a worker")
+        self._index = checks.whole("the worker of Fixed", worker, 0, error=ConfigError)
 
     def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> WorkerThread:
         """Answer the worker. Raises PolicyError if the system has fewer."""
@@ -104,7 +106,7 @@ class Near(PlacementPolicy):
 
     def __init__(self, actor: Handle) -> None:
         if not isinstance(actor, Handle):
-            raise ConfigError(f"Near wants the ref of an actor, not {actor!r}")
+            raise ConfigError(f"Near wants the ref of an actor, not {safe_repr(actor)}")
         self._actor = actor
 
     def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> WorkerThread:
@@ -177,9 +179,8 @@ class LeastLoaded(PlacementPolicy):
     timed = True
 
     def __init__(self, window: float = 1.0) -> None:
-        if not isinstance(window, int | float) or not window > 0:
-            raise ConfigError(f"LeastLoaded wants a window of more than 0 seconds, not {window!r}")
-        self._window_ns = int(window * 1e9)
+        seconds = checks.seconds("the window of LeastLoaded", window, zero=False, error=ConfigError)
+        self._window_ns = int(seconds * 1e9)
         self._lock = threading.Lock()
         self._since = 0
         self._before: list[int] = []  # each worker's time in actors at the window's begin
@@ -263,21 +264,19 @@ def rebalance(
         homes = list(policy.arrange(movable, workers))
     except Exception as error:
         raise PolicyError(
-            f"{policy!r} failed to arrange {len(movable)} actors: {error!r}"
+            f"{safe_repr(policy)} failed to arrange {len(movable)} actors: {safe_repr(error)}"
         ) from error
     if len(homes) != len(movable):
-        raise PolicyError(f"{policy!r} arranged {len(homes)} actors instead of {len(movable)}")
+        raise PolicyError(
+            f"{safe_repr(policy)} arranged {len(homes)} actors instead of {len(movable)}"
+        )
     for actor, home in zip(movable, homes, strict=True):
         if not isinstance(home, WorkerThread) or home not in members:
-            raise PolicyError(f"{policy!r} arranged {actor!r} on {home!r}, which is no worker")
+            raise PolicyError(
+                f"{safe_repr(policy)} arranged {actor!r} on {safe_repr(home)}, which is no worker"
+            )
     return [
         (actor, home)
         for actor, home in zip(movable, homes, strict=True)
         if home is not actor.worker
     ]
-
-
-def _at_least(least: int, value: int, wants: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise ConfigError(f"{wants} of {least} or more, not {value!r}")
-    return value

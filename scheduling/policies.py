@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from callboard.core.errors import ConfigError
+from callboard.core.text import safe_repr
 from callboard.scheduling import heuristics, placement, priority
 from callboard.scheduling.placement import PlacementPolicy
 from callboard.scheduling.priority import PriorityPolicy
@@ -54,7 +55,7 @@ def choose_priority(value: Any) -> PriorityPolicy:
     if isinstance(value, PriorityPolicy):
         raise ConfigError(
             f"each worker needs a priority policy of its own, so priority is a name, a class or a "
-            f"table with `policy` and its options, not {value!r}"
+            f"table with `policy` and its options, not {safe_repr(value)}"
         )
     policy = _make(value, PRIORITIES, PriorityPolicy)
     policy._check()
@@ -67,25 +68,28 @@ def _make(value: Any, shipped: dict[str, type[Policy]], base: type[Policy]) -> P
         options = dict(value)
         value = options.pop("policy", None)
         if value is None:
-            raise ConfigError(f"the table has no key `policy`: {options!r}")
+            raise ConfigError(f"the table has no key `policy`: {safe_repr(options)}")
     found = _find(value, shipped) if isinstance(value, str) else value
     if not isinstance(found, type) or not issubclass(found, base):
         raise ConfigError(
             f"a policy is one of {', '.join(shipped)}, a subclass of {base.__name__} as a class or "
-            f"as 'package.module:Class', or a table with `policy` and its options, not {value!r}"
+            f"as 'package.module:Class', or a table with `policy` and its options, "
+            f"not {safe_repr(value)}"
         )
     signature = _signature(found)
     try:
         signature.bind(**options)
     except TypeError as error:
         known = ", ".join(signature.parameters) or "none"
-        raise ConfigError(f"policy {value!r}: {error}; its options: {known}") from None
+        raise ConfigError(f"policy {safe_repr(value)}: {error}; its options: {known}") from None
     try:
         return found(**options)
     except ConfigError:
         raise
     except Exception as error:
-        raise ConfigError(f"policy {value!r} cannot be made: {error!r}") from error
+        raise ConfigError(
+            f"policy {safe_repr(value)} cannot be made: {safe_repr(error)}"
+        ) from error
 
 
 def _find(name: str, shipped: Mapping[str, Any]) -> Any:

@@ -12,8 +12,10 @@ from callboard.core.node cimport relaxed
 from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.handle cimport Handle
 
+from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.core.log import log
+from callboard.core.text import safe_repr
 
 
 cdef class PriorityPolicy:
@@ -97,11 +99,11 @@ cdef Cell* ask_policy(TrackedReady* tracked) noexcept with gil:
     try:
         answer = policy.fetch_ready()
         if not isinstance(answer, Handle):
-            give_up(tracked, f"{tracked.count()} actors are ready, and fetch_ready() answered {answer!r}")
+            give_up(tracked, f"{tracked.count()} actors are ready, and fetch_ready() answered {safe_repr(answer)}")
             return NULL
         cell = (<Handle>answer).cell
         if cell.get_ready_on(relaxed) != oldest.get_ready_on(relaxed):
-            give_up(tracked, f"fetch_ready() answered {answer!r}, which is not ready on this worker")
+            give_up(tracked, f"fetch_ready() answered {safe_repr(answer)}, which is not ready on this worker")
             return NULL
         if cell != oldest and tracked.passes() >= policy.patience:
             give_up(tracked, f"{<object>oldest.owner!r} was passed by {tracked.passes()} times")
@@ -117,7 +119,7 @@ cdef int give_up(TrackedReady* tracked, str problem, error=None) except -1:
     worker = <object>tracked.first().get_ready_on(relaxed).owner
     log.error(
         "a priority policy failed; its worker goes on with Fifo",
-        policy=repr(<object>tracked.policy), worker=worker.name, problem=problem, exc_info=error,
+        policy=safe_repr(<object>tracked.policy), worker=worker.name, problem=problem, exc_info=error,
     )
     return 0
 
@@ -215,6 +217,4 @@ cdef class LongestQueue(PriorityPolicy):
 
 
 cdef int64_t at_least_one(str policy, str option, value) except -1:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < 2**31:
-        raise ConfigError(f"{policy} wants a whole number of 1 or more as {option}, not {value!r}")
-    return value
+    return checks.whole(f"the {option} of {policy}", value, 1, 2**31 - 1, error=ConfigError)

@@ -93,6 +93,12 @@ cdef class ManualWorker(WorkerThread):
         self.owner = threading.get_ident()
         self.core.exact = True
 
+    def start(self):
+        """Refuse: it has no thread."""
+        raise CallboardError(f"{self.name} is run by the thread that made it, and step by step")
+
+    run = start
+
     @property
     def is_here(self):
         """Whether the calling thread is the one that may step."""

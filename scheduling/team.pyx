@@ -22,6 +22,7 @@ cdef class Team:
         self.workers = []
         self.dedicated = []
         self.lock = threading.RLock()  # a sweep may run actors that end a dedicated worker
+        self.drainer = threading.Lock()  # who has it waits on crew.rested; others wait for it
         self.token = token
         self.monitoring = "off"
 
@@ -64,6 +65,15 @@ cdef class Team:
     def wait_for_rest(self, double timeout):
         """Sleep until the team is at rest; False if it was not within `timeout` seconds."""
         cdef int64_t deadline = monotonic_ns() + <int64_t>(min(max(timeout, 0.0), 1e9) * 1e9)
+        while not self.drainer.acquire(timeout=min(max(deadline - monotonic_ns(), 0), SLICE_NS) / 1e9):
+            if monotonic_ns() >= deadline:
+                return self.is_at_rest()
+        try:
+            return self.wait_until(deadline)
+        finally:
+            self.drainer.release()
+
+    cdef bint wait_until(self, int64_t deadline) except -1:
         cdef int64_t left
         cdef bint rested
         while True:
@@ -73,8 +83,7 @@ cdef class Team:
             if rested or left <= 0:
                 self.crew.set_draining(0, relaxed)
                 return rested
-            # A worker that begins to rest unparks this. The slice is for signals, and for a second
-            # thread that waits.
+            # A worker that begins to rest unparks this. The slice is for signals.
             with nogil:
                 self.crew.rested.park_for(min(left, SLICE_NS))
             PyErr_CheckSignals()
@@ -85,7 +94,11 @@ cdef class Team:
         with self.lock:
             worker = WorkerThread(self, Fifo(), 64, f"{name}-{actor}", dedicated=True)
             self.dedicated = self.dedicated + [worker]
-        worker.start()
+        try:
+            worker.start()
+        except BaseException:  # there may be no more threads
+            self.dismiss(worker)
+            raise
         return worker
 
     cdef int retire(self, Cell* cell) except -1:

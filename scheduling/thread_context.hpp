@@ -25,8 +25,20 @@ inline pthread_key_t context_key() {
     return key;
 }
 
+// Never destroyed: threads that outlive the interpreter's end go on using it.
+inline Surplus* surplus_of_process() {
+    static auto* const surplus = [] {
+        auto* const made = new Surplus(NodeCache::batch_size);
+        pthread_atfork([] { surplus_of_process()->lock(); }, [] { surplus_of_process()->unlock(); },
+                       [] { surplus_of_process()->unlock(); });
+        return made;
+    }();
+    return surplus;
+}
+
 __attribute__((noinline)) static Context* make_context() {
     auto* context = new Context;
+    context->nodes.surplus = surplus_of_process();
     pthread_setspecific(context_key(), context);
     return this_context = context;
 }

@@ -22,6 +22,7 @@ cdef class WorkerThread:
     cdef uint32_t quantum
     cdef uint32_t nested          # dispatches within dispatches
     cdef bint retiring            # its only actor has ended
+    cdef bint runs                # on a thread, from now on its own
     cdef object team          # keeps the Crew alive
     cdef readonly object thread
     cdef readonly str name
@@ -31,8 +32,10 @@ cdef class WorkerThread:
     cdef void loop_with(self, PyThreadState* state) noexcept nogil
     cdef bint release_token(self) noexcept nogil
     cdef void sweep(self) noexcept
+    cdef int adopt_thread(self) except -1
     cdef void put_back(self, Cell* cell) noexcept nogil
     cdef void rest(self) noexcept nogil
+    cdef void park(self) noexcept nogil
     cdef bint find_work(self, int64_t begin) noexcept nogil
     cdef void tell_drainer(self) noexcept nogil
     cdef bint step(self) noexcept

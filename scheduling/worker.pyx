@@ -15,7 +15,7 @@ import threading
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from callboard.core.node cimport monotonic_ns, relax, acq_rel, acquire, relaxed, release, seq_cst
+from callboard.core.node cimport Surplus, monotonic_ns, relax, acq_rel, acquire, relaxed, release, seq_cst
 from callboard.scheduling.cell cimport (
     Cell, Context, Crew, Outcome, Record, RecordRing, Worker, dedicated_cell, make_ready, python_cell,
     wants_token,
@@ -25,7 +25,7 @@ from callboard.scheduling.handle cimport Handle
 from callboard.scheduling.priority cimport PriorityPolicy
 from callboard.scheduling.team cimport Team
 
-from callboard.core.errors import PolicyError
+from callboard.core.errors import CallboardError, PolicyError
 
 cdef extern from "Python.h" nogil:
     PyThreadState* PyThreadState_Get()
@@ -39,6 +39,9 @@ cdef extern from "sys/prctl.h" nogil:
 # How long a worker looks for work before it parks. A futex wake costs its two ends 14 to 25
 # microseconds; looking for about as long never costs more than twice the best choice.
 cdef int64_t SPIN_NS = 15_000
+# How long a worker sleeps before it takes a burst to be over. The next burst allocates its nodes anew,
+# which costs a few nanoseconds for each message.
+cdef int64_t TIDY_NS = 10_000_000
 # How many dispatches may pass before the worker's clock is read again (for diagnosis only), and before
 # it does what the interpreter asks of it.
 cdef uint64_t CLOCK_EVERY = 64
@@ -63,6 +66,21 @@ cdef inline PyObject* set_variables(PyThreadState* thread, PyObject* variables) 
 def on_worker():
     """Tell whether the calling thread is a worker's."""
     return current_context().worker != NULL
+
+
+def obstacle_to_waiting(Team team):
+    """Say why the calling thread must not wait until `team` comes to rest or ends; None if it may.
+
+    A thread of its own, that of a dedicated actor, may wait for the actors of another system.
+    """
+    context = current_context()
+    if context.worker == NULL:
+        return None
+    if context.worker.crew == team.crew:
+        return "in an actor would wait for the actor itself"
+    if context.current != NULL and context.current.has(dedicated_cell):
+        return None
+    return "would block a worker of another system: spawn the actor with dedicated=True"
 
 
 cdef void heed_interpreter() noexcept nogil:
@@ -171,12 +189,20 @@ cdef class WorkerThread:
         actor.cell.set_home(self.core, relaxed)
 
     def start(self):
-        """Start the thread. A daemon: a worker that an actor blocks must not hang the interpreter."""
+        """Start the thread. A daemon: a worker that an actor blocks must not hang the interpreter.
+
+        Raises CallboardError if it was started already.
+        """
+        if self.thread is not None:
+            raise CallboardError(f"{self.name!r} was started already: a worker has one thread")
         self.thread = threading.Thread(target=self.run, name=self.name, daemon=True)
         self.thread.start()
 
     def run(self):
-        """Run the worker on the calling thread until its team stops."""
+        """Run the worker on the calling thread, which is the only one, until its team stops."""
+        if self.runs:
+            raise CallboardError(f"{self.name!r} runs already: a worker has one thread")
+        self.runs = True
         prctl(PR_SET_NAME, <const char*>self.short_name)
         if self.cpu is not None:
             os.sched_setaffinity(0, {self.cpu})
@@ -200,11 +226,12 @@ cdef class WorkerThread:
             pass
         self.context.worker = other
 
-    def adopt_thread(self):
+    cdef int adopt_thread(self) except -1:
         """Make the calling thread this worker's."""
         self.context = current_context()
         self.context.worker = self.core
         self.context.python = <void*>PyThreadState_Get()
+        return 0
 
     cdef void loop_with(self, PyThreadState* state) noexcept nogil:
         cdef Worker* core = self.core
@@ -308,7 +335,7 @@ cdef class WorkerThread:
         core.add_parks(1, release)
         self.tell_drainer()
         if not self.find_work(begin):
-            core.parker.park()
+            self.park()
         now = monotonic_ns()
         spent = now - begin
         core.add_waited_ns(spent)
@@ -331,6 +358,15 @@ cdef class WorkerThread:
                     return True
                 relax()
         return False
+
+    cdef void park(self) noexcept nogil:
+        """Sleep until there is work; after a while without any, free the spare nodes that bursts left."""
+        cdef Surplus* surplus = self.context.nodes.surplus
+        if not surplus.is_empty():
+            if self.core.parker.park_for(TIDY_NS):
+                return
+            surplus.free_all()
+        self.core.parker.park()
 
     cdef void tell_drainer(self) noexcept nogil:
         if self.core.crew.is_draining(acquire):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import traceback
 from pickle import PicklingError
 
 from callboard.core.errors import CallboardError
+from callboard.dead_letters import FailureReport
 
 
 class EntryPointError(CallboardError):
@@ -29,14 +29,13 @@ class CaptureError(CallboardError, PicklingError):
 
 
 class PartitionFailed(CallboardError):
-    """Raised in a task when an actor of its graph failed; ``error`` is the actor's exception.
+    """Raised in a task when an actor of its graph failed; ``error`` says with what.
 
     The actor's traceback, with all causes, is a note on this exception and not its cause, because
     Spark's SQL paths show an exception's notes but drop its causes.
     """
 
-    def __init__(self, actor: str, error: BaseException, partition_id: int) -> None:
+    def __init__(self, actor: str, error: FailureReport, partition_id: int) -> None:
         self.error = error
-        summary = traceback.format_exception_only(error)[-1].strip()
-        super().__init__(f"actor {actor!r} failed in partition {partition_id}: {summary}")
-        self.add_note(f"In actor {actor!r}:\n" + "".join(traceback.format_exception(error)))
+        super().__init__(f"actor {actor!r} failed in partition {partition_id}: {error.summary}")
+        self.add_note(f"In actor {actor!r}:\n{error.traceback}")

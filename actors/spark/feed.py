@@ -10,6 +10,7 @@ from typing import Any, Literal, NoReturn
 
 from callboard import Future
 from callboard.core.errors import AskTimeout, ConfigError, DrainTimeout
+from callboard.dead_letters import FailureReport
 from callboard.spark.context import PartitionContext, PartitionEnd, PartitionStart
 from callboard.spark.host import Build, Graph, GraphSpec, task_graph
 from callboard.spark.pickling import pickle_build
@@ -84,7 +85,7 @@ class Feed:
                 continue
             if error is not None:
                 graph.check()
-                graph.fail(graph.entry.path, error)
+                graph.fail(graph.entry.path, FailureReport.of(error))
             return asked.result()
 
     def _fail_stuck(self, graph: Graph) -> NoReturn:

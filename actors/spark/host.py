@@ -20,6 +20,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from callboard import ActorRef, ActorSystem
 from callboard.core.errors import CallboardError, ConfigError, DrainTimeout
+from callboard.dead_letters import FailureReport
 from callboard.spark.context import PartitionContext
 from callboard.spark.errors import EntryPointError, PartitionFailed
 
@@ -56,7 +57,7 @@ class Graph:
         for actor, error in self._host.system.dead_letters.fatal:
             self.fail(actor, error)
 
-    def fail(self, actor: str, error: BaseException) -> NoReturn:
+    def fail(self, actor: str, error: FailureReport) -> NoReturn:
         """Raise PartitionFailed for what an actor raised."""
         raise PartitionFailed(actor, error, self.context.partition_id) from None
 

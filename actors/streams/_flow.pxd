@@ -29,12 +29,15 @@ cdef class Flow:
     cdef bint one_by_one
     cdef bint keeps_interpreter       # while a lane works on Python stages
     cdef readonly uint32_t window
+    cdef uint32_t lanes               # added so far
+    cdef bint connected               # the graph is whole
     cdef Ending ending
 
     cdef Stage* stage_of(self, Work work, Program program, LaneKinds kinds, StageKind kind, int inputs,
                          int partitions, int most_lanes)
     cdef int add_native(self, NativeProgram program, LaneKinds kinds, int partitions, int most_lanes,
                         Stage** inlet, Stage** outlet) except -1
+    cdef int check(self, bint connected) except -1
     cdef int give_work(self, Work work, Program program, int inputs) except -1
     cdef void keep(self, object what) noexcept
     cdef OperatorView view(self, int i)

@@ -11,6 +11,7 @@ from libcpp.vector cimport vector
 from callboard._native_ref cimport send
 from callboard._ref cimport ActorRef
 from callboard.core.node cimport Kind, Node, monotonic_ns
+from callboard.core.sealed cimport maker_key, only_by_runtime
 from callboard.native cimport Message, NativeActor
 from callboard.scheduling.cell cimport Context
 from callboard.scheduling.context cimport current_context
@@ -31,6 +32,9 @@ cdef extern from "Python.h":
 
 cdef class OperatorView:
     """An operator of a running graph, as heuristics and statistics see it."""
+
+    def __cinit__(self, key=None):
+        only_by_runtime(key, self, "the views of operators come from a run")
 
     @property
     def position(self):
@@ -124,6 +128,11 @@ cdef class Flow:
         for kept in self.kept:
             DECREF(kept)
 
+    cdef int check(self, bint connected) except -1:
+        if self.connected != connected:
+            raise RuntimeError("a flow works once its graph is connected, and grows no more then")
+        return 0
+
     cdef void keep(self, object what) noexcept:
         """Let `what` live as long as the stages, which point to it: not in a list, because the garbage
         collector may empty that before this object's end."""
@@ -136,6 +145,7 @@ cdef class Flow:
         """Add a node. `sources` says for each input where it comes from: (node, port), both numbers, or
         (None, entry). `runs_on` is the kind of lanes that may work on it. With `partitions` it works
         by parts."""
+        self.check(False)
         cdef LaneKinds kinds = {"native": native_lanes, "python": python_lanes, "all": all_lanes}[runs_on]
         cdef Stage* inlet
         cdef Stage* outlet
@@ -207,6 +217,7 @@ cdef class Flow:
 
     def connect(self):
         """Make the edges, when all nodes are there."""
+        self.check(False)
         cdef Work work, reader
         for node, port, to, number in sorted(self.links):  # the edges of a node in the order of its ports
             reader = self.inlet_works[to]
@@ -226,10 +237,13 @@ cdef class Flow:
             self.flow.connect(self.outlets[node][0], self.inlets[to][0], number)
         self.slots.resize(self.entry_edges.size())
         self.flow.finish_graph(self.entry_edges)
+        self.connected = True
 
     def add_lane(self, ActorRef ref, str kind):
         """Let the actor `ref` be a lane: it calls run() when it gets a message. Answer its number."""
+        self.check(True)
         self.keep(ref)
+        self.lanes += 1
         return self.flow.add_lane(
             {"native": native_lanes, "python": python_lanes, "all": all_lanes}[kind], wake_lane, <void*>ref)
 
@@ -261,6 +275,7 @@ cdef class Flow:
 
         One caller at a time."""
         cdef size_t i
+        self.check(True)
         if not self.flow.has_room():
             return False
         for i in range(self.slots.size()):
@@ -288,6 +303,7 @@ cdef class Flow:
         # Without the interpreter: a stage may be native, and its reorder buffer have a lock, whose holder
         # wants the interpreter.
         cdef bint worked
+        self.check(True)
         with nogil:
             worked = self.flow.help(all_lanes, self.flow.now())
         return worked
@@ -301,6 +317,8 @@ cdef class Flow:
         """Work as a lane of Python stages. None: the lane is idle; else the seconds after which it wants
         another turn."""
         cdef Rest rest
+        if lane >= self.lanes:
+            raise IndexError(f"no lane {lane}; there are {self.lanes}")
         if self.keeps_interpreter:
             return self.next_turn(self.flow.run(lane))
         with nogil:
@@ -325,7 +343,7 @@ cdef class Flow:
         return [self.view(i) for i in range(<int>self.all_stages.size())]
 
     cdef OperatorView view(self, int i):
-        cdef OperatorView view = OperatorView.__new__(OperatorView)
+        cdef OperatorView view = OperatorView.__new__(OperatorView, maker_key())
         view.flow = self
         view.stage = self.all_stages[i]
         view.name = (<Work>self.works[i]).program.name

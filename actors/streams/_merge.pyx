@@ -34,7 +34,7 @@ cdef class Merge(Program):
     cpdef process_many(self, list batches, list into):
         cdef Batch batch, out = into[0]
         cdef list order = self.ordered(batches)
-        end = (<Batch>batches[0]).end
+        end = (<Batch?>batches[0]).end
         if end is not None:
             end >>= self.drops[0]
         for batch in into:

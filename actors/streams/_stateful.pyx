@@ -83,7 +83,7 @@ cdef class Stateful(Program):
         cdef int64_t first = batch.first
         cdef Table table = self.table
         cdef bint plain = batch.origins is None and self.sides is None
-        outs = (<Batch>into[0]).rows if plain else []
+        outs = (<Batch?>into[0]).rows if plain else []
         key_of = self.key
         key = None
         while at[0] < n:

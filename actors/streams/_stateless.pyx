@@ -75,7 +75,7 @@ cdef class FlatMap(Program):
     cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1:
         cdef list rows = batch.rows, origins = batch.origins, outputs
         cdef Py_ssize_t n = len(rows)
-        cdef list out = (<Batch>into[0]).rows
+        cdef list out = (<Batch?>into[0]).rows
         cdef bint plain = origins is None and self.sides is None
         function = self.function
         while at[0] < n:
@@ -172,8 +172,8 @@ cdef class Same(Program):
         self.rate = rate
 
     cpdef process(self, Batch batch, list into):
-        (<Batch>into[0]).rows = batch.rows
-        (<Batch>into[0]).origins = batch.origins
+        (<Batch?>into[0]).rows = batch.rows
+        (<Batch?>into[0]).origins = batch.origins
 
 
 cdef class Number(Program):

@@ -66,7 +66,7 @@ cdef class NativeProgram(Program):
         cdef Values* outputs = out.take()
         if outputs != NULL:
             if into:
-                (<Batch>into[0]).rows.extend(rows_of(outputs))
+                (<Batch?>into[0]).rows.extend(rows_of(outputs))
             outputs.free()
         if failure != NULL:
             raise StreamError(self.name, None, None) from NativeFailure(failure.decode("utf-8", "replace"))

@@ -8,7 +8,9 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from callboard._ref import ActorRef
+from callboard.core import checks
 from callboard.core.errors import DrainTimeout
+from callboard.core.text import safe_repr
 from callboard.diagnosis import describe_unrest
 from callboard.scheduling.config import Config
 from callboard.scheduling.replay import ManualTeam, ManualWorker, Seeded
@@ -59,10 +61,9 @@ class ManualSystem(ActorSystem):
         context: str = "own",
         trace: bool = True,
     ) -> None:
-        if max_steps < 1:
-            raise ValueError(f"max_steps is 1 or more, not {max_steps!r}")
-        self.seed = seed
-        self.max_steps = max_steps
+        self.seed = checks.whole("seed", seed, -(2**63), 2**64 - 1)
+        self.max_steps = checks.whole("max_steps", max_steps)
+        checks.flag("trace", trace)
         self.config = Config.load(
             None,
             name=name,
@@ -118,7 +119,8 @@ class ManualSystem(ActorSystem):
         return self._run_until(predicate, timeout)
 
     def _run_until(self, predicate: Callable[[], bool], timeout: float | None) -> bool:
-        deadline = math.inf if timeout is None else self.now + timeout
+        seconds = checks.timeout("a timeout", timeout)
+        deadline = math.inf if seconds is None else self.now + seconds
         steps = _Steps(self, None)
         while not predicate():
             steps.count()
@@ -146,8 +148,7 @@ class ManualSystem(ActorSystem):
 
     def advance(self, seconds: float) -> None:
         """Let `seconds` pass: fire each timer at its time, and run to rest after each."""
-        if not seconds >= 0:
-            raise ValueError(f"time goes on by 0 seconds or more, not {seconds!r}")
+        seconds = checks.seconds("the time that passes", seconds)
         self._refuse_worker("advance()")
         end = self.now + seconds
         steps = _Steps(self, None)
@@ -203,10 +204,10 @@ class ManualSystem(ActorSystem):
         self._refuse_worker("join()")
         return self._run_until(lambda: not self._runtime.top, timeout)
 
-    def _wait_ended(self, timeout: float) -> bool:
+    def _wait_ended(self, timeout: float | None) -> bool:
         if self.is_run_here:
             self.run_until_idle()
-        return self._ended.is_set()
+        return not self._runtime.top
 
     def __exit__(
         self,
@@ -230,19 +231,15 @@ class _Tracer:
         self._trace = trace
 
     def __call__(self, ref: ActorRef[Any], message: object) -> None:
-        try:
-            text = repr(message)
-        except Exception as error:
-            text = f"<{type(message).__name__}, whose repr() raised {type(error).__name__}>"
-        self._trace.append(Taken(ref.path, text))
+        self._trace.append(Taken(ref.path, safe_repr(message)))
 
 
 class _Steps:
     """Bounds a run."""
 
     def __init__(self, system: ManualSystem, limit: int | None) -> None:
-        if limit is not None and limit < 1:
-            raise ValueError(f"max_steps is 1 or more, not {limit!r}")
+        if limit is not None:
+            checks.whole("max_steps", limit)
         self._system = system
         self._limit = system.max_steps if limit is None else limit
         self.taken = 0

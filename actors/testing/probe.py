@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from callboard._actor import Actor
 from callboard._ref import ActorRef
+from callboard.core import checks
+from callboard.core.text import safe_repr
 from callboard.messages import Terminated
 
 if TYPE_CHECKING:
@@ -62,7 +64,7 @@ class Probe:
 
     def expect(self, message: T, timeout: float | None = None) -> T:
         """Take the next message, which must be equal to `message`, and return it."""
-        came: T = self._take(lambda got: got == message, repr(message), timeout)
+        came: T = self._take(lambda got: got == message, safe_repr(message), timeout)
         return came
 
     def expect_type(self, cls: type[T], timeout: float | None = None) -> T:
@@ -103,6 +105,7 @@ class Probe:
         return letter.message
 
     def _wait(self, timeout: float | None) -> bool:
+        checks.timeout("an expectation's timeout", timeout)
         run_until = getattr(self._system, "run_until", None)
         if run_until is not None:
             return bool(run_until(lambda: bool(self._inbox.letters), timeout or 0.0))
@@ -181,5 +184,5 @@ class _Receiver(Actor[Any]):
 
 
 def _listed(messages: list[Any]) -> str:
-    first, *rest = map(repr, messages)
+    first, *rest = map(safe_repr, messages)
     return first if not rest else f"{first} (then {', '.join(rest)})"

@@ -8,6 +8,8 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from callboard.core import checks
+
 # The environment variable that reruns one seed.
 VARIABLE = "CALLBOARD_SEED"
 
@@ -23,7 +25,9 @@ def replay(seeds: int | Iterable[int] = 20) -> Callable[[Callable[..., Any]], Ca
     With pytest, fixtures and parameters of the test work as usual, but their values are shared by
     all seeds. Raises TypeError if the test has no parameter `seed`.
     """
-    chosen = tuple(range(seeds) if isinstance(seeds, int) else seeds)
+    if not isinstance(seeds, Iterable):
+        seeds = range(checks.whole("seeds", seeds, 0))
+    chosen = tuple(checks.whole("a seed", seed, -(2**63), 2**64 - 1) for seed in seeds)
     if not chosen:
         raise ValueError("replay() wants one seed or more")
 

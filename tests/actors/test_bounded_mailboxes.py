@@ -143,11 +143,11 @@ def test_a_fast_producer_and_a_slow_consumer_lose_nothing(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((0,), "a mailbox holds 1 message or more, not 0"),
-        (("2",), "a mailbox holds 1 message or more, not '2'"),
-        ((2, "explode"), "no overflow policy 'explode'; there are block, help, drop_newest"),
-        ((2, "block", -1), "a timeout of 0 seconds or more, not -1"),
-        ((2, "block", "1"), "a timeout of 0 seconds or more, not '1'"),
+        ((0,), "a mailbox's capacity is a whole number of 1 or more, not 0"),
+        (("2",), "a mailbox's capacity is a whole number of 1 or more, not '2'"),
+        ((2, "explode"), "a mailbox's overflow is one of block, help, .* not 'explode'"),
+        ((2, "block", -1), "a mailbox's timeout is a number of seconds from 0 to 1e9, not -1"),
+        ((2, "block", "1"), "a mailbox's timeout is a number of seconds from 0 to 1e9, not '1'"),
     ],
 )
 def test_a_wrong_mailbox_is_refused_with_its_value(arguments: Any, message: str) -> None:

@@ -2,6 +2,7 @@
 
 import gc
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from callboard import (
     ActorStopped,
     ActorSystem,
     BoundedMailbox,
+    CallboardError,
     DeadLetter,
     Future,
 )
@@ -284,3 +286,47 @@ def test_a_finalizer_may_tell_a_stopped_actor_wherever_it_runs(system: ActorSyst
     gc.collect()
     assert system.dead_letters.reasons["stopped"] >= 150
     assert ref.is_alive
+
+
+class Unprintable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+    __repr__ = __str__
+
+
+def test_a_letter_can_be_printed_whatever_it_holds(system: ActorSystem) -> None:
+    letters: list[DeadLetter] = []
+    system.dead_letters.subscribe(letters.append)
+
+    class Raises(Actor[Any]):
+        def receive(self, message: Any) -> None:
+            raise message
+
+    ref = system.spawn(Raises, name="raises")
+    ref.tell(Unprintable())
+    system.drain()
+    (letter,) = letters
+    for text in (repr(letter), str(letter), f"{letter}"):
+        assert text.startswith("DeadLetter(message=<Unprintable, whose repr() raised RuntimeError>")
+        assert text.endswith("error=<Unprintable, whose repr() raised RuntimeError>)")
+        assert "/raises" in text
+
+
+def test_an_error_about_a_value_can_be_printed_whatever_that_is(system: ActorSystem) -> None:
+    wrong: Any = Unprintable()
+    ref = system.spawn(Sink)
+    asked: list[Callable[[], object]] = [
+        lambda: system.spawn(wrong),
+        lambda: system.spawn(Sink, name=wrong),
+        lambda: system.spawn(Sink, mailbox=wrong),
+        lambda: system.spawn(Sink, placement=wrong),
+        lambda: system.spawn(Sink, supervision=wrong),
+        lambda: system.dead_letters.subscribe(wrong),
+        lambda: ref.tell_many(wrong),
+        lambda: ActorSystem(workers=wrong),
+        lambda: ActorSystem(config=wrong),
+    ]
+    for use in asked:
+        with pytest.raises((CallboardError, TypeError), match="whose repr\\(\\) raised"):
+            use()

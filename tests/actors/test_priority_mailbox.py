@@ -66,7 +66,7 @@ def test_a_message_whose_key_fails_has_failed_and_no_other(system: ActorSystem, 
     ("options", "message"),
     [
         ({"key": 7}, "a PriorityMailbox wants a function as key, not 7"),
-        ({"key": abs, "capacity": 0}, "a mailbox holds 1 message or more, not 0"),
+        ({"key": abs, "capacity": 0}, "a mailbox's capacity is a whole number of 1 or more, not 0"),
         ({"key": abs, "overflow": "drop_oldest"}, "cannot drop_oldest"),
     ],
 )

@@ -169,7 +169,7 @@ def test_what_is_no_mailbox_is_refused(system: ActorSystem, mailbox: Any) -> Non
 
 @pytest.mark.parametrize("priority", [-1, 2**32, "high", 1.5])
 def test_what_is_no_priority_is_refused(system: ActorSystem, priority: Any) -> None:
-    with pytest.raises(SpawnError, match=r"a priority from 0 to 2\*\*32 - 1, not "):
+    with pytest.raises(SpawnError, match="priority is a whole number from 0 to 4294967295, not "):
         system.spawn(Echo, priority=priority)
 
 

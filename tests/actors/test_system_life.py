@@ -328,3 +328,116 @@ assert os.waitpid(child, 0)[1] == 0
 """
     )
     assert (status, output, errors) == (0, "stopped\n", "")
+
+
+# --- waiting for the end --------------------------------------------------------------------------
+
+
+def test_join_is_woken_by_the_last_actors_end(
+    system: ActorSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[bool] = []
+    waiting, joined = threading.Event(), threading.Event()
+    wait = threading.Condition.wait
+
+    def recorded(condition: threading.Condition, timeout: float | None = None) -> bool:
+        if threading.current_thread() is joiner:
+            waiting.set()
+            waits.append(wait(condition, timeout))
+            return waits[-1]
+        return wait(condition, timeout)
+
+    def join() -> None:
+        if system.join():
+            joined.set()
+
+    joiner = threading.Thread(target=join)
+    refs = [system.spawn(Echo) for _ in range(3)]
+    monkeypatch.setattr(threading.Condition, "wait", recorded)
+    joiner.start()
+    waiting.wait(30)
+    for ref in refs:
+        assert not joined.is_set()
+        ref.stop()
+    assert joined.wait(30)
+    joiner.join(30)
+    assert waits[-1], "its last sleep was not ended by the actor's end, but by the time"
+
+
+def test_two_threads_may_wait_for_rest(system: ActorSystem) -> None:
+    gate = threading.Event()
+    system.spawn(Waiter, gate).tell("x")
+    rested: list[str] = []
+
+    def drain(name: str) -> None:
+        system.drain(timeout=30)
+        rested.append(name)
+
+    drainers = [threading.Thread(target=drain, args=(name,)) for name in "abc"]
+    for drainer in drainers:
+        drainer.start()
+    with pytest.raises(DrainTimeout):
+        system.drain(timeout=0)
+    assert rested == []
+    gate.set()
+    for drainer in drainers:
+        drainer.join(30)
+    assert sorted(rested) == ["a", "b", "c"]
+
+
+class Waiter(Actor[Any]):
+    def __init__(self, gate: threading.Event) -> None:
+        self.gate = gate
+
+    def receive(self, message: Any) -> None:
+        self.gate.wait(30)
+
+
+def test_a_system_whose_threads_cannot_all_be_started_ends_those_that_were(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started: list[threading.Thread] = []
+    start = threading.Thread.start
+
+    def limited(thread: threading.Thread) -> None:
+        if len(started) == 3:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    with pytest.raises(CallboardError, match=r"only 3 of 8 workers could be started: can't start"):
+        ActorSystem(workers=8)
+    for thread in started:
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def test_a_dedicated_actor_may_run_a_system_of_its_own(system: ActorSystem) -> None:
+    class Host(Actor[Any]):
+        def receive(self, message: Any) -> Any:
+            with ActorSystem("inner") as inner:
+                asked = inner.spawn(Echo).ask(message)
+                inner.drain()
+                for ref in inner.actors:
+                    ref.stop()
+                assert inner.join(timeout=30)
+            assert inner.is_closed
+            return asked.result(timeout=30), repr(inner)
+
+    answer = system.spawn(Host, dedicated=True).ask("x").result(timeout=30)
+    assert answer == ("x", "<ActorSystem 'inner', stopped>")
+
+
+def test_who_shares_a_worker_may_not_wait_for_another_system(system: ActorSystem) -> None:
+    class Host(Actor[Any]):
+        def receive(self, other: ActorSystem) -> None:
+            other.drain()
+
+    with ActorSystem("other") as other:
+        shared = system.spawn(Host).ask(other).exception(timeout=30)
+        mine = system.spawn(Host, dedicated=True).ask(system).exception(timeout=30)
+    assert str(shared) == (
+        "drain() would block a worker of another system: spawn the actor with dedicated=True"
+    )
+    assert str(mine) == "drain() in an actor would wait for the actor itself"

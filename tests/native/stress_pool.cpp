@@ -97,4 +97,33 @@ TEST("chains of messages between mailboxes are received chains times hops") {
     CHECK_EQUAL(received.load(callboard::relaxed), std::int64_t{chains} * (hops + 1));
 }
 
+TEST("pools that are trimmed and end while others send lose no message") {
+    constexpr int senders = 2, rounds = 400, messages = 500;
+    callboard::Surplus surplus(SmallCache::batch_size);
+    Atomic<int> working{senders};
+    Atomic<std::int64_t> received{0};
+    together(senders + 1, [&](int index) {
+        if (index == senders) {  // a worker without work
+            while (working.load(callboard::relaxed) != 0) {
+                if (!surplus.is_empty()) surplus.free_all();
+                std::this_thread::yield();
+            }
+            return;
+        }
+        SmallCache cache;
+        cache.surplus = &surplus;
+        std::int64_t count = 0, value;
+        for (int round = 0; round < rounds; ++round) {
+            Mailbox mailbox;  // its pool ends in the list, or beside a trim
+            for (int i = 0; i < messages; ++i) send(mailbox, cache, i);
+            while (receive(mailbox, cache, value)) ++count;
+            for (int i = 0; i < messages; ++i) send(mailbox, cache, i);
+            while (receive(mailbox, cache, value)) ++count;
+        }
+        received.fetch_add(count, callboard::relaxed);
+        working.fetch_add(-1, callboard::relaxed);
+    });
+    CHECK_EQUAL(received.load(callboard::relaxed), std::int64_t{senders} * rounds * messages * 2);
+}
+
 CHECK_MAIN

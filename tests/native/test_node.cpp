@@ -10,6 +10,7 @@
 
 using callboard::FreePool;
 using callboard::Node;
+using callboard::Surplus;
 using SmallCache = callboard::BasicNodeCache<2, 4>;  // batches of 2 nodes, 4 in a pool
 
 static callboard::Atomic<long> made{0}, freed{0};
@@ -147,6 +148,56 @@ TEST("a cache frees what it holds when its thread ends") {
         for (int i = 0; i < 5; ++i) receiver.give(new Node, pool);
         sender.give(sender.take(pool), pool);
     }).join();
+}
+
+TEST("trimming frees what is beyond, and leaves a pool alone that has no more") {
+    Balance balance;
+    FreePool pool;
+    for (int i = 0; i < 5; ++i) {
+        Node* node = new Node;
+        pool.give(node, node, 1);
+    }
+    pool.trim(6);
+    CHECK_EQUAL(pool.held(), 5u);
+    pool.trim(2);
+    CHECK_EQUAL(balance.freed_since(), 3);
+    CHECK_EQUAL(pool.held(), 2u);
+    Node* chain = pool.take_all();
+    CHECK_EQUAL(length(chain), 2);
+    pool.trim(2);
+    CHECK_EQUAL(pool.held(), 0u);
+    FreePool::free_chain(chain);
+}
+
+TEST("a pool that was given more than a batch is noted, once, and trimmed to a batch") {
+    Balance balance;
+    Surplus surplus(SmallCache::batch_size);
+    FreePool pool;
+    SmallCache cache;
+    cache.surplus = &surplus;
+    for (int i = 0; i < 6; ++i) cache.give(new Node, pool);
+    CHECK(surplus.is_empty());  // two batches stay in the cache, and one may be in the pool
+    for (int i = 0; i < 5; ++i) cache.give(new Node, pool);
+    CHECK(!surplus.is_empty());
+    CHECK(pool.held() > 2u);
+    surplus.free_all();
+    CHECK(surplus.is_empty());
+    CHECK_EQUAL(pool.held(), 2u);
+    for (int i = 0; i < 4; ++i) cache.give(new Node, pool);
+    CHECK(!surplus.is_empty());  // the next burst
+}
+
+TEST("a pool that ends is forgotten") {
+    Balance balance;
+    Surplus surplus(1);
+    FreePool stays;
+    {
+        FreePool ends;
+        surplus.note(ends);
+        surplus.note(stays);
+    }
+    surplus.free_all();
+    CHECK(surplus.is_empty());
 }
 
 CHECK_MAIN

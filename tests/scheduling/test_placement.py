@@ -189,12 +189,12 @@ def test_no_actor_can_be_near_one_with_a_worker_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("policy", "option", "message"),
     [
-        (Blocks, 0, "Blocks wants a size of 1 or more, not 0"),
-        (Blocks, True, "Blocks wants a size of 1 or more, not True"),
-        (Fixed, -1, "Fixed wants the index of a worker of 0 or more, not -1"),
+        (Blocks, 0, "the size of Blocks is a whole number of 1 or more, not 0"),
+        (Blocks, True, "the size of Blocks is a whole number of 1 or more, not True"),
+        (Fixed, -1, "the worker of Fixed is a whole number of 0 or more, not -1"),
         (Near, "box", "Near wants the ref of an actor, not 'box'"),
-        (LeastLoaded, 0, "LeastLoaded wants a window of more than 0 seconds, not 0"),
-        (LeastLoaded, "1", "LeastLoaded wants a window of more than 0 seconds, not '1'"),
+        (LeastLoaded, 0, "the window of LeastLoaded is a number of seconds above 0, .* not 0"),
+        (LeastLoaded, "1", "the window of LeastLoaded is a number of seconds above 0, .* not '1'"),
     ],
 )
 def test_a_wrong_option_is_refused(policy: Any, option: object, message: str) -> None:

@@ -162,7 +162,7 @@ def test_shipped_policies_cannot_be_subclassed() -> None:
 def test_an_option_that_is_no_positive_whole_number_is_refused(name: str, value: object) -> None:
     policy = getattr(priority, name)
     (option,) = inspect.signature(policy).parameters
-    with pytest.raises(ConfigError, match=rf"{name} wants .* as {option}, not {value!r}"):
+    with pytest.raises(ConfigError, match=rf"the {option} of {name} is a whole .*, not {value!r}"):
         policy(value)
 
 
@@ -338,7 +338,7 @@ def events(caplog: pytest.LogCaptureFixture) -> list[str]:
         (AnswersNone, "4 actors are ready, and fetch_ready() answered None"),
         (AnswersNonsense, "4 actors are ready, and fetch_ready() answered ['no actor']"),
         (AnswersTwice, "which is not ready on this worker"),
-        (AnswersWhatCannotBeShown, "no repr"),
+        (AnswersWhatCannotBeShown, "Unshowable, whose repr() raised RuntimeError>"),
         (Exits, "SystemExit"),
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else "",

@@ -149,7 +149,7 @@ def test_a_failed_entry_point_fails_the_partition_with_its_traceback_and_causes(
         foreach_partition(graphs.refuse)([1])
     shown = str(caught.value)
     assert shown == "actor '/refuse' failed in partition 0: ValueError: no such author"
-    assert isinstance(caught.value.error, ValueError)
+    assert caught.value.error.type is ValueError
     (note,) = caught.value.__notes__
     assert "in divide" in note
     assert "ZeroDivisionError: division by zero" in note

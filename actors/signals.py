@@ -1,0 +1,83 @@
+"""Signals that end a program: a system that heeds them drains before it stops."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import weakref
+from collections.abc import Iterable
+from types import FrameType
+from typing import Any
+
+from callboard.core.errors import CallboardError, ConfigError
+from callboard.core.text import safe_repr
+
+
+class Signals:
+    """How many signals have come for one system.
+
+    The handler raises in the main thread: KeyboardInterrupt for SIGINT, SystemExit with 128 and the
+    signal's number for others. So it is left, wherever it is, and so is the system's `with` block,
+    whose end sees here that a signal was the reason.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def install(self, numbers: Iterable[int]) -> None:
+        """Heed these signals. Raises CallboardError outside the main thread, ConfigError."""
+        if threading.current_thread() is not threading.main_thread():
+            raise CallboardError(
+                "install_signal_handlers() is called in the main thread, the only one that Python "
+                f"runs handlers in, and not in {threading.current_thread().name!r}"
+            )
+        chosen = [_checked(number) for number in numbers]
+        for number in chosen:
+            if number not in _before:
+                _before[number] = signal.signal(number, _handle)
+                _heeding[number] = weakref.WeakSet()
+            _heeding[number].add(self)
+
+    def restore(self) -> None:
+        """Heed no more signals. The handlers from before are back when no other system does."""
+        for number, heeding in list(_heeding.items()):
+            heeding.discard(self)
+            if not heeding and threading.current_thread() is threading.main_thread():
+                _give_back(number)
+
+
+# By signal: who heeds it, and the handler from before. A system may stop in any thread, but
+# handlers are set in the main one: what is left here without a system is given back by the next
+# signal.
+_heeding: dict[int, weakref.WeakSet[Signals]] = {}
+_before: dict[int, Any] = {}
+
+
+def _checked(number: Any) -> signal.Signals:
+    try:
+        checked = signal.Signals(number)
+    except ValueError:
+        checked = signal.SIGKILL
+    if checked in (signal.SIGKILL, signal.SIGSTOP):
+        raise ConfigError(f"no signal that a program can handle: {safe_repr(number)}")
+    return checked
+
+
+def _handle(number: int, frame: FrameType | None) -> None:
+    heeding = list(_heeding.get(number, ()))
+    if not heeding:
+        _give_back(number)
+        signal.raise_signal(number)
+        return
+    for signals in heeding:
+        signals.count += 1
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    raise SystemExit(128 + number)
+
+
+def _give_back(number: int) -> None:
+    before = _before.pop(number, None)
+    _heeding.pop(number, None)
+    if signal.getsignal(number) is _handle:
+        signal.signal(number, signal.SIG_DFL if before is None else before)

@@ -1,0 +1,1 @@
+# It has nothing for Python: compiled modules cimport it.

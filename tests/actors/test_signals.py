@@ -1,0 +1,248 @@
+"""A system that heeds signals drains before it stops; a second signal stops it at once."""
+
+import signal
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import pytest
+
+from callboard import Actor, ActorSystem, CallboardError, ConfigError, SystemClosed
+
+PREAMBLE = """
+import os, signal, sys, threading, time
+from callboard import Actor, ActorSystem, DrainTimeout
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores Ctrl-C
+go = threading.Event()
+
+class Counter(Actor):
+    handled = 0
+
+    def receive(self, message):
+        if message == 0:
+            print("at work", flush=True)
+            go.wait()
+        Counter.handled += 1
+
+    def on_stop(self):
+        print("handled", self.handled, flush=True)
+
+class Heeding(ActorSystem):
+    "Lets the counter go on when a signal has come."
+    def _drain_for_signal(self):
+        go.set()
+        super()._drain_for_signal()
+"""
+
+WAITS = {
+    "join": "system.join()",
+    "drain": "system.drain()",
+    "result": "counter.ask(20).result()",
+    "own code": "while True: pass",
+    "nothing": "pass",
+}
+
+
+class Quiet(Actor[Any]):
+    def receive(self, message: Any) -> Any:
+        return message
+
+
+def run(program: str, *signals: signal.Signals) -> tuple[int, str, str]:
+    """Run a program; send it each signal when it has printed one line more."""
+    process = subprocess.Popen(
+        [sys.executable, "-X", "faulthandler", "-c", PREAMBLE + program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        printed = ""
+        for number in signals:
+            line = process.stdout.readline()
+            assert line, f"it ended before signal {number}"
+            printed += line
+            process.send_signal(number)
+        output, errors = process.communicate(timeout=90)
+    finally:
+        process.kill()
+        process.wait()
+    return process.returncode, printed + output, errors
+
+
+@pytest.mark.parametrize("wait", WAITS.values(), ids=WAITS)
+def test_a_program_told_to_terminate_handles_what_is_in_flight(wait: str) -> None:
+    status, output, errors = run(
+        f"""
+with Heeding() as system:
+    system.install_signal_handlers()
+    counter = system.spawn(Counter)
+    counter.tell_many(range(20))
+    {wait}
+""",
+        signal.SIGTERM,
+    )
+    assert (status, errors) == (128 + signal.SIGTERM, "")
+    assert output.splitlines() in (["at work", "handled 20"], ["at work", "handled 21"])
+
+
+def test_an_interrupted_program_does_likewise_and_shows_where_it_was() -> None:
+    status, output, errors = run(
+        """
+with Heeding() as system:
+    system.install_signal_handlers()
+    counter = system.spawn(Counter)
+    counter.tell_many(range(20))
+    system.join()
+""",
+        signal.SIGINT,
+    )
+    assert (status, output.splitlines()) == (-signal.SIGINT, ["at work", "handled 20"])
+    assert errors.rstrip().endswith("KeyboardInterrupt")
+
+
+def test_a_second_signal_ends_the_drain() -> None:
+    status, output, errors = run(
+        """
+class Loud(ActorSystem):
+    def _drain_for_signal(self):
+        print("drains", flush=True)
+        super()._drain_for_signal()
+
+    def stop(self, timeout=10.0):
+        go.set()
+        super().stop(timeout)
+
+with Loud() as system:
+    system.install_signal_handlers()
+    counter = system.spawn(Counter)
+    counter.tell_many(range(20))
+    system.join()
+""",
+        signal.SIGTERM,
+        signal.SIGTERM,
+    )
+    assert (status, errors) == (128 + signal.SIGTERM, "")
+    first, second, last = output.splitlines()
+    assert (first, second) == ("at work", "drains")
+    assert int(last.removeprefix("handled ")) < 20
+
+
+def test_without_a_with_block_the_interpreters_exit_drains() -> None:
+    status, output, errors = run(
+        """
+system = Heeding()
+system.install_signal_handlers([signal.SIGUSR1])
+counter = system.spawn(Counter)
+counter.tell_many(range(20))
+system.join()
+""",
+        signal.SIGUSR1,
+    )
+    assert (status, errors) == (128 + signal.SIGUSR1, "")
+    assert output.splitlines() == ["at work", "handled 20"]
+
+
+def test_two_systems_heed_one_signal() -> None:
+    status, output, errors = run(
+        """
+with Heeding() as other, Heeding() as system:
+    for each in (other, system):
+        each.install_signal_handlers()
+    mine, others = system.spawn(Counter), other.spawn(Counter)
+    mine.tell_many(range(20))
+    others.tell_many(range(1, 20))
+    system.join()
+""",
+        signal.SIGTERM,
+    )
+    assert (status, errors) == (128 + signal.SIGTERM, "")
+    assert output.splitlines()[-1] == "handled 39", "the two count together"
+
+
+def test_a_drain_that_takes_too_long_says_who_is_in_the_way() -> None:
+    status, output, errors = run(
+        """
+class Stopping(ActorSystem):
+    def stop(self, timeout=10.0):
+        go.set()
+        super().stop(timeout)
+
+with Stopping(drain_timeout=0.1) as system:
+    system.install_signal_handlers()
+    counter = system.spawn(Counter, name="counter")
+    counter.tell_many(range(20))
+    system.join()
+""",
+        signal.SIGTERM,
+    )
+    assert output.startswith("at work\n")
+    assert status == 1
+    assert "DrainTimeout" in errors
+    assert "/counter" in errors
+
+
+def test_the_handlers_from_before_are_back_when_the_last_system_stops() -> None:
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGUSR1)
+    with ActorSystem() as other:
+        with ActorSystem() as system:
+            system.install_signal_handlers()
+            other.install_signal_handlers([signal.SIGTERM, signal.SIGUSR1])
+            other.install_signal_handlers([signal.SIGTERM])
+            assert signal.getsignal(signal.SIGUSR1) is not before[1]
+        with pytest.raises(SystemExit) as raised:
+            signal.raise_signal(signal.SIGTERM)
+        assert raised.value.code == 128 + signal.SIGTERM
+    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGUSR1)) == before
+
+
+def test_a_system_that_another_thread_stopped_hands_the_next_signal_back() -> None:
+    came: list[int] = []
+    before = signal.signal(signal.SIGUSR1, lambda number, frame: came.append(number))
+    try:
+        system = ActorSystem()
+        system.install_signal_handlers([signal.SIGUSR1])
+        stopper = threading.Thread(target=system.stop)
+        stopper.start()
+        stopper.join()
+        signal.raise_signal(signal.SIGUSR1)
+        signal.raise_signal(signal.SIGUSR1)
+        assert came == [signal.SIGUSR1] * 2
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_handlers_are_installed_in_the_main_thread_alone() -> None:
+    with ActorSystem() as system:
+        failed: list[Exception] = []
+
+        def install() -> None:
+            try:
+                system.install_signal_handlers()
+            except CallboardError as error:
+                failed.append(error)
+
+        thread = threading.Thread(target=install, name="other")
+        thread.start()
+        thread.join()
+        assert "is called in the main thread" in str(failed[0])
+        assert "not in 'other'" in str(failed[0])
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, 0, -1, 10_000, "SIGTERM", None, 1.5])
+def test_what_is_no_signal_to_be_handled_is_refused(number: Any) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with ActorSystem() as system:
+        with pytest.raises(ConfigError, match="no signal that a program can handle"):
+            system.install_signal_handlers([signal.SIGTERM, number])
+        assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_a_stopped_system_heeds_no_signals() -> None:
+    with ActorSystem() as system:
+        pass
+    with pytest.raises(SystemClosed, match="heeds no signals"):
+        system.install_signal_handlers()
