@@ -376,7 +376,8 @@ def answer(prefix: str, message: Any) -> Any:
     [
         (staticmethod(lambda message: ("static", message)), ("static", "x")),
         (classmethod(lambda cls, message: (cls.__name__, message)), ("Odd", "x")),
-        (functools.partial(answer, "partial"), ("partial", "x")),
+        # Bare, a partial is no method before Python 3.14, and one from then on.
+        (staticmethod(functools.partial(answer, "partial")), ("partial", "x")),
         (functools.partialmethod(lambda self, p, message: (p, message), "bound"), ("bound", "x")),
         (CallableHandler(), ("called", "x")),
         (lambda self, message: (type(self).__name__, message), ("Odd", "x")),
