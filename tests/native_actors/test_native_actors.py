@@ -89,20 +89,20 @@ def test_bad_tags_and_records_are_refused(system: ActorSystem, behaviours: Modul
 
 @pytest.mark.parametrize("value", [12, 0.25])
 def test_an_ask_is_answered(value: Any, system: ActorSystem, behaviours: ModuleType) -> None:
-    assert system.spawn(behaviours.Echo).ask(value).result(5.0) == value
+    assert system.spawn(behaviours.Echo).ask(value).result(30) == value
 
 
 def test_an_ask_that_receive_leaves_is_answered_with_none(
     system: ActorSystem, behaviours: ModuleType
 ) -> None:
-    assert system.spawn(behaviours.Silent).ask(1).result(5.0) is None
+    assert system.spawn(behaviours.Silent).ask(1).result(30) is None
 
 
 def test_the_duty_to_answer_is_passed_on(system: ActorSystem, behaviours: ModuleType) -> None:
     ref = system.spawn(behaviours.Echo)
     for _ in range(3):
         ref = system.spawn(behaviours.Forwarder, ref)
-    assert ref.ask(99).result(5.0) == 99
+    assert ref.ask(99).result(30) == 99
 
 
 def test_a_python_actor_answers_an_ask_that_a_native_one_passed_on(
@@ -113,14 +113,14 @@ def test_a_python_actor_answers_an_ask_that_a_native_one_passed_on(
             return message * 2
 
     forwarder = system.spawn(behaviours.Forwarder, system.spawn(Double))
-    assert forwarder.ask(21).result(5.0) == 42
+    assert forwarder.ask(21).result(30) == 42
 
 
 def test_an_object_with_memory_comes_back_itself(
     system: ActorSystem, behaviours: ModuleType
 ) -> None:
     numbers = array("q", [1, 2, 3])
-    assert system.spawn(behaviours.Echo).ask(numbers).result(5.0) is numbers
+    assert system.spawn(behaviours.Echo).ask(numbers).result(30) is numbers
 
 
 def test_an_objects_memory_is_let_go_after_its_last_use(
@@ -142,7 +142,7 @@ def test_an_objects_memory_is_let_go_after_its_last_use(
 def test_native_memory_is_readable_and_writable_in_python(
     system: ActorSystem, behaviours: ModuleType
 ) -> None:
-    result = system.spawn(behaviours.Doubler).ask(array("q", [1, 2, 3])).result(5.0)
+    result = system.spawn(behaviours.Doubler).ask(array("q", [1, 2, 3])).result(30)
     assert isinstance(result, NativeBuffer)
     view = memoryview(result)
     assert view.tolist() == [2, 4, 6]
@@ -153,7 +153,7 @@ def test_native_memory_is_readable_and_writable_in_python(
 def test_arrow_batches_pass_without_a_copy(system: ActorSystem, behaviours: ModuleType) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     batch = pyarrow.record_batch({"n": [1, 2, 3]})
-    assert system.spawn(behaviours.Echo).ask(batch).result(5.0) is batch
+    assert system.spawn(behaviours.Echo).ask(batch).result(30) is batch
 
 
 def test_memory_with_gaps_is_refused(system: ActorSystem, behaviours: ModuleType) -> None:
@@ -164,9 +164,9 @@ def test_memory_with_gaps_is_refused(system: ActorSystem, behaviours: ModuleType
 def test_a_failure_goes_to_the_supervisor(system: ActorSystem, behaviours: ModuleType) -> None:
     fragile = system.spawn(behaviours.Fragile)
     with pytest.raises(NativeFailure, match="a negative number"):
-        fragile.ask(-1).result(5.0)
+        fragile.ask(-1).result(30)
     with pytest.raises(ActorStopped):
-        fragile.ask(1).result(5.0)
+        fragile.ask(1).result(30)
     assert not fragile.is_alive
 
 
@@ -174,8 +174,8 @@ def test_a_restarted_native_actor_goes_on(system: ActorSystem, behaviours: Modul
     fragile = system.spawn(behaviours.Fragile, supervision="restart")
     first, second = fragile.ask(-1), fragile.ask(5)
     with pytest.raises(NativeFailure):
-        first.result(5.0)
-    assert second.result(5.0) == 5
+        first.result(30)
+    assert second.result(30) == 5
 
 
 def test_hooks_run_at_start_and_stop(system: ActorSystem, behaviours: ModuleType) -> None:
@@ -210,12 +210,12 @@ def test_what_waits_in_a_stopped_mailbox_becomes_dead_letters(
     assert sorted(values) == [1, 2, 3.5, 4]
     assert {letter.reason for letter in letters} == {"stopped"}
     with pytest.raises(ActorStopped):
-        asked.result(5.0)
+        asked.result(30)
 
 
 def test_without_receive_an_actor_fails(system: ActorSystem, behaviours: ModuleType) -> None:
     with pytest.raises(NativeFailure, match="override"):
-        system.spawn(behaviours.NoReceive).ask(1).result(5.0)
+        system.spawn(behaviours.NoReceive).ask(1).result(30)
 
 
 def test_mailboxes_that_a_native_actor_cannot_have_are_refused(
@@ -243,7 +243,7 @@ def test_a_bounded_pipeline_loses_nothing(
 
 def test_a_dedicated_native_actor_works(system: ActorSystem, behaviours: ModuleType) -> None:
     echo = system.spawn(behaviours.Echo, dedicated=True)
-    assert [echo.ask(n).result(5.0) for n in range(20)] == list(range(20))
+    assert [echo.ask(n).result(30) for n in range(20)] == list(range(20))
 
 
 def test_two_native_actors_run_at_the_same_time(behaviours: ModuleType) -> None:

@@ -189,9 +189,11 @@ def test_a_full_window_makes_the_sender_wait_until_its_timeout() -> None:
     gate = Gate()
     with ActorSystem() as system:
         run = system.run(entry("x", int).map(gate, name="gate").collect(), batch_size=1, window=4)
+        run.send("x", [0])
+        assert gate.entered.wait(60)
         with pytest.raises(RunTimeout, match="wait for the operator 'gate'") as raised:
-            run.send("x", range(100), timeout=0.05)
-        assert raised.value.sent == 4
+            run.send("x", range(1, 100), timeout=0.05)
+        assert raised.value.sent == 3
         gate.opened.set()
         run.send("x", range(4, 10), timeout=60)
         assert run.finish(timeout=60) == list(range(10))

@@ -101,7 +101,7 @@ def test_a_watched_actors_end_is_expected_once(system: ActorSystem, probe: Probe
 
 def test_an_ask_gets_the_answer_that_the_test_chose(system: ActorSystem) -> None:
     probe = Probe(system, answer=lambda message: message.upper())
-    assert probe.ref.ask("hello").result(timeout=5.0) == "HELLO"
+    assert probe.ref.ask("hello").result(timeout=30) == "HELLO"
     probe.expect("hello")
 
 
@@ -112,7 +112,7 @@ def test_an_ask_can_be_made_to_fail(system: ActorSystem) -> None:
     probe = Probe(system, answer=refuse)
     for _ in range(2):
         with pytest.raises(LookupError, match="hello"):
-            probe.ref.ask("hello").result(timeout=5.0)
+            probe.ref.ask("hello").result(timeout=30)
     assert probe.messages == ["hello", "hello"]
 
 
