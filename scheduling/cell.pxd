@@ -145,6 +145,7 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
         uint32_t sent
         void* constructing
         void* trace
+        void* completing
 
     void account(Cell* cell, Context* context, uint64_t messages)
     void charge(Cell* cell, Context* context)

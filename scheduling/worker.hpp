@@ -125,6 +125,7 @@ struct Context {
     std::uint32_t sent{0};    // by a thread outside the workers, since it let them run last
     void* constructing{nullptr};  // the Python object whose actor is being made; borrowed
     void* trace{nullptr};     // called for each message, in a manual system; borrowed
+    void* completing{nullptr};    // futures that are done, whose callbacks are to be called; borrowed
 };
 
 // Time is measured from one dispatch's end to the next one's: one look at the clock for each, and

@@ -353,12 +353,14 @@ cdef class WorkerThread:
     cdef void dispatch(self, Cell* cell) noexcept:
         cdef Cell* outer = self.context.current
         cdef int64_t outer_began = self.core.started
+        cdef void* completing = self.context.completing
         cdef int64_t began = 0
         cdef Outcome outcome
         if self.core.timed:
             began = self.core.started = monotonic_ns()
         self.core.set_current(cell.number, relaxed)
         self.context.current = cell
+        self.context.completing = NULL  # what waits for this dispatch must not wait for an outer one
         self.context.depth += 1
         if cell.has(python_cell):
             outcome = cell.run(cell, self.context, self.quantum)
@@ -371,6 +373,7 @@ cdef class WorkerThread:
         if outcome == Outcome.more:
             self.put_back(cell)
         self.context.depth -= 1
+        self.context.completing = completing
         self.context.current = outer
         if self.core.timed:  # the outer actor is not charged for the inner one's time
             self.core.started = outer_began + (monotonic_ns() - began)
