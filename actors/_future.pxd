@@ -41,4 +41,5 @@ cdef class Future:
     cdef void call_all(self, object callbacks) noexcept
     cdef void call_each(self, object callbacks) noexcept
     cdef void call_back(self, object callback) noexcept
+    cdef int wait_until_done(self, object timeout) except -1
     cdef object take(self)

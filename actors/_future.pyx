@@ -68,20 +68,15 @@ cdef class Future:
         released, so a worker's thread must not call this for an answer that is not there yet: inside
         an actor use `await`, or spawn the actor with `dedicated=True`.
 
-        Raises AskTimeout, ActorStopped if the answer can never come, and CallboardError on a worker.
+        Raises AskTimeout, ActorStopped if the answer can never come, AskCycle if it would wait for the
+        actor that calls this, and CallboardError on a worker.
         """
-        if not self.flag.is_set():
-            call_pending()
-        if not self.flag.is_set():
-            self.wait(timeout)
+        self.wait_until_done(timeout)
         return self.take()
 
     def exception(self, timeout=None):
         """Wait like result(), and return the exception, or None if there is an answer."""
-        if not self.flag.is_set():
-            call_pending()
-        if not self.flag.is_set():
-            self.wait(timeout)
+        self.wait_until_done(timeout)
         return self.error if self.error is None else as_it_came(self)
 
     def add_done_callback(self, callback):
@@ -124,6 +119,7 @@ cdef class Future:
             loop = asyncio.get_running_loop()
             waiter = loop.create_future()
             self.add_done_callback(_Relay(loop, waiter))
+            current_context().awaited = <void*>self  # see _errand.pyx: actors that wait in a circle
             yield from waiter.__await__()
         return self.take()
 
@@ -228,11 +224,12 @@ cdef class Future:
             # A deadline that has passed is one that passes at once; the upper clamp is for 64 bits.
             limit = <int64_t>(min(max(timeout, 0.0), 9e9) * 1e9)
         context = current_context()
-        if context.worker != NULL and not (
+        if (context.worker != NULL or context.current != NULL) and not (
             context.current != NULL and context.current.has(dedicated_cell)
         ):
+            where = "a worker" if context.worker != NULL else "the event loop"
             raise CallboardError(
-                "result() would block a worker: use `await` in an `async def receive`, "
+                f"result() would block {where}: use `await` in an `async def receive`, "
                 "or spawn the actor with dedicated=True"
             )
         with nogil:
@@ -253,6 +250,21 @@ cdef class Future:
             with nogil:
                 sleeper.parker.park_for(left)
             PyErr_CheckSignals()
+
+    cdef int wait_until_done(self, object timeout) except -1:
+        cdef Cell* current
+        if self.flag.is_set():
+            return 0
+        call_pending()
+        if self.flag.is_set():
+            return 0
+        current = current_context().current
+        if current != NULL and current.has(dedicated_cell):
+            from callboard._answers import wait_in_actor  # above this module in the order of imports
+            wait_in_actor(self, timeout)
+        else:
+            self.wait(timeout)
+        return 0
 
     def was_run_here(self, timeout):
         """On the thread that runs the asked actor's manual system: run that until complete."""
@@ -286,8 +298,9 @@ cdef object as_it_came(Future future):
 
 cdef bint driven_by_worker() except -1:
     """Tell whether who awaits is an `async def receive`, and not a coroutine of an event loop."""
-    cdef Cell* current = current_context().current
-    if current == NULL:
+    cdef Context* context = current_context()
+    cdef Cell* current = context.current
+    if current == NULL or context.worker == NULL:  # on the event loop's thread there is no worker
         return False
     # An actor that has a thread of its own may run an event loop in it.
     return not current.has(dedicated_cell) or asyncio._get_running_loop() is None

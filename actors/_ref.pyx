@@ -17,7 +17,7 @@ from callboard.scheduling.cell cimport (
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.handle cimport Handle
 
-from callboard.core.errors import ActorStopped, ForkedSystem
+from callboard.core.errors import ActorStopped, AskCycle, ForkedSystem
 
 cdef extern from "Python.h":
     void INCREF "Py_INCREF" (PyObject*)
@@ -48,6 +48,13 @@ cdef void let_workers_run(ActorRef ref, Context* context) noexcept:
             for round in range(64):
                 relax()
             sched_yield()
+
+
+cdef inline int refuse_void(Future in_work) except -1:
+    """End a conversation without end: this ask, in work, was found to be of one (_answers.pyx)."""
+    if in_work.flag.is_set() and isinstance(in_work.error, AskCycle):
+        raise AskCycle(str(in_work.error))
+    return 0
 
 
 cdef class Recipe:
@@ -151,6 +158,8 @@ cdef class ActorRef(Handle):
         future.target = self
         if current != NULL:
             future.asker = <object>current.owner
+            if current.asked and current.sender != NULL:
+                refuse_void(<Future>current.sender)
         if timeout is not None:
             if not timeout >= 0:
                 raise ValueError(f"ask() wants a timeout of 0 seconds or more, not {timeout!r}")
@@ -314,7 +323,16 @@ cdef class ActorRef(Handle):
     @property
     def awaits(self):
         """The ref that the actor waits for an answer of, in the middle of a message; or None."""
-        return self.awaited_target()
+        awaited = self.awaited()
+        return (<Future>awaited).target if awaited is not None else None
+
+    @property
+    def owes(self):
+        """How many asks wait for futures that the actor returned as their answers."""
+        cdef Extra extra
+        with cython.critical_section(self):
+            extra = self.extra
+        return len(extra.owed) if extra is not None and extra.owed is not None else 0
 
     @property
     def is_waiting(self):
@@ -342,14 +360,14 @@ cdef class ActorRef(Handle):
                 self.extra = Extra.__new__(Extra)
         return self.extra
 
-    cdef ActorRef awaited_target(self):
-        # In any thread, while the actor goes on: who reads a field must own it until it has a
-        # reference of its own.
+    cdef object awaited(self):
+        # The future, or None. In any thread, while the actor goes on: who reads a field must own it
+        # until it has a reference of its own.
         cdef Extra extra
         cdef object awaited = None
         with cython.critical_section(self):
             extra = self.extra
         if extra is not None:
             with cython.critical_section(extra):
-                awaited = extra.awaited
-        return (<Future>awaited).target if awaited is not None else None
+                awaited = extra.awaited if extra.awaited_there is None else extra.awaited_there
+        return awaited

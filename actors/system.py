@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from callboard import _exit
 from callboard._actor import Actor
+from callboard._event_loop import EventLoop
 from callboard._ref import ActorRef
 from callboard._runtime import Runtime
 from callboard._spawn import spawn
@@ -26,7 +27,7 @@ from callboard.scheduling.config import Config
 from callboard.scheduling.monitor import Statistics
 from callboard.scheduling.placement import rebalance
 from callboard.scheduling.team import Team
-from callboard.scheduling.worker import WorkerThread, on_worker
+from callboard.scheduling.worker import WorkerThread, in_actor
 from callboard.statistics import Logs, collect
 from callboard.timers import Timers
 
@@ -104,6 +105,7 @@ class ActorSystem:
         runtime.counted = config.counted
         runtime.tuned = config.tuned
         team.observe(config.monitoring, runtime.placement.timed)
+        runtime.event_loop = EventLoop(config.name)
         runtime.system_ref = weakref.ref(self)
         runtime.spawner = _Spawner(runtime)
         runtime.on_change = _OnChange(runtime, self._ended)
@@ -128,6 +130,7 @@ class ActorSystem:
         - `priority`: a number for priority policies that use one; 0 without.
         - `supervision`: a Supervision, or one of its directives.
         - `dedicated`: give the actor a thread of its own, because it blocks.
+        - `event_loop`: run its coroutines on the system's event loop, where asyncio can be used.
 
         Raises SpawnError, PolicyError, SystemClosed, ForkedSystem.
         """
@@ -275,11 +278,12 @@ class ActorSystem:
         if runtime.forked or runtime.closed:
             return
         _begin_stop(runtime, self._ended)
-        if on_worker():
+        if in_actor():
             return
         ended = self._wait_ended(timeout)
         stuck = "" if ended else describe_unrest(runtime)
         runtime.timers.close()
+        runtime.event_loop.close(timeout)
         team = runtime.team
         team.tell_stopping()
         if ended:
@@ -325,7 +329,7 @@ class ActorSystem:
             )
 
     def _refuse_worker(self, what: str) -> None:
-        if on_worker():
+        if in_actor():
             raise CallboardError(f"{what} in an actor would wait for the actor itself")
 
     def __repr__(self) -> str:

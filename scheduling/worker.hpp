@@ -26,7 +26,7 @@ struct ReadySet {
 struct Crew {
     // The interpreter token: who owns it runs Python cells; the others delegate theirs to it.
     Delegation<Cell> token;
-    // Cells in state waiting; a system with one of them is not at rest.
+    // Cells in state waiting, and answers that actors owe; a system with one of them is not at rest.
     alignas(cache_line) Atomic<std::int64_t> waiting{0};
     Atomic<std::uint32_t> stopping{0};
     Atomic<std::uint32_t> draining{0};  // somebody waits on `rested`
@@ -126,6 +126,7 @@ struct Context {
     void* constructing{nullptr};  // the Python object whose actor is being made; borrowed
     void* trace{nullptr};     // called for each message, in a manual system; borrowed
     void* completing{nullptr};    // futures that are done, whose callbacks are to be called; borrowed
+    void* awaited{nullptr};       // the future that a task on an event loop has begun to wait for; borrowed
 };
 
 // Time is measured from one dispatch's end to the next one's: one look at the clock for each, and

@@ -7,6 +7,7 @@ from callboard.scheduling.priority import PriorityPolicy
 from callboard.scheduling.team import Team
 
 def on_worker() -> bool: ...
+def in_actor() -> bool: ...
 
 @disjoint_base
 class WorkerThread:

@@ -52,6 +52,11 @@ def on_worker():
     return current_context().worker != NULL
 
 
+def in_actor():
+    """Tell whether the calling thread runs actors: a worker's, or an event loop's in an actor's code."""
+    return current_context().worker != NULL or current_context().current != NULL
+
+
 cdef void heed_interpreter() noexcept nogil:
     with gil:
         glance()

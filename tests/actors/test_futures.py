@@ -7,6 +7,7 @@ import traceback
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from callboard import Actor, ActorSystem, Future
 def chain_by_callbacks(length: int) -> list[Future[int]]:
     """Futures each of which completes the next by a callback."""
     futures: list[Future[int]] = [Future() for _ in range(length)]
-    for future, following in zip(futures, futures[1:], strict=False):
+    for future, following in pairwise(futures):
         future.add_done_callback(pass_to(following))
     return futures
 
