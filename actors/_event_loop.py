@@ -28,11 +28,12 @@ class EventLoop:
         with self._lock:
             if self._thread is None:
                 started = threading.Event()
-                self._thread = threading.Thread(
+                thread = threading.Thread(
                     target=self._run, args=(started,), name=f"{self._name}-loop", daemon=True
                 )
-                self._thread.start()
+                thread.start()
                 started.wait()
+                self._thread = thread
         assert self._loop is not None
         self._loop.call_soon_threadsafe(function, context=context)
 
