@@ -1,4 +1,3 @@
-from callboard._future cimport Future
 from callboard._ref cimport ActorRef
 from callboard.scheduling.cell cimport Context
 
@@ -6,4 +5,3 @@ cdef void begin(ActorRef ref, object coroutine, object message, object second, b
                 Context* context) noexcept
 cdef void resume(ActorRef ref, Context* context) noexcept
 cdef void close_coroutine(ActorRef ref, object error) noexcept
-cdef int answer_with(Future future, object answer) except -1

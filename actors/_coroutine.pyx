@@ -7,23 +7,28 @@ sends a system message that makes the actor ready again.
 
 cimport cython
 
-from callboard._future cimport Future
+from callboard._answers cimport answer_with, circle
+from callboard._errand cimport make_errand
+from callboard._future cimport Future, Wake
 from callboard._lifecycle cimport fail, fail_message
 from callboard._ref cimport LIVE, SUSPENDED, ActorRef, Extra
 from callboard.core.node cimport Kind
 from callboard.scheduling.cell cimport Context
 
-from callboard.core.errors import ActorStopped, AskCycle
+from callboard.core.errors import ActorStopped
 from callboard.core.log import log
 from callboard.core.text import safe_repr
 
+# How the errors begin that asyncio raises where no event loop runs.
+cdef tuple NO_LOOP = ("no running event loop", "There is no current event loop")
 
-cdef class _Resume:
+
+cdef class _Resume(Wake):
     """Makes a suspended actor ready when what it awaits is done."""
 
     cdef ActorRef ref
 
-    def __call__(self, future):
+    cdef void wake(self, Future future) noexcept:
         self.ref.signal(Kind.resume, future, None)
 
 
@@ -31,6 +36,8 @@ cdef void begin(ActorRef ref, object coroutine, object message, object second, b
                 Context* context) noexcept:
     """Drive a handler's coroutine from its start."""
     cdef Extra extra = ref.extras()
+    if ref.recipe.event_loop:
+        coroutine = extra.errand = make_errand(ref, coroutine)
     extra.coroutine = coroutine
     extra.message = message
     extra.sender = second
@@ -74,10 +81,11 @@ cdef void drive(ActorRef ref, object error, Context* context) noexcept:
         message, second, asked = extra.message, extra.sender, extra.asked
         stashed = ref.cell.message == NULL
         forget(ref, extra)
+        failure = with_advice(ref, raised)
         if stashed:
-            fail(ref, raised, message)
+            fail(ref, failure, message)
         else:
-            fail_message(ref, raised, message, second, asked)
+            fail_message(ref, failure, message, second, asked)
     finally:
         ref.cell.message = NULL
         ref.cell.sender = NULL
@@ -85,51 +93,42 @@ cdef void drive(ActorRef ref, object error, Context* context) noexcept:
 
 cdef object obstacle(ActorRef ref, object awaited):
     """Note what the actor awaits. The error to raise in the coroutine, if it cannot wait for that."""
-    cdef ActorRef other
     cdef Extra extra = ref.extra
     if not isinstance(awaited, Future):
         return TypeError(
             f"{ref.path} awaits {safe_repr(awaited)}: an actor can await callboard's futures "
-            "(of ask() and sleep()), not those of another event loop"
+            "(of ask() and sleep()), and those of asyncio if it was spawned with event_loop=True"
         )
     set_awaited(extra, awaited)  # before the look around: of two that close a cycle one must see it
-    path = [ref]
-    other = (<Future>awaited).target
-    while other is not None:
-        path.append(other)
-        if other is ref:
-            set_awaited(extra, None)
-            return AskCycle("each waits for the next: " + " -> ".join([r.path for r in path]))
-        if len(path) > 10_000:
-            break
-        other = other.awaited_target()
-    return None
+    error = circle(ref, None, <Future>awaited)
+    if error is not None:
+        set_awaited(extra, None)
+    return error
+
+
+cdef object with_advice(ActorRef ref, object raised):
+    """What asyncio says where there is no loop, with what to do about it."""
+    if type(raised) is RuntimeError and str(raised).startswith(NO_LOOP):
+        advice = RuntimeError(
+            f"{raised}: {ref.path} uses asyncio, and must be spawned with event_loop=True for that")
+        return advice.with_traceback(raised.__traceback__)
+    return raised
 
 
 cdef inline void set_awaited(Extra extra, object awaited) noexcept:
-    with cython.critical_section(extra):  # others look for cycles; see ActorRef.awaited_target()
+    with cython.critical_section(extra):  # others look for cycles; see ActorRef.awaited()
         extra.awaited = awaited
 
 
 cdef int finish(ActorRef ref, Extra extra, object answer) except -1:
     asked = extra.asked and ref.cell.message != NULL
-    future = extra.sender
+    message, future = extra.message, extra.sender
     forget(ref, extra)
     if asked:
-        answer_with(<Future>future, answer)
+        error = answer_with(ref, <Future>future, answer)
+        if error is not None:
+            fail_message(ref, error, message, future, True)
     return 0
-
-
-cdef int answer_with(Future future, object answer) except -1:
-    if isinstance(answer, Future):
-        (<Future>answer).add_done_callback(lambda done: pass_on(done, future))
-    else:
-        future.complete(answer, None)
-    return 0
-
-
-def pass_on(Future done, Future future):
-    future.complete(done.value, done.error)
 
 
 cdef void forget(ActorRef ref, Extra extra) noexcept:

@@ -8,7 +8,8 @@ from collections import deque
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t
 
-from callboard._coroutine cimport answer_with, begin
+from callboard._answers cimport answer_with
+from callboard._coroutine cimport begin
 from callboard._future cimport Future
 from callboard._lifecycle cimport (
     ENDED, GAVE_UP, LATER, Verdict, attend, bury, current_error, fail, fail_message,
@@ -173,10 +174,9 @@ cdef void settle(ActorRef ref, Context* context, Message* taken, PyObject* resul
     if PyCoro_CheckExact(<PyObject*>answer):
         begin(ref, answer, message, second, taken.asked, context)
     elif taken.asked and ref.cell.message != NULL:  # null: the ask was stashed
-        try:
-            answer_with(<Future>second, answer)
-        except BaseException as error:
-            fail(ref, error, message)
+        error = answer_with(ref, <Future>second, answer)
+        if error is not None:
+            fail_message(ref, error, message, second, True)
 
 
 cdef uint32_t run_many(ActorRef ref, Cell* cell, Context* context, uint32_t quantum) noexcept:

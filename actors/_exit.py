@@ -63,6 +63,7 @@ class _EndTeam:
 
     def __call__(self) -> None:
         if not self.runtime.top:
+            self.runtime.event_loop.begin_end()
             self.runtime.team.tell_stopping()
             self.runtime.closed = True
             _unfinished.discard(self.runtime)

@@ -1,4 +1,4 @@
-from callboard.core.node cimport Parker
+from libc.stdint cimport int64_t
 
 
 cdef extern from * nogil:
@@ -18,16 +18,29 @@ cdef extern from * nogil:
         void set()
 
 
+cdef class Wake:
+    # A callback that only wakes who waits: it takes no time, and completes no other future.
+    cdef void wake(self, Future future) noexcept
+
+
 cdef class Future:
     cdef Flag flag
-    cdef object value
+    cdef object value          # the answer; of a failure, the traceback that the exception came with
     cdef object error
-    cdef object callbacks      # None, one callable, or a list of them
+    # None, one, or a list of them: callables, and futures that this one's outcome is passed on to.
+    cdef object callbacks
+    cdef Future deferred_to    # the future whose outcome will be this one's, or None
+    cdef int64_t length        # of the longest chain of futures that are deferred to this one
     cdef readonly object target  # the ref that was asked, or None
     cdef readonly object asker   # the ref that asked, or None
     cdef public object _timer
     cdef object variables        # the context that an asked actor wants with it, or None
 
     cdef bint complete(self, object value, object error)
+    cdef bint attach(self, object callback)
+    cdef void detach(self, Future waiting) noexcept
+    cdef void call_all(self, object callbacks) noexcept
+    cdef void call_each(self, object callbacks) noexcept
     cdef void call_back(self, object callback) noexcept
+    cdef int wait_until_done(self, object timeout) except -1
     cdef object take(self)

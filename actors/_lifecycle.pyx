@@ -11,7 +11,9 @@ cimport cython
 from cpython.object cimport PyObject_GenericSetAttr
 from cpython.ref cimport Py_DECREF
 
+from callboard._answers cimport fail_owed
 from callboard._coroutine cimport close_coroutine, resume
+from callboard._errand cimport Errand
 from callboard._ref cimport (
     CLOSED, FRESH, LIVE, RESTARTING, STOPPING, SUSPENDED, ActorRef, Extra, Recipe,
 )
@@ -79,17 +81,25 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
         elif ref.phase == CLOSED:
             return ENDED
         else:
+            if ref.phase == SUSPENDED and ref.extra.errand is not None:
+                (<Errand>ref.extra.errand).launch()
             charge(cell, context)
             if cell.try_wait():
                 return GAVE_UP
 
 
 cdef void handle(ActorRef ref, Kind kind, object first, object second, Context* context) noexcept:
+    if ref.extra is not None and ref.extra.errand is not None:
+        if put_off(<Errand>ref.extra.errand, kind, first, second):
+            return
     if kind == Kind.stop:
         begin_stop(ref)
     elif kind == Kind.resume:
         if ref.phase == SUSPENDED and ref.extra.awaited is first:
-            resume(ref, context)
+            if ref.extra.errand is None:
+                resume(ref, context)
+            else:
+                end_errand(ref, <Errand>ref.extra.errand, context)
     elif kind == Kind.watch:
         if ref.phase == CLOSED:
             tell_ended(ref, first)
@@ -110,6 +120,26 @@ cdef void handle(ActorRef ref, Kind kind, object first, object second, Context* 
     elif kind == Kind.wake:
         end_backing_off(ref)
         go_on_ending(ref)
+
+
+cdef bint put_off(Errand errand, Kind kind, object first, object second) noexcept:
+    """Leave a system message for later: the event loop's thread is in the middle of the actor's code."""
+    if not errand.launched or (kind != Kind.stop and kind != Kind.restart and kind != Kind.failed):
+        return False
+    errand.postponed.append((kind, first, second))
+    if kind != Kind.failed:
+        errand.cancel()
+    return True
+
+
+cdef void end_errand(ActorRef ref, Errand errand, Context* context) noexcept:
+    """The event loop is done with the actor's message: go on with it, then with what was put off."""
+    ref.extra.errand = None
+    if not errand.was_cancelled():
+        resume(ref, context)
+    # else the stop or restart that was put off ends the message, too
+    for kind, first, second in errand.postponed:
+        handle(ref, kind, first, second, context)
 
 
 # --- start ------------------------------------------------------------------------------------------
@@ -250,6 +280,8 @@ cdef void begin_restart(ActorRef ref, object error) noexcept:
     delay = supervision.delay(len(extra.restarts))
     extra.restarts.append(now)
     close_coroutine(ref, error)
+    if extra.owed:
+        fail_owed(ref, error)
     cancel_timers(ref)
     ref.phase = RESTARTING
     if delay > 0:
@@ -337,6 +369,8 @@ cdef void close(ActorRef ref) noexcept:
     cdef ActorRef other
     error = run_on_stop(ref)
     extra = ref.extra
+    if extra is not None and extra.owed:  # on_stop() was the last occasion to do what was owed
+        fail_owed(ref, ActorStopped(f"{ref.path} has stopped; it had answered with a future of its own"))
     if error is not None:
         ref.runtime.dead_letters.note_fatal(ref, error)
     if ref.cell.has(dedicated_cell):
@@ -358,7 +392,7 @@ cdef void close(ActorRef ref) noexcept:
             for other in extra.watching:
                 other.signal(Kind.unwatch, ref, None)
         watchers = extra.watchers
-        with cython.critical_section(ref):  # others may look into it: ActorRef.awaited_target()
+        with cython.critical_section(ref):  # others may look into it: ActorRef.awaited()
             ref.extra = None
         if watchers:
             for other in watchers:

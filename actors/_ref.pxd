@@ -18,6 +18,7 @@ cdef class Recipe:
     # Facts about the class.
     cdef object receive           # a plain function to call with (actor, message), or None
     cdef bint many, starts, stops, fails, native
+    cdef bint event_loop          # an option: coroutines of its handlers run on the system's event loop
 
 
 cdef object no_system(actor)
@@ -51,6 +52,9 @@ cdef class Extra:
     cdef uint64_t arrivals
     cdef bint backing_off         # a restart waits for its timer
     cdef bint detached            # the coroutine in the middle counts as waiting
+    cdef object errand            # what the event loop does for it: see _errand.pyx
+    cdef object awaited_there     # what it waits for on the event loop, or in a thread of its own
+    cdef dict owed                # asks that wait for futures of the actor's own: see _answers.pyx
 
 
 cdef class Carried:
@@ -76,7 +80,7 @@ cdef class ActorRef(Handle):
     cdef object __weakref__
 
     cdef Extra extras(self)
-    cdef ActorRef awaited_target(self)
+    cdef object awaited(self)
     cdef int send(self, Kind kind, PyObject* first, PyObject* second, Context* context) except -1
     cdef void signal(self, Kind kind, object first, object second) noexcept
     cdef void enqueue(self, Kind kind, object message, object second, Context* context) noexcept

@@ -18,7 +18,7 @@ from callboard.scheduling.context cimport current_context
 from callboard.scheduling.handle cimport Handle
 from callboard.scheduling.worker cimport PyThreadState
 
-from callboard.core.errors import ActorStopped, CallboardError, ForkedSystem
+from callboard.core.errors import ActorStopped, AskCycle, CallboardError, ForkedSystem
 from callboard.core.text import safe_repr
 
 cdef extern from "Python.h":
@@ -61,6 +61,13 @@ cdef object no_system(actor):
         f"this {type(actor).__name__} was made by calling the class; "
         "an actor that lives in a system is made by spawn()"
     )
+
+
+cdef inline int refuse_void(Future in_work) except -1:
+    """End a conversation without end: this ask, in work, was found to be of one (_answers.pyx)."""
+    if in_work.flag.is_set() and isinstance(in_work.error, AskCycle):
+        raise AskCycle(str(in_work.error))
+    return 0
 
 
 cdef class Recipe:
@@ -181,6 +188,8 @@ cdef class ActorRef(Handle):
         future.target = self
         if current != NULL:
             future.asker = <object>current.owner
+            if current.asked and current.sender != NULL:
+                refuse_void(<Future>current.sender)
         if timeout is not None:
             self.runtime.timers.fail_after(timeout, future, self)
         self.send(Kind.ask, <PyObject*>message, <PyObject*>future, context)
@@ -376,7 +385,16 @@ cdef class ActorRef(Handle):
     @property
     def awaits(self):
         """The ref that the actor waits for an answer of, in the middle of a message; or None."""
-        return self.awaited_target()
+        awaited = self.awaited()
+        return (<Future>awaited).target if awaited is not None else None
+
+    @property
+    def owes(self):
+        """How many asks wait for futures that the actor returned as their answers."""
+        cdef Extra extra
+        with cython.critical_section(self):
+            extra = self.extra
+        return len(extra.owed) if extra is not None and extra.owed is not None else 0
 
     @property
     def is_waiting(self):
@@ -404,14 +422,14 @@ cdef class ActorRef(Handle):
                 self.extra = Extra.__new__(Extra)
         return self.extra
 
-    cdef ActorRef awaited_target(self):
-        # In any thread, while the actor goes on: who reads a field must own it until it has a
-        # reference of its own.
+    cdef object awaited(self):
+        # The future, or None. In any thread, while the actor goes on: who reads a field must own it
+        # until it has a reference of its own.
         cdef Extra extra
         cdef object awaited = None
         with cython.critical_section(self):
             extra = self.extra
         if extra is not None:
             with cython.critical_section(extra):
-                awaited = extra.awaited
-        return (<Future>awaited).target if awaited is not None else None
+                awaited = extra.awaited if extra.awaited_there is None else extra.awaited_there
+        return awaited

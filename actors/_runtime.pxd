@@ -11,6 +11,7 @@ cdef class Runtime:
     cdef readonly object config
     cdef public object placement       # of actors for which spawn() names no other
     cdef public object spawner         # callable behind system.spawn and Actor.spawn
+    cdef public object event_loop      # of the actors that were spawned with one
     cdef public object system_ref      # weak
     cdef public object failure         # what escalated past the last actor
     cdef public object on_change       # called when the last top-level actor ended, or one escalated

@@ -4,6 +4,7 @@ from typing import Any
 
 from typing_extensions import disjoint_base
 
+from callboard._event_loop import EventLoop
 from callboard._ref import ActorRef
 from callboard.dead_letters import DeadLetters
 from callboard.scheduling.config import Config
@@ -28,6 +29,7 @@ class Runtime:
     def manual(self) -> bool: ...
     placement: PlacementPolicy
     spawner: Callable[[ActorRef[Any] | None, type, tuple[Any, ...], dict[str, Any]], Any]
+    event_loop: EventLoop
     system_ref: weakref.ref[ActorSystem] | None
     failure: BaseException | None
     on_change: Callable[[], object] | None

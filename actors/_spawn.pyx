@@ -32,7 +32,7 @@ from callboard.supervision import Supervision
 cdef dict recipes = {}  # class -> its Recipe, of classes that take no attribute: those live for ever
 cdef object STOP = Supervision()
 cdef frozenset OPTIONS = frozenset(
-    ["name", "mailbox", "placement", "priority", "supervision", "dedicated", "context"])
+    ["name", "mailbox", "placement", "priority", "supervision", "dedicated", "context", "event_loop"])
 
 
 def spawn(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs):
@@ -44,6 +44,7 @@ def spawn(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs
     name = mailbox = placement = supervision = context = None
     cdef uint32_t weight = 0
     cdef bint dedicated = False
+    cdef bint event_loop = False
     cdef Recipe plain = recipe_of(cls)
     if runtime.tuned:
         # The operator's options win over the code's.
@@ -57,12 +58,15 @@ def spawn(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs
             weight = checked_weight(kwargs.pop("priority", None))
             supervision = kwargs.pop("supervision", None)
             dedicated = checks.flag("dedicated", kwargs.pop("dedicated", False), error=SpawnError)
+            event_loop = checks.flag("event_loop", kwargs.pop("event_loop", False), error=SpawnError)
             context = kwargs.pop("context", None)
     if runtime.closing or runtime.forked:
         refuse(runtime)
     cdef Recipe recipe = plain
-    if args or kwargs or supervision is not None or mailbox is not None:
+    if args or kwargs or supervision is not None or mailbox is not None or event_loop:
         recipe = recipe_with(plain, args, kwargs, supervision, mailbox)
+        if event_loop:
+            want_event_loop(runtime, recipe, dedicated)
     cdef ActorRef ref = make_ref(runtime, recipe.native, dedicated)
     ref.cell.number = runtime.next_number()
     ref.cell.weight = weight
@@ -175,6 +179,22 @@ cdef Recipe recipe_with(Recipe plain, tuple args, dict kwargs, supervision, mail
             raise SpawnError(f"{plain.cls.__qualname__} is native, and cannot have a PriorityMailbox")
         recipe.key = mailbox.key
     return recipe
+
+
+cdef int want_event_loop(Runtime runtime, Recipe recipe, bint dedicated) except -1:
+    cls = recipe.cls.__qualname__
+    if recipe.native:
+        raise SpawnError(f"{cls} is native, and has no coroutines for an event loop")
+    if dedicated:
+        raise SpawnError(
+            f"{cls} cannot be dedicated and have event_loop=True: a coroutine runs on the event loop's "
+            "thread; an actor with a thread of its own may call asyncio.run() there")
+    if runtime.manual:
+        raise SpawnError(
+            f"{cls} wants an event loop, and a manual system has none: it has no clock and no threads "
+            "that asyncio could use; test this actor in an ActorSystem")
+    recipe.event_loop = True
+    return 0
 
 
 cdef uint32_t checked_weight(priority) except? 0:

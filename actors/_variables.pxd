@@ -12,7 +12,9 @@ from callboard.scheduling.cell cimport Cell, Context
 from callboard.scheduling.worker cimport PyThreadState
 
 cdef extern from "Python.h":
+    void INCREF "Py_INCREF" (PyObject*)
     void XDECREF "Py_XDECREF" (PyObject*)
+    object PyContext_New()
 
 
 cdef inline void put_on(Cell* cell, Context* context) noexcept nogil:
@@ -42,3 +44,13 @@ cdef inline void replace(Context* context, PyObject* variables) noexcept:
         thread.context = variables
         thread.context_ver += 1
         XDECREF(before)
+
+
+cdef inline object kept(Context* context):
+    """Return the context that is in place, for one who goes on with it; a new one where there is none."""
+    cdef PyThreadState* thread = <PyThreadState*>context.python
+    if thread.context == NULL:
+        made = PyContext_New()
+        INCREF(<PyObject*>made)
+        replace(context, <PyObject*>made)
+    return <object>thread.context

@@ -25,7 +25,7 @@ def all_actors(runtime: Runtime) -> Iterator[ActorRef[Any]]:
 def describe_unrest(runtime: Runtime) -> str:
     """Name the actors in work, in which worker, since when, with their Python stacks.
 
-    Then those that wait in the middle of a message.
+    Then those that wait in the middle of a message, and those that owe answers.
     """
     lines = []
     actors = {ref.number: ref for ref in all_actors(runtime)}
@@ -48,4 +48,8 @@ def describe_unrest(runtime: Runtime) -> str:
                 f"{ref.path} waits in the middle of a message"
                 + (f" for an answer of {awaited.path}" if awaited is not None else "")
             )
+    for ref in actors.values():
+        if ref.owes:
+            asks = "an ask" if ref.owes == 1 else f"{ref.owes} asks"
+            lines.append(f"{ref.path} answered {asks} with a future that is not done")
     return "\n".join(lines) or "no actor is in work just now: messages keep coming"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from callboard import _exit
 from callboard._actor import Actor
+from callboard._event_loop import EventLoop
 from callboard._ref import ActorRef
 from callboard._runtime import Runtime
 from callboard._spawn import spawn
@@ -127,6 +128,7 @@ class ActorSystem:
         runtime.tuned = config.tuned
         runtime.carrying = config.context == "sender"
         team.observe(config.monitoring, runtime.placement.timed)
+        runtime.event_loop = EventLoop(config.name)
         runtime.system_ref = weakref.ref(self)
         runtime.spawner = _Spawner(runtime)
         runtime.on_change = _OnChange(runtime, self._change)
@@ -168,6 +170,7 @@ class ActorSystem:
           "sender", a message is handled with a copy of those that its sender had. Without it the
           system's; where that is "sender", native actors and those with `receive_many` still have
           their own.
+        - `event_loop`: run its coroutines on the system's event loop, where asyncio can be used.
 
         Raises SpawnError, PolicyError, SystemClosed, ForkedSystem.
         """
@@ -319,6 +322,7 @@ class ActorSystem:
         ended = self._wait_ended(seconds)
         stuck = "" if ended else describe_unrest(runtime)
         runtime.timers.close()
+        runtime.event_loop.close(seconds)
         team = runtime.team
         team.tell_stopping()
         if ended:

@@ -149,6 +149,8 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
         void* constructing
         void* trace
         void* python
+        void* completing
+        void* awaited
 
     void account(Cell* cell, Context* context, uint64_t messages)
     void charge(Cell* cell, Context* context)

@@ -59,8 +59,11 @@ cdef class Team:
         return counts == [(<WorkerThread>worker).core.get_parks(acquire) for worker in everyone]
 
     def add_waiting(self, int64_t cells):
-        """Count actors in and out that are in the middle of a message, or back off."""
+        """Count in and out what the team is not at rest with: actors in the middle of a message, or
+        backing off, and asks that wait for an actor's own future. In any thread."""
         self.crew.add_waiting(cells, acq_rel)
+        if cells < 0 and self.crew.is_draining(acquire):
+            self.crew.rested.unpark()  # perhaps no worker will have a reason to
 
     def wait_for_rest(self, double timeout):
         """Sleep until the team is at rest; False if it was not within `timeout` seconds."""

@@ -26,7 +26,7 @@ struct ReadySet {
 struct Crew {
     // The interpreter token: who owns it runs Python cells; the others delegate theirs to it.
     Delegation<Cell> token;
-    // Cells in state waiting; a system with one of them is not at rest.
+    // Cells in state waiting, and answers that actors owe; a system with one of them is not at rest.
     alignas(cache_line) Atomic<std::int64_t> waiting{0};
     Atomic<std::uint32_t> stopping{0};
     Atomic<std::uint32_t> draining{0};  // somebody waits on `rested`
@@ -129,6 +129,8 @@ struct Context {
     void* python{nullptr};    // a worker's thread's PyThreadState
     std::uint32_t catching_up{0};   // so many dispatches to come may be long: see turn.hpp
     std::int64_t past_quantum{0};  // when the long one in work got there
+    void* completing{nullptr};    // futures that are done, whose callbacks are to be called; borrowed
+    void* awaited{nullptr};       // the future that a task on an event loop has begun to wait for; borrowed
 };
 
 // Time is measured from one dispatch's end to the next one's: one look at the clock for each, and

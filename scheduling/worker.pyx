@@ -75,7 +75,12 @@ def obstacle_to_waiting(Team team):
     """
     context = current_context()
     if context.worker == NULL:
-        return None
+        if context.current == NULL:
+            return None
+        # An event loop's thread, in an actor's code.
+        if context.current.get_home(relaxed).crew == team.crew:
+            return "in an actor would wait for the actor itself"
+        return "would block the event loop of another system: spawn the actor with dedicated=True"
     if context.worker.crew == team.crew:
         return "in an actor would wait for the actor itself"
     if context.current != NULL and context.current.has(dedicated_cell):
@@ -406,6 +411,7 @@ cdef class WorkerThread:
     cdef void dispatch(self, Cell* cell) noexcept:
         cdef Cell* outer = self.context.current
         cdef int64_t outer_began = self.core.started
+        cdef void* completing = self.context.completing
         cdef int64_t began = 0
         cdef Outcome outcome
         cdef PyThreadState* thread = <PyThreadState*>self.context.python
@@ -414,6 +420,7 @@ cdef class WorkerThread:
             began = self.core.started = monotonic_ns()
         self.core.set_current(cell.number, relaxed)
         self.context.current = cell
+        self.context.completing = NULL  # what waits for this dispatch must not wait for an outer one
         self.context.depth += 1
         if cell.has(python_cell):
             outcome = cell.run(cell, self.context, self.quantum)
@@ -427,6 +434,7 @@ cdef class WorkerThread:
             self.put_back(cell)
         set_variables(thread, variables)
         self.context.depth -= 1
+        self.context.completing = completing
         self.context.current = outer
         if self.core.timed:  # the outer actor is not charged for the inner one's time
             self.core.started = outer_began + (monotonic_ns() - began)

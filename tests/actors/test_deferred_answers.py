@@ -1,0 +1,544 @@
+"""Answers that are futures: passed on, owed, failed with their actor, going in circles."""
+
+import gc
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from callboard import (
+    Actor,
+    ActorRef,
+    ActorStopped,
+    ActorSystem,
+    AskCycle,
+    AskTimeout,
+    DrainTimeout,
+    Future,
+    Supervision,
+)
+from callboard.testing import ManualSystem
+
+
+class Promising(Actor[Any]):
+    """Answers with futures of its own, which the test completes."""
+
+    def __init__(self, promises: list[Future[Any]]) -> None:
+        self.promises = promises
+
+    def receive(self, message: Any) -> Any:
+        if message == "fail":
+            raise LookupError("as told")
+        if message == "how are you":
+            return "well"
+        promise: Future[Any] = Future()
+        self.promises.append(promise)
+        return promise
+
+
+def ask_and_wait_till_promised(ref: ActorRef[Any], *messages: Any) -> list[Future[Any]]:
+    answers = [ref.ask(message) for message in messages]
+    assert ref.ask("how are you").result(timeout=30) == "well"
+    return answers
+
+
+def complete_all(promises: list[Future[Any]]) -> None:
+    for promise in promises:
+        promise.set_result(None)
+
+
+# --- answers that are owed ------------------------------------------------------------------------
+
+
+def test_a_future_that_an_actor_returns_answers_the_ask_when_it_is_done(
+    system: ActorSystem,
+) -> None:
+    promises: list[Future[Any]] = []
+    ref = system.spawn(Promising, promises)
+    first, second, third = ask_and_wait_till_promised(ref, 1, 2, 3)
+    assert not first.done()
+    promises[2].set_result("three")
+    promises[1].set_exception(LookupError("two"))
+    assert third.result(timeout=30) == "three"
+    with pytest.raises(LookupError, match="two"):
+        second.result(timeout=30)
+    assert not first.done()
+    promises[0].set_result("one")
+    assert first.result(timeout=30) == "one"
+    assert ref.is_alive, "the failure was the answer, not the actor's"
+
+
+def test_an_actor_that_stops_fails_the_answers_that_it_owes(system: ActorSystem) -> None:
+    ref = system.spawn(Promising, [])
+    answers = ask_and_wait_till_promised(ref, 1, 2)
+    assert ref.owes == 2
+    ref.stop()
+    for answer in answers:
+        with pytest.raises(ActorStopped, match=f"{ref.path} has stopped; it had answered"):
+            answer.result(timeout=30)
+    system.drain()
+    assert ref.owes == 0
+
+
+def test_an_actor_that_restarts_fails_the_answers_that_its_old_object_owed(
+    system: ActorSystem,
+) -> None:
+    promises: list[Future[Any]] = []
+    ref = system.spawn(Promising, promises, supervision="restart")
+    answers = ask_and_wait_till_promised(ref, 1, 2)
+    ref.tell("fail")
+    for answer in answers:
+        with pytest.raises(LookupError, match="as told"):
+            answer.result(timeout=30)
+    (later,) = ask_and_wait_till_promised(ref, 3)
+    assert ref.owes == 1
+    promises[2].set_result("the new object's")
+    assert later.result(timeout=30) == "the new object's"
+
+
+def test_an_actor_that_is_resumed_still_owes_its_answers(system: ActorSystem) -> None:
+    promises: list[Future[Any]] = []
+    ref = system.spawn(Promising, promises, supervision="resume")
+    (answer,) = ask_and_wait_till_promised(ref, 1)
+    ref.ask("fail").exception(timeout=30)
+    assert not answer.done()
+    promises[0].set_result("after all")
+    assert answer.result(timeout=30) == "after all"
+
+
+def test_the_last_occasion_to_give_an_answer_is_on_stop(system: ActorSystem) -> None:
+    class Orderly(Promising):
+        def on_stop(self) -> None:
+            for promise in self.promises:
+                promise.set_result("in a hurry")
+
+    ref = system.spawn(Orderly, [])
+    (answer,) = ask_and_wait_till_promised(ref, 1)
+    ref.stop()
+    assert answer.result(timeout=30) == "in a hurry"
+
+
+def test_a_system_that_stops_fails_the_answers_that_its_actors_owe() -> None:
+    system = ActorSystem()
+    (answer,) = ask_and_wait_till_promised(system.spawn(Promising, []), 1)
+    system.stop()
+    with pytest.raises(ActorStopped):
+        answer.result(timeout=30)
+
+
+def test_an_async_actor_may_answer_with_a_future_of_its_own_too(system: ActorSystem) -> None:
+    class Slow(Actor[Any]):
+        async def receive(self, message: Any) -> Future[Any]:
+            await self.sleep(0)
+            promise: Future[Any] = Future()
+            promises.append(promise)
+            made.set()
+            return promise
+
+    promises: list[Future[Any]] = []
+    made = threading.Event()
+    ref = system.spawn(Slow)
+    answer = ref.ask("x")
+    assert made.wait(30)
+    ref.stop()
+    with pytest.raises(ActorStopped):
+        answer.result(timeout=30)
+
+
+def test_drain_waits_for_an_answer_that_is_owed(system: ActorSystem) -> None:
+    class Alarm(Actor[Any]):
+        """Keeps its promise when a timer says so."""
+
+        def receive(self, message: Any) -> Any:
+            if message == "ring":
+                self.promise.set_result("rung")
+                return None
+            self.promise: Future[str] = Future()
+            self.after(0.05, "ring")
+            return self.promise
+
+    answer = system.spawn(Alarm).ask("set")
+    system.drain(timeout=30)
+    assert answer.result(timeout=0) == "rung"
+
+
+def test_drain_returns_when_an_outside_thread_gives_the_answer(system: ActorSystem) -> None:
+    promises: list[Future[Any]] = []
+    (answer,) = ask_and_wait_till_promised(system.spawn(Promising, promises), 1)
+    drained = threading.Thread(target=system.drain, args=(30,))
+    drained.start()
+    promises[0].set_result("from outside")
+    drained.join(30)
+    assert not drained.is_alive()
+    assert answer.result(timeout=0) == "from outside"
+
+
+def test_the_error_of_a_drain_that_gave_up_says_who_owes_an_answer(system: ActorSystem) -> None:
+    promises: list[Future[Any]] = []
+    ref = system.spawn(Promising, promises, name="promising")
+    ask_and_wait_till_promised(ref, 1)
+    with pytest.raises(DrainTimeout, match="/promising answered an ask with a future that is not"):
+        system.drain(timeout=0.01)
+    ask_and_wait_till_promised(ref, 2)
+    with pytest.raises(DrainTimeout, match="/promising answered 2 asks with a future that is not"):
+        system.drain(timeout=0.01)
+    complete_all(promises)
+
+
+def test_a_manual_system_drains_until_its_actors_owe_nothing() -> None:
+    with ManualSystem() as system:
+        promises: list[Future[Any]] = []
+        ref = system.spawn(Promising, promises, name="promising")
+        answer = ref.ask(1)
+        with pytest.raises(DrainTimeout, match="/promising answered an ask"):
+            system.drain()
+        promises[0].set_result("done")
+        system.drain()
+        assert answer.result() == "done"
+
+
+def test_an_answer_that_comes_after_the_asks_timeout_is_dropped(system: ActorSystem) -> None:
+    promises: list[Future[Any]] = []
+    ref = system.spawn(Promising, promises)
+    answer = ref.ask("x", timeout=0.01)
+    with pytest.raises(AskTimeout):
+        answer.result(timeout=30)
+    assert ref.ask("how are you").result(timeout=30) == "well"
+    system.drain()
+    assert ref.owes == 0, "who asked waits no more"
+    promises[0].set_result("too late")
+    assert isinstance(answer.exception(), AskTimeout)
+
+
+def test_one_future_may_answer_many_asks(system: ActorSystem) -> None:
+    class Once(Promising):
+        def receive(self, message: Any) -> Any:
+            return self.promises[0] if message == "shared" else super().receive(message)
+
+    promise: Future[Any] = Future()
+    ref = system.spawn(Once, [promise])
+    answers = ask_and_wait_till_promised(ref, *["shared"] * 20)
+    assert ref.owes == 20
+    promise.set_result("for all")
+    assert [answer.result(timeout=30) for answer in answers] == ["for all"] * 20
+    system.drain()
+    assert ref.owes == 0
+
+
+def test_an_answer_that_was_given_leaves_nothing_behind(system: ActorSystem) -> None:
+    class Thing:
+        pass
+
+    promises: list[Future[Any]] = []
+    ref = system.spawn(Promising, promises)
+    watch = []
+    for completed in (True, False):
+        answer = ref.ask("x", timeout=None if completed else 0.01)
+        assert ref.ask("how are you").result(timeout=30) == "well"
+        if completed:
+            thing = Thing()
+            watch.append(weakref.ref(thing))
+            promises.pop().set_result(thing)
+            del thing
+        answer.exception(timeout=30)
+        kept = Thing()
+        watch.append(weakref.ref(kept))
+        answer.add_done_callback(lambda done, kept=kept: None)  # type: ignore[misc]
+        del answer, kept
+    system.drain()
+    assert ref.owes == 0
+    gc.collect()
+    assert [reference() for reference in watch] == [None] * 3
+    complete_all(promises)
+
+
+# --- answers that are passed on -------------------------------------------------------------------
+
+
+def test_an_answer_that_is_anothers_is_passed_on_though_who_passes_it_on_has_stopped(
+    system: ActorSystem,
+) -> None:
+    class Once(Actor[Any]):
+        def __init__(self, target: ActorRef[Any]) -> None:
+            self.target = target
+
+        def receive(self, message: Any) -> Future[Any]:
+            self.stop()
+            return self.target.ask(message)
+
+    promises: list[Future[Any]] = []
+    target = system.spawn(Promising, promises)
+    once = system.spawn(Once, target)
+    answer = once.ask("x")
+    with pytest.raises(ActorStopped):
+        once.ask("one more").result(timeout=30)
+    assert target.ask("how are you").result(timeout=30) == "well"
+    assert not answer.done()
+    promises[0].set_result("the target's")
+    assert answer.result(timeout=30) == "the target's"
+
+
+class Link(Actor[Any]):
+    """Passes asks on to the next of a chain; the last one answers."""
+
+    def __init__(self, following: ActorRef[Any] | None) -> None:
+        self.following = following
+
+    def receive(self, message: Any) -> Any:
+        return message if self.following is None else self.following.ask(message)
+
+
+@pytest.mark.parametrize("length", [1_000, 10_000, 100_000])
+def test_a_long_chain_of_actors_passes_an_answer_back(length: int) -> None:
+    with ActorSystem() as system:
+        ref = None
+        for _ in range(length):
+            ref = system.spawn(Link, ref)
+        assert ref is not None
+        assert ref.ask("all the way").result(timeout=60) == "all the way"
+
+
+def test_a_long_chain_of_actors_passes_a_failure_back(system: ActorSystem) -> None:
+    class Failing(Actor[Any]):
+        def receive(self, message: Any) -> None:
+            raise LookupError("at the end")
+
+    ref: ActorRef[Any] = system.spawn(Failing)
+    for _ in range(5_000):
+        ref = system.spawn(Link, ref)
+    with pytest.raises(LookupError, match="at the end"):
+        ref.ask("x").result(timeout=60)
+
+
+def test_a_long_chain_of_actors_whose_last_one_stops_fails_as_a_whole(system: ActorSystem) -> None:
+    last = ref = system.spawn(Promising, [])
+    for _ in range(5_000):
+        ref = system.spawn(Link, ref)
+    answer = ref.ask("x")
+    while not last.owes:
+        assert ref.ask("how are you").result(timeout=60) == "well"
+    last.stop()
+    with pytest.raises(ActorStopped, match=f"{last.path} has stopped"):
+        answer.result(timeout=60)
+
+
+# --- circles --------------------------------------------------------------------------------------
+
+
+class Member(Actor[Any]):
+    """Answers with the answer of the next of a circle; handles what is no question itself."""
+
+    following: ActorRef[Any] | None = None
+
+    def receive(self, message: Any) -> Any:
+        if isinstance(message, ActorRef):
+            self.following = message
+            return None
+        if callable(message):
+            return message(self)
+        assert self.following is not None
+        return self.following.ask(message)
+
+
+class AsyncMember(Member):
+    async def receive(self, message: Any) -> Any:
+        answer = super().receive(message)
+        return await answer if isinstance(answer, Future) else answer
+
+
+def ring(system: ActorSystem, classes: list[type[Member]], **options: Any) -> list[ActorRef[Any]]:
+    members = [
+        system.spawn(cls, name=f"member-{number}", **options) for number, cls in enumerate(classes)
+    ]
+    for number, member in enumerate(members):
+        member.ask(members[(number + 1) % len(members)]).result(timeout=30)
+    return members
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 10])
+def test_a_circle_of_answers_is_named_to_who_asks(system: ActorSystem, length: int) -> None:
+    members = ring(system, [Member] * length)
+    with pytest.raises(AskCycle, match="each answers with what the next will answer: ") as caught:
+        members[0].ask("round and round").result(timeout=60)
+    path = str(caught.value).split(": ")[1].split(", ")[0].split(" -> ")
+    assert len(path) == length + 1
+    assert path[0] == path[-1]
+    assert set(path) == {member.path for member in members}
+
+
+@pytest.mark.parametrize("length", [1, 2, 3])
+@pytest.mark.parametrize("directive", ["stop", "restart", "resume"])
+def test_a_circle_of_answers_comes_to_its_end_whatever_the_supervisor_says(
+    system: ActorSystem, length: int, directive: str
+) -> None:
+    members = ring(system, [Member] * length, supervision=Supervision(directive))  # type: ignore[arg-type]
+    assert isinstance(members[0].ask("round and round").exception(timeout=60), AskCycle)
+    for _ in range(2):
+        # A member that was stopped asks no more; one that was restarted does not know its follower.
+        error = members[0].ask("round and round").exception(timeout=60)
+        assert isinstance(error, AskCycle | ActorStopped | AssertionError)
+    system.drain(timeout=60)
+
+
+@pytest.mark.parametrize("length", [2, 3, 5])
+def test_a_circle_of_answers_and_awaits_is_named(system: ActorSystem, length: int) -> None:
+    for waiting in range(length):
+        classes: list[type[Member]] = [Member] * length
+        classes[waiting] = AsyncMember
+        with ActorSystem(workers=len(system._runtime.team.workers)) as inner:
+            members = ring(inner, classes)
+            with pytest.raises(AskCycle, match="each waits for the next: ") as caught:
+                members[0].ask("round and round").result(timeout=60)
+            path = str(caught.value).removeprefix("each waits for the next: ").split(" -> ")
+            assert path[0] == path[-1]
+            assert {member.path for member in members} == set(path)
+
+
+@pytest.mark.parametrize("length", [1, 2, 5])
+def test_asks_that_are_answered_with_each_other_are_a_circle(
+    system: ActorSystem, length: int
+) -> None:
+    """No new ask is made: each of the asks that are there is given as the answer to another."""
+    answers: list[Future[Any]] = []
+    gate = threading.Event()
+    members = [system.spawn(Member) for _ in range(length)]
+
+    def give_next(number: int) -> Callable[[Any], Any]:
+        def give(member: Any) -> Any:
+            assert gate.wait(30)
+            return answers[(number + 1) % length]
+
+        return give
+
+    answers += [member.ask(give_next(number)) for number, member in enumerate(members)]
+    gate.set()
+    for answer in answers:
+        with pytest.raises(AskCycle, match="each waits for the next: "):
+            answer.result(timeout=30)
+
+
+def test_an_actor_may_ask_itself_on_as_often_as_a_function_may_call_itself(
+    system: ActorSystem,
+) -> None:
+    class Countdown(Actor[int]):
+        def receive(self, message: int) -> Any:
+            return self.ref.ask(message - 1) if message else "lift-off"
+
+    assert system.spawn(Countdown).ask(900).result(timeout=30) == "lift-off"
+
+
+def test_two_actors_may_answer_with_each_others_answers_for_a_while(system: ActorSystem) -> None:
+    class Parity(Actor[Any]):
+        other: ActorRef[Any] | None = None
+
+        def __init__(self, if_zero: bool) -> None:
+            self.if_zero = if_zero
+
+        def receive(self, message: Any) -> Any:
+            if isinstance(message, ActorRef):
+                self.other = message
+                return None
+            assert self.other is not None
+            return self.other.ask(message - 1) if message else self.if_zero
+
+    even, odd = system.spawn(Parity, True), system.spawn(Parity, False)
+    even.tell(odd)
+    odd.tell(even)
+    assert even.ask(1_801).result(timeout=30) is False
+
+
+def test_many_asks_that_pass_through_the_same_actors_are_no_circle(system: ActorSystem) -> None:
+    last = system.spawn(Promising, [])
+    middle = system.spawn(Link, last)
+    first = system.spawn(Link, middle)
+    answers = [first.ask("how are you") for _ in range(5_000)]
+    assert [answer.result(timeout=60) for answer in answers] == ["well"] * 5_000
+
+
+def test_who_passes_an_ask_on_may_await_who_asked_it(system: ActorSystem) -> None:
+    """The answer comes from a third actor, so nobody waits for ever."""
+
+    class Customer(Actor[Any]):
+        async def receive(self, message: Any) -> Any:
+            if message == "who is it":
+                return "a customer"
+            return await clerk.ask("a question")
+
+    class Clerk(Actor[Any]):
+        customer: ActorRef[Any] | None = None
+
+        def receive(self, message: Any) -> Any:
+            if message == "check":
+                return self.check()
+            self.customer = self.sender
+            checked.append(self.ref.ask("check"))
+            return expert.ask(message)
+
+        async def check(self) -> Any:
+            assert self.customer is not None
+            waiting.set()
+            return await self.customer.ask("who is it")
+
+    promises: list[Future[Any]] = []
+    checked: list[Future[Any]] = []
+    waiting = threading.Event()
+    expert = system.spawn(Promising, promises)
+    clerk = system.spawn(Clerk)
+    answer = system.spawn(Customer).ask("go")
+    assert waiting.wait(30)
+    assert expert.ask("how are you").result(timeout=30) == "well"
+    promises[0].set_result("an answer")
+    assert answer.result(timeout=30) == "an answer"
+    assert checked[0].result(timeout=30) == "a customer"
+
+
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_a_circle_of_actors_that_sleep_until_they_are_answered_is_named(
+    system: ActorSystem, length: int
+) -> None:
+    class Sleeping(Member):
+        def receive(self, message: Any) -> Any:
+            answer = super().receive(message)
+            return answer.result(timeout=60) if isinstance(answer, Future) else answer
+
+    members = ring(system, [Sleeping] * length, dedicated=True)
+    with pytest.raises(AskCycle, match="each waits for the next: ") as caught:
+        members[0].ask("round and round").result(timeout=30)
+    assert str(caught.value).count(" -> ") == length
+
+
+def give_in_step(
+    answers: list[Future[Any]], number: int, barrier: threading.Barrier, gate: threading.Event
+) -> Callable[[Any], Any]:
+    def give(member: Any) -> Any:
+        assert gate.wait(30)
+        barrier.wait(30)
+        return answers[number]
+
+    return give
+
+
+@pytest.fixture
+def two_workers() -> Iterator[ActorSystem]:
+    with ActorSystem(workers=2) as system:
+        yield system
+
+
+def test_a_circle_that_two_actors_close_at_the_same_time_is_seen(two_workers: ActorSystem) -> None:
+    for _ in range(50):
+        answers: list[Future[Any]] = []
+        barrier = threading.Barrier(2)
+        gate = threading.Event()
+
+        refs = [two_workers.spawn(Member, dedicated=True) for _ in range(2)]
+        answers += [
+            ref.ask(give_in_step(answers, 1 - number, barrier, gate))
+            for number, ref in enumerate(refs)
+        ]
+        gate.set()
+        for answer in answers:
+            assert isinstance(answer.exception(timeout=30), AskCycle)
+        for ref in refs:
+            ref.stop()

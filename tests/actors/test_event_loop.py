@@ -1,0 +1,515 @@
+"""asyncio in `async def receive`: actors that were spawned with `event_loop=True`."""
+
+import asyncio
+import contextvars
+import threading
+from typing import Any
+
+import pytest
+
+from callboard import (
+    Actor,
+    ActorRef,
+    ActorStopped,
+    ActorSystem,
+    AskCycle,
+    CallboardError,
+    DeadLetter,
+    DrainTimeout,
+    Future,
+    SpawnError,
+    Supervision,
+)
+from callboard.testing import ManualSystem
+
+
+class Doubler(Actor[int]):
+    def receive(self, message: int) -> int:
+        return message * 2
+
+
+class Caller(Actor[Any]):
+    """Calls what it is sent, an async function, with itself."""
+
+    async def receive(self, message: Any) -> Any:
+        return await message(self)
+
+
+@pytest.fixture
+def caller(system: ActorSystem) -> ActorRef[Any]:
+    return system.spawn(Caller, event_loop=True)
+
+
+# --- what asyncio offers --------------------------------------------------------------------------
+
+
+async def gathered(actor: Caller) -> Any:
+    async def one(number: int) -> int:
+        await asyncio.sleep(0)
+        return number
+
+    return await asyncio.gather(*[one(number) for number in range(10)])
+
+
+async def slept(actor: Caller) -> Any:
+    return await asyncio.sleep(0.001, "awake")
+
+
+async def waited_for(actor: Caller) -> Any:
+    try:
+        await asyncio.wait_for(asyncio.Event().wait(), timeout=0.001)
+    except TimeoutError:
+        return "not in time"
+
+
+async def timed(actor: Caller) -> Any:
+    try:
+        async with asyncio.timeout(0.001):
+            await asyncio.Event().wait()
+    except TimeoutError:
+        return "not in time"
+
+
+async def grouped(actor: Caller) -> Any:
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(slept(actor)) for _ in range(3)]
+    return [task.result() for task in tasks]
+
+
+async def in_a_thread(actor: Caller) -> Any:
+    return await asyncio.to_thread(lambda: "from a thread")
+
+
+async def by_a_stream(actor: Caller) -> Any:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write((await reader.readline()).upper())
+        writer.close()
+        await writer.wait_closed()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        writer.write(b"over a socket\n")
+        answer = await reader.readline()
+        writer.close()
+        await writer.wait_closed()
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("use", "answer"),
+    [
+        (gathered, list(range(10))),
+        (slept, "awake"),
+        (waited_for, "not in time"),
+        (timed, "not in time"),
+        (grouped, ["awake"] * 3),
+        (in_a_thread, "from a thread"),
+        (by_a_stream, b"OVER A SOCKET\n"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_an_actor_can_use_asyncio(caller: ActorRef[Any], use: Any, answer: Any) -> None:
+    for _ in range(3):
+        assert caller.ask(use).result(timeout=30) == answer
+
+
+@pytest.mark.parametrize("use", [gathered, slept, waited_for, timed, grouped, in_a_thread])
+def test_without_an_event_loop_the_error_says_what_to_do(system: ActorSystem, use: Any) -> None:
+    with pytest.raises(RuntimeError, match="spawned with event_loop=True"):
+        system.spawn(Caller).ask(use).result(timeout=30)
+
+
+# --- as ever --------------------------------------------------------------------------------------
+
+
+def test_callboards_futures_can_be_awaited_beside_asyncios(
+    system: ActorSystem, caller: ActorRef[Any]
+) -> None:
+    doubler = system.spawn(Doubler)
+
+    async def ask_in_all_ways(actor: Caller) -> Any:
+        async def ask(number: int) -> int:
+            answer: int = await doubler.ask(number)
+            return answer
+
+        await actor.sleep(0)
+        first = await doubler.ask(1)
+        return [first, *await asyncio.gather(ask(2), ask(3))]
+
+    assert caller.ask(ask_in_all_ways).result(timeout=30) == [2, 4, 6]
+
+
+def test_one_message_is_handled_at_a_time(system: ActorSystem) -> None:
+    class Careful(Actor[int]):
+        def __init__(self) -> None:
+            self.busy = False
+            self.handled: list[int] = []
+
+        async def receive(self, message: int) -> list[int]:
+            assert not self.busy
+            self.busy = True
+            await asyncio.sleep(0)
+            self.handled.append(message)
+            await asyncio.gather(asyncio.sleep(0), asyncio.sleep(0))
+            self.busy = False
+            return self.handled
+
+    ref = system.spawn(Careful, event_loop=True)
+    answers = [ref.ask(number) for number in range(100)]
+    assert answers[-1].result(timeout=30) == list(range(100))
+
+
+def test_many_actors_wait_on_the_loop_at_the_same_time(system: ActorSystem) -> None:
+    met: list[int] = []
+    everyone = asyncio.Event()
+
+    class Guest(Actor[int]):
+        async def receive(self, message: int) -> str:
+            met.append(message)
+            if len(met) == 100:
+                everyone.set()
+            await everyone.wait()
+            return "met them all"
+
+    answers = [system.spawn(Guest, event_loop=True).ask(number) for number in range(100)]
+    assert {answer.result(timeout=30) for answer in answers} == {"met them all"}
+
+
+def test_while_it_waits_the_worker_runs_others() -> None:
+    with ActorSystem() as system:
+        gate: Future[str] = Future()
+
+        async def wait(actor: Caller) -> str:
+            await asyncio.sleep(0)
+            return await gate
+
+        waiting = system.spawn(Caller, event_loop=True).ask(wait)
+        assert system.spawn(Doubler).ask(2).result(timeout=30) == 4
+        assert not waiting.done()
+        gate.set_result("open")
+        assert waiting.result(timeout=30) == "open"
+
+
+def test_what_is_sent_from_the_loop_is_sent_by_the_actor(
+    system: ActorSystem, caller: ActorRef[Any]
+) -> None:
+    class Who(Actor[Any]):
+        def receive(self, message: Any) -> Any:
+            if message == "told":
+                told.append(self.sender)
+            return self.sender
+
+    told: list[Any] = []
+    who = system.spawn(Who)
+
+    async def find_out(actor: Caller) -> Any:
+        async def ask() -> Any:
+            return await who.ask("asked")
+
+        assert actor.ref is caller
+        who.tell("told")
+        before = actor.sender
+        await asyncio.sleep(0)
+        return [before, actor.sender, await ask(), *await asyncio.gather(ask(), ask())]
+
+    class Client(Actor[Any]):
+        def receive(self, message: Any) -> Any:
+            return caller.ask(message)
+
+    client = system.spawn(Client)
+    assert client.ask(find_out).result(timeout=30) == [client, client, caller, caller, caller]
+    assert told == [caller]
+
+
+def test_a_task_that_was_left_behind_speaks_for_nobody(
+    system: ActorSystem, caller: ActorRef[Any]
+) -> None:
+    class Who(Actor[Any]):
+        def receive(self, message: Any) -> Any:
+            return self.sender
+
+    who = system.spawn(Who)
+    gate: Future[None] = Future()
+    tasks: list[asyncio.Task[Any]] = []
+    done = threading.Event()
+    senders: list[Any] = []
+
+    async def leave_behind(actor: Caller) -> None:
+        async def later() -> None:
+            await gate
+            senders.append(await who.ask("late"))
+            done.set()
+
+        tasks.append(asyncio.create_task(later()))
+
+    caller.ask(leave_behind).result(timeout=30)
+    gate.set_result(None)
+    assert done.wait(30)
+    assert senders == [None]
+
+
+def test_the_context_variables_of_a_message_are_kept_across_its_awaits(
+    caller: ActorRef[Any],
+) -> None:
+    variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="unset")
+
+    async def set_and_wait(actor: Caller) -> str:
+        variable.set("set")
+        await asyncio.sleep(0)
+        return variable.get()
+
+    assert caller.ask(set_and_wait).result(timeout=30) == "set"
+    assert variable.get() == "unset"
+
+
+def test_a_message_can_be_put_aside_on_the_loop(system: ActorSystem) -> None:
+    class Later(Actor[Any]):
+        ready = False
+
+        async def receive(self, message: Any) -> Any:
+            await asyncio.sleep(0)
+            if message == "ready":
+                self.ready = True
+                self.unstash_all()
+            elif not self.ready:
+                self.stash()
+                await asyncio.sleep(0)
+            return message
+
+    ref = system.spawn(Later, event_loop=True)
+    first, second = ref.ask(1), ref.ask(2)
+    ref.ask("ready").result(timeout=30)
+    assert (first.result(timeout=30), second.result(timeout=30)) == (1, 2)
+
+
+def test_waiting_for_a_result_on_the_loop_is_refused(
+    system: ActorSystem, caller: ActorRef[Any]
+) -> None:
+    doubler = system.spawn(Doubler)
+
+    async def block(actor: Caller) -> Any:
+        return doubler.ask(1).result(timeout=30)
+
+    async def drain(actor: Caller) -> Any:
+        actor.system.drain()
+
+    async def block_another_thread(actor: Caller) -> Any:
+        return await asyncio.to_thread(doubler.ask(1).result, 30)
+
+    with pytest.raises(CallboardError, match="would block the event loop"):
+        caller.ask(block).result(timeout=30)
+    other = system.spawn(Caller, event_loop=True)
+    with pytest.raises(CallboardError, match="would wait for the actor itself"):
+        other.ask(drain).result(timeout=30)
+    another = system.spawn(Caller, event_loop=True)
+    assert another.ask(block_another_thread).result(timeout=30) == 2
+
+
+class Link(Actor[Any]):
+    """Asks the next link of a chain."""
+
+    next_link: ActorRef[Any] | None = None
+
+    async def receive(self, message: Any) -> Any:
+        if isinstance(message, ActorRef):
+            self.next_link = message
+            return None
+        assert self.next_link is not None
+        return await self.next_link.ask(message)
+
+
+@pytest.mark.parametrize("on_loop", [1, 2, 3])
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_a_cycle_of_asks_on_the_loop_is_named(
+    system: ActorSystem, length: int, on_loop: int
+) -> None:
+    links = [system.spawn(Link, event_loop=number < on_loop) for number in range(length)]
+    for number, link in enumerate(links):
+        link.ask(links[(number + 1) % length]).result(timeout=30)
+    with pytest.raises(AskCycle, match="each waits for the next: ") as caught:
+        links[0].ask("round and round").result(timeout=30)
+    path = str(caught.value).removeprefix("each waits for the next: ").split(" -> ")
+    assert path[0] == path[-1]
+    assert set(path) == {link.path for link in links}
+
+
+# --- failure and the end --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "error", [LookupError("as told"), SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError()]
+)
+def test_a_failure_on_the_loop_is_the_actors(system: ActorSystem, error: BaseException) -> None:
+    async def fail(actor: Caller) -> None:
+        await asyncio.sleep(0)
+        raise error
+
+    letters: list[DeadLetter] = []
+    system.dead_letters.subscribe(letters.append)
+    ref = system.spawn(Caller, event_loop=True, supervision="restart")
+    failing = ref.ask(fail)
+    assert type(failing.exception(timeout=30)) is type(error)
+    assert ref.ask(slept).result(timeout=30) == "awake", "the loop goes on, and so does the actor"
+    assert [(letter.message, letter.reason) for letter in letters] == [(fail, "failed")]
+
+
+class Unfinished(Actor[Any]):
+    """Awaits what never comes, and notes how that ends."""
+
+    def __init__(self, notes: list[str], entered: threading.Event) -> None:
+        self.notes, self.entered = notes, entered
+
+    async def receive(self, message: Any) -> Any:
+        if message != "wait":
+            return message
+        try:
+            self.entered.set()
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.notes.append("cancelled")
+            await asyncio.sleep(0)
+            raise
+        finally:
+            self.notes.append("finally")
+
+    def on_stop(self) -> None:
+        self.notes.append("on_stop")
+
+
+def test_an_actor_that_is_stopped_cancels_its_task_and_waits_for_its_end(
+    system: ActorSystem,
+) -> None:
+    letters: list[DeadLetter] = []
+    system.dead_letters.subscribe(letters.append)
+    notes: list[str] = []
+    entered = threading.Event()
+    ref = system.spawn(Unfinished, notes, entered, event_loop=True)
+    in_work, behind = ref.ask("wait"), ref.ask("behind")
+    assert entered.wait(30)
+    ref.stop()
+    with pytest.raises(ActorStopped, match=f"{ref.path} was stopped in the middle"):
+        in_work.result(timeout=30)
+    with pytest.raises(ActorStopped, match=f"{ref.path} has stopped"):
+        behind.result(timeout=30)
+    system.drain()
+    assert notes == ["cancelled", "finally", "on_stop"]
+    assert [(letter.message, letter.reason) for letter in letters] == [
+        ("wait", "stopped"),
+        ("behind", "stopped"),
+    ]
+
+
+def test_an_actor_that_restarts_cancels_its_task_and_keeps_what_is_behind(
+    system: ActorSystem,
+) -> None:
+    class Fragile(Actor[Any]):
+        def receive(self, message: Any) -> None:
+            raise ValueError("for the whole family")
+
+    class Parent(Actor[Any]):
+        def receive(self, message: Any) -> tuple[ActorRef[Any], ActorRef[Any]]:
+            together = Supervision("restart", scope="all")
+            waiting = self.spawn(Unfinished, notes, entered, supervision=together, event_loop=True)
+            return waiting, self.spawn(Fragile, supervision=together)
+
+    notes: list[str] = []
+    entered = threading.Event()
+    waiting, fragile = system.spawn(Parent).ask("children").result(timeout=30)
+    in_work = waiting.ask("wait")
+    assert entered.wait(30)
+    behind = waiting.ask("behind")
+    fragile.tell("break")
+    with pytest.raises(ValueError, match="for the whole family"):
+        in_work.result(timeout=30)
+    assert behind.result(timeout=30) == "behind"
+    assert notes[:3] == ["cancelled", "finally", "on_stop"]
+
+
+def test_an_actor_that_stops_itself_on_the_loop_is_stopped_at_its_next_wait(
+    system: ActorSystem,
+) -> None:
+    class Quitter(Actor[Any]):
+        async def receive(self, message: Any) -> Any:
+            self.stop()
+            await asyncio.Event().wait()
+
+    with pytest.raises(ActorStopped, match="stopped in the middle"):
+        system.spawn(Quitter, event_loop=True).ask("x").result(timeout=30)
+
+
+def test_a_childs_failure_waits_for_the_message_on_the_loop(system: ActorSystem) -> None:
+    class Child(Actor[Any]):
+        def receive(self, message: Any) -> None:
+            raise LookupError("for the parent")
+
+    class Parent(Actor[Any]):
+        def __init__(self) -> None:
+            self.child = self.spawn(Child, supervision="escalate")
+            self.in_work = False
+
+        async def receive(self, message: Any) -> str:
+            self.in_work = True
+            self.child.tell("fail")
+            await asyncio.to_thread(wait_for_end, self.child)
+            self.in_work = False
+            return "done"
+
+        def on_failure(self, error: BaseException, message: Any) -> None:
+            seen.append((self.in_work, type(error)))
+
+    def wait_for_end(child: ActorRef[Any]) -> None:
+        assert isinstance(child.ask("x").exception(timeout=30), ActorStopped)
+
+    seen: list[Any] = []
+    ref = system.spawn(Parent, event_loop=True, supervision="resume")
+    assert ref.ask("go").result(timeout=30) == "done"
+    system.drain()
+    assert seen == [(False, LookupError)]
+
+
+def test_a_system_that_stops_cancels_what_is_on_its_loop() -> None:
+    system = ActorSystem(name="short")
+    notes: list[str] = []
+    entered = threading.Event()
+    in_work = system.spawn(Unfinished, notes, entered, event_loop=True).ask("wait")
+    assert entered.wait(30)
+    with pytest.raises(DrainTimeout, match="waits in the middle of a message"):
+        system.drain(timeout=0.01)
+    system.stop()
+    with pytest.raises(ActorStopped):
+        in_work.result(timeout=30)
+    assert notes == ["cancelled", "finally", "on_stop"]
+    assert not [thread for thread in threading.enumerate() if thread.name == "short-loop"]
+
+
+def test_a_system_drains_what_is_on_its_loop() -> None:
+    with ActorSystem() as system:
+        answer = system.spawn(Caller, event_loop=True).ask(slept)
+    assert answer.result(timeout=0) == "awake"
+
+
+def test_a_system_that_needs_no_loop_makes_none() -> None:
+    with ActorSystem(name="plain") as system:
+        assert system.spawn(Doubler, event_loop=True).ask(1).result(timeout=30) == 2
+        assert not [thread for thread in threading.enumerate() if thread.name == "plain-loop"]
+
+
+def test_a_system_that_is_collected_ends_its_loop(tmp_path: Any) -> None:
+    system: ActorSystem | None = ActorSystem(name="lost")
+    assert system is not None
+    assert system.spawn(Caller, event_loop=True).ask(slept).result(timeout=30) == "awake"
+    (thread,) = [thread for thread in threading.enumerate() if thread.name == "lost-loop"]
+    del system
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+# --- options that do not go together --------------------------------------------------------------
+
+
+def test_an_event_loop_is_refused_where_there_can_be_none(system: ActorSystem) -> None:
+    with pytest.raises(SpawnError, match="Caller cannot be dedicated and have event_loop=True"):
+        system.spawn(Caller, event_loop=True, dedicated=True)
+    with ManualSystem() as manual, pytest.raises(SpawnError, match="a manual system has none"):
+        manual.spawn(Caller, event_loop=True)
