@@ -35,11 +35,13 @@ class Ends(Place[T]):
     ) -> Graph[None]:
         """End in a function, which is called with each row, in an actor, or in a file.
 
-        An actor is told each row. In a file each row is a line: strings as they are, and all else
-        as JSON, objects of dataclasses among it. A file of that name is replaced when a run starts.
+        An actor is told each row. A row that its mailbox refuses, by MailboxFull, is one at which
+        the sink raised; one that comes to a stopped actor is a dead letter. In a file each row is a
+        line: strings as they are, and all else as JSON, objects of dataclasses among it. A file of
+        that name is replaced when a run starts.
         """
         if isinstance(sink, ActorRef):
-            what = {"program": _sinks.Hand, "args": (sink.tell_many,), "detail": sink.path}
+            what = {"program": _sinks.Tell, "args": (sink,), "detail": sink.path}
             return self._end(what, "tell", name, errors)
         if isinstance(sink, str | PathLike):
             what = {"program": to_file, "args": (sink,), "detail": str(sink)}
