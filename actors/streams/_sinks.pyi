@@ -16,6 +16,7 @@ class Call(Program):
         self,
         name: str,
         function: Callable[[Any], Any],
+        finish: Callable[[], Any] | None = None,
         end: Callable[[], Any] | None = None,
         **options: Any,
     ) -> None: ...

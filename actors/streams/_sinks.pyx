@@ -22,15 +22,26 @@ cdef class Collect(Program):
 
 
 cdef class Call(Program):
-    """Calls a function with each row, and another, if there is one, when the run is over."""
+    """Calls a function with each row; and others, if they are there: `finish` at the end of the
+    stream, and `end` when the run is over."""
 
     cdef object function
+    cdef object finish
     cdef object end
 
-    def __init__(self, str name, function, end=None, **options):
+    def __init__(self, str name, function, finish=None, end=None, **options):
         super().__init__(name, kind="stateful", **options)
         self.function = function
+        self.finish = finish
         self.end = end
+
+    cpdef process(self, Batch batch, list into):
+        Program.process(self, batch, into)
+        if batch.final and self.finish is not None:
+            try:
+                self.finish()
+            except Exception as error:
+                self.failed(batch, len(batch.rows), error, into)
 
     cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1:
         cdef list rows = batch.rows
