@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from callboard.core.text import safe_repr
+
 if TYPE_CHECKING:
     from callboard._ref import ActorRef
 
@@ -16,13 +18,14 @@ class Terminated:
     ref: ActorRef[Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class DeadLetter:
     """A message that was told and not handled, and why.
 
     `reason` is one of `stopped` (the actor had stopped, or did before the message's turn),
     `failed` (handling it raised `error`), `dropped_newest` and `dropped_oldest` (a full mailbox)
-    and `system stopped`.
+    and `system stopped`; of a stream's rows `skipped` (the message is a Failure), `late` and
+    `unpaired`.
     """
 
     message: Any
@@ -30,3 +33,9 @@ class DeadLetter:
     sender: ActorRef[Any] | None
     reason: str
     error: BaseException | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"DeadLetter(message={safe_repr(self.message)}, recipient={self.recipient!r}, "
+            f"sender={self.sender!r}, reason={self.reason!r}, error={safe_repr(self.error)})"
+        )
