@@ -185,7 +185,7 @@ class Side:
 
     __slots__ = ("name", "row")
 
-    def __init__(self, str name, row):
+    def __init__(self, str name not None, row):
         self.name = name
         self.row = row
 

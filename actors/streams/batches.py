@@ -26,6 +26,11 @@ class Batches:
             raise TypeError(
                 f"{caller} wants an iterable of rows, not one {kind}: {safe_repr(rows)}"
             )
+        if hasattr(rows, "__dataframe__"):  # iterating over a table gives its columns
+            raise TypeError(
+                f"{caller} wants an iterable of rows, not one {type(rows).__name__}: "
+                "give it the table's rows, or its batches"
+            )
         try:
             self._rows = iter(rows)
         except TypeError:
@@ -33,6 +38,8 @@ class Batches:
                 f"{caller} wants an iterable of rows, not {safe_repr(rows)}"
             ) from None
         self._size = size
+        self._list = rows if type(rows) is list else None  # to be sliced, which is faster
+        self._at = 0
         self.taken: list[Any] = []
         self.raised: Exception | None = None
 
@@ -40,15 +47,22 @@ class Batches:
         return self
 
     def __next__(self) -> list[Any]:
+        if self._list is not None:
+            self.taken = self._list[self._at : self._at + self._size]
+            self._at += self._size
+        else:
+            self._take()
+        if not self.taken:
+            raise StopIteration
+        return self.taken
+
+    def _take(self) -> None:
+        self.taken = []
         if self.raised is not None:
             raise self.raised
-        self.taken = []
         try:
             self.taken.extend(islice(self._rows, self._size))  # keeps what came before it raises
         except Exception as error:
             if not self.taken:
                 raise
             self.raised = error
-        if not self.taken:
-            raise StopIteration
-        return self.taken

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from os import PathLike
 from typing import Any, TypeVar
@@ -9,7 +10,7 @@ from typing import Any, TypeVar
 from callboard._actor import Actor
 from callboard._ref import ActorRef
 from callboard.streams import _sinks
-from callboard.streams.checks import check_function
+from callboard.streams.checks import check_function, check_name
 from callboard.streams.errors import GraphError
 from callboard.streams.files import to_file
 from callboard.streams.graph import Graph
@@ -46,6 +47,7 @@ class Ends(Place[T]):
             what = {"program": _sinks.Tell, "args": (sink,), "detail": sink.path}
             return self._end(what, "tell", name, errors)
         if isinstance(sink, str | PathLike):
+            check_name("a file's name", os.fspath(sink))
             what = {"program": to_file, "args": (sink,), "detail": str(sink)}
             return self._end(what, "write", name, errors)
         if isinstance(sink, type) and issubclass(sink, Actor):

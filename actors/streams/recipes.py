@@ -177,7 +177,8 @@ def stateless(what: Any, args: Any, kwargs: Any, sides: Iterable[str]) -> Recipe
     if hasattr(what, "receive") or hasattr(what, "receive_many"):
         return _receiver("stateless", what, lambda: what, sides)
     check_function("stateless()'s argument", what, may_yield=True)
-    return flat_map(what, sides) | {"kind": "stateless"}
+    label = label_of(what, "stateless")
+    return flat_map(what, sides) | {"kind": "stateless", "label": label}
 
 
 def flat_map(function: Any, sides: Iterable[str]) -> Recipe:

@@ -318,6 +318,27 @@ def test_one_row_is_no_iterable_of_rows_in_a_sequential_run_either(what: Any) ->
         rows.collect().run_sequentially({"rows": what})
 
 
+def test_a_sink_that_is_a_file_has_a_name() -> None:
+    with pytest.raises(GraphError, match="a file's name is a string that is not empty, not ''"):
+        rows.to("")
+
+
+def test_a_function_without_a_name_is_called_after_its_operator() -> None:
+    with pytest.raises(StreamError, match="operator 'stateless' failed at input 0, 1"):
+        rows.stateless(lambda row: row).collect().run_sequentially({"rows": [1]})
+
+
+def test_a_table_whose_columns_would_be_the_rows_is_refused() -> None:
+    class Table:  # as those of pandas, Polars and Arrow
+        def __iter__(self) -> Iterator[str]:
+            return iter(["a column", "another"])
+
+        def __dataframe__(self) -> Any: ...
+
+    with pytest.raises(TypeError, match="not one Table: give it the table's rows, or its batches"):
+        rows.collect().run_sequentially({"rows": Table()})
+
+
 def test_a_tally_is_one() -> None:
     with pytest.raises(GraphError, match="tally is a Tally, not 3"):
         rows.collect().run_sequentially({"rows": []}, tally=3)
