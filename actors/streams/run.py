@@ -271,6 +271,9 @@ class Run(Generic[R]):
         if self._ended:
             return
         self._flow.cancel()  # first: a finish() that has the lock waits for what this drops
+        for lane in self._lanes:
+            if lane.is_alive:
+                lane.tell(0)  # it may rest
         owned = self._acquire(self._ending, deadline)
         try:
             if not self._ended and owned:

@@ -20,6 +20,29 @@ run.send("x", range(1000))
 """
 
 
+RESTING = """
+import gc, threading
+from callboard import ActorSystem
+from callboard.streams import entry
+
+came = threading.Event()
+system = ActorSystem()
+run = system.run(entry("x").throttle(0.001).to(lambda _: came.set()), batch_size=1)
+run.send("x", [1, 2, 3])
+assert came.wait(60)
+del run
+system.stop()
+gc.collect()
+"""
+
+
+def test_a_run_that_rests_may_be_forgotten(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", RESTING], cwd=tmp_path, capture_output=True, text=True, timeout=100
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 @pytest.mark.parametrize(
     "end",
     [
