@@ -50,8 +50,13 @@ def check_receiver(cls: Any) -> None:
 
 def _code_of(function: Any) -> Any:
     """Find what runs when something is called, as far as one can see."""
-    while isinstance(function, partial | partialmethod | MethodType | staticmethod | classmethod):
-        function = getattr(function, "func", None) or function.__func__
+    while True:
+        if isinstance(function, partial | partialmethod):
+            function = function.func
+        elif isinstance(function, MethodType | staticmethod | classmethod):
+            function = function.__func__
+        else:
+            break
     if not callable(function):
         return function
     call = type(function).__call__  # which of a function, or a class, is not Python's
