@@ -18,13 +18,14 @@ class Terminated:
     ref: ActorRef[Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class DeadLetter:
     """A message that was told and not handled, and why.
 
     `reason` is one of `stopped` (the actor had stopped, or did before the message's turn),
     `failed` (handling it raised `error`), `dropped_newest` and `dropped_oldest` (a full mailbox)
-    and `system stopped`.
+    and `system stopped`; of a stream's rows `skipped` (the message is a Failure), `late` and
+    `unpaired`.
     """
 
     message: Any

@@ -4,14 +4,21 @@
 
 The layers, each importing only those before it: `errors` and `checks`; the programs, which are what
 operators do (`_program`, `_stateless`, `_stateful`, `_keyed`, `_merge`, `_sinks`, `windows`,
-`_states`, `files`, `arrow`); what makes them run: `operator`, `branching`, `stages`, `plan`,
-`sequential`; what shows them: `draw`, `picture`; `graph`; what users chain: `place`, `recipes`,
-`rowwise`, `with_state`, `keyed`, `joins`, `ends` and `stream`; and runs in actor systems: `_flow`,
-`lanes` and `run`.
+`_states`, `files`, `arrow`); what makes them run: `batches`, `operator`, `branching`, `stages`,
+`plan`, `sequential`; what shows them: `draw`, `picture`; `graph`; what users chain: `place`,
+`recipes`, `rowwise`, `with_state`, `keyed`, `joins`, `ends` and `stream`; and runs in actor
+systems: `_flow`, `lanes` and `run`.
 """
 
 from callboard.streams._program import Side, Watermark
-from callboard.streams.errors import Failure, GraphError, RunTimeout, StreamError
+from callboard.streams.errors import (
+    Failure,
+    GraphError,
+    RunEnded,
+    RunError,
+    RunTimeout,
+    StreamError,
+)
 from callboard.streams.graph import Graph
 from callboard.streams.keyed import KeyedStream
 from callboard.streams.protocols import Receives, ReceivesMany
@@ -28,6 +35,8 @@ __all__ = [
     "Receives",
     "ReceivesMany",
     "Run",
+    "RunEnded",
+    "RunError",
     "RunTimeout",
     "Session",
     "Side",

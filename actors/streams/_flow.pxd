@@ -39,6 +39,7 @@ cdef class Flow:
                         Stage** inlet, Stage** outlet) except -1
     cdef int check(self, bint connected) except -1
     cdef int give_work(self, Work work, Program program, int inputs) except -1
+    cdef void drop_all(self) noexcept
     cdef void keep(self, object what) noexcept
     cdef OperatorView view(self, int i)
     cdef object next_turn(self, Rest rest)

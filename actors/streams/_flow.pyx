@@ -121,7 +121,7 @@ cdef class Flow:
         if self.flow == NULL:
             return
         # No lane is left. What is on its way is dropped, as after a failure.
-        self.ending.stopped_at.store(-1)
+        self.drop_all()
         while self.flow.step(all_lanes, INT64_MAX):
             pass
         del self.flow
@@ -333,8 +333,16 @@ cdef class Flow:
         return max(0.0, (rest.time - monotonic_ns()) / 1e9)
 
     def cancel(self):
-        """Drop what is on its way, and all that comes."""
+        """Drop what is on its way, and all that comes; also what throttled stages would rest before.
+
+        A lane that rests is to be sent a message."""
+        self.drop_all()
+
+    cdef void drop_all(self) noexcept:
+        cdef size_t i
         self.ending.stopped_at.store(-1)
+        for i in range(self.all_stages.size()):
+            self.all_stages[i].rest_until(0)
 
     # --- what can be seen ----------------------------------------------------------------------------
 

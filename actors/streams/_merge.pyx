@@ -118,6 +118,13 @@ cdef class Zip(Merge):
         self.waiting[which].append(row)
         return [tuple([queue.popleft() for queue in self.waiting])] if all(self.waiting) else []
 
+    cdef list rest(self):
+        for queue in self.waiting:
+            for row in queue:
+                self.context.unpaired(self.name, row)
+            queue.clear()
+        return []
+
 
 cdef class ByTime(Merge):
     """All rows of inputs that are each in order of time, in order of time; for one time, by input.

@@ -113,9 +113,9 @@ cdef class Program:
             try:
                 self.work(batch, &at, into)
                 return
-            except StreamError:
-                raise
             except Exception as error:
+                if isinstance(error, StreamError) and error._raised_by == id(self):
+                    raise
                 self.failed(batch, at, error, into)
                 at += 1
 
@@ -146,7 +146,9 @@ cdef class Program:
         row = batch.rows[at] if at < len(batch.rows) else None
         cdef int64_t serial = batch.first + at
         if self.errors == "fail":
-            raise StreamError(self.name, serial, row) from error
+            ending = StreamError(self.name, serial, row)
+            ending._raised_by = id(self)  # one of a run within an operator is like any exception
+            raise ending from error
         failure = Failure(self.name, serial, row, error)
         if self.errors == "skip":
             self.context.skipped(failure)
@@ -183,7 +185,7 @@ class Side:
 
     __slots__ = ("name", "row")
 
-    def __init__(self, str name, row):
+    def __init__(self, str name not None, row):
         self.name = name
         self.row = row
 

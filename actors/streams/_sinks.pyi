@@ -3,6 +3,7 @@ from typing import Any
 
 from typing_extensions import disjoint_base
 
+from callboard._ref import ActorRef
 from callboard.streams._program import Program
 
 @disjoint_base
@@ -15,10 +16,11 @@ class Call(Program):
         self,
         name: str,
         function: Callable[[Any], Any],
+        finish: Callable[[], Any] | None = None,
         end: Callable[[], Any] | None = None,
         **options: Any,
     ) -> None: ...
 
 @disjoint_base
-class Hand(Program):
-    def __init__(self, name: str, function: Callable[[list[Any]], Any], **options: Any) -> None: ...
+class Tell(Program):
+    def __init__(self, name: str, ref: ActorRef[Any], **options: Any) -> None: ...

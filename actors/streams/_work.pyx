@@ -68,7 +68,9 @@ cdef class Work:
         except BaseException as raised:
             error = self.named(raised)
         if self.stage != NULL:
-            self.stage.rest_until(monotonic_ns() + <int64_t>(self.ns_per_row * len(batch.rows)))
+            self.stage.rest_until(monotonic_ns() + <int64_t>min(self.ns_per_row * len(batch.rows), 1e18))
+            if self.is_dropped(serial):  # cancelled meanwhile
+                self.stage.rest_until(0)
         return self.finish(serial, into, batch.final, error, tally)
 
     cdef Operator as_operator(self) noexcept:

@@ -2,31 +2,100 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Collection, Iterable, Sequence
+from functools import partial, partialmethod
+from types import FunctionType, MethodType
 from typing import Any
 
+from callboard.core import checks
+from callboard.core.text import safe_repr
 from callboard.streams.errors import GraphError
 
+# The most rows of a batch: their positions take 32 bits where branches meet again.
+MOST = 2**31 - 1
+# Each takes a table, and a queue as long as a run's window.
+MOST_PARTITIONS = 4096
 
-def check_function(what: str, value: Any) -> None:
-    """Check that something can be called."""
+
+def check_function(what: str, value: Any, *, may_yield: bool = False) -> None:
+    """Check that something can be called, and then answers; or may also yield."""
     if not callable(value):
-        raise GraphError(f"{what} is a function, not {value!r}")
+        raise GraphError(f"{what} is a function, not {safe_repr(value)}")
+    check_answers(what, value, may_yield=may_yield)
 
 
-def check_count(what: str, value: Any) -> None:
-    """Check that something is an integer from 1 on."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise GraphError(f"{what} is an integer, 1 or more, not {value!r}")
+def check_answers(what: str, function: Any, *, may_yield: bool = False) -> None:
+    """Check that a function is not `async`, and is no generator if it may not yield."""
+    code = _code_of(function)
+    if inspect.iscoroutinefunction(code) or inspect.isasyncgenfunction(code):
+        raise GraphError(
+            f"{what} is a function that answers, not an async one, which nobody would await: "
+            f"{safe_repr(function)}"
+        )
+    if not may_yield and inspect.isgeneratorfunction(code):
+        raise GraphError(
+            f"{what} is a function that returns a value, not one that yields: {safe_repr(function)}"
+        )
+
+
+def check_receiver(cls: Any) -> None:
+    """Check the methods of what `stateful()` and `stateless()` are given; see protocols.py."""
+    name = getattr(cls, "__qualname__", None) or type(cls).__qualname__
+    for method in ("receive", "receive_many", "on_watermark", "on_final", "is_idle"):
+        function = inspect.getattr_static(cls, method, None)
+        if function is not None:
+            check_answers(f"{name}.{method}()", function, may_yield=method != "is_idle")
+
+
+def _code_of(function: Any) -> Any:
+    """Find what runs when something is called, as far as one can see."""
+    while True:
+        if isinstance(function, partial | partialmethod):
+            function = function.func
+        elif isinstance(function, MethodType | staticmethod | classmethod):
+            function = function.__func__
+        else:
+            break
+    if not callable(function):
+        return function
+    call = type(function).__call__  # which of a function, or a class, is not Python's
+    return call if isinstance(call, FunctionType) else function
+
+
+def check_count(what: str, value: Any, most: int | None = None) -> int:
+    """Check that something is a whole number from 1 on."""
+    return checks.whole(what, value, 1, most, error=GraphError)
 
 
 def check_name(what: str, value: Any) -> None:
     """Check that something is a name."""
     if not isinstance(value, str) or not value:
-        raise GraphError(f"{what} is a string that is not empty, not {value!r}")
+        raise GraphError(f"{what} is a string that is not empty, not {safe_repr(value)}")
+
+
+def check_entry(name: Any, entries: Collection[str]) -> None:
+    """Check that a graph has such an entry."""
+    if not isinstance(name, str) or name not in entries:
+        has = ", ".join(map(repr, entries))
+        raise GraphError(f"the graph has no entry {safe_repr(name)}: it has {has}")
+
+
+def check_sides(names: Iterable[str]) -> tuple[str, ...]:
+    """Check the names of side outputs."""
+    if isinstance(names, str | bytes) or not isinstance(names, Iterable):
+        raise GraphError(f"sides are names in a list or such, not {safe_repr(names)}")
+    names = tuple(names)
+    for name in names:
+        check_name("a side output's name", name)
+    return names
 
 
 def check_choice(what: str, value: Any, choices: Sequence[str]) -> None:
     """Check that something is one of a few words."""
-    if value not in choices:
-        raise GraphError(f"{what} is one of {', '.join(map(repr, choices))}, not {value!r}")
+    checks.one_of(what, value, choices, error=GraphError)
+
+
+def check_flag(what: str, value: Any) -> None:
+    """Check that something is True or False."""
+    checks.flag(what, value, error=GraphError)

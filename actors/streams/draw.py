@@ -11,6 +11,12 @@ if TYPE_CHECKING:
     from callboard.streams.stream import Stream
 
 
+# What stands for itself in no Mermaid label.
+_ENTITIES = str.maketrans(
+    {'"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "#": "#35;", "\n": " "}
+)
+
+
 def describe(operators: Sequence[Operator], names: Mapping[Operator, str]) -> str:
     """Write a line for each operator: its name, what it is, its inputs, how it can be shared."""
     lines = []
@@ -28,7 +34,7 @@ def mermaid(operators: Sequence[Operator], names: Mapping[Operator, str]) -> str
     lines = ["flowchart LR"]
     number = {operator: f"o{index}" for index, operator in enumerate(operators)}
     for operator in operators:
-        name = names[operator].replace('"', "#quot;")
+        name = names[operator].translate(_ENTITIES)
         lines.append(f'    {number[operator]}["{name}<br/>{operator.kind}"]')
     for operator in operators:
         for each in operator.inputs:

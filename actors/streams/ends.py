@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from os import PathLike
 from typing import Any, TypeVar
 
+from callboard._actor import Actor
 from callboard._ref import ActorRef
 from callboard.streams import _sinks
-from callboard.streams.checks import check_function
+from callboard.streams.checks import check_function, check_name
+from callboard.streams.errors import GraphError
 from callboard.streams.files import to_file
 from callboard.streams.graph import Graph
 from callboard.streams.operator import Errors, label_of
@@ -35,15 +38,20 @@ class Ends(Place[T]):
     ) -> Graph[None]:
         """End in a function, which is called with each row, in an actor, or in a file.
 
-        An actor is told each row. In a file each row is a line: strings as they are, and all else
-        as JSON, objects of dataclasses among it. A file of that name is replaced when a run starts.
+        An actor is told each row. A row that its mailbox refuses, by MailboxFull, is one at which
+        the sink raised; one that comes to a stopped actor is a dead letter. In a file each row is a
+        line: strings as they are, and all else as JSON, objects of dataclasses among it. A file of
+        that name is replaced when a run starts, which raises RunError if another run is writing it.
         """
         if isinstance(sink, ActorRef):
-            what = {"program": _sinks.Hand, "args": (sink.tell_many,), "detail": sink.path}
+            what = {"program": _sinks.Tell, "args": (sink,), "detail": sink.path}
             return self._end(what, "tell", name, errors)
         if isinstance(sink, str | PathLike):
+            check_name("a file's name", os.fspath(sink))
             what = {"program": to_file, "args": (sink,), "detail": str(sink)}
             return self._end(what, "write", name, errors)
+        if isinstance(sink, type) and issubclass(sink, Actor):
+            raise GraphError(f"an actor that ends a stream is given by its ref, not as {sink!r}")
         check_function("a sink", sink)
         what = {"program": _sinks.Call, "args": (sink,)}
         return self._end(what, label_of(sink, "to"), name, errors)

@@ -2,23 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from callboard.core.errors import CallboardError
+from callboard.core.text import safe_repr
 
 
 class GraphError(CallboardError, ValueError):
     """A graph, or an operator's argument, is wrong. Raised where the graph is built."""
 
 
-class StreamError(CallboardError):
+class RunError(CallboardError):
+    """A run cannot do what it was asked for.
+
+    Raised by `send()` it says what became of the rows: `sent` of them went in, and `unsent` are
+    those that were taken from the iterable and did not.
+    """
+
+    sent: int = 0
+    unsent: Sequence[Any] = ()
+
+
+class RunEnded(RunError):
+    """The run takes no more rows, or has no result: it was finished or cancelled, or its system was
+    stopped.
+    """
+
+
+class RunTimeout(RunError, TimeoutError):
+    """A call of a run took longer than its timeout."""
+
+
+class StreamError(RunError):
     """An operator raised an exception, which is this one's `__cause__`.
 
     `operator` is the operator's name, `row` the input that it raised at, and `serial` that input's
     number among all that came to the operator, from 0. At the end of the stream `row` is None, and
     `serial` the number of all inputs. `serial` is None if it raised at no input in particular.
     """
+
+    _raised_by: int = 0  # the id() of the program that stops with it
 
     def __init__(self, operator: str, serial: int | None = None, row: Any = None) -> None:
         super().__init__(operator, serial, row)
@@ -29,16 +54,16 @@ class StreamError(CallboardError):
     def __str__(self) -> str:
         if self.serial is None:
             return f"operator {self.operator!r} failed"
-        return f"operator {self.operator!r} failed at input {self.serial}, {self.row!r}"
+        return f"operator {self.operator!r} failed at input {self.serial}, {safe_repr(self.row)}"
+
+    def again(self) -> StreamError:
+        """Make another one for the same failure, to be raised: what is raised belongs to a call."""
+        error = StreamError(self.operator, self.serial, self.row)
+        error.__cause__ = self.__cause__
+        return error
 
 
-class RunTimeout(CallboardError, TimeoutError):
-    """A call of a run took longer than its timeout. `sent` rows of it were taken."""
-
-    sent: int = 0
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Failure:
     """An input that was skipped, or sent to a side output, because its operator raised `error`."""
 
@@ -46,3 +71,9 @@ class Failure:
     serial: int
     row: Any
     error: Exception
+
+    def __repr__(self) -> str:
+        return (
+            f"Failure(operator={self.operator!r}, serial={self.serial}, "
+            f"row={safe_repr(self.row)}, error={safe_repr(self.error)})"
+        )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Generic, Literal, TypeVar, overload
 
+from callboard.core.text import safe_repr
 from callboard.streams import draw, picture, sequential
-from callboard.streams.checks import check_choice
+from callboard.streams.checks import MOST, check_choice, check_count
 from callboard.streams.errors import GraphError
 from callboard.streams.operator import Operator
 from callboard.streams.plan import Plan, plan_of
@@ -33,7 +34,8 @@ class Graph(Generic[R]):
         sinks: dict[Operator, None] = {}
         for part in parts:
             if not isinstance(part, Graph):
-                raise GraphError(f"a graph is made of graphs, each with its sinks, not of {part!r}")
+                what = safe_repr(part)
+                raise GraphError(f"a graph is made of graphs, each with its sinks, not of {what}")
             sinks.update(dict.fromkeys(part._sinks))
         if not sinks:
             raise GraphError("a graph has a sink")
@@ -109,8 +111,13 @@ class Graph(Generic[R]):
         a time. Every other way to run the graph has the same result.
 
         Raises StreamError when an operator raises, and GraphError for an entry that there is not.
+        If `rows` of an entry raise, those that were given before have gone through the graph.
         """
-        result: R = sequential.run(self._plan(), inputs, batch_size, tally or Tally())
+        check_count("batch_size", batch_size, MOST)
+        if not isinstance(tally, Tally | None):
+            raise GraphError(f"tally is a Tally, not {safe_repr(tally)}")
+        pairs = sequential.pairs(inputs, self.entries)
+        result: R = sequential.run(self._plan(), pairs, batch_size, tally or Tally())
         return result
 
 

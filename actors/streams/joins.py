@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from callboard.core.text import safe_repr
 from callboard.streams import _merge
 from callboard.streams.checks import check_function
 from callboard.streams.errors import GraphError
@@ -55,7 +56,8 @@ class Joins(Place[T]):
     def zip(self, *others: Stream[Any], name: str | None = None) -> Stream[tuple[Any, ...]]:
         """Give tuples of the streams' first rows, then of their second rows, and so on.
 
-        A row waits for its partners; if they have not come at the end of the stream it is dropped.
+        A row waits for its partners. If they have not come at the end of the stream it is dropped,
+        and counted by the run as unpaired; in an actor system it becomes a dead letter.
         """
         self._check("zip", others)
         return self._join("zip", _merge.Zip, (self, *others), name=name)
@@ -65,7 +67,7 @@ class Joins(Place[T]):
             raise GraphError(f"{kind}() takes one stream or more")
         for other in others:
             if not isinstance(other, Place):
-                raise GraphError(f"{kind}() takes streams, not {other!r}")
+                raise GraphError(f"{kind}() takes streams, not {safe_repr(other)}")
 
     def _join(self, kind: str, program: Any, inputs: tuple[Any, ...], **what: Any) -> Stream[Any]:
         operator = Operator(kind=kind, program=program, inputs=inputs, joins=True, **what)

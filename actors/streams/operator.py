@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from callboard.streams.checks import check_choice, check_name
+from callboard.streams.checks import check_choice, check_flag, check_name
 from callboard.streams.errors import GraphError
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class Operator:
         if self.name is not None:
             check_name("an operator's name", self.name)
         check_choice("errors", self.errors, ("fail", "skip", "side"))
+        check_flag("releases_gil", self.releases_gil)
         if self.errors == "side" and not self.ports:
             raise GraphError("a sink has no side output, so its errors are 'fail' or 'skip'")
         ports = (*self.ports, "failures") if self.errors == "side" else self.ports
@@ -68,4 +69,4 @@ class Operator:
 def label_of(function: Any, kind: str) -> str:
     """Say what to call an operator that has no name: as its function, if that has one."""
     name = getattr(function, "__name__", "")
-    return name if name.isidentifier() else kind
+    return name if isinstance(name, str) and name.isidentifier() else kind

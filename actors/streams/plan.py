@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from callboard.core.log import log
 from callboard.streams._program import Program
 from callboard.streams._sinks import Collect
 from callboard.streams.stages import Stage
@@ -39,9 +40,12 @@ class Plan:
         return collected or None
 
     def close(self) -> None:
-        """Close the programs."""
+        """Close the programs. What they raise is logged: it is not the run's result."""
         for node in self.nodes:
-            node.program.close()
+            try:
+                node.program.close()
+            except Exception as error:
+                log.error("an operator failed to close", operator=node.name, exc_info=error)
 
 
 def plan_of(stages: Sequence[Stage]) -> Plan:

@@ -9,6 +9,8 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
+from callboard.core import checks
+
 if TYPE_CHECKING:
     from callboard.streams.run import Run
     from callboard.streams.statistics import RunStatistics
@@ -32,10 +34,9 @@ class Progress:
         every: float = 0.5,
         file: TextIO | None = None,
     ) -> None:
-        if not every > 0:
-            raise ValueError(f"every is in seconds, more than 0, not {every!r}")
+        every = checks.seconds("every", every, zero=False)
         self._run = run
-        self._total = total
+        self._total = None if total is None else checks.whole("total", total, 0)
         self._file = sys.stderr if file is None else file
         self._redraws = self._file.isatty()
         self._every = every if self._redraws else max(every, 10.0)

@@ -6,12 +6,20 @@ Each function checks an operator's arguments, and answers what `Operator` takes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import deepcopy
 from functools import partial
 from typing import Any
 
+from callboard.core.text import safe_repr
 from callboard.streams import _keyed, _stateless, _states, _timed, _window_states
 from callboard.streams.arrow import batch_of
-from callboard.streams.checks import check_choice, check_count, check_function
+from callboard.streams.checks import (
+    check_choice,
+    check_count,
+    check_function,
+    check_receiver,
+    check_sides,
+)
 from callboard.streams.errors import GraphError
 from callboard.streams.operator import label_of
 from callboard.streams.windows import Session, Sliding, Tumbling
@@ -27,6 +35,7 @@ def itself(row: Any) -> Any:
 def scan(initial: Any, function: Any) -> Recipe:
     """Accumulate, and give each accumulator."""
     check_function("scan()'s second argument", function)
+    _check_initial("scan", initial)
     label = label_of(function, "scan")
     return _stateful("scan", _keyed.Scan, (initial, function), label)
 
@@ -34,8 +43,17 @@ def scan(initial: Any, function: Any) -> Recipe:
 def fold(initial: Any, function: Any) -> Recipe:
     """Accumulate, and give the last accumulator."""
     check_function("fold()'s second argument", function)
+    _check_initial("fold", initial)
     label = label_of(function, "fold")
     return _stateful("fold", _keyed.Fold, (initial, function), label)
+
+
+def _check_initial(kind: str, initial: Any) -> None:
+    try:
+        deepcopy(initial)
+    except Exception as error:
+        what = f"{kind}()'s first argument is copied for each run, and for each key, and"
+        raise GraphError(f"{what} {safe_repr(initial)} cannot be: {error}") from error
 
 
 def count() -> Recipe:
@@ -70,7 +88,7 @@ def _lists(kind: str, function: Any, size: int, label: str) -> Recipe:
 def window(windows: Tumbling | Sliding | Session, function: Any, late: str) -> Recipe:
     """Apply a function to windows of rows."""
     if not isinstance(windows, Tumbling | Sliding | Session):
-        raise GraphError(f"windows are Tumbling, Sliding or Session, not {windows!r}")
+        raise GraphError(f"windows are Tumbling, Sliding or Session, not {safe_repr(windows)}")
     check_function("window()'s second argument", function)
     check_choice("late", late, ("drop", "side", "include"))
     label = "window" if function is itself else label_of(function, "window")
@@ -132,7 +150,8 @@ def _stateful(kind: str, program: Any, args: tuple[Any, ...], label: str) -> Rec
 def stateful(cls: Any, args: Any, kwargs: Any, sides: Iterable[str], *, keyed: bool) -> Recipe:
     """Hand rows to an object of a user's class, or to one for each key."""
     if not isinstance(cls, type):
-        raise GraphError(f"stateful() takes a class, of which it makes objects, not {cls!r}")
+        what = f"stateful() takes a class, of which it makes objects, not {safe_repr(cls)}"
+        raise GraphError(what)
     if keyed and not hasattr(cls, "receive"):
         raise GraphError(f"{cls.__qualname__} has no method `receive`")
     timed = hasattr(cls, "on_watermark")
@@ -150,26 +169,27 @@ def stateless(what: Any, args: Any, kwargs: Any, sides: Iterable[str]) -> Recipe
     """Hand rows to a function, to an object, or to an object that a run makes of a class."""
     for hook in ("on_watermark", "on_final"):
         if hasattr(what, hook):
-            raise GraphError(f"{what!r} has a method `{hook}`, so it is for stateful()")
+            raise GraphError(f"{safe_repr(what)} has a method `{hook}`, so it is for stateful()")
     if isinstance(what, type):
         return _receiver("stateless", what, partial(what, *args, **kwargs), sides)
     if args or kwargs:
-        raise GraphError(f"arguments for it need a class, and {what!r} is none")
+        raise GraphError(f"arguments for it need a class, and {safe_repr(what)} is none")
     if hasattr(what, "receive") or hasattr(what, "receive_many"):
         return _receiver("stateless", what, lambda: what, sides)
-    check_function("stateless()'s argument", what)
-    return flat_map(what, sides) | {"kind": "stateless"}
+    check_function("stateless()'s argument", what, may_yield=True)
+    label = label_of(what, "stateless")
+    return flat_map(what, sides) | {"kind": "stateless", "label": label}
 
 
 def flat_map(function: Any, sides: Iterable[str]) -> Recipe:
     """Call a function that gives any number of outputs."""
-    check_function("flat_map()'s argument", function)
+    check_function("flat_map()'s argument", function, may_yield=True)
     return {
         "kind": "flat_map",
         "program": _stateless.FlatMap,
         "args": (function,),
         "label": label_of(function, "flat_map"),
-        "ports": ("out", *sides),
+        "ports": ("out", *check_sides(sides)),
     }
 
 
@@ -179,7 +199,8 @@ def _receiver(
     by_row = _keyed.Objects if hasattr(what, "receive") else None
     in_lots = hasattr(what, "receive_many") and not keyed
     if by_row is None and not in_lots:
-        raise GraphError(f"{what!r} has no method `receive`")
+        raise GraphError(f"{safe_repr(what)} has no method `receive`")
+    check_receiver(what)
     return {
         "kind": kind,
         "program": _keyed.Lots if in_lots else by_row,
@@ -187,5 +208,5 @@ def _receiver(
         "args": (make,),
         "options": {"kind": "stateless"},
         "label": label_of(what, kind),
-        "ports": ("out", *sides),
+        "ports": ("out", *check_sides(sides)),
     }

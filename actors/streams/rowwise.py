@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from callboard.core import checks
+from callboard.core.text import safe_repr
 from callboard.streams import _stateless, recipes
 from callboard.streams.arrow import rows_of
-from callboard.streams.checks import check_count, check_function
+from callboard.streams.checks import MOST_PARTITIONS, check_count, check_function
 from callboard.streams.errors import GraphError
 from callboard.streams.native import NativeOperator, NativeProgram
 from callboard.streams.operator import Errors, label_of
@@ -127,9 +129,9 @@ class RowByRow(Place[T]):
         object for each partition. Watermarks end here. See docs/streams-native.md.
         """
         if not (isinstance(cls, type) and issubclass(cls, NativeOperator)):
-            raise GraphError(f"native() wants a subclass of NativeOperator, not {cls!r}")
+            raise GraphError(f"native() wants a subclass of NativeOperator, not {safe_repr(cls)}")
         if partitions is not None:
-            check_count("partitions", partitions)
+            partitions = check_count("partitions", partitions, MOST_PARTITIONS)
         elif cls.kind not in ("stateless", "stateful"):
             raise GraphError(f"{cls.__name__}.kind is 'stateless' or 'stateful', not {cls.kind!r}")
         return self._then(
@@ -157,12 +159,12 @@ class RowByRow(Place[T]):
         if (every is None) == (fraction is None):
             raise GraphError("sample() takes one of every= and fraction=")
         if every is not None:
-            check_count("every", every)
+            every = check_count("every", every)
             return self._sample(_stateless.Every, (every,), f"1 of {every:,}", name)
-        if not isinstance(fraction, int | float) or not 0 <= fraction <= 1:
+        fraction = checks.finite("fraction", fraction, error=GraphError)
+        if not 0 <= fraction <= 1:
             raise GraphError(f"fraction is a number from 0 to 1, not {fraction!r}")
-        if not isinstance(seed, int) or not 0 <= seed < 2**64:
-            raise GraphError(f"seed is an integer from 0 to 2**64 - 1, not {seed!r}")
+        seed = checks.whole("seed", seed, 0, 2**64 - 1, error=GraphError)
         return self._sample(_stateless.Fraction, (fraction, seed), f"{fraction:g} of all", name)
 
     def throttle(self, rate: float, *, name: str | None = None) -> Stream[T]:
@@ -170,8 +172,9 @@ class RowByRow(Place[T]):
 
         It rests after each batch as long as its rows may take. A manual system does not wait.
         """
-        if not isinstance(rate, int | float) or not rate > 0:
-            raise GraphError(f"rate is a number of rows a second, more than 0, not {rate!r}")
+        rate = checks.finite("rate", rate, error=GraphError)
+        if rate < 1e-9:
+            raise GraphError(f"rate is a number of rows a second, 1e-9 or more, not {rate!r}")
         return self._then(
             kind="throttle",
             program=_stateless.Same,

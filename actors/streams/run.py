@@ -6,19 +6,23 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Iterable
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from callboard.core.errors import CallboardError, ConfigError
-from callboard.core.log import log
+from callboard.core import checks
+from callboard.core.errors import ConfigError
+from callboard.core.text import safe_repr
 from callboard.scheduling.heuristics import Heuristic, LastInPipeline
 from callboard.scheduling.policies import choose_priority
 from callboard.scheduling.worker import on_worker
 from callboard.streams._flow import Flow
 from callboard.streams._program import Batch
-from callboard.streams.errors import Failure, GraphError, RunTimeout
+from callboard.streams.batches import Batches
+from callboard.streams.checks import MOST, check_entry
+from callboard.streams.errors import Failure, GraphError, RunEnded, RunError, RunTimeout
+from callboard.streams.graph import Graph
 from callboard.streams.lanes import add_lanes
 from callboard.streams.native import NativeProgram
 from callboard.streams.progress import Progress
@@ -26,11 +30,12 @@ from callboard.streams.statistics import RunStatistics, collect
 from callboard.streams.tally import Tally
 
 if TYPE_CHECKING:
-    from callboard.streams.graph import Graph
     from callboard.system import ActorSystem
 
 R = TypeVar("R", covariant=True)
 
+_REORDERING = ("non_blocking", "locked")
+_PARTITIONING = ("hybrid", "partitioned", "shared")
 _MANUAL_LANES = 3  # that take turns in a manual system
 _LOOK = 0.1  # seconds: how often a waiting caller looks whether the system still runs
 _HELP = 0.001  # how often one that keeps a worker busy looks whether there is work for it
@@ -59,25 +64,35 @@ class Run(Generic[R]):
         partitioning: str = "hybrid",
     ) -> None:
         self._system = system
-        self._batch_size = _whole("batch_size", batch_size, 1)
+        if not isinstance(graph, Graph):
+            raise GraphError(
+                f"run() takes a graph, which a sink such as collect() makes of a stream, "
+                f"not {safe_repr(graph)}"
+            )
+        self._batch_size = checks.whole("batch_size", batch_size, 1, MOST, error=ConfigError)
         self._lock = threading.Lock()  # of senders
         self._ending = threading.Lock()
         self._sent = dict.fromkeys(graph.entries, 0)
-        self._flushed = False
+        self._finishing = False  # finish() was called
+        self._flushed = False  # the last round is on its way
         self._manual = hasattr(system, "is_run_here")
         self._flow = Flow(
             _heuristic(policy, system),
             _power_of_two("window", window),
-            _seconds("time_slice", time_slice),
-            _whole("markers", markers, 0),
+            _slice("time_slice", time_slice),
+            checks.whole("markers", markers, 0, MOST, error=ConfigError),
             self._manual,
-            _one_of("reordering", reordering, ("non_blocking", "locked")),
-            _one_of("partitioning", partitioning, ("hybrid", "partitioned", "shared")),
+            checks.one_of("reordering", reordering, _REORDERING, error=ConfigError),
+            checks.one_of("partitioning", partitioning, _PARTITIONING, error=ConfigError),
         )
         self.tally = _Tally(system)
         self._plan = graph._plan()
         self._begun = time.monotonic()
-        self._lanes = self._build()
+        try:
+            self._lanes = self._build()
+        except BaseException:
+            self._plan.close()
+            raise
         self.tally.lane = self._lanes[0]
         self._ended = False
 
@@ -117,32 +132,37 @@ class Run(Generic[R]):
     def send(self, entry: str, rows: Iterable[Any], *, timeout: float | None = None) -> None:
         """Send rows into the graph, in order. Rows of several senders are ordered by arrival.
 
-        Waits while `window` rounds are on their way. Raises RunTimeout if that takes more than
-        `timeout` seconds for a batch (its `sent` says how many of these rows went in), the run's
-        StreamError once the run has failed, and CallboardError when it is over.
+        Waits while `window` rounds are on their way. Raises RunTimeout if there is still no room
+        after `timeout` seconds, the run's StreamError once the run has failed, and RunEnded when it
+        was finished or cancelled, be it meanwhile. If `rows` raises, what it gave before is sent.
+
+        Whatever is raised says what became of the rows: `sent` of them went in, and `unsent` are
+        those that were taken from `rows` and did not, so that none is lost with an iterator.
 
         An operator of the same run gets CallboardError: it would wait for itself.
         """
         self._refuse_operators("send")
-        if entry not in self._sent:
-            has = ", ".join(map(repr, self._sent))
-            raise GraphError(f"the graph has no entry {entry!r}: it has {has}")
+        check_entry(entry, self._sent)
         number = list(self._sent).index(entry)
-        batches = _batches(rows, self._batch_size)
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = _deadline("send()", timeout)
+        batches = Batches("send()", rows, self._batch_size)
         sent = 0
         try:
-            for chunk in batches:
+            for batch in batches:
                 self._begin_sending(deadline)
                 try:
                     self._refuse_ended()
-                    self._admit(number, Batch(chunk, self._sent[entry]), deadline)
-                    self._sent[entry] += len(chunk)
+                    self._admit(number, Batch(batch, self._sent[entry]), deadline)
+                    self._sent[entry] += len(batch)
                 finally:
                     self._lock.release()
-                sent += len(chunk)
-        except RunTimeout as error:
-            error.sent = sent
+                sent += len(batch)
+                batches.taken = []
+        except BaseException as error:
+            if error is not batches.raised and batches.raised is not None:
+                error.__context__ = batches.raised  # which is not to be had from `rows` again
+            with suppress(Exception):  # an exception of the caller's may refuse attributes
+                error.sent, error.unsent = sent, batches.taken  # type: ignore[attr-defined]
             raise
 
     def _begin_sending(self, deadline: float | None) -> None:
@@ -167,19 +187,19 @@ class Run(Generic[R]):
             if not self._wait(flow.admitted - flow.window + self._refill, deadline):
                 raise RunTimeout(f"no room came in time in {self!r}: {self._lag()}")
             if self._ended:
-                raise CallboardError(f"{self!r} ended meanwhile")
+                raise self._end(f"{self!r} ended meanwhile")
 
     def _wait(self, rounds: int, deadline: float | None) -> bool:
         """Wait until so many rounds are done. False: the deadline passed."""
         flow, system = self._flow, self._system
         while flow.done < rounds:
             if self._ended:  # by a cancel() that did not wait for an operator; no lane goes on
-                raise CallboardError(f"{self!r} was cancelled")
+                raise self._end(f"{self!r} was cancelled")
             if deadline is not None and time.monotonic() >= deadline:
                 return False
             if self._manual and system.is_run_here:  # type: ignore[attr-defined]
                 if not system._run_until(lambda: flow.done >= rounds, None):  # type: ignore[attr-defined]
-                    raise CallboardError(f"{self!r} waits, and nothing is ready in {system!r}")
+                    raise RunError(f"{self!r} waits, and nothing is ready in {system!r}")
             elif on_worker() and flow.help():
                 continue
             else:
@@ -188,18 +208,22 @@ class Run(Generic[R]):
                 if system.is_closed:
                     flow.cancel()  # what came so far is not the result
                     self._lose()
-                    raise CallboardError(f"{system!r} was stopped before {self!r} ended")
+                    raise RunEnded(f"{system!r} was stopped before {self!r} ended")
         return True
 
     def _refuse_operators(self, call: str) -> None:
         if self._flow.is_at_work_here:
-            raise CallboardError(f"{call}() in an operator of {self!r} waits for that operator")
+            raise RunError(f"{call}() in an operator of {self!r} waits for that operator")
 
     def _refuse_ended(self) -> None:
-        if self._ended or self._flushed or self._flow.is_stopped:
-            if self._flow.failure is not None:  # it is there before the flow stops
-                raise self._flow.failure
-            raise CallboardError(f"{self!r} takes no more rows")
+        self._system._refuse_fork()
+        if self._ended or self._finishing or self._flow.is_stopped or self._system.is_closed:
+            raise self._end(f"{self!r} takes no more rows")
+
+    def _end(self, what: str) -> RunError:
+        """Say why the run does not go on: it failed, or `what`."""
+        failure = self._flow.failure  # it is there before the flow stops
+        return RunEnded(what) if failure is None else failure.again()
 
     # --- the end ---------------------------------------------------------------------------------
 
@@ -207,11 +231,14 @@ class Run(Generic[R]):
         """Let the operators emit what they still hold, wait for it, and return the results.
 
         That is what the graph's collector got, a dict of lists by name if there are several, None
-        without one. Raises the StreamError of a run that failed, and RunTimeout after `timeout`
-        seconds; then the run goes on, and finish() may be called again.
+        without one. From the call on, the run takes no more rows: `send()` raises RunEnded.
+
+        Raises the StreamError of a run that failed, RunEnded of one that was cancelled, and
+        RunTimeout after `timeout` seconds; then the run goes on, and finish() may be called again.
         """
         self._refuse_operators("finish")
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = _deadline("finish()", timeout)
+        self._finishing = True
         if not self._acquire(self._ending, deadline):
             raise RunTimeout(f"{self!r} did not end in {timeout} s: {self._lag()}")
         try:
@@ -222,10 +249,8 @@ class Run(Generic[R]):
                 self._lose()
         finally:
             self._ending.release()
-        if self._flow.failure is not None:
-            raise self._flow.failure
         if self._flow.is_stopped:
-            raise CallboardError(f"{self!r} was cancelled, or its system was stopped")
+            raise self._end(f"{self!r} was cancelled, or its system was stopped")
         result: R = self._plan.result()
         return result
 
@@ -240,12 +265,15 @@ class Run(Generic[R]):
 
     def cancel(self, timeout: float = 5.0) -> None:
         """Drop what is on its way, and end. Waits for operators in the middle of a batch, `timeout`
-        seconds at most. Calls of send() and finish() that wait meanwhile raise CallboardError.
+        seconds at most. Calls of send() and finish() that wait meanwhile raise RunEnded.
         """
+        deadline = time.monotonic() + checks.seconds("cancel()'s timeout", timeout)
         if self._ended:
             return
-        deadline = time.monotonic() + timeout
         self._flow.cancel()  # first: a finish() that has the lock waits for what this drops
+        for lane in self._lanes:
+            if lane.is_alive:
+                lane.tell(0)  # it may rest
         owned = self._acquire(self._ending, deadline)
         try:
             if not self._ended and owned:
@@ -264,11 +292,7 @@ class Run(Generic[R]):
             lane.stop()
         if self._flow.done < self._flow.admitted:  # an operator is in the middle of a row
             return
-        for node in self._plan.nodes:
-            try:
-                node.program.close()
-            except Exception as error:
-                log.error("an operator failed to close", operator=node.name, exc_info=error)
+        self._plan.close()
 
     def __enter__(self) -> Self:
         return self
@@ -284,10 +308,10 @@ class Run(Generic[R]):
         else:
             self.cancel()
 
-    def __del__(self) -> None:
+    def __del__(self, warn: Any = warnings.warn) -> None:  # at exit the module may be empty
         if not self._ended:
             if self._flow.admitted:
-                warnings.warn(f"{self!r} was never finished", ResourceWarning, 2, self)
+                warn(f"{self!r} was never finished", ResourceWarning, 2, self)
             self._flow.cancel()
             for lane in self._lanes:
                 lane.stop()
@@ -329,20 +353,9 @@ class _Tally(Tally):
         super().late(operator, row)
         self._dead_letters.post(row, self.lane, None, "late")
 
-
-def _batches(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    if hasattr(rows, "__arrow_c_array__"):  # a row of its own, though one can iterate over it
-        rows = [rows]
-    if isinstance(rows, str | bytes | Mapping):
-        kind = type(rows).__name__
-        raise TypeError(f"send() wants an iterable of rows, not one {kind}: {rows!r}")
-    if isinstance(rows, list):
-        return (rows[begin : begin + size] for begin in range(0, len(rows), size))
-    try:
-        iterator = iter(rows)
-    except TypeError:
-        raise TypeError(f"send() wants an iterable of rows, not {rows!r}") from None
-    return iter(lambda: list(islice(iterator, size)), [])
+    def unpaired(self, operator: str, row: Any) -> None:
+        super().unpaired(operator, row)
+        self._dead_letters.post(row, self.lane, None, "unpaired")
 
 
 def _heuristic(policy: Any, system: ActorSystem) -> Heuristic:
@@ -358,26 +371,20 @@ def _heuristic(policy: Any, system: ActorSystem) -> Heuristic:
     return LastInPipeline()
 
 
-def _whole(option: str, value: Any, least: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise ConfigError(f"{option} is a whole number of {least} or more, not {value!r}")
-    return value
+def _deadline(call: str, timeout: float | None) -> float | None:
+    seconds = checks.timeout(f"{call}'s timeout", timeout)
+    return None if seconds is None else time.monotonic() + seconds
 
 
 def _power_of_two(option: str, value: Any) -> int:
-    _whole(option, value, 2)
-    if value & (value - 1) or value > 2**20:
+    number = checks.whole(option, value, 2, 2**20, error=ConfigError)
+    if number & (number - 1):
         raise ConfigError(f"{option} is a power of two, 2**20 at most, not {value!r}")
-    return int(value)
+    return number
 
 
-def _one_of(option: str, value: Any, known: tuple[str, ...]) -> str:
-    if value not in known:
-        raise ConfigError(f"{option} is one of {', '.join(map(repr, known))}, not {value!r}")
-    return str(value)
-
-
-def _seconds(option: str, value: Any) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= 1:
+def _slice(option: str, value: Any) -> float:
+    seconds = checks.seconds(option, value, zero=False, error=ConfigError)
+    if seconds > 1:
         raise ConfigError(f"{option} is in seconds, above 0 and 1 at most, not {value!r}")
-    return float(value)
+    return seconds

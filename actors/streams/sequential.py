@@ -2,43 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from callboard.core.text import safe_repr
 from callboard.streams._program import Batch
-from callboard.streams.checks import check_count
+from callboard.streams.batches import Batches
+from callboard.streams.checks import check_entry
 from callboard.streams.errors import GraphError, StreamError
 from callboard.streams.plan import Node, Plan
 from callboard.streams.tally import Tally
 
-Inputs = Mapping[str, Iterable[Any]] | Iterable[tuple[str, Iterable[Any]]]
+Pair = tuple[str, Iterable[Any]]
 
 
-def run(plan: Plan, inputs: Inputs, batch_size: int, tally: Tally) -> Any:
+def pairs(
+    inputs: Mapping[str, Iterable[Any]] | Iterable[Pair], entries: tuple[str, ...]
+) -> Iterable[Pair]:
+    """Check, as far as they are there, the inputs of a run: pairs of an entry and rows for it."""
+    if isinstance(inputs, Mapping):
+        for name in inputs:
+            check_entry(name, entries)
+        return inputs.items()
+    if isinstance(inputs, str | bytes) or not isinstance(inputs, Iterable):
+        raise GraphError(f"inputs are rows by their entries, not {safe_repr(inputs)}")
+    return inputs
+
+
+def run(plan: Plan, inputs: Iterable[Pair], batch_size: int, tally: Tally) -> Any:
     """Run a graph, and return its result."""
     try:
         for node in plan.nodes:
             node.program.context = tally
         sequential = _Run(plan)
-        for entry, rows in rounds(plan.entries, inputs, batch_size):
-            sequential.round(entry, rows)
+        for pair in inputs:
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                raise GraphError(f"inputs are pairs of an entry and rows, not {safe_repr(pair)}")
+            name, rows = pair
+            check_entry(name, plan.entries)
+            for batch in Batches("run_sequentially()", rows, batch_size):
+                sequential.round(plan.entries.index(name), batch)
         sequential.round(None, [])
     finally:
         plan.close()
     return plan.result()
-
-
-def rounds(entries: list[str], inputs: Inputs, size: int) -> Iterator[tuple[int, list[Any]]]:
-    """Cut rows into batches, each with the number of the entry that it is for."""
-    check_count("batch_size", size)
-    for name, rows in inputs.items() if isinstance(inputs, Mapping) else inputs:
-        if name not in entries:
-            has = ", ".join(map(repr, entries))
-            raise GraphError(f"the graph has no entry {name!r}: it has {has}")
-        left = iter(rows)
-        while batch := list(islice(left, size)):
-            yield entries.index(name), batch
 
 
 class _Run:

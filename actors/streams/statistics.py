@@ -52,6 +52,8 @@ class RunStatistics:
     rounds_done: int
     skipped: int
     late: int
+    unpaired: int
+    """Rows that a zip had no partners for."""
     seconds: float
     throughput: float
     processing: Latency | None
@@ -72,6 +74,7 @@ def collect(flow: Flow, tally: Tally, rows: int, seconds: float) -> RunStatistic
         rounds_done=flow.done,
         skipped=sum(tally.skips.values()),
         late=sum(tally.lates.values()),
+        unpaired=sum(tally.unpaireds.values()),
         seconds=seconds,
         throughput=rows / seconds if seconds else 0.0,
         processing=latency([(left - first) / 1e9 for _, _, first, left in begun]),

@@ -6,19 +6,23 @@ from collections import Counter
 from threading import Lock
 from typing import Any
 
+from callboard.core import checks
 from callboard.streams.errors import Failure
 
 
 class Tally:
-    """Counts, by operator, the inputs that were skipped and the rows that were late.
+    """Counts, by operator, the inputs that were skipped, the rows that were late (`lates`), and
+    those that a zip had no partners for (`unpaireds`).
 
-    It keeps the first `kept` failures. Programs call `skipped()` and `late()` from any thread.
+    It keeps the first `kept` failures. Programs call `skipped()`, `late()` and `unpaired()` from
+    any thread.
     """
 
     def __init__(self, kept: int = 100) -> None:
-        self.kept = kept
+        self.kept = checks.whole("kept", kept, 0)
         self.skips: Counter[str] = Counter()
         self.lates: Counter[str] = Counter()
+        self.unpaireds: Counter[str] = Counter()
         self.failures: list[Failure] = []
         self._lock = Lock()
 
@@ -33,3 +37,8 @@ class Tally:
         """Count a row that came after its windows had closed."""
         with self._lock:
             self.lates[operator] += 1
+
+    def unpaired(self, operator: str, row: Any) -> None:
+        """Count a row whose partners had not come at the end of the stream."""
+        with self._lock:
+            self.unpaireds[operator] += 1

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from callboard.streams.checks import check_count, check_function
+from callboard.streams.checks import check_count, check_flag, check_function
 from callboard.streams.errors import GraphError
 
 T = TypeVar("T")
@@ -38,6 +38,7 @@ class _Timed:
     ordered: bool = False
 
     def _check_times(self) -> None:
+        check_flag("ordered", self.ordered)
         if self.by is not None:
             check_function("by", self.by)
         elif self.ordered:
@@ -84,6 +85,7 @@ class Session:
     ordered: bool = False
 
     def __post_init__(self) -> None:
+        check_flag("ordered", self.ordered)
         check_function("by", self.by)
         _check_extent("gap", self.gap, self.by)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from callboard.streams import recipes
-from callboard.streams.checks import check_count, check_function
+from callboard.streams.checks import MOST_PARTITIONS, check_count, check_function
 from callboard.streams.operator import Errors, Late
 from callboard.streams.place import Place
 from callboard.streams.protocols import Receives, ReceivesMany
@@ -37,7 +37,7 @@ class WithState(Place[T]):
         from callboard.streams.keyed import KeyedStream  # which is made of streams
 
         check_function("key_by()'s argument", function)
-        check_count("partitions", partitions)
+        partitions = check_count("partitions", partitions, MOST_PARTITIONS)
         return KeyedStream(self, function, partitions)
 
     def stateful(

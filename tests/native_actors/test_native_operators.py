@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from callboard import ActorSystem
+from callboard import Actor, ActorSystem
 from callboard.native import NativeFailure, Record, Tagged
-from callboard.streams import Graph, GraphError, StreamError, entry
+from callboard.streams import Graph, GraphError, StreamError, Tally, entry
 from callboard.testing import ManualSystem
 
 ROWS = list(range(3000))
@@ -138,3 +138,24 @@ def test_a_native_operator_whose_outputs_would_meet_others_row_by_row_is_refused
     source = entry("x")
     with pytest.raises(GraphError, match="is handed many rows at once"):
         source.native(operators.Twice).union(source.map(lambda n: n)).collect()
+
+
+def test_a_native_actor_that_ends_a_stream_is_told_all_rows_but_those_that_are_no_native_values(
+    behaviours: ModuleType,
+) -> None:
+    seen: list[int] = []
+    tally = Tally()
+    with ManualSystem() as system:
+        echo = system.spawn(behaviours.Echo, system.spawn(Keeper, seen))
+        entry("x").to(echo, errors="skip").run_sequentially({"x": [1, "two", 3]}, tally=tally)
+        system.run_until_idle()
+    assert seen == [1, 3]
+    assert [failure.row for failure in tally.failures] == ["two"]
+
+
+class Keeper(Actor[int]):
+    def __init__(self, seen: list[int]) -> None:
+        self.seen = seen
+
+    def receive(self, message: int) -> None:
+        self.seen.append(message)

@@ -186,3 +186,20 @@ def test_what_stops_a_program_ends_a_run_by_parts_and_is_its_errors_cause() -> N
         with pytest.raises(StreamError, match="operator 'Stop' failed") as caught:
             run.finish(timeout=60)
     assert isinstance(caught.value.__cause__, SystemExit)
+
+
+def refused_inside(n: int) -> float:
+    (result,) = entry("inner").map(half).collect().run_sequentially({"inner": [n]})
+    assert isinstance(result, float)
+    return result
+
+
+def test_the_failure_of_a_run_within_an_operator_is_that_operators() -> None:
+    stream = entry("rows")
+    with pytest.raises(StreamError, match="'refused_inside' failed at input 4, 4") as caught:
+        stream.map(refused_inside).collect().run_sequentially({"rows": range(6)})
+    assert str(caught.value.__cause__) == "operator 'half' failed at input 0, 4"
+    tally = Tally()
+    graph = stream.map(refused_inside, errors="skip").collect()
+    assert graph.run_sequentially({"rows": range(6)}, tally=tally) == [0, 0.5, 1, 1.5, 2.5]
+    assert tally.skips == {"refused_inside": 1}

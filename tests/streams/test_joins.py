@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.streams import Graph, GraphError, Stream, Watermark, entry
+from callboard import ActorSystem
+from callboard.messages import DeadLetter
+from callboard.streams import Graph, GraphError, Stream, Tally, Watermark, entry
+from callboard.testing import ManualSystem
 
 times = st.lists(st.integers(0, 20), max_size=15).map(sorted)
 
@@ -153,3 +156,35 @@ def test_many_rows_at_once_are_no_problem_beside_a_union() -> None:
             "all": [-1, 1, 2, 2, 3, 3],
             "doubled": [2, 4, 0, 6],
         }
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 100])
+def test_rows_that_a_zip_has_no_partners_for_are_counted(batch_size: int) -> None:
+    tally = Tally(kept=0)
+    graph = entry("a").zip(entry("b"), entry("c"), name="triples").collect()
+    inputs = {"a": range(10), "b": range(7), "c": range(4)}
+    zipped = graph.run_sequentially(inputs, batch_size=batch_size, tally=tally)
+    assert zipped == [(n, n, n) for n in range(4)]
+    assert tally.unpaireds == {"triples": 6 + 3}
+
+
+@pytest.mark.parametrize("kind", [ActorSystem, ManualSystem])
+def test_rows_that_a_zip_has_no_partners_for_are_dead_letters(kind: Any) -> None:
+    letters: list[DeadLetter] = []
+    with kind() as system:
+        system.dead_letters.subscribe(letters.append)
+        source = entry("x", int)
+        graph = source.zip(source.filter(lambda n: n % 2 == 0).map(str)).collect()
+        run = system.run(graph, batch_size=2)
+        run.send("x", range(5))
+        assert run.finish(timeout=60) == [(0, "0"), (1, "2"), (2, "4")]
+        assert run.statistics().unpaired == 2
+        assert system.dead_letters.reasons["unpaired"] == 2
+    assert [letter.message for letter in letters if letter.reason == "unpaired"] == [3, 4]
+
+
+def test_a_zip_that_comes_out_even_counts_nothing() -> None:
+    tally = Tally()
+    source = entry("x", int)
+    source.zip(source.map(str)).collect().run_sequentially({"x": range(5)}, tally=tally)
+    assert not tally.unpaireds

@@ -371,6 +371,18 @@ def test_a_lane_that_rests_has_one_alarm(monkeypatch: pytest.MonkeyPatch) -> Non
     assert next(turns) < 200
 
 
+def test_cancel_does_not_wait_until_a_throttled_operator_has_rested() -> None:
+    came = threading.Event()
+    with ActorSystem() as system:
+        graph = entry("x", int).throttle(0.001).to(lambda _: came.set())
+        run = system.run(graph, batch_size=1)
+        run.send("x", [1, 2, 3])
+        assert came.wait(60)
+        run.cancel(timeout=20)
+        statistics = run.statistics()
+        assert statistics.rounds == statistics.rounds_done
+
+
 def test_throttling_does_not_hold_up_a_manual_system() -> None:
     with ManualSystem(max_steps=1000) as system:
         run = system.run(entry("x", int).throttle(1).collect(), batch_size=1)

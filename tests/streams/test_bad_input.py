@@ -1,0 +1,416 @@
+"""What is no number, function, name or graph is refused, with its value, where it is given."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any, cast
+
+import pytest
+
+from callboard import Actor, ActorSystem
+from callboard.core.errors import ConfigError
+from callboard.messages import DeadLetter
+from callboard.streams import (
+    Failure,
+    Graph,
+    GraphError,
+    Session,
+    StreamError,
+    Tally,
+    Tumbling,
+    entry,
+)
+from callboard.streams.files import line_of
+
+# What these are given is wrong for type checkers as well.
+rows = cast(Any, entry("rows"))
+keyed = cast(Any, entry("rows").key_by(hash))
+
+
+# --- functions ----------------------------------------------------------------------------------
+
+
+async def soon(row: Any, other: Any = None) -> Any:
+    return row
+
+
+async def soon_many(row: Any, other: Any = None) -> AsyncIterator[Any]:
+    yield row
+
+
+def many(row: Any, other: Any = None) -> Iterator[Any]:
+    yield row
+
+
+class Soon:
+    async def __call__(self, row: Any, other: Any = None) -> Any:
+        return row
+
+    async def method(self, row: Any, other: Any = None) -> Any:
+        return row
+
+    @staticmethod
+    async def static(row: Any, other: Any = None) -> Any:
+        return row
+
+
+ASYNC = [
+    soon,
+    soon_many,
+    functools.partial(soon, 1),
+    functools.partial(functools.partial(soon), 1),
+    Soon(),
+    functools.partial(Soon(), 1),
+    Soon().method,
+    Soon.static,
+    functools.partial(Soon().method, 1),
+]
+TAKE_A_FUNCTION: dict[str, Callable[[Any], object]] = {
+    "map": lambda f: rows.map(f),
+    "filter": lambda f: rows.filter(f),
+    "map_batches": lambda f: rows.map_batches(f),
+    "branch": lambda f: rows.branch(bool, f),
+    "key_by": lambda f: rows.key_by(f),
+    "scan": lambda f: rows.scan(0, f),
+    "fold": lambda f: rows.fold(0, f),
+    "reduce": lambda f: rows.reduce(f, every=2),
+    "window": lambda f: rows.window(Tumbling(2), f),
+    "tumbling": lambda f: Tumbling(2, by=f),
+    "session": lambda f: Session(2, by=f),
+    "top_k": lambda f: rows.top_k(2, f),
+    "distinct": lambda f: rows.distinct(f),
+    "watermarks": lambda f: rows.watermarks(f),
+    "union": lambda f: rows.union(entry("others"), by=f),
+    "to": lambda f: rows.to(f),
+    "keyed scan": lambda f: keyed.scan(0, f),
+    "keyed window": lambda f: keyed.window(Tumbling(2), f),
+}
+TAKE_ONE_THAT_YIELDS: dict[str, Callable[[Any], object]] = {
+    "flat_map": lambda f: rows.flat_map(f),
+    "stateless": lambda f: rows.stateless(f),
+}
+ALL = TAKE_A_FUNCTION | TAKE_ONE_THAT_YIELDS
+
+
+@pytest.mark.parametrize("function", ASYNC)
+@pytest.mark.parametrize("operator", ALL)
+def test_no_operator_takes_an_async_function(operator: str, function: Any) -> None:
+    with pytest.raises(GraphError, match=r"that answers, not an async one, .*: .*[sS]oon"):
+        ALL[operator](function)
+
+
+@pytest.mark.parametrize("operator", TAKE_A_FUNCTION)
+@pytest.mark.parametrize("function", [many, functools.partial(many, 1)])
+def test_an_operator_that_wants_a_value_takes_no_function_that_yields(
+    operator: str, function: Any
+) -> None:
+    with pytest.raises(GraphError, match=r"returns a value, not one that yields: .*many"):
+        TAKE_A_FUNCTION[operator](function)
+
+
+# None says that there is none; a sink may be a file.
+NO_FUNCTIONS = [(None, "distinct"), (None, "union"), (None, "tumbling"), ("upper", "to")]
+
+
+@pytest.mark.parametrize("operator", ALL)
+@pytest.mark.parametrize("value", [3, "upper", None, math.nan, [len], entry("x")])
+def test_what_cannot_be_called_is_no_function(operator: str, value: Any) -> None:
+    if (value, operator) in NO_FUNCTIONS:
+        return
+    with pytest.raises(GraphError, match="is a function, not"):
+        ALL[operator](value)
+
+
+@pytest.mark.parametrize("method", ["receive", "receive_many", "on_watermark", "on_final"])
+def test_an_object_of_a_stream_has_no_async_methods(method: str) -> None:
+    async def hook(self: Any, *args: Any) -> list[Any]:
+        return []
+
+    cls = type("Later", (), {"receive": lambda self, row: [row], method: hook})
+    with pytest.raises(GraphError, match=rf"Later\.{method}\(\) is a function that answers"):
+        rows.stateful(cls)
+    if method.startswith("receive"):
+        for what in (cls, cls()):
+            with pytest.raises(GraphError, match=rf"{method}\(\) is a function that answers"):
+                rows.stateless(what)
+
+
+def test_whether_an_object_is_idle_is_no_generator() -> None:
+    class Keeper:
+        def receive(self, row: int) -> Iterator[int]:
+            yield row  # which this may
+
+        def on_watermark(self, time: int) -> list[int]:
+            return []
+
+        def is_idle(self) -> Iterator[bool]:
+            yield False
+
+    with pytest.raises(GraphError, match=r"Keeper\.is_idle\(\) is a function that returns a value"):
+        keyed.stateful(Keeper)
+
+
+def test_the_class_of_an_actor_is_no_sink() -> None:
+    class Receiver(Actor[int]):
+        def receive(self, message: int) -> None: ...
+
+    with pytest.raises(GraphError, match="an actor that ends a stream is given by its ref, not as"):
+        rows.to(Receiver)
+
+
+# --- numbers, switches and names ------------------------------------------------------------------
+
+class Keeps:
+    def receive(self, row: Any) -> list[Any]:
+        return [row]
+
+
+NO_COUNT = [0, -1, 2**63, 10**30, 1.5, math.nan, math.inf, "2", True, None]
+
+
+@pytest.mark.parametrize("value", NO_COUNT)
+@pytest.mark.parametrize(
+    "operator",
+    [
+        lambda n: rows.key_by(hash, partitions=n),
+        lambda n: rows.batch(n),
+        lambda n: rows.to_arrow(n),
+        lambda n: rows.reduce(sum, every=n),
+        lambda n: rows.window(Tumbling(n)),
+        lambda n: rows.collect().run_sequentially({"rows": []}, batch_size=n),
+    ],
+)
+def test_what_counts_rows_is_a_whole_number_within_bounds(operator: Any, value: Any) -> None:
+    with pytest.raises(GraphError, match=rf"is a whole number .*, not {value!r}$"):
+        operator(value)
+
+
+@pytest.mark.parametrize("value", [v for v in NO_COUNT if v is not None])
+def test_one_of_so_many_rows_is_a_whole_number(value: Any) -> None:
+    with pytest.raises(GraphError, match=r"every is a whole number .*, not"):
+        rows.sample(every=value)
+    with pytest.raises(GraphError, match=r"every is a whole number .*, not"):
+        rows.top_k(2, every=value)
+
+
+def test_more_partitions_than_there_may_be_are_refused_at_once() -> None:
+    bounds = "partitions is a whole number from 1 to 4096, not 1000000000"
+    with pytest.raises(GraphError, match=bounds):
+        rows.key_by(hash, partitions=10**9)
+    stream = rows.key_by(hash, partitions=4096)
+    assert stream.count().collect().run_sequentially({"rows": [1]}) == [(1, 1)]
+
+
+@pytest.mark.parametrize("value", [0, -1.0, 1e-300, math.nan, math.inf, "5", True, None])
+def test_a_rate_is_a_finite_number_above_zero(value: Any) -> None:
+    with pytest.raises(GraphError, match=r"rate is a .*number.*, not"):
+        rows.throttle(value)
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.1, math.nan, math.inf, "0.5", True])
+def test_a_fraction_is_a_number_from_0_to_1(value: Any) -> None:
+    with pytest.raises(GraphError, match=r"fraction is a .*number.*, not"):
+        rows.sample(fraction=value)
+
+
+@pytest.mark.parametrize("value", [-1, 2**64, 1.5, "1", True, None])
+def test_a_seed_is_a_whole_number(value: Any) -> None:
+    with pytest.raises(GraphError, match="seed is a whole number from 0"):
+        rows.sample(fraction=0.5, seed=value)
+
+
+@pytest.mark.parametrize("value", ["no", "yes", 1, 0, None, math.nan])
+@pytest.mark.parametrize(
+    "operator",
+    [
+        lambda flag: rows.map(abs, releases_gil=flag),
+        lambda flag: rows.map_batches(abs, releases_gil=flag),
+        lambda flag: rows.stateful(Keeps, releases_gil=flag),
+        lambda flag: keyed.stateful(Keeps, releases_gil=flag),
+        lambda flag: rows.flat_map(list, releases_gil=flag),
+    ],
+)
+def test_a_switch_is_true_or_false(operator: Any, value: Any) -> None:
+    with pytest.raises(GraphError, match="releases_gil is True or False, not"):
+        operator(value)
+
+
+@pytest.mark.parametrize("value", ["no", 1, None])
+def test_whether_rows_are_in_order_is_true_or_false(value: Any) -> None:
+    for windows in (Tumbling, Session):
+        with pytest.raises(GraphError, match="ordered is True or False, not"):
+            windows(2, by=abs, ordered=value)
+
+
+@pytest.mark.parametrize("value", ["late", b"late", 3, None])
+def test_side_outputs_are_named_in_a_list(value: Any) -> None:
+    with pytest.raises(GraphError, match="sides are names in a list or such, not"):
+        rows.flat_map(list, sides=value)
+
+
+@pytest.mark.parametrize("value", [3, "", None])
+def test_a_side_output_has_a_name(value: Any) -> None:
+    with pytest.raises(GraphError, match="a side output's name is a string that is not empty"):
+        rows.flat_map(list, sides=[value])
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("batch_size", 10**30),
+        ("batch_size", "5"),
+        ("batch_size", math.nan),
+        ("markers", 2**40),
+        ("markers", True),
+        ("window", 2**30),
+        ("window", 10**30),
+        ("window", "4"),
+        ("time_slice", math.nan),
+        ("time_slice", math.inf),
+        ("time_slice", "1"),
+        ("time_slice", True),
+        ("reordering", None),
+        ("partitioning", ["hybrid"]),
+    ],
+)
+def test_an_option_of_a_run_is_checked_at_its_start(option: str, value: Any) -> None:
+    with ActorSystem() as system:
+        with pytest.raises(ConfigError, match=rf"{option} is .* not"):
+            system.run(rows.collect(), **{option: value})
+        assert system.actors == []
+
+
+@pytest.mark.parametrize("value", [-1, 1.5, "1", True, None])
+def test_a_tally_keeps_a_whole_number_of_failures(value: Any) -> None:
+    with pytest.raises(ValueError, match="kept is a whole number"):
+        Tally(kept=value)
+
+
+@pytest.mark.parametrize(("every", "total"), [(math.nan, 1), ("1", 1), (0.5, "1"), (0.5, -1)])
+def test_a_progress_is_told_numbers(every: Any, total: Any) -> None:
+    with ActorSystem() as system:
+        run = system.run(rows.collect())
+        with pytest.raises(ValueError, match=r"is a .*number"):
+            run.progress(total, every=every)
+        run.finish(timeout=60)
+
+
+# --- graphs and inputs ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", [rows, rows.map(abs), keyed, "graph", None, Graph])
+def test_a_stream_without_a_sink_does_not_run(what: Any) -> None:
+    message = r"run\(\) takes a graph, which a sink"
+    with ActorSystem() as system, pytest.raises(GraphError, match=message):
+        system.run(what)
+
+
+@pytest.mark.parametrize("inputs", ["rows", 3, None, [3], [("rows", [1], 2)], ["ab"]])
+def test_inputs_are_rows_by_entry(inputs: Any) -> None:
+    with pytest.raises(GraphError, match=r"inputs are .*, not"):
+        rows.collect().run_sequentially(inputs)
+
+
+@pytest.mark.parametrize("what", ["ab", b"ab", {"a": 1}, 5, None])
+def test_one_row_is_no_iterable_of_rows_in_a_sequential_run_either(what: Any) -> None:
+    with pytest.raises(TypeError, match=r"run_sequentially\(\) wants an iterable of rows, not"):
+        rows.collect().run_sequentially({"rows": what})
+
+
+def test_a_sink_that_is_a_file_has_a_name() -> None:
+    with pytest.raises(GraphError, match="a file's name is a string that is not empty, not ''"):
+        rows.to("")
+
+
+def test_a_function_without_a_name_is_called_after_its_operator() -> None:
+    with pytest.raises(StreamError, match="operator 'stateless' failed at input 0, 1"):
+        rows.stateless(lambda row: row).collect().run_sequentially({"rows": [1]})
+
+
+def test_a_table_whose_columns_would_be_the_rows_is_refused() -> None:
+    class Table:  # as those of pandas, Polars and Arrow
+        def __iter__(self) -> Iterator[str]:
+            return iter(["a column", "another"])
+
+        def __dataframe__(self) -> Any: ...
+
+    with pytest.raises(TypeError, match="not one Table: give it the table's rows, or its batches"):
+        rows.collect().run_sequentially({"rows": Table()})
+
+
+def test_a_tally_is_one() -> None:
+    with pytest.raises(GraphError, match="tally is a Tally, not 3"):
+        rows.collect().run_sequentially({"rows": []}, tally=3)
+
+
+def test_an_entry_that_is_no_name_is_not_there() -> None:
+    with ActorSystem() as system:
+        run = system.run(rows.collect())
+        with pytest.raises(GraphError, match=r"no entry \['rows'\]: it has 'rows'"):
+            run.send(cast(Any, ["rows"]), [1])
+        run.finish(timeout=60)
+
+
+# --- rows without a text --------------------------------------------------------------------------
+
+
+class Mute:
+    """Has no text."""
+
+    def __repr__(self) -> str:
+        raise LookupError("no text")
+
+
+class Muted(Exception):
+    def __str__(self) -> str:
+        raise LookupError("no text")
+
+    __repr__ = __str__
+
+
+def refuse(row: object) -> None:
+    raise Muted
+
+
+def test_the_error_of_a_row_without_a_text_has_one() -> None:
+    with pytest.raises(StreamError) as raised:
+        rows.map(refuse).collect().run_sequentially({"rows": [Mute()]})
+    text = "operator 'refuse' failed at input 0, <Mute, whose repr() raised LookupError>"
+    assert str(raised.value) == text
+
+
+def test_a_failure_and_its_dead_letter_have_a_text_without_the_rows() -> None:
+    letters: list[DeadLetter] = []
+    with ActorSystem() as system:
+        system.dead_letters.subscribe(letters.append)
+        run = system.run(rows.map(refuse, errors="skip").collect())
+        run.send("rows", [Mute()])
+        assert run.finish(timeout=60) == []
+    (letter,) = letters
+    assert isinstance(letter.message, Failure)
+    assert "<Mute, whose repr() raised LookupError>" in repr(letter.message)
+    assert "<Muted, whose repr() raised LookupError>" in repr(letter)
+
+
+def test_an_argument_without_a_text_is_refused_like_any() -> None:
+    graph = cast(Any, Graph)
+    for operator in (rows.map, rows.key_by, rows.batch, rows.union, rows.to, rows.throttle, graph):
+        with pytest.raises(GraphError, match="Mute, whose repr"):
+            operator(Mute())
+
+
+def test_a_row_without_a_text_that_cannot_be_written_says_so() -> None:
+    with pytest.raises(TypeError, match=r"Mute, whose repr\(\) raised LookupError> is neither"):
+        line_of(Mute())
+
+
+def iter_of_nothing() -> Iterator[Any]:
+    yield from ()
+
+
+def test_an_accumulator_that_cannot_be_copied_is_refused_where_it_is_given() -> None:
+    for operator in (rows.fold, rows.scan, keyed.fold, keyed.scan):
+        with pytest.raises(GraphError, match=r"argument is copied for each run, .* cannot be: "):
+            operator(iter_of_nothing(), max)

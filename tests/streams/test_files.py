@@ -1,0 +1,111 @@
+"""Files as sinks: one writer at a time, and nothing that is not written goes unsaid."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from callboard import ActorSystem
+from callboard.streams import Graph, RunError, StreamError, Tally, entry
+
+rows = entry("rows")
+
+
+def test_of_two_runs_that_write_one_file_the_second_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    with ActorSystem() as system:
+        first = system.run(rows.to(path))
+        first.send("rows", ["a", "b"])
+        with pytest.raises(RunError, match=r"out\.txt' is being written by another run"):
+            system.run(rows.to(str(path)))
+        with pytest.raises(RunError, match="finish or cancel that run first"):
+            rows.to(path).run_sequentially({"rows": ["c"]})
+        first.send("rows", ["d"])
+        first.finish(timeout=60)
+    assert path.read_text() == "a\nb\nd\n"
+    rows.to(path).run_sequentially({"rows": ["again"]})
+    assert path.read_text() == "again\n"
+
+
+def test_two_sinks_of_a_graph_do_not_write_one_file(tmp_path: Path) -> None:
+    path, link = tmp_path / "out.txt", tmp_path / "link.txt"
+    link.symlink_to(path)
+    graph = Graph(rows.to(path, name="a"), rows.to(link, name="b"))
+    with pytest.raises(RunError, match=r"link\.txt' is .* by another sink of this one"):
+        graph.run_sequentially({"rows": []})
+    rows.to(path).run_sequentially({"rows": ["a"]})  # the first one's file was closed
+    assert path.read_text() == "a\n"
+
+
+def test_a_run_in_another_process_is_refused_the_file_as_well(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    program = (
+        "import sys; from callboard.streams import entry\n"
+        "entry('rows').to(sys.argv[1]).run_sequentially({'rows': ['other']})"
+    )
+    command = [sys.executable, "-c", program, str(path)]
+    with ActorSystem() as system:
+        run = system.run(rows.to(path))
+        run.send("rows", ["mine"])
+        ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
+        assert "RunError: the file" in ended.stderr
+        run.finish(timeout=60)
+    assert path.read_text() == "mine\n"
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=100)
+    assert path.read_text() == "other\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_file_is_free_again_though_a_forked_process_has_it_open(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    begin, end = os.pipe()
+    with ActorSystem() as system:
+        run = system.run(rows.to(path))
+        child = os.fork()
+        if child == 0:
+            os.close(end)
+            os.read(begin, 1)  # until the parent has gone on
+            os._exit(0)
+        try:
+            run.send("rows", ["a"])
+            run.finish(timeout=60)
+            rows.to(path).run_sequentially({"rows": ["b"]})
+        finally:
+            os.close(end)
+            os.waitpid(child, 0)
+            os.close(begin)
+    assert path.read_text() == "b\n"
+
+
+def test_a_file_that_is_none_has_room_for_many() -> None:
+    graph = Graph(rows.to(os.devnull, name="a"), rows.to(os.devnull, name="b"))
+    assert graph.run_sequentially({"rows": ["a"]}) is None
+
+
+def test_a_cancelled_run_lets_its_file_go(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    with ActorSystem() as system:
+        run = system.run(rows.to(path))
+        run.cancel()
+        rows.to(path).run_sequentially({"rows": ["a"]})
+    assert path.read_text() == "a\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full")
+def test_rows_that_the_file_has_no_room_for_are_an_error_at_the_end() -> None:
+    graph = rows.to("/dev/full")
+    with pytest.raises(StreamError, match="operator 'write' failed at input 2") as raised:
+        graph.run_sequentially({"rows": ["a", "b"]})
+    assert isinstance(raised.value.__cause__, OSError)
+    with ActorSystem() as system:
+        run = system.run(graph)
+        run.send("rows", ["a", "b"])
+        with pytest.raises(StreamError, match="operator 'write' failed"):
+            run.finish(timeout=60)
+    tally = Tally()
+    rows.to("/dev/full", errors="skip").run_sequentially({"rows": ["a"]}, tally=tally)
+    assert tally.skips == {"write": 1}
