@@ -77,7 +77,7 @@ def window(windows: Tumbling | Sliding | Session, function: Any, late: str) -> R
     if windows.by is not None:
         recipe = _objects(
             "window",
-            partial(_window_states.state_of, windows, function, late),
+            _window_states.maker_of(windows, function, late),
             label,
             str(windows),
             marks_time=True,
