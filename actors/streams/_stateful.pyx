@@ -10,8 +10,9 @@ which a key came.
 import cython
 
 from cpython.object cimport PyObject_Hash
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 
+from callboard.core.parts cimport Parts
 from callboard.streams._program cimport Batch, Part, Program, Watermark, outputs_of, pass_on
 
 cdef extern from "Python.h":
@@ -159,7 +160,7 @@ cdef class Stateful(Program):
             partition = 0  # of a row that no key can be found for, too
             try:
                 keys[i] = PyObject_CallOneArg(self.key, row)
-                partition = <size_t>PyObject_Hash(keys[i]) % <size_t>self.partitions
+                partition = Parts.partition_of(<uint64_t>PyObject_Hash(keys[i]), self.partitions)
             except Exception as error:
                 keys[i] = NoKey(error)
             part = parts[partition]
