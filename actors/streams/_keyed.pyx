@@ -38,9 +38,12 @@ cdef class Objects(Stateful):
         return state
 
     cdef int step(self, Table table, object key, object row, int64_t serial, list outs) except -1:
-        result = self.state_of(table, key, serial).receive(row)
-        if result is not None:
-            outs.extend(self.named(key, outputs_of(result)))
+        cdef PyObject* found = PyDict_GetItemWithError(table.states, key)
+        state = self.fresh(table) if found == NULL else <object>found
+        cdef list outputs = self.named(key, outputs_of(state.receive(row)))
+        if found == NULL:
+            table.put(key, state, serial)  # only now: a row that raises leaves no key behind
+        outs.extend(outputs)
         return 0
 
     cdef list mark(self, Table table, object key, object state, object time):

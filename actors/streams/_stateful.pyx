@@ -15,6 +15,8 @@ from libc.stdint cimport int64_t, uint64_t
 from callboard.core.parts cimport Parts
 from callboard.streams._program cimport Batch, Part, Program, Watermark, outputs_of, pass_on
 
+from callboard.streams.checks import check_value
+
 cdef extern from "Python.h":
     object PyObject_CallOneArg(object function, object argument)
 
@@ -38,7 +40,8 @@ cdef class Table:
         self.heap = []
 
     cdef int put(self, object key, object state, int64_t serial) except -1:
-        """Give a new key its state."""
+        """Give a new key its state. ValueError: it is NaN, which would be a new key each time."""
+        check_value("a key", key)
         self.states[key] = state
         if self.born is not None:
             self.born[key] = serial

@@ -45,8 +45,8 @@ class ByTime:
     """The base of windows by time: what the program Timed needs to know of a state.
 
     Derived classes have find(time), which raises ValueError if there can be no window; add(time,
-    row), after it, which answers whether the row was in time; close(time), which answers the windows
-    that end by then, or all for None; and first_end(), of the open ones.
+    row), after it, which answers whether the row was in time; close(time), which answers the
+    windows that end by then, or all for None; and first_end(), of the open ones.
     """
 
     def __init__(
@@ -124,8 +124,8 @@ class Fixed(ByTime):
 
     def find(self, time: Any) -> None:
         if self.found is None or not self.start <= time < self.after:
-            self.found = self.bounds.latest(time)
-            self.start, self.after = self.bounds.start(self.found), self.bounds.start(self.found + 1)
+            found = self.found = self.bounds.latest(time)
+            self.start, self.after = self.bounds.start(found), self.bounds.start(found + 1)
 
     def add(self, time: Any, row: Any) -> bool:
         assert self.found is not None

@@ -21,8 +21,8 @@ class Bounds:
     """The bounds of tumbling or sliding windows by time.
 
     Window n begins at `origin + n * step`. It ends where window `n + steps` begins, `rest` later if
-    the step is no part of the size. So both bounds grow with the number, and no time lies between the
-    end of a window and the start of one that follows it at once.
+    the step is no part of the size. So both bounds grow with the number, and no time lies between
+    the end of a window and the start of one that follows it at once.
     """
 
     def __init__(self, windows: Tumbling | Sliding) -> None:
@@ -56,7 +56,7 @@ class Bounds:
                 if start <= time < after:
                     return number
                 number += 1 if after <= time else -1
-        except (ArithmeticError, ValueError) as error:  # of NaN, infinity, and beyond what a type holds
+        except (ArithmeticError, ValueError) as error:  # NaN, infinity, beyond a type
             cause = error
         check_time(time)
         raise ValueError(

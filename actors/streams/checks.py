@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from callboard.core.text import safe_repr
 from callboard.streams.errors import GraphError
 
 
@@ -30,3 +31,12 @@ def check_choice(what: str, value: Any, choices: Sequence[str]) -> None:
     """Check that something is one of a few words."""
     if value not in choices:
         raise GraphError(f"{what} is one of {', '.join(map(repr, choices))}, not {value!r}")
+
+
+def check_value(what: str, value: Any) -> None:
+    """Check, for one row, a value that rows are told apart or put in order by. Raises ValueError.
+
+    NaN has no place in an order, and is not even equal to itself.
+    """
+    if value != value:
+        raise ValueError(f"{what} is a value that is equal to itself, not {safe_repr(value)}")

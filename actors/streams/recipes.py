@@ -14,7 +14,7 @@ from callboard.streams.arrow import batch_of
 from callboard.streams.checks import check_choice, check_count, check_function
 from callboard.streams.errors import GraphError
 from callboard.streams.operator import label_of
-from callboard.streams.windows import Session, Sliding, Tumbling
+from callboard.streams.windows import Session, Sliding, Tumbling, check_lag
 
 Recipe = dict[str, Any]
 
@@ -114,6 +114,7 @@ def distinct(by: Any) -> Recipe:
 def watermarks(by: Any, lag: Any, every: int) -> Recipe:
     """Say how far event time has come."""
     check_function("watermarks()'s first argument", by)
+    check_lag(lag)
     check_count("every", every)
     return _objects("watermarks", partial(_states.Clock, by, lag, every), "watermarks")
 

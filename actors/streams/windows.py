@@ -3,8 +3,8 @@
 A window by count takes a number of rows, as they come. A window by event time takes the rows whose
 times lie from its start up to, not including, its end. It closes at a watermark that has come to
 its end, or at the end of the stream. Where rows come in order of time (`ordered=True`) each row is
-a watermark as well, for the rows with its key. A row whose time is NaN or infinite, or so large that
-its type cannot tell neighbouring windows apart, is an error of that row.
+a watermark as well, for the rows with its key. A row whose time is NaN or infinite, or so large
+that its type cannot tell neighbouring windows apart, is an error of that row.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class _Timed:
             fits = False
         if not fits:
             raise GraphError(
-                f"windows of {safe_repr(size)} that begin {safe_repr(step)} after each other cannot "
-                f"be laid out from the origin {safe_repr(self.origin)}"
+                f"windows of {safe_repr(size)} that begin {safe_repr(step)} after each other "
+                f"cannot be laid out from the origin {safe_repr(self.origin)}"
             )
         if bounds.overlap > MOST_WINDOWS:
             raise GraphError(
@@ -73,8 +73,8 @@ class _Timed:
 class Tumbling(_Timed):
     """Windows of `size` rows, one after the other; or with `by`, the time of a row, of `size` time.
 
-    `origin` is where a window by time starts; the others lie before and after it: number n starts at
-    `origin + n * size`, so computed, and ends where number n + 1 starts. With times that are
+    `origin` is where a window by time starts; the others lie before and after it: number n starts
+    at `origin + n * size`, so computed, and ends where number n + 1 starts. With times that are
     `datetime`s, `size` is a `timedelta` and `origin` a `datetime`.
     """
 
@@ -90,8 +90,8 @@ class Tumbling(_Timed):
 class Sliding(_Timed):
     """Windows of `size`, each beginning `step` after the one before. See Tumbling.
 
-    A row is in about `size / step` windows, in 100,000 at most. If `step` is larger than `size`, rows
-    between two windows are in none; they are not late.
+    A row is in about `size / step` windows, in 100,000 at most. If `step` is larger than `size`,
+    rows between two windows are in none; they are not late.
     """
 
     size: Any
@@ -124,10 +124,22 @@ def _check_extent(name: str, value: Any, by: Any) -> None:
     if by is None:
         check_count(name, value)
         return
+    if not _is_length(value, zero=False):
+        raise GraphError(f"{name} is a length of time, and more than none, not {safe_repr(value)}")
+
+
+def check_lag(value: Any) -> None:
+    """Check how late rows may come. Raises GraphError."""
+    if not _is_length(value, zero=True):
+        raise GraphError(f"lag is a length of time, or none, not {safe_repr(value)}")
+
+
+def _is_length(value: Any, *, zero: bool) -> bool:
+    """Whether a value is a difference of times: finite, and more than none, or (`zero`) none."""
     try:
         none = value - value  # NaN of an infinite length
-        is_length = not isinstance(value, bool) and none == none and none < value < value + value
+        if isinstance(value, bool) or none != none:
+            return False
+        return bool(none < value < value + value) or (zero and bool(value == none))
     except (TypeError, ArithmeticError, ValueError):
-        is_length = False
-    if not is_length:
-        raise GraphError(f"{name} is a length of time, and more than none, not {safe_repr(value)}")
+        return False

@@ -107,13 +107,13 @@ class OpModel:
             outputs = range(len(self.join.times))
             marks = [out for place in outputs for out in self.join.push(place, row)]
             return [*outs, *marks] if len(outputs) > 1 else [*outs, row]
-        key = None
+        key, known = None, set(self.states)
         try:
             key = None if self.op.key is None else self.op.key.key(row)
-            if self.op.kind in {"scan", "fold"} and key not in self.states:
-                self.op.functions.check(row)
             return self.named(key, self.state(key).push(row))
         except Exception as error:
+            if key not in known:
+                self.states.pop(key, None)
             return self.failed(row, error)
         finally:
             self.forget([key])
@@ -204,7 +204,9 @@ class Listing(All):
 
     def end(self) -> list[Any]:
         rows, self.rows = self.rows, []
-        return [self.functions.total(rows) if self.op.kind == "reduce" else rows] if rows else []
+        if not rows:
+            return []
+        return [self.functions.checked_total(rows) if self.op.kind == "reduce" else rows]
 
 
 class Topping(All):

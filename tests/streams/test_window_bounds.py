@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -82,7 +83,8 @@ def times(draw: st.DrawFn, step: float) -> float:
     """Times on a grid, or an ulp beside it, or anywhere."""
     number = draw(st.integers(-3000, 3000) | st.integers(-(10**9), 10**9))
     time = draw(st.sampled_from([number * step, number / 10, number / 10 * step, float(number)]))
-    return draw(st.sampled_from([time, time, math.nextafter(time, INF), math.nextafter(time, -INF)]))
+    beside = [math.nextafter(time, INF), math.nextafter(time, -INF)]
+    return draw(st.sampled_from([time, time, *beside]))
 
 
 @given(st.data(), layouts())
@@ -105,7 +107,7 @@ def test_no_row_of_a_grid_of_floats_is_lost(grid: Callable[[int], float]) -> Non
     assert sorted(row for window in tumbling for row in window.value) == sorted(rows)
     sliding = windows(Sliding(0.3, 0.1, by=itself), rows)
     assert sum(len(window.value) for window in sliding) == 3 * len(rows)
-    assert all(after.start - window.start > 0.09 for window, after in zip(sliding, sliding[1:]))
+    assert all(after.start - window.start > 0.09 for window, after in pairwise(sliding))
 
 
 @given(st.lists(st.floats(), max_size=10), layouts(), st.booleans())
@@ -196,7 +198,7 @@ def test_an_origin_is_a_time_from_which_windows_can_be_laid_out(origin: Any) -> 
 
 @pytest.mark.parametrize("by", [None, itself])
 def test_the_number_of_windows_that_a_row_is_in_has_a_bound(by: Any) -> None:
-    with pytest.raises(GraphError, match="in 1,000,000,000 windows.*100,000 are the most"):
+    with pytest.raises(GraphError, match=r"in 1,000,000,000 windows.*100,000 are the most"):
         Sliding(10**9, 1, by=by)
     assert Sliding(100_000, 1, by=by)
     if by is not None:
