@@ -40,10 +40,12 @@ cdef class Objects(Stateful):
     cdef int step(self, Table table, object key, object row, int64_t serial, list outs) except -1:
         cdef PyObject* found = PyDict_GetItemWithError(table.states, key)
         state = self.fresh(table) if found == NULL else <object>found
-        cdef list outputs = self.named(key, outputs_of(state.receive(row)))
+        result = state.receive(row)
+        cdef list outputs = None if result is None else self.named(key, outputs_of(result))
         if found == NULL:
             table.put(key, state, serial)  # only now: a row that raises leaves no key behind
-        outs.extend(outputs)
+        if outputs is not None:
+            outs.extend(outputs)
         return 0
 
     cdef list mark(self, Table table, object key, object state, object time):

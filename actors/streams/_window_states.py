@@ -119,8 +119,9 @@ class Fixed(ByTime):
         self.bounds = bounds
         self.open: dict[int, list[Any]] = {}
         self.first: int | None = None  # of the open ones
-        self.found: int | None = None  # the latest window that had started at the last row's time,
-        self.start = self.after = None  # its start, and that of the next
+        self.found: int | None = None  # the latest window that had started at the last row's time
+        self.start: Any = None  # of that one
+        self.after: Any = None  # of the one after it
 
     def find(self, time: Any) -> None:
         if self.found is None or not self.start <= time < self.after:

@@ -140,7 +140,7 @@ def test_a_key_that_was_forgotten_and_comes_back_is_behind_those_that_stayed(
         ("c", Window(30, 40, 1)),
         ("a", Window(30, 40, 1)),
     ]
-    objects = keyed.stateful(Leaving, releases_gil=releases_gil)
+    objects: Stream[Any] = keyed.stateful(Leaving, releases_gil=releases_gil)
     assert run(objects, rows) == [
         [("a", 1)], [("b", 30)], [("c", 31)], [("a", 32)], [("b", 33)],
     ]  # fmt: skip

@@ -115,10 +115,11 @@ def test_a_row_is_in_a_window_or_late_or_named_by_an_error(
     rows: list[float], layout: tuple[float, float, float], ordered: bool
 ) -> None:
     _, step, origin = layout
-    for spec in (
+    specs: list[Tumbling | Session] = [
         Tumbling(step, by=itself, origin=origin, ordered=ordered),
         Session(step, itself, ordered=ordered),
-    ):
+    ]
+    for spec in specs:
         stream = entry("rows").window(spec, late="side", errors="side")
         late, failed = stream.side("late"), stream.failures
         out = stream.flat_map(lambda window: window.value)
