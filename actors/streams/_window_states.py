@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from callboard.core.text import safe_repr
 from callboard.streams._program import Side
 from callboard.streams.bounds import Bounds, check_time, step_of
 from callboard.streams.windows import Session, Sliding, Tumbling, Window
@@ -174,7 +175,7 @@ class Sessions(ByTime):
         if not time - self.gap < time < time + self.gap:
             check_time(time)
             raise ValueError(
-                f"at the time {time!r}, a gap of {self.gap!r} is none: "
+                f"at the time {safe_repr(time)}, a gap of {safe_repr(self.gap)} is none: "
                 "numbers as large as that are not as fine"
             )
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from callboard.core.text import safe_repr
+
 if TYPE_CHECKING:
     from callboard.streams.windows import Sliding, Tumbling
 
@@ -60,8 +62,8 @@ class Bounds:
             cause = error
         check_time(time)
         raise ValueError(
-            f"at the time {time!r}, windows that begin {self.step!r} after each other cannot be "
-            "told apart: numbers as large as that are not as fine"
+            f"at the time {safe_repr(time)}, windows that begin {safe_repr(self.step)} after each "
+            "other cannot be told apart: numbers as large as that are not as fine"
         ) from cause
 
     def is_coarse(self, bound: Any) -> bool:
@@ -76,7 +78,7 @@ def check_time(time: Any) -> None:
     except ArithmeticError:  # Decimals raise where floats give NaN
         is_finite = False
     if not is_finite:
-        raise ValueError(f"the time of a row is a point in time, not {time!r}")
+        raise ValueError(f"the time of a row is a point in time, not {safe_repr(time)}")
 
 
 def step_of(windows: Tumbling | Sliding) -> Any:
