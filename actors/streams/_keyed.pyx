@@ -7,7 +7,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
 from callboard.streams._program cimport Batch, Watermark, outputs_of, pass_on
-from callboard.streams._program import Side
+from callboard.streams._program import Raised, Side
 from callboard.streams._stateful cimport Stateful, Table
 
 
@@ -59,7 +59,7 @@ cdef class Objects(Stateful):
     cdef list named(self, object key, list outputs):
         if not self.paired:
             return outputs
-        return [output if type(output) is Side else (key, output) for output in outputs]
+        return [output if type(output) in (Side, Raised) else (key, output) for output in outputs]
 
 
 cdef class Lots(Objects):

@@ -194,6 +194,15 @@ class Side:
         return f"Side({self.name!r}, {self.row!r})"
 
 
+class Raised:
+    """Stands for an output that could not be made, for it alone, at a watermark or at the end."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error):
+        self.error = error
+
+
 cdef list outputs_of(object result):
     """The outputs of a row as a list; whatever made them is finished, or has raised, after this."""
     if type(result) is list:

@@ -15,6 +15,7 @@ from libc.stdint cimport int64_t, uint64_t
 from callboard.core.parts cimport Parts
 from callboard.streams._program cimport Batch, Part, Program, Watermark, outputs_of, pass_on
 
+from callboard.streams._program import Raised
 from callboard.streams.checks import check_value
 
 cdef extern from "Python.h":
@@ -109,7 +110,7 @@ cdef class Stateful(Program):
     cdef int punctuate(self, Batch batch, Py_ssize_t at, list into) except -1:
         """Emit what the states have to say at the watermark in row `at`, or at the end."""
         for _, outputs, error in self.asked(self.table, batch, at):
-            self.settle(batch, at, outputs, error, into)
+            self.settle_each(batch, at, outputs, error, into)
         return 0
 
     cdef list asked(self, Table table, Batch batch, Py_ssize_t at):
@@ -143,6 +144,19 @@ cdef class Stateful(Program):
                 error = raised
         self.failed(batch, at, error, into)
         return 0
+
+    cdef int settle_each(self, Batch batch, Py_ssize_t at, list outputs, object error, list into) except -1:
+        """The same, where one output may have raised, and the others are there."""
+        cdef list good = []
+        if error is None:
+            for output in outputs:
+                if type(output) is Raised:
+                    self.settle(batch, at, good, None, into)
+                    self.settle(batch, at, None, output.error, into)
+                    good = []
+                else:
+                    good.append(output)
+        return self.settle(batch, at, good, error, into)
 
     # --- by parts ------------------------------------------------------------------------------------
 
@@ -224,7 +238,7 @@ cdef class Stateful(Program):
                 taken(part)
         answers.sort(key=born_of)
         for _, outputs, error in answers:
-            self.settle(batch, at, outputs, error, into)
+            self.settle_each(batch, at, outputs, error, into)
         return 0
 
 

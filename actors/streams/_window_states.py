@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from callboard.core.text import safe_repr
-from callboard.streams._program import Side
+from callboard.streams._program import Raised, Side
 from callboard.streams.bounds import Bounds, check_time, step_of
 from callboard.streams.windows import Session, Sliding, Tumbling, Window
 
@@ -32,14 +32,14 @@ class ByCount:
         for _, rows in self.open:
             rows.append(row)
         if self.open and len(self.open[0][1]) == self.size:
-            return [self.close(*self.open.popleft())]
+            return whole([self.close(*self.open.popleft())])
         return ()
 
     def on_final(self) -> Sequence[Any]:
         return [self.close(*window) for window in self.open]
 
-    def close(self, start: int, rows: list[Any]) -> Window[Any]:
-        return Window(start, start + len(rows), self.function(rows))
+    def close(self, start: int, rows: list[Any]) -> Window[Any] | Raised:
+        return closed(start, start + len(rows), self.function, rows)
 
 
 class ByTime:
@@ -63,11 +63,11 @@ class ByTime:
     def receive(self, row: Any) -> Sequence[Any]:
         time = self.by(row)
         self.find(time)
-        closed: list[Any] = []
+        ended: list[Any] = []
         if self.ordered and not self.has_come(time):
             self.latest = time
-            closed = self.close(time)
-        return closed if self.add(time, row) else [*closed, Side("late", row)]
+            ended = whole(self.close(time))
+        return ended if self.add(time, row) else [*ended, Side("late", row)]
 
     def on_watermark(self, time: Any) -> Sequence[Any]:
         if self.latest is not None and time <= self.latest:
@@ -149,7 +149,7 @@ class Fixed(ByTime):
                 break
             rows = self.open.pop(number)
             self.first = min(self.open, default=None)
-            windows.append(Window(self.bounds.start(number), end, self.function(rows)))
+            windows.append(closed(self.bounds.start(number), end, self.function, rows))
         return windows
 
     def first_end(self) -> Any:
@@ -202,13 +202,29 @@ class Sessions(ByTime):
         session.rows.append(row)
 
     def close(self, time: Any) -> list[Any]:
-        closed = [each for each in self.open if time is None or each.last + self.gap <= time]
-        if closed:
-            self.open = [session for session in self.open if session not in closed]
-        return [Window(s.first, s.last + self.gap, self.function(s.rows)) for s in closed]
+        over = [each for each in self.open if time is None or each.last + self.gap <= time]
+        if over:
+            self.open = [session for session in self.open if session not in over]
+        return [closed(s.first, s.last + self.gap, self.function, s.rows) for s in over]
 
     def first_end(self) -> Any:
         return self.open[0].last + self.gap if self.open else None
+
+
+def closed(start: Any, end: Any, function: Function, rows: list[Any]) -> Window[Any] | Raised:
+    """Make a window. If the function raises, that is an error of this window, and of no other."""
+    try:
+        return Window(start, end, function(rows))
+    except Exception as error:
+        return Raised(error)
+
+
+def whole(windows: list[Any]) -> list[Any]:
+    """Answer the windows that a row closes. If one has raised, the row has."""
+    for window in windows:
+        if type(window) is Raised:
+            raise window.error
+    return windows
 
 
 def maker_of(

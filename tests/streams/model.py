@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from shapes import Chain, Fork, Functions, Op, Running, number
+from shapes import Chain, Fork, Functions, Op, Refused, Running, number
 
 from callboard.streams import Failure, Watermark, Window
 
@@ -132,7 +132,9 @@ class OpModel:
         for key, state in self.states.items():
             if hasattr(state, method):
                 try:
-                    outs += self.named(key, getattr(state, method)(*arguments))
+                    for out in getattr(state, method)(*arguments):
+                        failed = isinstance(out, Raised)
+                        outs += self.failed(row, out.error) if failed else self.named(key, [out])
                 except Exception as error:
                     outs += self.failed(row, error)
         return outs
@@ -151,6 +153,21 @@ class OpModel:
 class Late:
     def __init__(self, row: Any) -> None:
         self.row = row
+
+
+class Raised:
+    """A window whose function raised."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+def whole(outs: list[Any]) -> list[Any]:
+    """What a row closed, if nothing of it raised."""
+    for out in outs:
+        if isinstance(out, Raised):
+            raise out.error
+    return outs
 
 
 class Each:
@@ -179,6 +196,12 @@ class All:
         self.op, self.time = op, time
         self.functions: Functions = op.functions
         self.rows: list[Any] = []
+
+    def closed_window(self, start: Any, end: Any, rows: list[Any]) -> Window[Any] | Raised:
+        try:
+            return Window(start, end, self.functions.checked_total(rows))
+        except Refused as error:
+            return Raised(error)
 
 
 class Counting(All):
@@ -256,15 +279,15 @@ class CountWindows(All):
         if len(self.rows) < start + self.op.size:
             return []
         self.closed += 1
-        return [self.window(start)]
+        return whole([self.window(start)])
 
     def end(self) -> list[Any]:
         return [self.window(start) for start in
                 range(self.closed * self.op.step, len(self.rows), self.op.step)]  # fmt: skip
 
-    def window(self, start: int) -> Window[Any]:
+    def window(self, start: int) -> Window[Any] | Raised:
         rows = self.rows[start : start + self.op.size]
-        return Window(start, start + len(rows), self.functions.total(rows))
+        return self.closed_window(start, start + len(rows), rows)
 
 
 class Timed(All):
@@ -280,7 +303,7 @@ class Timed(All):
         if not self.op.ordered or (self.time is not None and time <= self.time):
             return []
         self.time = self.latest = time
-        return self.close(lambda end: end <= time)
+        return whole(self.close(lambda end: end <= time))
 
     def mark(self, time: Any) -> list[Any]:
         if self.marked is None or time > self.marked:
@@ -323,7 +346,7 @@ class TimeWindows(Timed):
         size = self.op.size
         for start in sorted({start for start, _ in self.rows if closes(start + size)}):
             rows = [row for of, row in self.rows if of == start]
-            outs.append(Window(start, start + size, self.functions.total(rows)))
+            outs.append(self.closed_window(start, start + size, rows))
         self.rows = [(start, row) for start, row in self.rows if not closes(start + size)]
         return outs
 
@@ -355,7 +378,7 @@ class SessionWindows(Timed):
             if closes(end):
                 self.rows = [entry for entry in self.rows if entry not in session]
                 rows = [row for _, row in session]
-                outs.append(Window(session[0][0], end, self.functions.total(rows)))
+                outs.append(self.closed_window(session[0][0], end, rows))
         return outs
 
 

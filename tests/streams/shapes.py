@@ -157,7 +157,7 @@ class Op:
         if self.key is not None:
             source = stream.key_by(self.key.key, partitions=self.partitions)
         if self.kind == "window":
-            made = source.window(self.spec(), Functions.total.__get__(self.functions),
+            made = source.window(self.spec(), self.functions.checked_total,
                                  late=self.late, errors=self.errors)  # fmt: skip
         else:
             made = getattr(source, self.kind)(*arguments[self.kind], **options)

@@ -105,6 +105,32 @@ def test_joined_sessions_give_their_rows_session_by_session_and_then_as_they_cam
     assert run(windowed, [11, 1, 12, 3, 7, 2]) == [Window(1, 17, [1, 3, 11, 12, 7, 2])]
 
 
+@pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.parametrize(
+    ("spec", "refused", "left"),
+    [
+        (Tumbling(10, by=second), "b", ["a", "c"]),
+        (Session(5, second), "b", ["a", "c"]),
+        (Sliding(3, 1), "bc", ["abc", "c"]),
+    ],
+)
+def test_a_window_whose_function_raises_takes_no_other_with_it(
+    keyed: bool, spec: Any, refused: str, left: list[str]
+) -> None:
+    def letters(rows: list[Any]) -> str:
+        found = "".join(map(first, rows))
+        if found == refused:
+            raise ValueError(found)
+        return found
+
+    source: Any = entry("rows").key_by(lambda row: None) if keyed else entry("rows")
+    windowed = source.window(spec, letters, errors="side")
+    values = windowed.map(lambda out: (out[1] if keyed else out).value)
+    failed = windowed.failures.map(lambda failure: (str(failure.error), failure.serial))
+    found = run(values.union(failed), [("a", 1), ("b", 11), ("c", 21)])
+    assert sorted(found, key=str) == [(refused, 3), *left]
+
+
 # --- keys -----------------------------------------------------------------------------------------
 
 
