@@ -128,16 +128,20 @@ class OpModel:
         return self.ask("end", None)
 
     def ask(self, method: str, row: Any, *arguments: Any) -> list[Any]:
-        outs = []
+        """Ask all states; outputs before failures, branch by branch."""
+        outs: list[Any] = []
+        failures: list[Any] = []
         for key, state in self.states.items():
             if hasattr(state, method):
                 try:
                     for out in getattr(state, method)(*arguments):
-                        failed = isinstance(out, Raised)
-                        outs += self.failed(row, out.error) if failed else self.named(key, [out])
-                except Exception as error:
-                    outs += self.failed(row, error)
-        return outs
+                        if isinstance(out, Raised):
+                            failures += self.failed(row, out.error)
+                        else:
+                            outs += self.named(key, [out])
+                except Refused as error:
+                    failures += self.failed(row, error)
+        return outs + failures
 
     def named(self, key: Any, outs: list[Any]) -> list[Any]:
         outs = [out for out in outs if not (isinstance(out, Late) and self.op.late != "side")]
