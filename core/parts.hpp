@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "callboard/core/mix.hpp"
 #include "callboard/core/values.hpp"
 
 namespace callboard {
@@ -38,11 +39,10 @@ public:
         }
     }
 
-    // Scatters keys, which are often neighbours: the finaliser of SplitMix64.
+    // Keys are often neighbours, or multiples of something, and so are the hashes of Python's integers:
+    // unmixed, multiples of the number of partitions would all be in one.
     static std::uint32_t partition_of(std::uint64_t key, std::uint32_t partitions) {
-        key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9u;
-        key = (key ^ (key >> 27)) * 0x94d049bb133111ebu;
-        return static_cast<std::uint32_t>((key ^ (key >> 31)) % partitions);
+        return static_cast<std::uint32_t>(mix(key) % partitions);
     }
 
     Values* lot() { return lot_; }

@@ -9,6 +9,7 @@ import threading
 from libc.stdint cimport uint64_t
 from libcpp.vector cimport vector
 
+from callboard.core.mix cimport golden, mix
 from callboard.core.node cimport acquire
 from callboard.scheduling.cell cimport Cell, Context, Worker
 from callboard.scheduling.context cimport current_context
@@ -25,13 +26,8 @@ cdef struct Deck:
 
 
 cdef uint64_t next_random(Deck* deck) noexcept nogil:
-    # SplitMix64: Steele, Lea and Flood 2014, "Fast splittable pseudorandom number generators".
-    cdef uint64_t mixed
-    deck.random += <uint64_t>0x9E3779B97F4A7C15
-    mixed = deck.random
-    mixed = (mixed ^ (mixed >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
-    mixed = (mixed ^ (mixed >> 27)) * <uint64_t>0x94D049BB133111EB
-    return mixed ^ (mixed >> 31)
+    deck.random += golden
+    return mix(deck.random)
 
 
 cdef void put_anywhere(void* state, Cell* cell) noexcept nogil:

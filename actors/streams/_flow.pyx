@@ -270,19 +270,20 @@ cdef class Flow:
         with cython.critical_section(self.ending):
             return None if self.ending.failed is None else self.ending.failed[1]
 
-    def try_admit(self, int entry, Batch batch):
-        """Admit a round with a batch for an entry; -1 stands for all entries. False: no room yet.
+    def try_admit(self, dict batches):
+        """Admit a round with batches for some entries, by their numbers. False: no room yet.
 
         One caller at a time."""
         cdef size_t i
+        cdef Batch batch
         self.check(True)
         if not self.flow.has_room():
             return False
         for i in range(self.slots.size()):
-            self.slots[i] = NULL
-            if entry >= 0 and entry != <int>self.entry_of[i]:
-                continue
-            if self.entry_to_native[i]:
+            batch = batches.get(self.entry_of[i])
+            if batch is None:
+                self.slots[i] = NULL
+            elif self.entry_to_native[i]:
                 self.slots[i] = native_batch(batch, "entry")
             else:
                 Py_INCREF(batch)

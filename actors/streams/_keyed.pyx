@@ -7,7 +7,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
 from callboard.streams._program cimport Batch, Watermark, outputs_of, pass_on
-from callboard.streams._program import Side
+from callboard.streams._program import Raised, Side
 from callboard.streams._stateful cimport Stateful, Table
 
 
@@ -38,9 +38,14 @@ cdef class Objects(Stateful):
         return state
 
     cdef int step(self, Table table, object key, object row, int64_t serial, list outs) except -1:
-        result = self.state_of(table, key, serial).receive(row)
-        if result is not None:
-            outs.extend(self.named(key, outputs_of(result)))
+        cdef PyObject* found = PyDict_GetItemWithError(table.states, key)
+        state = self.fresh(table) if found == NULL else <object>found
+        result = state.receive(row)
+        cdef list outputs = None if result is None else self.named(key, outputs_of(result))
+        if found == NULL:
+            table.put(key, state, serial)  # only now: a row that raises leaves no key behind
+        if outputs is not None:
+            outs.extend(outputs)
         return 0
 
     cdef list mark(self, Table table, object key, object state, object time):
@@ -54,7 +59,7 @@ cdef class Objects(Stateful):
     cdef list named(self, object key, list outputs):
         if not self.paired:
             return outputs
-        return [output if type(output) is Side else (key, output) for output in outputs]
+        return [output if type(output) in (Side, Raised) else (key, output) for output in outputs]
 
 
 cdef class Lots(Objects):

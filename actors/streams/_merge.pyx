@@ -11,6 +11,8 @@ from heapq import heappop, heappush
 
 from callboard.streams._program cimport Batch, Program, Watermark
 
+from callboard.streams.checks import check_value
+
 
 cdef class Merge(Program):
     """The base; as it is, a union by arrival.
@@ -129,7 +131,8 @@ cdef class Zip(Merge):
 cdef class ByTime(Merge):
     """All rows of inputs that are each in order of time, in order of time; for one time, by input.
 
-    A row waits until all other inputs have come to its time.
+    A row waits until all inputs after its own have come to its time, and those before beyond it: they
+    could bring another, which goes first. One that is behind its own input goes out with the rest.
     """
 
     cdef object time_of
@@ -146,6 +149,7 @@ cdef class ByTime(Merge):
 
     cdef list take(self, Py_ssize_t which, row):
         time = self.time_of(row)
+        check_value("what union() goes by", time)
         self.advance(which, time)
         heappush(self.waiting, (time, which, self.count, row))
         self.count += 1

@@ -60,6 +60,11 @@ class Program:
     def gather(self, batch: Batch, parts: list[Part], into: list[Batch]) -> None: ...
     def close(self) -> None: ...
 
+class Raised:
+    __slots__ = ("error",)
+    error: Exception
+    def __init__(self, error: Exception) -> None: ...
+
 class Side:
     __slots__ = ("name", "row")
     name: str

@@ -25,11 +25,14 @@ cdef Py_ssize_t nowhere = -1
 cdef class Watermark:
     """A punctuation among the rows: no row with an earlier time than `time` is expected any more.
 
-    `time` is whatever the rows' times can be compared with. Operators pass watermarks on; windows
-    by event time that end at `time` or before close.
+    `time` is whatever the rows' times can be compared with, infinity for one; ValueError: NaN or None.
+    Operators pass watermarks on; windows by event time that end at `time` or before close. A
+    watermark is an input of an operator like any row, so serial numbers count it.
     """
 
     def __init__(self, time):
+        if time is None or time != time:
+            raise ValueError(f"a watermark's time is one that can be compared, not {time!r}")
         self.time = time
 
     def __eq__(self, other):
@@ -191,6 +194,15 @@ class Side:
 
     def __repr__(self):
         return f"Side({self.name!r}, {self.row!r})"
+
+
+class Raised:
+    """Stands for an output that could not be made, for it alone, at a watermark or at the end."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error):
+        self.error = error
 
 
 cdef list outputs_of(object result):

@@ -30,6 +30,7 @@ cdef class Stateful(Program):
     cdef int punctuate(self, Batch batch, Py_ssize_t at, list into) except -1
     cdef list asked(self, Table table, Batch batch, Py_ssize_t at)
     cdef int settle(self, Batch batch, Py_ssize_t at, list outputs, object error, list into) except -1
+    cdef int settle_each(self, Batch batch, Py_ssize_t at, list outputs, object error, list into) except -1
     cdef int merge(self, Batch batch, Py_ssize_t at, list parts, list into) except -1
 
 

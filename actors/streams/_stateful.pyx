@@ -10,9 +10,13 @@ which a key came.
 import cython
 
 from cpython.object cimport PyObject_Hash
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 
+from callboard.core.parts cimport Parts
 from callboard.streams._program cimport Batch, Part, Program, Watermark, outputs_of, pass_on
+
+from callboard.streams._program import Raised
+from callboard.streams.checks import check_value
 
 cdef extern from "Python.h":
     object PyObject_CallOneArg(object function, object argument)
@@ -37,7 +41,8 @@ cdef class Table:
         self.heap = []
 
     cdef int put(self, object key, object state, int64_t serial) except -1:
-        """Give a new key its state."""
+        """Give a new key its state. ValueError: it is NaN, which would be a new key each time."""
+        check_value("a key", key)
         self.states[key] = state
         if self.born is not None:
             self.born[key] = serial
@@ -105,7 +110,7 @@ cdef class Stateful(Program):
     cdef int punctuate(self, Batch batch, Py_ssize_t at, list into) except -1:
         """Emit what the states have to say at the watermark in row `at`, or at the end."""
         for _, outputs, error in self.asked(self.table, batch, at):
-            self.settle(batch, at, outputs, error, into)
+            self.settle_each(batch, at, outputs, error, into)
         return 0
 
     cdef list asked(self, Table table, Batch batch, Py_ssize_t at):
@@ -140,6 +145,19 @@ cdef class Stateful(Program):
         self.failed(batch, at, error, into)
         return 0
 
+    cdef int settle_each(self, Batch batch, Py_ssize_t at, list outputs, object error, list into) except -1:
+        """The same, where one output may have raised, and the others are there."""
+        cdef list good = []
+        if error is None:
+            for output in outputs:
+                if type(output) is Raised:
+                    self.settle(batch, at, good, None, into)
+                    self.settle(batch, at, None, output.error, into)
+                    good = []
+                else:
+                    good.append(output)
+        return self.settle(batch, at, good, error, into)
+
     # --- by parts ------------------------------------------------------------------------------------
 
     cpdef list split(self, Batch batch):
@@ -159,7 +177,7 @@ cdef class Stateful(Program):
             partition = 0  # of a row that no key can be found for, too
             try:
                 keys[i] = PyObject_CallOneArg(self.key, row)
-                partition = <size_t>PyObject_Hash(keys[i]) % <size_t>self.partitions
+                partition = Parts.partition_of(<uint64_t>PyObject_Hash(keys[i]), self.partitions)
             except Exception as error:
                 keys[i] = NoKey(error)
             part = parts[partition]
@@ -220,7 +238,7 @@ cdef class Stateful(Program):
                 taken(part)
         answers.sort(key=born_of)
         for _, outputs, error in answers:
-            self.settle(batch, at, outputs, error, into)
+            self.settle_each(batch, at, outputs, error, into)
         return 0
 
 

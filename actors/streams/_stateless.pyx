@@ -3,6 +3,7 @@
 from cpython.object cimport PyObject_IsTrue
 from libc.stdint cimport int64_t, uint64_t
 
+from callboard.core.mix cimport golden, mix
 from callboard.streams._program cimport Batch, Program, Watermark, outputs_of, pass_on
 
 cdef extern from "Python.h":
@@ -156,7 +157,7 @@ cdef class Fraction(Program):
         while at[0] < n:
             if type(batch.rows[at[0]]) is Watermark:
                 pass_on(batch, at[0], into)
-            elif mixed(self.seed, batch.first + at[0]) >> 11 < self.limit:
+            elif mix((<uint64_t>(batch.first + at[0]) + 1) * golden + self.seed) >> 11 < self.limit:
                 add(batch, at[0], into[0])
             at[0] += 1
         return 0
@@ -201,11 +202,3 @@ cdef int add(Batch batch, Py_ssize_t at, Batch chosen) except -1:
     if batch.origins is not None:
         chosen.origins.append(batch.origins[at])
     return 0
-
-
-cdef uint64_t mixed(uint64_t seed, uint64_t value) noexcept nogil:
-    """Scatter an integer over 64 bits: the finaliser of SplitMix64 (Steele, Lea, Flood 2014)."""
-    value = (value + 1) * <uint64_t>0x9E3779B97F4A7C15 + seed
-    value = (value ^ (value >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
-    value = (value ^ (value >> 27)) * <uint64_t>0x94D049BB133111EB
-    return value ^ (value >> 31)

@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from callboard.streams._program import Watermark
+from callboard.streams.bounds import check_time
+from callboard.streams.checks import check_value
 
 
 class Reduction:
@@ -30,7 +32,10 @@ class Reduction:
 
 
 class Top:
-    """The `k` rows for which `by` is largest; of equal ones the earlier."""
+    """The `k` rows for which `by` is largest; of equal ones the earlier.
+
+    At the end they are not said again if no row has come since they were.
+    """
 
     def __init__(self, k: int, by: Callable[[Any], Any], every: int | None) -> None:
         self.k, self.by, self.every = k, by, every
@@ -38,7 +43,9 @@ class Top:
         self.heap: list[tuple[Any, int, Any]] = []  # the one to go next is at its root
 
     def receive(self, row: Any) -> Sequence[Any] | None:
-        entry = (self.by(row), -self.count, row)
+        value = self.by(row)
+        check_value("what top_k() goes by", value)
+        entry = (value, -self.count, row)
         if len(self.heap) < self.k:
             heapq.heappush(self.heap, entry)
         else:
@@ -64,12 +71,15 @@ class Distinct:
         value = row if self.by is None else self.by(row)
         if value in self.seen:
             return None
+        check_value("what distinct() goes by", value)
         self.seen.add(value)
         return [row]
 
 
 class Clock:
-    """The rows, and after each `every` of them a watermark `lag` behind their latest time."""
+    """The rows, and after each `every` of them a watermark `lag` behind their latest time, if that
+    has moved since the last one.
+    """
 
     def __init__(self, by: Callable[[Any], Any], lag: Any, every: int) -> None:
         self.by, self.lag, self.every = by, lag, every
@@ -79,6 +89,7 @@ class Clock:
 
     def receive(self, row: Any) -> Sequence[Any]:
         time = self.by(row)
+        check_time(time)
         if self.latest is None or time > self.latest:
             self.latest = time
         self.count += 1

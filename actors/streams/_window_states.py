@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from callboard.streams._program import Side
+from callboard.core.text import safe_repr
+from callboard.streams._program import Raised, Side
+from callboard.streams.bounds import Bounds, check_time, step_of
 from callboard.streams.windows import Session, Sliding, Tumbling, Window
 
 Function = Callable[[list[Any]], Any]
@@ -29,21 +32,22 @@ class ByCount:
         for _, rows in self.open:
             rows.append(row)
         if self.open and len(self.open[0][1]) == self.size:
-            return [self.close(*self.open.popleft())]
+            return whole([self.close(*self.open.popleft())])
         return ()
 
     def on_final(self) -> Sequence[Any]:
         return [self.close(*window) for window in self.open]
 
-    def close(self, start: int, rows: list[Any]) -> Window[Any]:
-        return Window(start, start + len(rows), self.function(rows))
+    def close(self, start: int, rows: list[Any]) -> Window[Any] | Raised:
+        return closed(start, start + len(rows), self.function, rows)
 
 
 class ByTime:
     """The base of windows by time: what the program Timed needs to know of a state.
 
-    Derived classes have add(time, row), which answers whether the row was in time; close(time),
-    which answers the windows that end by then, or all for None; and first_end(), of the open ones.
+    Derived classes have find(time), which raises ValueError if there can be no window; add(time,
+    row), after it, which answers whether the row was in time; close(time), which answers the
+    windows that end by then, or all for None; and first_end(), of the open ones.
     """
 
     def __init__(
@@ -58,11 +62,12 @@ class ByTime:
 
     def receive(self, row: Any) -> Sequence[Any]:
         time = self.by(row)
-        closed: list[Any] = []
+        self.find(time)
+        ended: list[Any] = []
         if self.ordered and not self.has_come(time):
             self.latest = time
-            closed = self.close(time)
-        return closed if self.add(time, row) else [*closed, Side("late", row)]
+            ended = whole(self.close(time))
+        return ended if self.add(time, row) else [*ended, Side("late", row)]
 
     def on_watermark(self, time: Any) -> Sequence[Any]:
         if self.latest is not None and time <= self.latest:
@@ -87,6 +92,9 @@ class ByTime:
             return self.latest if clock is None or clock < self.latest else None
         return end
 
+    def find(self, time: Any) -> None:
+        raise NotImplementedError
+
     def add(self, time: Any, row: Any) -> bool:
         raise NotImplementedError
 
@@ -98,37 +106,54 @@ class ByTime:
 
 
 class Fixed(ByTime):
-    """Tumbling and sliding windows. The open ones are kept by their starts."""
+    """Tumbling and sliding windows. The open ones are kept by their numbers."""
 
     def __init__(
-        self, windows: Tumbling | Sliding, function: Function, late: str, clock: Any
+        self,
+        windows: Tumbling | Sliding,
+        bounds: Bounds,
+        function: Function,
+        late: str,
+        clock: Any,
     ) -> None:
         super().__init__(windows, function, late, clock)
-        self.origin, self.size, self.step = windows.origin, windows.size, step_of(windows)
-        self.open: dict[Any, list[Any]] = {}
+        self.bounds = bounds
+        self.open: dict[int, list[Any]] = {}
+        self.first: int | None = None  # of the open ones
+        self.found: int | None = None  # the latest window that had started at the last row's time
+        self.start: Any = None  # of that one
+        self.after: Any = None  # of the one after it
+
+    def find(self, time: Any) -> None:
+        if self.found is None or not self.start <= time < self.after:
+            found = self.found = self.bounds.latest(time)
+            self.start, self.after = self.bounds.start(found), self.bounds.start(found + 1)
 
     def add(self, time: Any, row: Any) -> bool:
-        start = self.origin + (time - self.origin) // self.step * self.step
-        missed = found = False
-        while start + self.size > time:
-            if self.included or not self.has_come(start + self.size):
-                self.open.setdefault(start, []).append(row)
-                found = True
-            else:
-                missed = True
-            start -= self.step
-        return found or not missed  # a row between windows is not late
+        assert self.found is not None
+        number = self.found
+        while (end := self.bounds.end(number)) > time:
+            if self.has_come(end) and not self.included:
+                return number < self.found  # all before have ended, too
+            self.open.setdefault(number, []).append(row)
+            if self.first is None or number < self.first:
+                self.first = number
+            number -= 1
+        return True  # in no window, too, if it is between two
 
     def close(self, time: Any) -> list[Any]:
         windows = []
-        for start in sorted(self.open):
-            if time is None or start + self.size <= time:
-                rows = self.open.pop(start)
-                windows.append(Window(start, start + self.size, self.function(rows)))
+        for number in sorted(self.open):
+            end = self.bounds.end(number)
+            if time is not None and end > time:
+                break
+            rows = self.open.pop(number)
+            self.first = min(self.open, default=None)
+            windows.append(closed(self.bounds.start(number), end, self.function, rows))
         return windows
 
     def first_end(self) -> Any:
-        return min(self.open) + self.size if self.open else None
+        return None if self.first is None else self.bounds.end(self.first)
 
 
 @dataclass(slots=True, eq=False)
@@ -145,6 +170,14 @@ class Sessions(ByTime):
         super().__init__(session, function, late, clock)
         self.gap = session.gap
         self.open: list[OneSession] = []
+
+    def find(self, time: Any) -> None:
+        if not time - self.gap < time < time + self.gap:
+            check_time(time)
+            raise ValueError(
+                f"at the time {safe_repr(time)}, a gap of {safe_repr(self.gap)} is none: "
+                "numbers as large as that are not as fine"
+            )
 
     def add(self, time: Any, row: Any) -> bool:
         before, after = time - self.gap, time + self.gap
@@ -169,24 +202,35 @@ class Sessions(ByTime):
         session.rows.append(row)
 
     def close(self, time: Any) -> list[Any]:
-        closed = [each for each in self.open if time is None or each.last + self.gap <= time]
-        if closed:
-            self.open = [session for session in self.open if session not in closed]
-        return [Window(s.first, s.last + self.gap, self.function(s.rows)) for s in closed]
+        over = [each for each in self.open if time is None or each.last + self.gap <= time]
+        if over:
+            self.open = [session for session in self.open if session not in over]
+        return [closed(s.first, s.last + self.gap, self.function, s.rows) for s in over]
 
     def first_end(self) -> Any:
         return self.open[0].last + self.gap if self.open else None
 
 
-def step_of(windows: Tumbling | Sliding) -> Any:
-    """Say how far windows begin after each other."""
-    return windows.step if isinstance(windows, Sliding) else windows.size
+def closed(start: Any, end: Any, function: Function, rows: list[Any]) -> Window[Any] | Raised:
+    """Make a window. If the function raises, that is an error of this window, and of no other."""
+    try:
+        return Window(start, end, function(rows))
+    except Exception as error:
+        return Raised(error)
 
 
-def state_of(
-    windows: Tumbling | Sliding | Session, function: Function, late: str, clock: Any
-) -> ByTime:
-    """Make the state of windows by time."""
+def whole(windows: list[Any]) -> list[Any]:
+    """Answer the windows that a row closes. If one has raised, the row has."""
+    for window in windows:
+        if type(window) is Raised:
+            raise window.error
+    return windows
+
+
+def maker_of(
+    windows: Tumbling | Sliding | Session, function: Function, late: str
+) -> Callable[[Any], ByTime]:
+    """Say how the state of windows by time is made, of a clock."""
     if isinstance(windows, Session):
-        return Sessions(windows, function, late, clock)
-    return Fixed(windows, function, late, clock)
+        return partial(Sessions, windows, function, late)
+    return partial(Fixed, windows, Bounds(windows), function, late)

@@ -15,6 +15,8 @@ cdef class Ending:
     cdef dict positions           # of the operators, by name
 
     cdef int fail(self, int64_t serial, object error) except -1
+    cdef object later(self, object first, object second)
+    cdef object position_of(self, object error)
 
 
 cdef class Work:

@@ -30,12 +30,21 @@ cdef class Ending:
     cdef int fail(self, int64_t serial, object error) except -1:
         """A round came to its end with an error. The run's is that of the earliest round; of one round,
         that of the latest operator, to which earlier rows came."""
-        cdef object key = (serial, -self.positions.get(error.operator, 0))
+        cdef object key = (serial, -self.position_of(error))
         with cython.critical_section(self):
             if self.stopped_at.load() >= 0 and (self.failed is None or key < self.failed[0]):
                 self.failed = (key, error)
                 self.stopped_at.store(serial)
         return 0
+
+    cdef object later(self, object first, object second):
+        """Of two errors of one round, or None, that of the later operator."""
+        if first is None or second is None:
+            return first if second is None else second
+        return second if self.position_of(second) > self.position_of(first) else first
+
+    cdef object position_of(self, object error):
+        return self.positions.get(error.operator, 0)
 
 
 # --- what a stage does with a round ------------------------------------------------------------------
@@ -52,7 +61,7 @@ cdef class Work:
             batches = [batch]
             for i in range(1, self.inputs):
                 batches.append(self.take(i, inputs))
-            batch = whole(batches)
+            batch = whole(batches, self.ending)
         if batch is None or self.is_dropped(serial):
             return NULL
         cdef object error = batch.error
@@ -191,7 +200,7 @@ cdef void let_go(Values* lot) noexcept:
         lot.free()
 
 
-cdef Batch whole(list batches):
+cdef Batch whole(list batches, Ending ending):
     """Make the inputs of one round complete: empty batches in the place of None. What is said of the
     round stands in any of them; None if it is empty everywhere."""
     cdef Batch one = None
@@ -201,7 +210,7 @@ cdef Batch whole(list batches):
     for batch in batches:
         if batch is not None:
             one = batch
-            error = batch.error if error is None else error
+            error = ending.later(error, batch.error)
     if one is None:
         return None
     for i in range(len(batches)):

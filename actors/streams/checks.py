@@ -99,3 +99,12 @@ def check_choice(what: str, value: Any, choices: Sequence[str]) -> None:
 def check_flag(what: str, value: Any) -> None:
     """Check that something is True or False."""
     checks.flag(what, value, error=GraphError)
+
+
+def check_value(what: str, value: Any) -> None:
+    """Check, for one row, a value that rows are told apart or put in order by. Raises ValueError.
+
+    NaN has no place in an order, and is not even equal to itself.
+    """
+    if value != value:
+        raise ValueError(f"{what} is a value that is equal to itself, not {safe_repr(value)}")

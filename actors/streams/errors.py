@@ -39,8 +39,9 @@ class StreamError(RunError):
     """An operator raised an exception, which is this one's `__cause__`.
 
     `operator` is the operator's name, `row` the input that it raised at, and `serial` that input's
-    number among all that came to the operator, from 0. At the end of the stream `row` is None, and
-    `serial` the number of all inputs. `serial` is None if it raised at no input in particular.
+    number among all that came to the operator, from 0; of several, among those of one. Watermarks
+    are inputs and have numbers, too. At the end of the stream `row` is None, and `serial` the
+    number of all inputs. `serial` is None if it raised at no input in particular.
     """
 
     _raised_by: int = 0  # the id() of the program that stops with it
@@ -65,7 +66,10 @@ class StreamError(RunError):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Failure:
-    """An input that was skipped, or sent to a side output, because its operator raised `error`."""
+    """An input that was skipped, or sent to a side output, because its operator raised `error`.
+
+    `serial` and `row` are those of `StreamError`.
+    """
 
     operator: str
     serial: int

@@ -40,8 +40,11 @@ class Joins(Place[T]):
         of the next; and for one row, branch by branch, in the order of the arguments.
 
         With `by`, the rows' time, streams that are each in order of time are merged into one that
-        is as well. A row waits until each of the other streams has come to its time, by a row or by
-        a watermark.
+        is as well; of one time, rows of the earlier stream among the arguments come first. So a row
+        waits until each stream after its own has come to its time, and each before it beyond, by a
+        row or by a watermark, or until the end. One that is behind its own stream does not wait for
+        its place, which is past. What `by` answers may be anything that has an order; NaN is an
+        error of the row.
         """
         self._check("union", others)
         inputs = (self, *others)

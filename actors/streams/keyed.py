@@ -25,7 +25,9 @@ class KeyedStream(Generic[K, T]):
     """A stream that is divided by keys, for the operator that follows.
 
     Its outputs come in the order of the rows that they are for, whichever key these have. At a
-    watermark and at the end, keys have their say in the order of their first arrival.
+    watermark and at the end, keys have their say in the order of their first arrival. One that was
+    forgotten, because no window of it is open or its object is idle, arrives anew when it comes
+    again. A key is there when a row of it has been handled: one whose rows have all raised is not.
     """
 
     __slots__ = ("_place", "_key", "_partitions")

@@ -22,7 +22,9 @@ class Receives(Protocol[In, Out]):
     stateful operators.
 
     `is_idle()`: asked after each watermark whether the object of a key may be forgotten; it is made
-    anew when the key comes again.
+    anew when the key comes again, which then is behind the keys that stayed.
+
+    If `receive` raises at the first row of a key, the object is forgotten with it.
     """
 
     def receive(self, row: In, /) -> Iterable[Out] | None:

@@ -22,7 +22,7 @@ from callboard.streams.checks import (
 )
 from callboard.streams.errors import GraphError
 from callboard.streams.operator import label_of
-from callboard.streams.windows import Session, Sliding, Tumbling
+from callboard.streams.windows import Session, Sliding, Tumbling, check_lag
 
 Recipe = dict[str, Any]
 
@@ -95,7 +95,7 @@ def window(windows: Tumbling | Sliding | Session, function: Any, late: str) -> R
     if windows.by is not None:
         recipe = _objects(
             "window",
-            partial(_window_states.state_of, windows, function, late),
+            _window_states.maker_of(windows, function, late),
             label,
             str(windows),
             marks_time=True,
@@ -132,6 +132,7 @@ def distinct(by: Any) -> Recipe:
 def watermarks(by: Any, lag: Any, every: int) -> Recipe:
     """Say how far event time has come."""
     check_function("watermarks()'s first argument", by)
+    check_lag(lag)
     check_count("every", every)
     return _objects("watermarks", partial(_states.Clock, by, lag, every), "watermarks")
 

@@ -122,7 +122,7 @@ class Run(Generic[R]):
         flow.connect()
         # A sender and a lane that both want the interpreter get it in turns of 5 ms. So the sender
         # fills the window, and leaves the interpreter to the lane until all is done.
-        self._refill = flow.window if not released else flow.window // 2
+        self._refill = flow.window if not released else max(1, flow.window // 2)
         if not locked:
             return add_lanes(system, flow, python=workers, native=0, kind="all")
         return add_lanes(system, flow, python=1, native=workers if released else 0, kind="python")
@@ -152,7 +152,7 @@ class Run(Generic[R]):
                 self._begin_sending(deadline)
                 try:
                     self._refuse_ended()
-                    self._admit(number, Batch(batch, self._sent[entry]), deadline)
+                    self._admit({number: Batch(batch, self._sent[entry])}, deadline)
                     self._sent[entry] += len(batch)
                 finally:
                     self._lock.release()
@@ -180,9 +180,9 @@ class Run(Generic[R]):
                 break
         return True
 
-    def _admit(self, entry: int, batch: Batch, deadline: float | None) -> None:
+    def _admit(self, batches: dict[int, Batch], deadline: float | None) -> None:
         flow = self._flow
-        while not flow.try_admit(entry, batch):
+        while not flow.try_admit(batches):
             # Many rounds at once: to wake a sender costs more than a round.
             if not self._wait(flow.admitted - flow.window + self._refill, deadline):
                 raise RunTimeout(f"no room came in time in {self!r}: {self._lag()}")
@@ -258,7 +258,8 @@ class Run(Generic[R]):
         self._begin_sending(deadline)
         try:
             if not self._flushed and not self._flow.is_stopped:
-                self._admit(-1, Batch([], 0, True), deadline)
+                sent = enumerate(self._sent.values())
+                self._admit({entry: Batch([], rows, True) for entry, rows in sent}, deadline)
                 self._flushed = True
         finally:
             self._lock.release()
@@ -377,7 +378,7 @@ def _deadline(call: str, timeout: float | None) -> float | None:
 
 
 def _power_of_two(option: str, value: Any) -> int:
-    number = checks.whole(option, value, 2, 2**20, error=ConfigError)
+    number = checks.whole(option, value, 1, 2**20, error=ConfigError)
     if number & (number - 1):
         raise ConfigError(f"{option} is a power of two, 2**20 at most, not {value!r}")
     return number

@@ -32,7 +32,7 @@ class WithState(Place[T]):
         """Have the operator that follows keep a state for each `function(row)`, the row's key.
 
         Workers share the keys by partitions: one worker at a time is in a partition. If `function`
-        raises, the operator that follows has raised.
+        raises or answers NaN, which is equal to no key, the operator that follows has raised.
         """
         from callboard.streams.keyed import KeyedStream  # which is made of streams
 
@@ -139,9 +139,13 @@ class WithState(Place[T]):
     ) -> Stream[Any]:
         """Give a Window of `function(rows)` when one closes, and of the open ones at the end.
 
-        Without a function it is the list of the rows. `late` says what becomes of a row whose
-        windows have all closed: "drop", which the run counts; "side", to the side output "late"; or
-        "include": its windows open anew, without the rows that they had.
+        Without a function it is the list of the rows, as they came; but where a row joins two
+        sessions, those of the earlier session, those of the later one, and the row.
+
+        `late` says what becomes of a row whose windows have all closed: "drop", which the run
+        counts; or "side", to the side output "late". With "include" no row is late: those of its
+        windows that have closed, all or some, open anew, without the rows that they had, and close
+        when time next moves on.
         """
         return self._then(**recipes.window(windows, function, late), name=name, errors=errors)
 
@@ -157,7 +161,8 @@ class WithState(Place[T]):
         """Give a list of the `k` rows with the largest `by(row)`, the largest first, at the end.
 
         Of equal rows the earlier comes first. With `every`, the list of the rows so far is given
-        after each `every` rows, too.
+        after each `every` rows, and at the end if rows have come since. NaN has no place in an
+        order: where `by` answers it, it has raised.
         """
         return self._then(**recipes.top_k(k, by, every), name=name, errors=errors)
 
@@ -168,7 +173,10 @@ class WithState(Place[T]):
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[T]:
-        """Give the first of all rows whose `by(row)` is equal. It remembers each `by(row)`."""
+        """Give the first of all rows whose `by(row)` is equal. It remembers each `by(row)`.
+
+        NaN is equal to nothing: where `by` answers it, it has raised.
+        """
         return self._then(**recipes.distinct(by), name=name, errors=errors)
 
     def watermarks(
@@ -182,6 +190,8 @@ class WithState(Place[T]):
     ) -> Stream[T]:
         """Give the rows, and after each `every` a watermark `lag` behind their latest `by(row)`.
 
-        `lag` is how late a row may come. It has the type of a difference of times.
+        There is none if the latest time is still that of the last watermark, and none at the end,
+        where windows close anyway. `lag` is how late a row may come, 0 or more. It has the type of
+        a difference of times. A time that is NaN or infinite is an error of its row.
         """
         return self._then(**recipes.watermarks(by, lag, every), name=name, errors=errors)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from shapes import Chain, Fork, Functions, Op, Running, number
+from shapes import Chain, Fork, Functions, Op, Refused, Running, number
 
 from callboard.streams import Failure, Watermark, Window
 
@@ -107,13 +107,13 @@ class OpModel:
             outputs = range(len(self.join.times))
             marks = [out for place in outputs for out in self.join.push(place, row)]
             return [*outs, *marks] if len(outputs) > 1 else [*outs, row]
-        key = None
+        key, known = None, set(self.states)
         try:
             key = None if self.op.key is None else self.op.key.key(row)
-            if self.op.kind in {"scan", "fold"} and key not in self.states:
-                self.op.functions.check(row)
             return self.named(key, self.state(key).push(row))
         except Exception as error:
+            if key not in known:
+                self.states.pop(key, None)
             return self.failed(row, error)
         finally:
             self.forget([key])
@@ -128,14 +128,20 @@ class OpModel:
         return self.ask("end", None)
 
     def ask(self, method: str, row: Any, *arguments: Any) -> list[Any]:
-        outs = []
+        """Ask all states; outputs before failures, branch by branch."""
+        outs: list[Any] = []
+        failures: list[Any] = []
         for key, state in self.states.items():
             if hasattr(state, method):
                 try:
-                    outs += self.named(key, getattr(state, method)(*arguments))
-                except Exception as error:
-                    outs += self.failed(row, error)
-        return outs
+                    for out in getattr(state, method)(*arguments):
+                        if isinstance(out, Raised):
+                            failures += self.failed(row, out.error)
+                        else:
+                            outs += self.named(key, [out])
+                except Refused as error:
+                    failures += self.failed(row, error)
+        return outs + failures
 
     def named(self, key: Any, outs: list[Any]) -> list[Any]:
         outs = [out for out in outs if not (isinstance(out, Late) and self.op.late != "side")]
@@ -151,6 +157,21 @@ class OpModel:
 class Late:
     def __init__(self, row: Any) -> None:
         self.row = row
+
+
+class Raised:
+    """A window whose function raised."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+def whole(outs: list[Any]) -> list[Any]:
+    """What a row closed, if nothing of it raised."""
+    for out in outs:
+        if isinstance(out, Raised):
+            raise out.error
+    return outs
 
 
 class Each:
@@ -180,6 +201,12 @@ class All:
         self.functions: Functions = op.functions
         self.rows: list[Any] = []
 
+    def closed_window(self, start: Any, end: Any, rows: list[Any]) -> Window[Any] | Raised:
+        try:
+            return Window(start, end, self.functions.checked_total(rows))
+        except Refused as error:
+            return Raised(error)
+
 
 class Counting(All):
     def push(self, row: Any) -> list[Any]:
@@ -204,7 +231,9 @@ class Listing(All):
 
     def end(self) -> list[Any]:
         rows, self.rows = self.rows, []
-        return [self.functions.total(rows) if self.op.kind == "reduce" else rows] if rows else []
+        if not rows:
+            return []
+        return [self.functions.checked_total(rows) if self.op.kind == "reduce" else rows]
 
 
 class Topping(All):
@@ -254,15 +283,15 @@ class CountWindows(All):
         if len(self.rows) < start + self.op.size:
             return []
         self.closed += 1
-        return [self.window(start)]
+        return whole([self.window(start)])
 
     def end(self) -> list[Any]:
         return [self.window(start) for start in
                 range(self.closed * self.op.step, len(self.rows), self.op.step)]  # fmt: skip
 
-    def window(self, start: int) -> Window[Any]:
+    def window(self, start: int) -> Window[Any] | Raised:
         rows = self.rows[start : start + self.op.size]
-        return Window(start, start + len(rows), self.functions.total(rows))
+        return self.closed_window(start, start + len(rows), rows)
 
 
 class Timed(All):
@@ -278,7 +307,7 @@ class Timed(All):
         if not self.op.ordered or (self.time is not None and time <= self.time):
             return []
         self.time = self.latest = time
-        return self.close(lambda end: end <= time)
+        return whole(self.close(lambda end: end <= time))
 
     def mark(self, time: Any) -> list[Any]:
         if self.marked is None or time > self.marked:
@@ -321,7 +350,7 @@ class TimeWindows(Timed):
         size = self.op.size
         for start in sorted({start for start, _ in self.rows if closes(start + size)}):
             rows = [row for of, row in self.rows if of == start]
-            outs.append(Window(start, start + size, self.functions.total(rows)))
+            outs.append(self.closed_window(start, start + size, rows))
         self.rows = [(start, row) for start, row in self.rows if not closes(start + size)]
         return outs
 
@@ -353,7 +382,7 @@ class SessionWindows(Timed):
             if closes(end):
                 self.rows = [entry for entry in self.rows if entry not in session]
                 rows = [row for _, row in session]
-                outs.append(Window(session[0][0], end, self.functions.total(rows)))
+                outs.append(self.closed_window(session[0][0], end, rows))
         return outs
 
 

@@ -10,11 +10,15 @@ import zlib
 from dataclasses import dataclass
 from typing import Any
 
-from callboard.streams import Failure, Session, Sliding, Stream, Tumbling
+from callboard.streams import Failure, Session, Sliding, Stream, Tumbling, Watermark
 
 
 def number(row: Any) -> int:
     """Make a small integer of any row, the same in every process."""
+    if row is None:  # of a failure at the end
+        return 0
+    if isinstance(row, Watermark):
+        return int(row.time)
     if isinstance(row, Failure):
         return number(row.row) + 1
     if isinstance(row, tuple | list):
@@ -69,6 +73,10 @@ class Functions:
     def total(self, rows: list[Any]) -> tuple[int, int]:
         return len(rows), sum(map(number, rows))
 
+    def checked_total(self, rows: list[Any]) -> tuple[int, int]:
+        self.check(sum(map(number, rows)))
+        return self.total(rows)
+
 
 class Running:
     """A user's class: the total of a number of rows, what is left at the end, and watermarks."""
@@ -83,9 +91,11 @@ class Running:
         return [self.sum, "many"] if self.count % (self.functions.n + 1) == 0 else None
 
     def on_watermark(self, time: Any) -> list[Any]:
+        self.functions.check(self.sum + time)
         return [("at", time, self.sum)]
 
     def on_final(self) -> list[Any]:
+        self.functions.check(self.sum + self.count)
         return [("final", self.sum)]
 
 
@@ -127,7 +137,7 @@ class Op:
             "fold": (0, self.functions.add),
             "top_k": (self.size, self.functions.check),
             "distinct": (self.functions.key,),
-            "reduce": (self.functions.total,),
+            "reduce": (self.functions.checked_total,),
             "batch": (self.size,),
             "count": (),
             "stateful": (Running, self.functions),
@@ -147,7 +157,7 @@ class Op:
         if self.key is not None:
             source = stream.key_by(self.key.key, partitions=self.partitions)
         if self.kind == "window":
-            made = source.window(self.spec(), Functions.total.__get__(self.functions),
+            made = source.window(self.spec(), self.functions.checked_total,
                                  late=self.late, errors=self.errors)  # fmt: skip
         else:
             made = getattr(source, self.kind)(*arguments[self.kind], **options)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import random
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from random_graphs import STATEFUL, ops, rows
@@ -108,3 +111,23 @@ def test_parts_fail_where_the_program_fails_alone(
     assert gathered[0].rows == into[0].rows
     assert str(parts_error) == str(error)
     assert (error is None) == all(row % 11 for row in rows)
+
+
+def partitions_of(keys: list[Any], partitions: int = 64) -> list[int]:
+    """Find the partition of each key."""
+    counts = entry("rows").key_by(lambda key: key, partitions=partitions).count()
+    program = counts._operator.make("counts")
+    return [program.split(Batch([key]))[0].partition for key in keys]
+
+
+@pytest.mark.parametrize("step", [64, 128, 2**10, 2**40, -64, 64.0, 2.0**-20])
+def test_keys_whose_hashes_are_aligned_are_in_many_partitions(step: Any) -> None:
+    assert len(set(partitions_of([step * i for i in range(1, 641)]))) > 50
+
+
+@given(st.integers(-(2**53), 2**53))
+def test_equal_keys_of_different_types_are_in_one_partition(number: int) -> None:
+    keys = [number, float(number), Fraction(number), Decimal(number), complex(number)]
+    assert len(set(partitions_of(keys))) == 1
+    for same in ([1, 1.0, True], [0, 0.0, -0.0, False]):
+        assert len(set(partitions_of(same))) == 1

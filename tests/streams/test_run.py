@@ -398,7 +398,7 @@ def test_throttling_does_not_hold_up_a_manual_system() -> None:
         ("batch_size", 0),
         ("batch_size", 1.5),
         ("window", 3),
-        ("window", 1),
+        ("window", 0),
         ("time_slice", 0),
         ("time_slice", 2),
         ("markers", -1),

@@ -1,0 +1,348 @@
+"""What the pages say of rare cases: in sequence and in systems alike."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from callboard import ActorSystem
+from callboard.streams import (
+    Failure,
+    GraphError,
+    Session,
+    Sliding,
+    Stream,
+    StreamError,
+    Tumbling,
+    Watermark,
+    Window,
+    entry,
+)
+from callboard.testing import ManualSystem
+
+NAN = math.nan
+
+
+def itself(row: Any) -> Any:
+    return row
+
+
+def first(row: Any) -> Any:
+    return row[0]
+
+
+def second(row: Any) -> Any:
+    return row[1]
+
+
+def run(stream: Stream[Any], rows: list[Any] | dict[str, list[Any]]) -> list[Any]:
+    """Run a graph in all ways, and check that they give the same."""
+    graph = stream.collect()
+    inputs = rows if isinstance(rows, dict) else {graph.entries[0]: rows}
+    expected: list[Any] = graph.run_sequentially(inputs)
+    systems = [ManualSystem(seed) for seed in range(3)]
+    for system in (*systems, ActorSystem(workers=3)):
+        with system:
+            running = system.run(graph, batch_size=2)
+            for name, arriving in inputs.items():
+                running.send(name, arriving)
+            assert running.finish() == expected
+    return expected
+
+
+# --- late rows that are included ------------------------------------------------------------------
+
+
+def test_a_window_that_was_reopened_has_the_late_rows_only_and_closes_at_the_next_watermark() -> (
+    None
+):
+    windowed = entry("rows").window(Tumbling(10, by=itself), late="include")
+    rows = [1, Watermark(10), 2, 3, Watermark(9), Watermark(10), 4, 12, Watermark(11), 5]
+    assert run(windowed, rows) == [
+        Window(0, 10, [1]),
+        Window(0, 10, [2, 3, 4]),  # at 11: neither 9 nor 10 brought time forward
+        Window(0, 10, [5]),
+        Window(10, 20, [12]),
+    ]
+
+
+def test_an_included_row_is_in_all_of_its_windows_closed_ones_and_open_ones() -> None:
+    windowed = entry("rows").window(Sliding(10, 5, by=itself), late="include")
+    assert run(windowed, [7, Watermark(10), 8]) == [
+        Window(0, 10, [7]),
+        Window(0, 10, [8]),
+        Window(5, 15, [7, 8]),
+    ]
+
+
+def test_a_reopened_window_of_ordered_rows_closes_at_the_next_row_of_its_key() -> None:
+    spec = Tumbling(10, by=second, ordered=True)
+    windowed = entry("rows").key_by(first).window(spec, len, late="include")
+    rows = [("a", 1), ("a", 11), ("a", 2), ("b", 30), ("a", 11), ("a", 12)]
+    assert run(windowed, rows) == [
+        ("a", Window(0, 10, 1)),
+        ("a", Window(0, 10, 1)),
+        ("a", Window(10, 20, 3)),
+        ("b", Window(30, 40, 1)),
+    ]
+
+
+def test_an_included_row_opens_a_session_or_joins_an_open_one() -> None:
+    windowed = entry("rows").window(Session(5, itself), late="include")
+    assert run(windowed, [1, 20, Watermark(10), 2, 17, Watermark(11), 3]) == [
+        Window(1, 6, [1]),
+        Window(2, 7, [2]),
+        Window(3, 8, [3]),
+        Window(17, 25, [20, 17]),
+    ]
+
+
+def test_joined_sessions_give_their_rows_session_by_session_and_then_as_they_came() -> None:
+    windowed = entry("rows").window(Session(5, itself))
+    assert run(windowed, [11, 1, 12, 3, 7, 2]) == [Window(1, 17, [1, 3, 11, 12, 7, 2])]
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.parametrize(
+    ("spec", "refused", "left"),
+    [
+        (Tumbling(10, by=second), "b", ["a", "c"]),
+        (Session(5, second), "b", ["a", "c"]),
+        (Sliding(3, 1), "bc", ["abc", "c"]),
+    ],
+)
+def test_a_window_whose_function_raises_takes_no_other_with_it(
+    keyed: bool, spec: Any, refused: str, left: list[str]
+) -> None:
+    def letters(rows: list[Any]) -> str:
+        found = "".join(map(first, rows))
+        if found == refused:
+            raise ValueError(found)
+        return found
+
+    source: Any = entry("rows").key_by(lambda row: None) if keyed else entry("rows")
+    windowed = source.window(spec, letters, errors="side")
+    values = windowed.map(lambda out: (out[1] if keyed else out).value)
+    failed = windowed.failures.map(lambda failure: (str(failure.error), failure.serial))
+    found = run(values.union(failed), [("a", 1), ("b", 11), ("c", 21)])
+    assert sorted(found, key=str) == [(refused, 3), *left]
+
+
+# --- keys -----------------------------------------------------------------------------------------
+
+
+class Leaving:
+    """Is forgotten at a watermark; says how many rows it had."""
+
+    def __init__(self) -> None:
+        self.rows: list[Any] = []
+
+    def receive(self, row: Any) -> None:
+        self.rows.append(row)
+
+    def on_watermark(self, time: Any) -> list[Any]:
+        rows, self.rows = self.rows, []
+        return [rows] if rows else []
+
+    def is_idle(self) -> bool:
+        return not self.rows
+
+    def on_final(self) -> list[Any]:
+        return [self.rows]
+
+
+@pytest.mark.parametrize("releases_gil", [False, True])
+def test_a_key_that_was_forgotten_and_comes_back_is_behind_those_that_stayed(
+    releases_gil: bool,
+) -> None:
+    keyed = entry("rows").key_by(first, partitions=3)
+    rows: list[Any] = [("a", 1), ("b", 30), Watermark(10), ("c", 31), ("a", 32), ("b", 33)]
+    windowed = keyed.window(Tumbling(10, by=second), len)
+    assert run(windowed, rows)[1:] == [
+        ("b", Window(30, 40, 2)),
+        ("c", Window(30, 40, 1)),
+        ("a", Window(30, 40, 1)),
+    ]
+    objects: Stream[Any] = keyed.stateful(Leaving, releases_gil=releases_gil)
+    assert run(objects, rows) == [
+        [("a", 1)], [("b", 30)], [("c", 31)], [("a", 32)], [("b", 33)],
+    ]  # fmt: skip
+
+
+class Brittle:
+    def __init__(self) -> None:
+        self.rows: list[Any] = []
+
+    def receive(self, row: Any) -> Any:
+        self.rows.append(row)
+        if row[1] < 0:
+            raise ValueError("below zero")
+        return iter([row]) if row[1] < 100 else (1 // 0 for _ in "1")
+
+    def on_final(self) -> list[Any]:
+        return [(self.rows[0][0], len(self.rows))]
+
+
+@pytest.mark.parametrize("releases_gil", [False, True])
+def test_a_key_whose_rows_all_raised_is_not_there(releases_gil: bool) -> None:
+    keyed = entry("rows").key_by(first, partitions=3)
+    rows = [("a", -1), ("b", 1), ("a", 100), ("b", -1), ("c", 2), ("a", -1)]
+    objects = keyed.stateful(Brittle, errors="skip", releases_gil=releases_gil)
+    assert run(objects, rows) == [("b", 1), ("c", 2), ("b", 2), ("c", 1)]
+
+    def positive(row: Any) -> Any:
+        if not 0 <= row[1] < 100:
+            raise ValueError("refused")
+        return row[1]
+
+    largest = keyed.top_k(1, positive, errors="skip")
+    assert run(largest, rows) == [("b", [("b", 1)]), ("c", [("c", 2)])]
+    late = [("a", -1), ("b", 1), ("a", 3), Watermark(50)]
+    windowed = keyed.window(Tumbling(10, by=positive), len, errors="skip")
+    assert run(windowed, late) == [("b", Window(0, 10, 1)), ("a", Window(0, 10, 1))]
+
+
+# --- watermarks -----------------------------------------------------------------------------------
+
+
+class Noting:
+    """Gives what it is told."""
+
+    def receive(self, row: Any) -> list[Any]:
+        return [row]
+
+    def on_watermark(self, time: Any) -> list[Any]:
+        return [f"at {time}"]
+
+
+def test_watermarks_come_only_where_time_has_moved_and_not_at_the_end() -> None:
+    marked = entry("rows").watermarks(itself, lag=1, every=2).stateful(Noting)
+    rows = [5, 3, 4, 5, 2, 6, 7]
+    assert run(marked, rows) == [5, 3, "at 4", 4, 5, 2, 6, "at 5", 7]
+
+
+def test_serial_numbers_count_watermarks() -> None:
+    def refuse(row: int) -> int:
+        return 1 // (row - 7)
+
+    marked = entry("rows").watermarks(itself).map(refuse, errors="side")
+    failed = marked.failures.map(lambda failure: (failure.row, failure.serial))
+    found = run(failed.union(marked.filter(lambda _: False)), [5, 6, 7])
+    assert found == [(7, 4)]  # after 5, a watermark, 6, a watermark
+    sampled = entry("rows").watermarks(itself).sample(every=2)
+    assert run(sampled, [5, 6, 7]) == [5, 6, 7]
+
+
+@pytest.mark.parametrize("time", [NAN, Decimal("NaN"), None])
+def test_a_watermark_has_a_time_that_can_be_compared(time: Any) -> None:
+    with pytest.raises(ValueError, match="a watermark's time is one that can be compared, not"):
+        Watermark(time)
+
+
+def test_a_watermark_at_infinity_closes_all_windows() -> None:
+    windowed = entry("rows").window(Tumbling(10, by=itself), late="side")
+    rows = [1, 25, Watermark(math.inf), 100]
+    assert run(windowed.union(windowed.side("late")), rows) == [
+        Window(0, 10, [1]),
+        Window(20, 30, [25]),
+        100,
+    ]
+
+
+@pytest.mark.parametrize("lag", [NAN, math.inf, -1, "1", True, None])
+def test_a_lag_is_a_finite_length_of_time(lag: Any) -> None:
+    with pytest.raises(GraphError, match="lag is a length of time, or none, not"):
+        entry("rows").watermarks(itself, lag=lag)
+
+
+# --- merging by time ------------------------------------------------------------------------------
+
+
+def test_of_rows_of_one_time_those_of_the_earlier_stream_go_first() -> None:
+    left, right = entry("left"), entry("right")
+    seen: list[Any] = []
+    graph = left.union(right, by=second).to(seen.append)
+    with ManualSystem() as system:
+        running = system.run(graph)
+        running.send("right", [("r", 5)])
+        running.send("left", [("l", 5)])
+        system.run_until_idle()
+        assert seen == [("l", 5)]  # another of 5 may come on the left
+        running.send("left", [("l", 5), ("l", 6)])
+        system.run_until_idle()
+        assert seen == [("l", 5), ("l", 5), ("r", 5)]
+        running.send("left", [Watermark(9)])
+        running.send("right", [("r", 8)])
+        running.finish()
+    assert seen[3:] == [("l", 6), ("r", 8)]
+
+
+def test_a_row_that_is_behind_its_stream_is_not_lost() -> None:
+    merged = entry("left").union(entry("right"), by=itself)
+    inputs = {"left": [5, 3, 9], "right": [4, 1, 7]}
+    assert run(merged, inputs) == [3, 4, 1, 5, 7, 9]
+
+
+# --- the largest, and the end ---------------------------------------------------------------------
+
+
+def test_the_largest_are_not_said_twice_at_the_end() -> None:
+    every_two = entry("rows").top_k(1, every=2)
+    assert run(every_two, [1, 3, 2, 4]) == [[3], [4]]
+    assert run(every_two, [1, 3, 2]) == [[3], [3]]
+    assert run(every_two, []) == []
+    assert run(entry("rows").top_k(1), []) == [[]]
+
+
+# --- NaN ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("nan", [NAN, Decimal("NaN")])
+@pytest.mark.parametrize(
+    "operator",
+    [
+        lambda stream, **options: stream.top_k(2, **options),
+        lambda stream, **options: stream.distinct(**options),
+        lambda stream, **options: stream.key_by(itself, partitions=3).count(**options),
+        lambda stream, **options: stream.key_by(itself).top_k(1, abs, **options),
+        lambda stream, **options: stream.watermarks(itself, **options),
+        lambda stream, **options: stream.union(entry("other"), by=itself, **options),
+    ],
+)
+def test_nan_is_an_error_of_its_row_where_rows_are_told_apart_or_put_in_order(
+    operator: Any, nan: Any
+) -> None:
+    inputs = {"rows": [1, nan, 3, nan, 5]}
+    with pytest.raises(StreamError, match=r"at input 1, .*[nN]a[nN]"):
+        operator(entry("rows")).collect().run_sequentially(inputs)
+    made = operator(entry("rows"), errors="side")
+    joined = made.union(made.failures)
+    inputs |= {"other": []} if "other" in joined.collect().entries else {}
+    graph = joined.collect()
+    failed = [row for row in graph.run_sequentially(inputs) if isinstance(row, Failure)]
+    assert [failure.serial for failure in failed] == [1, 3]
+    clean = operator(entry("rows"), errors="skip")
+    assert run(clean, inputs) == run(clean, inputs | {"rows": [1, 3, 5]})
+
+
+# --- one round at a time --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reordering", ["non_blocking", "locked"])
+@pytest.mark.parametrize("partitioning", ["hybrid", "partitioned", "shared"])
+def test_a_window_of_one_round_is_the_smallest(reordering: str, partitioning: str) -> None:
+    rows = entry("rows").map(lambda row: row + 1, releases_gil=True)
+    counted = rows.key_by(lambda row: row % 5, partitions=4).stateful(Noting, releases_gil=True)
+    graph = counted.union(rows.filter(lambda row: row % 3 == 0)).collect()
+    expected = graph.run_sequentially({"rows": range(500)})
+    with ActorSystem(workers=3) as system:
+        running = system.run(
+            graph, window=1, batch_size=1, reordering=reordering, partitioning=partitioning
+        )
+        running.send("rows", range(500), timeout=60.0)
+        assert running.finish(timeout=60.0) == expected
+        with pytest.raises(ValueError, match="window"):
+            system.run(graph, window=0)
