@@ -6,6 +6,7 @@ import gc
 import os
 import threading
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, ClassVar
 
 import pytest
@@ -61,6 +62,34 @@ def test_the_answer_to_the_end_of_the_partition_ends_the_results() -> None:
 
 def test_a_graph_without_flush_never_sees_the_end_of_the_partition() -> None:
     assert PartitionEnd not in list(map_partitions(graphs.echo)([1, 2]))
+
+
+def test_an_input_that_ends_short_ends_as_a_whole_one_does() -> None:
+    """Spark ends a partition's input so when something upstream fails."""
+    whole = iter(range(10))
+    (answer,) = map_partitions(graphs.tally, flush=True, batch_size=3)(islice(whole, 7))
+    assert answer[3] == 7
+    assert list(whole) == [7, 8, 9]
+
+
+def test_an_error_of_the_input_is_raised_as_it_is_and_shows_no_end_to_the_actors() -> None:
+    told: list[Any] = []
+
+    class Listen(Actor[Any]):
+        def receive(self, message: Any) -> None:
+            told.append(message)
+
+    def rows() -> Iterator[int]:
+        yield from range(4)
+        raise EOFError("the other side is gone")
+
+    def build(system: ActorSystem, context: PartitionContext) -> ActorRef[Any]:
+        return system.spawn(Listen)
+
+    with pytest.raises(EOFError, match="the other side is gone"):
+        foreach_partition(build, flush=True, batch_size=2)(rows())
+    assert [0, 1] in told
+    assert PartitionEnd not in map(type, told)
 
 
 def test_a_counter_starts_anew_for_each_partition() -> None:
