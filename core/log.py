@@ -12,6 +12,8 @@ from typing import Any
 
 import structlog
 
+from callboard.core.text import safe_repr
+
 
 class _Unfailing(logging.LoggerAdapter[logging.Logger]):
     """A logger whose filters and handlers may raise without anyone else's harm.
@@ -33,20 +35,15 @@ class _Unfailing(logging.LoggerAdapter[logging.Logger]):
                 traceback.print_exc()
 
 
-def _text(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    try:
-        return repr(value)
-    except Exception as error:
-        return f"<{type(value).__qualname__}, whose repr() raised {type(error).__qualname__}>"
-
-
 def _render(logger: object, method: str, event: Any) -> str:
     """Render `event key=value ...`, and a traceback on lines of its own."""
     trace = event.pop("exception", "")
     name = str(event.pop("event"))
-    text = " ".join([name, *(f"{key}={_text(value)}" for key, value in event.items())])
+    values = (
+        f"{key}={value if isinstance(value, str) else safe_repr(value)}"
+        for key, value in event.items()
+    )
+    text = " ".join([name, *values])
     return f"{text}\n{trace}" if trace else text
 
 

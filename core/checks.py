@@ -1,0 +1,92 @@
+"""Checks of arguments: what a number, a time and a switch may be, for the whole package.
+
+Each returns the checked value, or raises `error` with the fact and the value. `what` begins the
+sentence: "workers", "a mailbox's timeout". NaN, infinity, strings of digits and a bool for a number
+are refused everywhere; NumPy's numbers are taken.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+from callboard.core.text import safe_repr
+
+# Whole numbers end up in 63 bits, if nothing narrower is said.
+LARGEST = 2**63 - 1
+# 31 years. In nanoseconds it fits into 63 bits with room for the clock, and Python's locks take it.
+LONGEST = 1e9
+
+
+def whole(
+    what: str,
+    value: Any,
+    least: int = 1,
+    most: int | None = None,
+    *,
+    error: type[Exception] = ValueError,
+) -> int:
+    """Check that `value` is a whole number from `least` to `most`; without one, of 63 bits."""
+    number = None
+    if not isinstance(value, bool):
+        try:
+            number = operator.index(value)
+        except TypeError:
+            pass
+    if number is None or not least <= number <= (LARGEST if most is None else most):
+        if most is None and (number is None or number < least):
+            range_ = f"of {least} or more"
+        else:
+            range_ = f"from {least} to {'2**63 - 1' if most is None else most}"
+        raise error(f"{what} is a whole number {range_}, not {safe_repr(value)}")
+    return number
+
+
+def finite(what: str, value: Any, *, error: type[Exception] = ValueError) -> float | int:
+    """Check that `value` is a number, and neither NaN nor infinity. An integer stays one."""
+    if _is_finite(value):
+        return value  # type: ignore[no-any-return]
+    raise error(f"{what} is a finite number, not {safe_repr(value)}")
+
+
+def seconds(
+    what: str, value: Any, *, zero: bool = True, error: type[Exception] = ValueError
+) -> float:
+    """Check that `value` is a number of seconds, from 0 on or above it, 1e9 at most."""
+    if _is_finite(value) and (value >= 0 if zero else value > 0) and value <= LONGEST:
+        return float(value)
+    range_ = "from 0 to 1e9" if zero else "above 0, 1e9 at most"
+    raise error(f"{what} is a number of seconds {range_}, not {safe_repr(value)}")
+
+
+def timeout(what: str, value: Any, *, error: type[Exception] = ValueError) -> float | None:
+    """Check that `value` is a number of seconds from 0 to 1e9, or None, which sets no limit."""
+    return None if value is None else seconds(what, value, error=error)
+
+
+def flag(what: str, value: Any, *, error: type[Exception] = ValueError) -> bool:
+    """Check that `value` is True or False: a string such as "no" is true to Python."""
+    if isinstance(value, bool):
+        return value
+    raise error(f"{what} is True or False, not {safe_repr(value)}")
+
+
+def one_of(
+    what: str, value: Any, choices: Sequence[str], *, error: type[Exception] = ValueError
+) -> str:
+    """Check that `value` is one of a few words."""
+    if isinstance(value, str) and value in choices:
+        return str(value)
+    raise error(f"{what} is one of {', '.join(choices)}, not {safe_repr(value)}")
+
+
+def _is_finite(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond the floats
+        return False
