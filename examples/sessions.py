@@ -155,6 +155,8 @@ class ChangeStream(Actor[list[Change] | PartitionEnd]):
 
     def _split(self, batch: list[Change]) -> dict[Shard, list[Change]]:
         """Return what each actor must know of a batch."""
+        if self._shards == 1:
+            return {self._authors[0]: batch, self._files[0]: batch}
         parts: defaultdict[Shard, list[Change]] = defaultdict(list)
         for change in batch:
             parts[self._authors[change[1] % self._shards]].append(change)

@@ -20,6 +20,9 @@ sys.path.append(str(HERE))  # for `graphs`, which the workers import too
 CONF: dict[str, str | int | bool] = {
     "spark.executorEnv.PYTHONPATH": str(HERE),  # workers import the module `graphs`
     "spark.log.level": "OFF",  # most of these tests make Spark fail
+    # A cluster's first job waits for all executors: it would run on the first one else.
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    "spark.scheduler.maxRegisteredResourcesWaitingTime": "300s",
     "spark.sql.shuffle.partitions": 2,
 }
 
