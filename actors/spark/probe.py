@@ -6,18 +6,18 @@ import io
 from typing import Any
 
 from pyspark import Accumulator, Broadcast
-from pyspark.cloudpickle import Pickler  # type: ignore[attr-defined]
+from pyspark.cloudpickle import Pickler
 
 
 class TaskBound(Exception):
     """Raised for what has a meaning in one task only, where it would be kept for more."""
 
 
-class Probe(Pickler):  # type: ignore[misc]
+class Probe(Pickler):
     """Pickles for a look, not for a journey: Spark pickles again when a job is run."""
 
     def __init__(self, file: io.BytesIO, *, keep: bool) -> None:
-        super().__init__(file)
+        super().__init__(file)  # type: ignore[no-untyped-call]
         self._keep = keep
 
     def reducer_override(self, value: Any) -> Any:
@@ -30,11 +30,11 @@ class Probe(Pickler):  # type: ignore[misc]
             raise TaskBound(
                 "Spark makes it anew for each task, and drops what is added to the last task's"
             )
-        return super().reducer_override(value)
+        return super().reducer_override(value)  # type: ignore[no-untyped-call]
 
 
 def dumps(value: Any, *, keep: bool) -> bytes:
     """Pickle a value that is to be used in one task, or kept for more."""
     with io.BytesIO() as file:
-        Probe(file, keep=keep).dump(value)
+        Probe(file, keep=keep).dump(value)  # type: ignore[no-untyped-call]
         return file.getvalue()

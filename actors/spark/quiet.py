@@ -20,6 +20,9 @@ appender.console.name = console
 appender.console.target = SYSTEM_ERR
 appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = %d{{yy/MM/dd HH:mm:ss}} %p %c{{1}}: %m%n%ex
+# By this one Spark tells whether the level was meant: it sets its own default else, and says so.
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = {level}
 # Hive calls each table that is looked for and not there an error.
 logger.hive.name = org.apache.hadoop.hive.metastore.RetryingHMSHandler
 logger.hive.level = fatal

@@ -23,15 +23,14 @@ def parsed(schema: StructType | str) -> StructType:
     """Return a Spark schema; on the driver, where Spark can parse a string. Raise ConfigError."""
     from pyspark.sql.types import StructType, _parse_datatype_string
 
-    if isinstance(schema, str):
-        # A string that is one type alone, such as "long", is parsed to that type.
-        schema = _parse_datatype_string(schema)
-    if not isinstance(schema, StructType):
+    # A string that is one type alone, such as "long", is parsed to that type.
+    found = _parse_datatype_string(schema) if isinstance(schema, str) else schema
+    if not isinstance(found, StructType):
         raise ConfigError(
             f"schema is a StructType, or a string of columns' names and types, not "
             f"{safe_repr(schema)}"
         )
-    return schema
+    return found
 
 
 def checked(batches: Iterable[pa.RecordBatch], wanted: StructType) -> Iterator[pa.RecordBatch]:
@@ -165,6 +164,7 @@ def _has_null(column: pa.Array, wanted: DataType, nullable: bool) -> bool:
         return False
     if isinstance(wanted, s.ArrayType):
         return _has_null(column.flatten(), wanted.elementType, wanted.containsNull)
+    assert isinstance(wanted, s.StructType | s.MapType)
     inside = column.drop_null()  # under a null there is nothing to be read
     if isinstance(wanted, s.MapType):
         first, last = inside.offsets[0].as_py(), inside.offsets[-1].as_py()

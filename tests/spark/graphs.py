@@ -10,6 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from pyspark.sql.types import ArrayType, DoubleType, UserDefinedType
+
 from callboard import Actor, ActorRef, ActorSystem
 from callboard.spark import PartitionContext, PartitionEnd, PartitionStart
 
@@ -131,6 +133,21 @@ def until_stuck(rows: Iterable[Any]) -> Iterator[Any]:
     yield from islice(rows, 10)
     assert Stuck.reached.wait(60)
     yield from rows
+
+
+class Point(UserDefinedType):
+    """A pair of numbers, as a type of a user's own."""
+
+    @classmethod
+    def module(cls) -> str:
+        return "graphs"
+
+    @classmethod
+    def sqlType(cls) -> ArrayType:  # noqa: N802 - Spark calls it so
+        return ArrayType(DoubleType(), False)
+
+    def deserialize(self, datum: Any) -> Any:
+        return tuple(datum)
 
 
 ROWS = 2000

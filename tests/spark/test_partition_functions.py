@@ -78,26 +78,26 @@ def test_an_input_that_ends_short_ends_as_a_whole_one_does() -> None:
 
 
 def test_an_error_of_the_input_is_raised_as_it_is_and_shows_no_end_to_the_actors() -> None:
-    told: list[Any] = []
-    heard = threading.Event()
-
-    class Listen(Actor[Any]):
-        def receive(self, message: Any) -> None:
-            told.append(message)
-            heard.set()
-
     def rows() -> Iterator[int]:
         yield from range(4)
-        assert heard.wait(60)
+        assert Listen.heard.wait(60)
         raise EOFError("the other side is gone")
 
-    def build(system: ActorSystem, context: PartitionContext) -> ActorRef[Any]:
-        return system.spawn(Listen)
-
     with pytest.raises(EOFError, match="the other side is gone"):
-        foreach_partition(build, flush=True, batch_size=2)(rows())
-    assert told[0] == [0, 1]
-    assert PartitionEnd not in map(type, told)
+        foreach_partition(lambda s, _: s.spawn(Listen), flush=True, batch_size=2)(rows())
+    assert Listen.told[0] == [0, 1]
+    assert PartitionEnd not in map(type, Listen.told)
+
+
+class Listen(Actor[Any]):
+    """Remembers what it was told."""
+
+    heard = threading.Event()
+    told: ClassVar[list[Any]] = []
+
+    def receive(self, message: Any) -> None:
+        self.told.append(message)
+        self.heard.set()
 
 
 def test_a_counter_starts_anew_for_each_partition() -> None:
@@ -492,7 +492,8 @@ class Mine(RoundRobin):
 
 def test_a_policy_in_the_configuration_does_not_make_the_system_anew_for_each_task() -> None:
     count = map_partitions(graphs.tally, flush=True, config={"placement": Mine()})
-    shipped = [cloudpickle.loads(cloudpickle.dumps(count)) for _ in range(2)]
+    dumps: Any = cloudpickle.dumps
+    shipped = [cloudpickle.loads(dumps(count)) for _ in range(2)]
     (first,), (second,) = (list(task([1])) for task in shipped)
     assert first[4] == second[4]
 
