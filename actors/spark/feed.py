@@ -54,6 +54,7 @@ class Feed:
         key = hashlib.sha256(pickled + repr(entry).encode()).digest() if keep else None
         self._spec = GraphSpec(build, entry, key, settings, drain_timeout)
         self._in_flight = in_flight
+        self._enough = max(1, in_flight // 2)
         self._flush = flush
 
     def answers(self, batches: Iterable[Any]) -> Iterator[Any]:
@@ -65,7 +66,10 @@ class Feed:
                 self._answer(graph, graph.entry.ask(PartitionStart(context)))
             for batch in batches:
                 if len(asked) == self._in_flight:
-                    yield self._answer(graph, asked.popleft())
+                    # Several for each wait: this thread and the worker would else hand the
+                    # interpreter to and fro for every batch.
+                    for _ in range(self._enough):
+                        yield self._answer(graph, asked.popleft())
                 graph.check()
                 asked.append(graph.entry.ask(batch))
             if self._flush:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from pyspark import Accumulator, Broadcast
+import pyspark
 from pyspark.cloudpickle import Pickler
+
+# The package that is for Spark Connect alone has neither.
+Accumulator: Any = getattr(pyspark, "Accumulator", ())
+Broadcast: Any = getattr(pyspark, "Broadcast", ())
 
 
 class TaskBound(Exception):
