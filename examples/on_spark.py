@@ -11,11 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+import arrow_changes
 import sessions
 from answers import Answers
-from callboard.spark import map_partitions, session
+from callboard.spark import map_in_arrow, session
 from progress import Progress
 
 SCHEMA = "ts long, author int, repo string, commit int, path string, added int, deleted int"
@@ -35,16 +36,22 @@ def running_spark(cores: int) -> Iterator[SparkSession]:
 
 def track_on_spark(spark: SparkSession, path: Path, partitions: int) -> Answers:
     """Track the changes of a file in the actor systems of Spark's Python workers."""
-    spark.sparkContext.addPyFile(sessions.__file__)  # the workers import the actors from it
+    for module in (sessions, arrow_changes):  # the workers import the actors from them
+        spark.sparkContext.addPyFile(str(module.__file__))
+    function = map_in_arrow(arrow_changes.build, flush=True, schema=arrow_changes.RECORDS)
+    records = by_author(spark, path, partitions).mapInArrow(function, arrow_changes.RECORDS)
+    answers = Answers()
+    with task_progress(spark, partitions):
+        answers.add(arrow_changes.records_of(records.toArrow()))
+    return answers
+
+
+def by_author(spark: SparkSession, path: Path, partitions: int) -> DataFrame:
+    """Return the changes of a file with each author's in one partition, in the order of time."""
     changes = spark.read.csv(
         str(path), SCHEMA, header=True, enforceSchema=False, mode="FAILFAST", escape='"'
     )
-    by_author = changes.repartition(partitions, "author").sortWithinPartitions("ts", "commit")
-    records = by_author.rdd.mapPartitions(map_partitions(sessions.build, flush=True))
-    answers = Answers()
-    with task_progress(spark, partitions):
-        answers.add(records.collect())
-    return answers
+    return changes.repartition(partitions, "author").sortWithinPartitions("ts", "commit")
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import NamedTuple
 
 from callboard import Actor, ActorRef, ActorSystem
@@ -118,6 +119,9 @@ class AuthorSessions(Actor[list[Change] | PartitionEnd]):
         return self._sessions.add(message)
 
 
+_REPO_AND_PATH = itemgetter(2, 4)  # of a change: faster than by their names
+
+
 class FileCounts(Actor[list[Change] | PartitionEnd]):
     """Count the changes of some of the files; answer the end with the counts."""
 
@@ -127,7 +131,7 @@ class FileCounts(Actor[list[Change] | PartitionEnd]):
     def receive(self, message: list[Change] | PartitionEnd) -> list[FileCount]:
         if isinstance(message, PartitionEnd):
             return [FileCount(repo, path, count) for (repo, path), count in self._counts.items()]
-        self._counts.update((change[2], change[4]) for change in message)
+        self._counts.update(map(_REPO_AND_PATH, message))
         return []
 
 
@@ -155,6 +159,8 @@ class ChangeStream(Actor[list[Change] | PartitionEnd]):
 
     def _split(self, batch: list[Change]) -> dict[Shard, list[Change]]:
         """Return what each actor must know of a batch."""
+        if self._shards == 1:
+            return {self._authors[0]: batch, self._files[0]: batch}
         parts: defaultdict[Shard, list[Change]] = defaultdict(list)
         for change in batch:
             parts[self._authors[change[1] % self._shards]].append(change)

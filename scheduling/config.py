@@ -68,7 +68,7 @@ class Config:
         where = ""
         if config is not None and not isinstance(config, Mapping):
             where = f" in {os.fspath(config)}" if isinstance(config, str | os.PathLike) else ""
-            config = _read(config)
+            config = read_file(config)
         for key, value in (config or {}).items():
             checked[key] = _check(key, value, where)
         for table in ("classes", "actors"):
@@ -130,7 +130,11 @@ class Config:
         return cores[index % len(cores)]
 
 
-def _read(path: Any) -> dict[str, Any]:
+def read_file(path: Any) -> dict[str, Any]:
+    """Read a configuration from a TOML file; the settings in it are not checked yet.
+
+    Raises ConfigError.
+    """
     if not isinstance(path, str | os.PathLike):
         raise ConfigError(f"config wants a dict or the path of a TOML file, not {safe_repr(path)}")
     try:

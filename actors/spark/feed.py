@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 from collections import deque
 from collections.abc import Iterable, Iterator
 from time import monotonic
 from typing import Any, Literal, NoReturn
 
 from callboard import Future
+from callboard.core.checks import flag, one_of, seconds, whole
 from callboard.core.errors import AskTimeout, ConfigError, DrainTimeout
+from callboard.core.text import safe_repr
 from callboard.dead_letters import FailureReport
 from callboard.spark.context import PartitionContext, PartitionEnd, PartitionStart
 from callboard.spark.host import Build, Graph, GraphSpec, task_graph
-from callboard.spark.pickling import pickle_build
+from callboard.spark.pickling import name_of, pickle_for_tasks
+from callboard.spark.settings import SystemSettings
 
 _POLL = 0.5  # seconds between looks for a failed actor while an answer is awaited
 
@@ -39,19 +43,19 @@ class Feed:
     ) -> None:
         if not callable(build):
             raise ConfigError(f"build must be a function, not {build!r} ({type(build).__name__})")
-        at_least_one("in_flight", in_flight)
-        if workers is not None:
-            at_least_one("workers", workers)
-        if not drain_timeout > 0:
-            raise ConfigError(f"drain_timeout must be above 0 seconds, not {drain_timeout!r}")
-        if lifetime not in ("task", "process"):
-            raise ConfigError(f"lifetime must be 'task' or 'process', not {lifetime!r}")
-        pickled = pickle_build(build)
-        key = None
-        if lifetime == "process":
-            key = hashlib.sha256(pickled + repr(entry).encode()).digest()
-        self._spec = GraphSpec(build, entry, key, workers, config, drain_timeout)
+        check_takes_two(build)
+        if entry is not None and not isinstance(entry, str):
+            raise ConfigError(f"entry is an entry point's name, or None, not {safe_repr(entry)}")
+        in_flight = whole("in_flight", in_flight, error=ConfigError)
+        drain_timeout = seconds("drain_timeout", drain_timeout, zero=False, error=ConfigError)
+        flush = flag("flush", flush, error=ConfigError)
+        keep = one_of("lifetime", lifetime, ("task", "process"), error=ConfigError) == "process"
+        settings = SystemSettings.read(config, workers)
+        pickled = pickle_for_tasks(name_of(build), build, keep=keep)
+        key = hashlib.sha256(pickled + repr(entry).encode()).digest() if keep else None
+        self._spec = GraphSpec(build, entry, key, settings, drain_timeout)
         self._in_flight = in_flight
+        self._enough = max(1, in_flight // 2)
         self._flush = flush
 
     def answers(self, batches: Iterable[Any]) -> Iterator[Any]:
@@ -63,7 +67,10 @@ class Feed:
                 self._answer(graph, graph.entry.ask(PartitionStart(context)))
             for batch in batches:
                 if len(asked) == self._in_flight:
-                    yield self._answer(graph, asked.popleft())
+                    # Several for each wait: this thread and the worker would else hand the
+                    # interpreter to and fro for every batch.
+                    for _ in range(self._enough):
+                        yield self._answer(graph, asked.popleft())
                 graph.check()
                 asked.append(graph.entry.ask(batch))
             if self._flush:
@@ -96,7 +103,16 @@ class Feed:
         ) from None
 
 
-def at_least_one(name: str, value: int) -> None:
-    """Raise ConfigError unless the value is an integer of at least 1."""
-    if not isinstance(value, int) or value < 1:
-        raise ConfigError(f"{name} must be an integer of at least 1, not {value!r}")
+def check_takes_two(build: Build) -> None:
+    """Raise ConfigError unless a build function can be called with a system and a context."""
+    try:
+        signature = inspect.signature(build)
+    except (TypeError, ValueError):  # it is not in Python, and says nothing of its parameters
+        return
+    try:
+        signature.bind(None, None)
+    except TypeError as error:
+        raise ConfigError(
+            f"build is called as build(system, context), and {name_of(build)}{signature} is not: "
+            f"{error}"
+        ) from None

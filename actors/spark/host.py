@@ -15,7 +15,7 @@ import gc
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeAlias
 
 from callboard import ActorRef, ActorSystem
@@ -23,6 +23,7 @@ from callboard.core.errors import CallboardError, ConfigError, DrainTimeout
 from callboard.dead_letters import FailureReport
 from callboard.spark.context import PartitionContext
 from callboard.spark.errors import EntryPointError, PartitionFailed
+from callboard.spark.settings import SystemSettings
 
 Entries: TypeAlias = "ActorRef[Any] | Mapping[str, ActorRef[Any]]"
 Build: TypeAlias = Callable[[ActorSystem, PartitionContext], Entries]
@@ -30,6 +31,8 @@ Build: TypeAlias = Callable[[ActorSystem, PartitionContext], Entries]
 # Rows that wait in batches make the garbage collector run every few hundred rows, and look at all
 # that wait, in vain. While a task is fed it runs only after this many more objects.
 _GC_THRESHOLD = 50_000
+
+_GRACE = 1.0  # seconds that actors have to stop when nobody wants their answers any more
 
 
 @dataclass(frozen=True)
@@ -39,8 +42,7 @@ class GraphSpec:
     build: Build
     entry: str | None
     key: bytes | None
-    workers: int | None
-    config: Any
+    settings: SystemSettings
     drain_timeout: float
 
 
@@ -72,11 +74,11 @@ class Graph:
 class Host:
     """A process's actor system and what lives in it; used by the process's task thread only."""
 
-    def __init__(self, workers: int, config: Any) -> None:
+    def __init__(self, settings: SystemSettings) -> None:
         self.pid = os.getpid()
-        self.workers = workers
-        self.config = config
-        self.system = ActorSystem("spark", workers=workers, config=config)
+        self.settings = settings
+        assert settings.workers is not None
+        self.system = ActorSystem("spark", workers=settings.workers, config=settings.config)
         self._open = 0
         self._kept: tuple[bytes, ActorRef[Any]] | None = None
         self._may_keep = False
@@ -102,17 +104,28 @@ class Host:
         self._open += 1
         return Graph(self, entry, context)
 
-    def close(self, graph: Graph, spec: GraphSpec, *, keep: bool) -> None:
+    def close(self, graph: Graph, spec: GraphSpec) -> None:
         """End a graph's part in a task; with the last one the task's actors are kept or stopped."""
         self._open -= 1
         if not self.is_idle:
             return
         gc.set_threshold(*self._gc_threshold)
-        if keep and self._may_keep and spec.key is not None:
+        if self._may_keep and spec.key is not None:
             self._kept = (spec.key, graph.entry)
         else:
             self._stop_actors(spec.drain_timeout)
             graph.check()  # an `on_stop` may have failed
+
+    def abandon(self, graph: Graph) -> None:
+        """End a graph's part in a task that nobody waits for: what is stuck is left behind."""
+        self._open -= 1
+        if not self.is_idle:
+            return
+        gc.set_threshold(*self._gc_threshold)
+        try:
+            self._stop_actors(_GRACE)
+        except CallboardError:  # nobody is there to be told
+            self.dispose()
 
     def _hold_gc(self) -> None:
         self._gc_threshold = first, *others = gc.get_threshold()
@@ -135,7 +148,7 @@ class Host:
         if not self.is_idle:
             gc.set_threshold(*self._gc_threshold)
         with suppress(CallboardError):
-            self.system.stop(timeout=1.0)
+            self.system.stop(timeout=_GRACE)
 
 
 _host: Host | None = None
@@ -144,19 +157,20 @@ _host: Host | None = None
 def host_for(spec: GraphSpec, context: PartitionContext) -> Host:
     """Return this process's host, made now if there is none with these settings."""
     global _host
-    workers = spec.workers if spec.workers is not None else context.cpus
+    settings = spec.settings
+    if settings.workers is None:
+        settings = replace(settings, workers=context.cpus)
     if _host is not None and _host.pid != os.getpid():
         _host = None  # a forked copy: its threads are the parent's
-    if _host is not None and (_host.workers, _host.config) != (workers, spec.config):
+    if _host is not None and _host.settings != settings:
         if not _host.is_idle:
             raise ConfigError(
-                f"one task has one actor system: it was made with workers={_host.workers}, "
-                f"config={_host.config!r}, and another graph of the same task asks for "
-                f"workers={workers}, config={spec.config!r}"
+                f"one task has one actor system: it was made with {_host.settings}, "
+                f"and another graph of the same task asks for {settings}"
             )
         _host.dispose()
     if _host is None:
-        _host = Host(workers, spec.config)
+        _host = Host(settings)
     return _host
 
 
@@ -169,12 +183,9 @@ def task_graph(spec: GraphSpec, context: PartitionContext) -> Iterator[Graph]:
         try:
             yield graph
         except GeneratorExit:  # the reader of the results wants no more of them
-            try:
-                host.close(graph, spec, keep=False)
-            except CallboardError:  # nobody is there to be told
-                host.dispose()
+            host.abandon(graph)
             raise
-        host.close(graph, spec, keep=True)
+        host.close(graph, spec)
     except GeneratorExit:
         raise
     except BaseException:

@@ -24,10 +24,16 @@ exec "{java}" "$@"
 """
 
 
-def installed_version() -> int | None:
-    """Return the major version of the Java that Spark would start, or None if there is none."""
+def installed() -> Path | None:
+    """Return the Java that Spark would start, as far as can be told without starting it."""
     home = os.environ.get("JAVA_HOME")
     java = Path(home, "bin", "java") if home else shutil.which("java")
+    return None if java is None else Path(java)
+
+
+def installed_version() -> int | None:
+    """Return the major version of the Java that Spark would start, or None if there is none."""
+    java = installed()
     if java is None:
         return None
     try:

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Literal
 
-from callboard.spark.arrow import checked, fields_of, record_batches
+from callboard.core.checks import whole
+from callboard.core.errors import ConfigError
+from callboard.spark.arrow import record_batches
 from callboard.spark.errors import AnswerError
-from callboard.spark.feed import Feed, at_least_one
+from callboard.spark.feed import Feed
 from callboard.spark.host import Build
+from callboard.spark.schema import checked, parsed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,15 +47,18 @@ def foreach_partition(
         first batch of each, and forgetting the last partition is the actors' own work.
     :param workers: worker threads of the process's actor system; the task's CPUs unless given.
     :param drain_timeout: seconds that one batch may take, and that draining may take at the end.
-    :param config: the actor system's configuration: a dict, or the path of a TOML file.
-    :raises ConfigError: for a value that is out of range.
-    :raises CaptureError: when `build` captured what cannot be pickled, such as a ref.
+    :param config: the actor system's configuration: a dict, or the path of a TOML file, which is
+        read here, on the driver.
+    :raises ConfigError: for a value that is out of range, and a configuration that is wrong.
+    :raises CaptureError: when `build` captured what cannot be pickled, such as a ref, or for
+        `lifetime="process"` an accumulator, which Spark makes anew for each task; or when `config`
+        holds what cannot be pickled.
 
     In the task, `PartitionFailed` carries an actor's exception, `EntryPointError` says what
     `build` returned instead, and `DrainTimeout` names an actor that is stuck. Effects of actors
     happen at least once: Spark may run a partition again, or twice at a time.
     """
-    at_least_one("batch_size", batch_size)
+    batch_size = whole("batch_size", batch_size, error=ConfigError)
     feed = Feed(
         build,
         entry=entry,
@@ -83,11 +89,12 @@ def map_partitions(
     As `foreach_partition`, but the entry point answers each list of rows with an iterable of
     rows, or with `None` for no rows. The results are in the order of the batches. An answer may
     also be the future of an ask to another actor: it is waited for, while the entry point already
-    goes on. With `flush` the answer to `PartitionEnd` ends the results.
+    goes on. With `flush` the answer to `PartitionEnd` ends the results. The task's thread reads an
+    answer while the actors go on: answer no generator over, or view of, what later batches change.
 
     Results count once, as all that Spark returns; `AnswerError` is raised for other answers.
     """
-    at_least_one("batch_size", batch_size)
+    batch_size = whole("batch_size", batch_size, error=ConfigError)
     feed = Feed(
         build,
         entry=entry,
@@ -121,7 +128,9 @@ def map_in_arrow(
 
     :param schema: the schema that `mapInArrow` is given, to be checked against each batch that
         comes back: `SchemaError` says what differs, where Spark's own error does not, and where
-        Spark would take a wrong name for right. A string needs an active session.
+        Spark would take a wrong name or type for right. What Spark reads as the schema says passes:
+        strings of any collation, the values of a user-defined type, a column of nothing but nulls.
+        A string needs an active session.
     """
     feed = Feed(
         build,
@@ -133,7 +142,7 @@ def map_in_arrow(
         drain_timeout=drain_timeout,
         config=config,
     )
-    return _MapInArrow(feed, None if schema is None else fields_of(schema))
+    return _MapInArrow(feed, None if schema is None else parsed(schema))
 
 
 @dataclass(frozen=True)
@@ -163,11 +172,11 @@ class _MapPartitions:
 @dataclass(frozen=True)
 class _MapInArrow:
     feed: Feed
-    fields: str | None
+    schema: StructType | None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         answers = chain.from_iterable(map(record_batches, self.feed.answers(batches)))
-        return answers if self.fields is None else checked(answers, self.fields)
+        return answers if self.schema is None else checked(answers, self.schema)
 
 
 def _batches(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:

@@ -1,4 +1,4 @@
-"""Find out on the driver whether a build function can travel to the workers."""
+"""Find out on the driver whether what a task needs can travel to the workers, and be kept there."""
 
 from __future__ import annotations
 
@@ -13,42 +13,61 @@ _ADVICE = (
     "Only what can be pickled reaches a worker process: open files, locks, connections, actor "
     "systems and refs cannot. Make it inside build, which runs in the worker"
 )
+_TASK_ADVICE = (
+    "Use lifetime='task', or answer PartitionEnd with what was counted and add it up as results"
+)
 
 
-def pickle_build(build: Any) -> bytes:
-    """Pickle a build function as Spark will; raise CaptureError naming what it captured if not."""
+def pickle_for_tasks(name: str, value: Any, *, keep: bool) -> bytes:
+    """Pickle what tasks need; raise CaptureError that begins with its name if that cannot be.
+
+    With `keep` it is for actors that outlive a task, and what is bound to one task is refused too.
+    The bytes tell whether two values are the same; Spark makes those that travel.
+    """
     try:
-        return _dumps(build)
+        return _dumps(value, keep)
     except ImportError:
         raise
     except Exception as error:  # whatever a __reduce__ may raise
-        path, value, reason = _culprit(_name(build), build, error, set())
-        raise CaptureError(
-            f"{path} ({type(value).__name__}) cannot be pickled: {reason}. {_ADVICE}"
-        ) from error
+        raise _refusal(*_culprit(name, value, keep, error, set())) from error
 
 
-def _dumps(value: Any) -> bytes:
+def name_of(build: Any) -> str:
+    """Return how a build function is called in errors."""
+    return getattr(build, "__qualname__", None) or type(build).__qualname__
+
+
+def _dumps(value: Any, keep: bool) -> bytes:
     try:
-        from pyspark import cloudpickle
+        from callboard.spark.probe import dumps
     except ImportError as error:
         raise ImportError(
             "callboard.spark needs PySpark: pip install 'callboard[spark]'"
         ) from error
-    pickled: bytes = cloudpickle.dumps(value)  # type: ignore[no-untyped-call]
-    return pickled
+    return dumps(value, keep=keep)
 
 
-def _culprit(path: str, value: Any, error: Exception, seen: set[int]) -> tuple[str, Any, Exception]:
+def _refusal(path: str, value: Any, reason: Exception) -> CaptureError:
+    from callboard.spark.probe import TaskBound
+
+    what = f"{path} ({type(value).__name__})"
+    if isinstance(reason, TaskBound):
+        return CaptureError(f"{what} cannot be kept from task to task: {reason}. {_TASK_ADVICE}")
+    return CaptureError(f"{what} cannot be pickled: {reason}. {_ADVICE}")
+
+
+def _culprit(
+    path: str, value: Any, keep: bool, error: Exception, seen: set[int]
+) -> tuple[str, Any, Exception]:
     """Follow what fails to pickle from a value down to the innermost thing that has a name."""
     seen.add(id(value))
     for name, inner in _captured(value):
         if id(inner) in seen:
             continue
         try:
-            _dumps(inner)
+            _dumps(inner, keep)
         except Exception as reason:
-            return _culprit(f"{path} -> {name}", inner, reason, seen)
+            return _culprit(f"{path} -> {name}", inner, keep, reason, seen)
     return path, value, error
 
 
@@ -90,7 +109,3 @@ def _has_own_reduce(value: Any) -> bool:
 def _is_slot(value: Any) -> bool:
     """Tell whether a class attribute is the interpreter's own: pickling a class makes it anew."""
     return inspect.isgetsetdescriptor(value) or inspect.ismemberdescriptor(value)
-
-
-def _name(build: Any) -> str:
-    return getattr(build, "__qualname__", None) or type(build).__qualname__

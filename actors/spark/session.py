@@ -12,7 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from callboard.core.checks import one_of
+from callboard.core.errors import ConfigError
 from callboard.spark.java import OLDEST, bundled_home, installed_version
+from callboard.spark.quiet import LEVELS, QUIET, log_options, quiet_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,7 +34,11 @@ _LOCAL_DEFAULTS = {
 
 
 def session(
-    master: str = "local[2]", app_name: str = "callboard", **conf: str | int | bool
+    master: str = "local[2]",
+    app_name: str = "callboard",
+    *,
+    log_level: str = "ERROR",
+    **conf: str | int | bool,
 ) -> SparkSession:
     """Return the active Spark session untouched, or make one that works at once.
 
@@ -41,35 +48,47 @@ def session(
     stays changed. The session is stopped when the process ends, if it was not before.
 
     :param master: the Spark master, such as `local[2]` or `local-cluster[2,1,1024]`.
+    :param log_level: what Spark's driver shows: errors only, unless another of its levels is asked
+        for. "WARN" is its own default, whose start begins with eight lines about the machine.
     :param conf: Spark's own settings, which win over those made here:
         `session(**{"spark.ui.enabled": "true"})`.
-    :raises ConfigError: when there is no usable Java.
+    :raises ConfigError: when there is no usable Java, and for an unknown level.
     """
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
+    level = str(conf.pop("spark.log.level", log_level)).upper()
+    one_of("log_level", level, LEVELS, error=ConfigError)
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
     settings: dict[str, str | int | bool] = dict(_DEFAULTS)
     if master.startswith("local"):
         settings |= _LOCAL_DEFAULTS
+    fresh = SparkContext._active_spark_context is None
+    quiet = level in QUIET
+    settings |= log_options(level, _scratch("log-")) if quiet else {"spark.log.level": level}
     settings |= conf
-    with _environment(_variables(master)):
+    with _environment(_variables(master, quiet=quiet)):
         builder = SparkSession.builder.master(master).appName(app_name)
         for name, value in settings.items():
             builder = builder.config(name, value)
         made = builder.getOrCreate()
+    if fresh:  # its Java may all the same have been started, for an earlier one
+        made.sparkContext.setLogLevel(level)
     atexit.register(_stop_if_active, made)  # runs before the folders that it uses are removed
     return made
 
 
-def _variables(master: str) -> dict[str, str]:
+def _variables(master: str, *, quiet: bool) -> dict[str, str]:
     """Return the environment variables that this machine lacks for a session with that master."""
     variables = {}
     if "PYSPARK_PYTHON" not in os.environ:
         variables["PYSPARK_PYTHON"] = sys.executable
     if (installed_version() or 0) < OLDEST:
         variables["JAVA_HOME"] = str(bundled_home(_scratch("java-")))
+    elif quiet:
+        variables["JAVA_HOME"] = str(quiet_home(_scratch("java-")))
     # Also for `local`: a later session in this process may be another, on the same JVM.
     if master.startswith("local") and "SPARK_HOME" not in os.environ:
         variables["SPARK_HOME"] = str(_spark_home(_scratch("spark-")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,9 +18,12 @@ from callboard.spark import session
 HERE = Path(__file__).parent
 sys.path.append(str(HERE))  # for `graphs`, which the workers import too
 
-CONF: dict[str, str | int | bool] = {
+CONF: dict[str, Any] = {
     "spark.executorEnv.PYTHONPATH": str(HERE),  # workers import the module `graphs`
     "spark.log.level": "OFF",  # most of these tests make Spark fail
+    # A cluster's first job waits for all executors: it would run on the first one else.
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    "spark.scheduler.maxRegisteredResourcesWaitingTime": "300s",
     "spark.sql.shuffle.partitions": 2,
 }
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
+
+from pyspark.sql.types import ArrayType, DoubleType, UserDefinedType
 
 from callboard import Actor, ActorRef, ActorSystem
 from callboard.spark import PartitionContext, PartitionEnd, PartitionStart
@@ -111,6 +115,39 @@ class Delegate(Forward):
 
 def refuse_behind(system: ActorSystem, context: PartitionContext) -> ActorRef[Any]:
     return system.spawn(Forward, system.spawn(Refuse, name="refuse"), name="forward")
+
+
+class Stuck(Actor[Any]):
+    """Says that it has a message, and never comes back from it."""
+
+    reached = threading.Event()
+
+    def receive(self, message: Any) -> None:
+        self.reached.set()
+        threading.Event().wait()
+
+
+def until_stuck(rows: Iterable[Any]) -> Iterator[Any]:
+    """Pass on ten rows, and the others when an actor of this process is stuck."""
+    rows = iter(rows)
+    yield from islice(rows, 10)
+    assert Stuck.reached.wait(60)
+    yield from rows
+
+
+class Point(UserDefinedType):
+    """A pair of numbers, as a type of a user's own."""
+
+    @classmethod
+    def module(cls) -> str:
+        return "graphs"
+
+    @classmethod
+    def sqlType(cls) -> ArrayType:  # noqa: N802 - Spark calls it so
+        return ArrayType(DoubleType(), False)
+
+    def deserialize(self, datum: Any) -> Any:
+        return tuple(datum)
 
 
 ROWS = 2000

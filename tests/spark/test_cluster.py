@@ -56,7 +56,9 @@ def test_each_executor_has_workers_of_its_own(cluster: SparkSession) -> None:
     function = map_partitions(graphs.tally, flush=True)
     told = rdd.mapPartitions(function).collect() + rdd.mapPartitions(function).collect()
     systems = {(process, system) for _, _, process, _, system, _ in told}
-    assert len({process for process, _ in systems}) == len(systems) == 2
+    processes = {process for process, _ in systems}
+    assert len(processes) == len(systems), "a process has one system"
+    assert len(processes) >= 2, "only one executor had tasks"
     assert {rows for _, _, _, rows, _, _ in told} == {10}
 
 

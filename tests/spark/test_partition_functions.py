@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import gc
+import math
 import os
 import threading
 from collections.abc import Iterator
+from functools import partial
+from itertools import islice
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from pyspark import cloudpickle
 
 import graphs
 from callboard import Actor, ActorRef, ActorSystem, Supervision
 from callboard.core.errors import CallboardError, ConfigError, DrainTimeout
+from callboard.scheduling.placement import RoundRobin
 from callboard.spark import (
     AnswerError,
     CaptureError,
@@ -63,6 +69,37 @@ def test_a_graph_without_flush_never_sees_the_end_of_the_partition() -> None:
     assert PartitionEnd not in list(map_partitions(graphs.echo)([1, 2]))
 
 
+def test_an_input_that_ends_short_ends_as_a_whole_one_does() -> None:
+    """Spark ends a partition's input so when something upstream fails."""
+    whole = iter(range(10))
+    (answer,) = map_partitions(graphs.tally, flush=True, batch_size=3)(islice(whole, 7))
+    assert answer[3] == 7
+    assert list(whole) == [7, 8, 9]
+
+
+def test_an_error_of_the_input_is_raised_as_it_is_and_shows_no_end_to_the_actors() -> None:
+    def rows() -> Iterator[int]:
+        yield from range(4)
+        assert Listen.heard.wait(60)
+        raise EOFError("the other side is gone")
+
+    with pytest.raises(EOFError, match="the other side is gone"):
+        foreach_partition(lambda s, _: s.spawn(Listen), flush=True, batch_size=2)(rows())
+    assert Listen.told[0] == [0, 1]
+    assert PartitionEnd not in map(type, Listen.told)
+
+
+class Listen(Actor[Any]):
+    """Remembers what it was told."""
+
+    heard = threading.Event()
+    told: ClassVar[list[Any]] = []
+
+    def receive(self, message: Any) -> None:
+        self.told.append(message)
+        self.heard.set()
+
+
 def test_a_counter_starts_anew_for_each_partition() -> None:
     count = map_partitions(graphs.tally, flush=True)
     assert [next(count(range(n)))[3] for n in (5, 3, 8)] == [5, 3, 8]
@@ -89,6 +126,32 @@ def test_a_kept_graph_is_given_up_when_its_task_is_abandoned() -> None:
     next(abandoned)
     abandoned.close()  # type: ignore[attr-defined]
     assert list(count(range(5))) == [(os.getpid(), 5, (0,))]
+
+
+class Second(Actor[Any]):
+    """Answers one batch, and is stuck in the next until the test is over."""
+
+    over = threading.Event()
+    stuck = threading.Event()
+
+    def receive(self, message: Any) -> Any:
+        if message != [0]:
+            self.stuck.set()
+            self.over.wait()
+        return message
+
+
+def test_results_that_nobody_reads_any_more_do_not_wait_for_an_actor_that_is_stuck() -> None:
+    some = map_partitions(lambda system, context: system.spawn(Second), batch_size=1, in_flight=2)(
+        range(9)
+    )
+    assert next(some) == 0
+    assert Second.stuck.wait(60)
+    try:
+        some.close()  # type: ignore[attr-defined]  # at once, and not after its 300 seconds
+        assert list(map_partitions(graphs.echo)([1])) == [1], "the next task has a system"
+    finally:
+        Second.over.set()
 
 
 class Gated(Actor[Any]):
@@ -388,16 +451,51 @@ def test_record_batches_may_come_back_in_every_shape() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"batch_size": 0}, "batch_size must be an integer of at least 1, not 0"),
-        ({"in_flight": -1}, "in_flight must be an integer of at least 1, not -1"),
-        ({"workers": 1.5}, "workers must be an integer of at least 1, not 1.5"),
-        ({"drain_timeout": 0}, "drain_timeout must be above 0 seconds, not 0"),
-        ({"lifetime": "job"}, "lifetime must be 'task' or 'process', not 'job'"),
+        ({"batch_size": 0}, "batch_size is a whole number of 1 or more, not 0"),
+        ({"batch_size": 10**30}, "batch_size is a whole number from 1 to 2"),
+        ({"in_flight": -1}, "in_flight is a whole number of 1 or more, not -1"),
+        ({"in_flight": True}, "in_flight is a whole number of 1 or more, not True"),
+        ({"workers": 1.5}, "workers is .* not 1.5"),
+        ({"drain_timeout": 0}, "drain_timeout is a number of seconds above 0, .* not 0"),
+        ({"drain_timeout": "5"}, "drain_timeout is a number of seconds above 0, .* not '5'"),
+        ({"drain_timeout": math.nan}, "drain_timeout is a number of seconds above 0, .* not nan"),
+        ({"flush": "no"}, "flush is True or False, not 'no'"),
+        ({"lifetime": "job"}, "lifetime is one of task, process, not 'job'"),
+        ({"entry": 3}, "entry is an entry point's name, or None, not 3"),
+        ({"config": 3}, "config wants a dict or the path of a TOML file, not 3"),
+        ({"config": "absent.toml"}, "'absent.toml' cannot be read: No such file"),
+        ({"config": {"wokers": 2}}, "no setting 'wokers'"),
     ],
 )
-def test_a_wrong_option_is_refused_with_its_value(options: Any, message: str) -> None:
+def test_a_wrong_option_is_refused_with_its_value_when_the_function_is_made(
+    options: Any, message: str
+) -> None:
     with pytest.raises(ConfigError, match=message):
         foreach_partition(graphs.echo, **options)
+
+
+def test_a_configuration_is_read_when_the_function_is_made(tmp_path: Path) -> None:
+    class Name(Actor[Any]):
+        def receive(self, message: Any) -> Any:
+            return [self.system.name]
+
+    file = tmp_path / "actors.toml"
+    file.write_text('name = "of the driver"')
+    told = map_partitions(lambda system, context: system.spawn(Name), config=file)
+    file.unlink()  # as on a worker's machine, where it never was
+    assert list(told([1])) == ["of the driver"]
+
+
+class Mine(RoundRobin):
+    """Knows nothing of what it is equal to."""
+
+
+def test_a_policy_in_the_configuration_does_not_make_the_system_anew_for_each_task() -> None:
+    count = map_partitions(graphs.tally, flush=True, config={"placement": Mine()})
+    dumps: Any = cloudpickle.dumps
+    shipped = [cloudpickle.loads(dumps(count)) for _ in range(2)]
+    (first,), (second,) = (list(task([1])) for task in shipped)
+    assert first[4] == second[4]
 
 
 def test_a_build_that_is_no_function_is_refused() -> None:
@@ -405,30 +503,10 @@ def test_a_build_that_is_no_function_is_refused() -> None:
         foreach_partition("graph")  # type: ignore[arg-type]
 
 
-def test_a_captured_lock_is_named_with_the_way_to_it() -> None:
-    lock = threading.Lock()
-
-    def connect() -> Any:
-        return lock
-
-    def build(system: ActorSystem, context: PartitionContext) -> ActorRef[Any]:
-        return system.spawn(graphs.Tally, connect())
-
-    with pytest.raises(CaptureError, match=r"build -> connect -> lock \(lock\) cannot be pickled"):
-        foreach_partition(build)
-
-
-def test_a_captured_ref_is_named_and_told_to_be_made_in_build() -> None:
-    with ActorSystem() as system:
-        sink = system.spawn(graphs.Echo)
-        with pytest.raises(CaptureError, match=r"-> sink \(ActorRef\).*inside build"):
-            foreach_partition(lambda _, context: sink)
-
-
-def test_a_captured_system_is_named_and_told_to_be_made_in_build() -> None:
-    mine = ActorSystem()
-    with mine, pytest.raises(CaptureError, match=r"-> mine \(ActorSystem\).*inside build"):
-        foreach_partition(lambda system, context: mine.spawn(graphs.Echo))
+def test_a_build_that_does_not_take_a_system_and_a_context_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"build\(system, context\), and .*lambda>\(system\)"):
+        foreach_partition(lambda system: system.spawn(graphs.Echo))  # type: ignore[arg-type,misc]
+    foreach_partition(partial(lambda actor, system, context: system.spawn(actor), graphs.Echo))([1])
 
 
 def test_every_error_of_a_partition_is_a_callboard_error() -> None:

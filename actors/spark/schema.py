@@ -1,0 +1,176 @@
+"""Whether record batches are what a Spark schema says: names, types, and no null where none may be.
+
+Spark itself takes columns by position, whatever their names; of a type that it cannot read it says
+only that a getter is missing; and it reads some types as another without a word, such as the codes
+of a dictionary as integers. `reads` holds what it reads right, found by trying Spark 4.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from callboard.core.errors import ConfigError
+from callboard.core.text import safe_repr
+from callboard.spark.errors import SchemaError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import DataType, StructType
+
+
+def parsed(schema: StructType | str) -> StructType:
+    """Return a Spark schema; on the driver, where Spark can parse a string. Raise ConfigError."""
+    from pyspark.sql.types import StructType, _parse_datatype_string
+
+    # A string that is one type alone, such as "long", is parsed to that type.
+    found = _parse_datatype_string(schema) if isinstance(schema, str) else schema
+    if not isinstance(found, StructType):
+        raise ConfigError(
+            f"schema is a StructType, or a string of columns' names and types, not "
+            f"{safe_repr(schema)}"
+        )
+    return found
+
+
+def checked(batches: Iterable[pa.RecordBatch], wanted: StructType) -> Iterator[pa.RecordBatch]:
+    """Pass on batches that Spark reads as this schema; raise SchemaError at another."""
+    fitting: pa.Schema | None = None
+    without_nulls = [not (field.nullable and _may_be_null(field.dataType)) for field in wanted]
+    for batch in batches:
+        if fitting is None or not batch.schema.equals(fitting):
+            if misfit := _misfit(batch.schema, wanted):
+                answered = ", ".join(f"{field.name}: {field.type}" for field in batch.schema)
+                raise SchemaError(
+                    f"the entry point answered {answered or 'no column'}, and schema= says "
+                    f"{wanted.simpleString()}: {misfit}"
+                )
+            fitting = batch.schema
+        for index, field in enumerate(wanted):
+            if without_nulls[index] and _has_null(batch[index], field.dataType, field.nullable):
+                raise SchemaError(
+                    f"the entry point answered a null in column {field.name!r}, where schema= says "
+                    f"that there is none"
+                )
+        yield batch
+
+
+def _misfit(answered: pa.Schema, wanted: StructType) -> str | None:
+    """Say in what the columns of a batch are not what is wanted."""
+    if answered.names != wanted.names:
+        return f"the columns are {answered.names}, not {wanted.names}"
+    for arrow, field in zip(answered.types, wanted, strict=True):
+        if not reads(arrow, field.dataType):
+            return (
+                f"Spark reads no {field.dataType.simpleString()} from column {field.name!r}, "
+                f"whose type is {arrow}{_advice(field.dataType)}"
+            )
+    return None
+
+
+def _advice(wanted: DataType) -> str:
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    try:
+        return f"; cast it to {to_arrow_type(wanted, timezone='UTC')}"
+    except Exception:  # Spark has types that Arrow has none for
+        return ""
+
+
+def reads(arrow: pa.DataType, wanted: DataType) -> bool:
+    """Tell whether Spark reads values of this Arrow type as what they are, in a type of its own."""
+    import pyarrow.types as a
+    from pyspark.sql import types as s
+
+    if a.is_null(arrow):
+        return True
+    if isinstance(wanted, s.UserDefinedType):
+        return reads(arrow, wanted.sqlType())
+    if isinstance(wanted, s.StringType):  # of whatever collation
+        return bool(a.is_string(arrow) or a.is_large_string(arrow) or a.is_string_view(arrow))
+    if isinstance(wanted, s.BinaryType):
+        return bool(a.is_binary(arrow) or a.is_large_binary(arrow) or a.is_binary_view(arrow))
+    if isinstance(wanted, s.DecimalType):
+        return bool(a.is_decimal128(arrow)) and _is_within(arrow, wanted)
+    if isinstance(wanted, s.TimestampType):
+        return bool(a.is_timestamp(arrow)) and arrow.unit == "us" and arrow.tz is not None
+    if isinstance(wanted, s.TimestampNTZType):
+        return bool(a.is_timestamp(arrow)) and arrow.unit == "us" and arrow.tz is None
+    if isinstance(wanted, s.DayTimeIntervalType):
+        return bool(a.is_duration(arrow)) and arrow.unit == "us"
+    if isinstance(wanted, getattr(s, "TimeType", ())):  # Spark 4.0 has none
+        return bool(a.is_time64(arrow)) and arrow.unit == "ns"
+    if isinstance(wanted, s.ArrayType):
+        listed = a.is_list(arrow) or a.is_list_view(arrow)
+        return bool(listed) and reads(arrow.value_type, wanted.elementType)
+    if isinstance(wanted, s.MapType):
+        return (
+            bool(a.is_map(arrow))
+            and reads(arrow.key_type, wanted.keyType)
+            and reads(arrow.item_type, wanted.valueType)
+        )
+    if isinstance(wanted, s.StructType):
+        return bool(a.is_struct(arrow)) and _misfit(_fields(arrow), wanted) is None
+    return _is_plain(arrow, wanted)
+
+
+def _fields(arrow: pa.StructType) -> pa.Schema:
+    import pyarrow as pa
+
+    return pa.schema([arrow.field(index) for index in range(arrow.num_fields)])
+
+
+def _is_within(arrow: pa.Decimal128Type, wanted: Any) -> bool:
+    """Tell whether every number of an Arrow decimal has a place in Spark's, unrounded."""
+    whole = arrow.precision - arrow.scale
+    return bool(arrow.scale <= wanted.scale and whole <= wanted.precision - wanted.scale)
+
+
+def _is_plain(arrow: pa.DataType, wanted: DataType) -> bool:
+    """Tell whether the types are two names of one thing."""
+    import pyarrow.types as a
+    from pyspark.sql.pandas.types import from_arrow_type
+
+    try:
+        return not a.is_dictionary(arrow) and bool(from_arrow_type(arrow) == wanted)
+    except Exception:  # Spark knows no such Arrow type
+        return False
+
+
+def _may_be_null(wanted: DataType) -> bool:
+    """Tell whether nulls are allowed everywhere inside a value of this type."""
+    from pyspark.sql import types as s
+
+    if isinstance(wanted, s.UserDefinedType):
+        return _may_be_null(wanted.sqlType())
+    if isinstance(wanted, s.ArrayType):
+        return wanted.containsNull and _may_be_null(wanted.elementType)
+    if isinstance(wanted, s.MapType):  # a key never is, and Arrow sees to it
+        return wanted.valueContainsNull and _may_be_null(wanted.valueType)
+    if isinstance(wanted, s.StructType):
+        return all(field.nullable and _may_be_null(field.dataType) for field in wanted)
+    return True
+
+
+def _has_null(column: pa.Array, wanted: DataType, nullable: bool) -> bool:
+    """Tell whether a null stands where the type allows none."""
+    from pyspark.sql import types as s
+
+    if not nullable and column.null_count:
+        return True
+    if isinstance(wanted, s.UserDefinedType):
+        return _has_null(column, wanted.sqlType(), True)
+    if column.null_count == len(column) or _may_be_null(wanted):
+        return False
+    if isinstance(wanted, s.ArrayType):
+        return _has_null(column.flatten(), wanted.elementType, wanted.containsNull)
+    assert isinstance(wanted, s.StructType | s.MapType)
+    inside = column.drop_null()  # under a null there is nothing to be read
+    if isinstance(wanted, s.MapType):
+        first, last = inside.offsets[0].as_py(), inside.offsets[-1].as_py()
+        values = inside.items.slice(first, last - first)
+        return _has_null(values, wanted.valueType, wanted.valueContainsNull)
+    return any(
+        _has_null(inside.field(index), field.dataType, field.nullable)
+        for index, field in enumerate(wanted)
+    )
