@@ -1,14 +1,13 @@
-"""States of windows: those of a key that are open."""
+"""States of windows: those of a key that are open. Sessions are in _sessions.pyx."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from callboard.streams._program import Side
-from callboard.streams.windows import Session, Sliding, Tumbling, Window
+from callboard.streams.windows import Sliding, Tumbling, Window
 
 Function = Callable[[list[Any]], Any]
 
@@ -47,7 +46,7 @@ class ByTime:
     """
 
     def __init__(
-        self, windows: Tumbling | Sliding | Session, function: Function, late: str, clock: Any
+        self, windows: Tumbling | Sliding, function: Function, late: str, clock: Any
     ) -> None:
         assert windows.by is not None
         self.by, self.ordered, self.function = windows.by, windows.ordered, function
@@ -131,62 +130,6 @@ class Fixed(ByTime):
         return min(self.open) + self.size if self.open else None
 
 
-@dataclass(slots=True, eq=False)
-class OneSession:
-    first: Any
-    last: Any
-    rows: list[Any]
-
-
-class Sessions(ByTime):
-    """The open sessions are kept in order of time."""
-
-    def __init__(self, session: Session, function: Function, late: str, clock: Any) -> None:
-        super().__init__(session, function, late, clock)
-        self.gap = session.gap
-        self.open: list[OneSession] = []
-
-    def add(self, time: Any, row: Any) -> bool:
-        before, after = time - self.gap, time + self.gap
-        near = [session for session in self.open if session.last > before and session.first < after]
-        if near:
-            self.join(near, time, row)
-        elif self.included or not self.has_come(after):
-            self.open.append(OneSession(time, time, [row]))
-            self.open.sort(key=lambda session: session.first)
-        else:
-            return False
-        return True
-
-    def join(self, near: list[OneSession], time: Any, row: Any) -> None:
-        session, *others = near
-        for other in others:
-            session.last = other.last
-            session.rows += other.rows
-            self.open.remove(other)
-        session.first = min(session.first, time)
-        session.last = max(session.last, time)
-        session.rows.append(row)
-
-    def close(self, time: Any) -> list[Any]:
-        closed = [each for each in self.open if time is None or each.last + self.gap <= time]
-        if closed:
-            self.open = [session for session in self.open if session not in closed]
-        return [Window(s.first, s.last + self.gap, self.function(s.rows)) for s in closed]
-
-    def first_end(self) -> Any:
-        return self.open[0].last + self.gap if self.open else None
-
-
 def step_of(windows: Tumbling | Sliding) -> Any:
     """Say how far windows begin after each other."""
     return windows.step if isinstance(windows, Sliding) else windows.size
-
-
-def state_of(
-    windows: Tumbling | Sliding | Session, function: Function, late: str, clock: Any
-) -> ByTime:
-    """Make the state of windows by time."""
-    if isinstance(windows, Session):
-        return Sessions(windows, function, late, clock)
-    return Fixed(windows, function, late, clock)
