@@ -263,6 +263,7 @@ cdef class Flow:
         cdef size_t i
         if not self.flow.has_room():
             return False
+        batch.hide()
         for i in range(self.slots.size()):
             self.slots[i] = NULL
             if entry >= 0 and entry != <int>self.entry_of[i]:
