@@ -26,12 +26,14 @@ cdef class Sessions(Timed):
 
     cdef object by, gap, function
     cdef bint ordered
+    cdef bint exact     # the gap is a whole number, so with whole times no sum is rounded
     cdef bint included  # rows that are late open a session anew
 
     def __init__(self, str name, session, function, str late, **options):
         self.by = session.by
         self.gap = session.gap
         self.ordered = session.ordered
+        self.exact = type(session.gap) is int
         self.function = function
         self.included = late == "include"
         super().__init__(name, None, **options)
@@ -58,6 +60,7 @@ cdef class One:
     """A session."""
 
     cdef object first, last
+    cdef object end  # where it closes, if nothing joins it: a gap after the last
     cdef list rows
 
 
@@ -79,6 +82,9 @@ cdef class OfKey:
         """Add a row; the outputs, or None. If it is in no session, as it is late, it is one of them."""
         cdef list closed = None
         time = PyObject_CallOneArg(self.program.by, row)
+        if self.program.exact and type(time) is int and len(self.open) == 1 and self.follows(time):
+            (<One>self.open[0]).rows.append(row)
+            return None
         before, after = time - self.program.gap, time + self.program.gap
         if not (before < time and time < after):
             raise ValueError(unfit(time, self.program.gap))
@@ -89,6 +95,18 @@ cdef class OfKey:
             closed = [] if closed is None else closed
             closed.append(Side("late", row))
         return closed
+
+    cdef bint follows(self, time) except -1:
+        """Whether a time follows within the only session, which then lasts longer: what most rows do."""
+        cdef One session = self.open[0]
+        if type(session.last) is not int or time < session.last or time >= session.end:
+            return False
+        if time > session.last:
+            session.last = time
+            session.end = time + self.program.gap
+            if self.program.ordered and (self.latest is None or time > self.latest):
+                self.latest = time
+        return True
 
     cdef bint add(self, row, time, before, after) except -1:
         """Add a row to the sessions that its gap reaches, which become one; False: it is late."""
@@ -102,7 +120,7 @@ cdef class OfKey:
         if begin == end:
             if not self.program.included and self.has_come(after):
                 return False
-            self.open.insert(begin, new_session(time, row))
+            self.open.insert(begin, new_session(time, after, row))
             self.moved = True
             return True
         session = self.open[begin]
@@ -111,7 +129,7 @@ cdef class OfKey:
         if time < session.first:
             session.first = time
         if time > session.last:
-            session.last = time
+            session.last, session.end = time, after
         session.rows.append(row)
         return True
 
@@ -119,7 +137,7 @@ cdef class OfKey:
         """Let a session take in those after it."""
         cdef One session = self.open[begin], other
         for other in self.open[begin + 1 : end]:
-            session.last = other.last
+            session.last, session.end = other.last, other.end
             session.rows += other.rows
         del self.open[begin + 1 : end]
         return 0
@@ -131,7 +149,7 @@ cdef class OfKey:
         cdef list closed, windows = []
         cdef One session
         for session in self.open:
-            if time is not None and not session.last + self.program.gap <= time:
+            if time is not None and not session.end <= time:
                 break
             count += 1
         if count == 0:
@@ -141,7 +159,7 @@ cdef class OfKey:
         self.moved = True
         for session in closed:
             value = PyObject_CallOneArg(self.program.function, session.rows)
-            windows.append(make_tuple(Window, (session.first, session.last + self.program.gap, value)))
+            windows.append(make_tuple(Window, (session.first, session.end, value)))
         return windows
 
     def on_watermark(self, time):
@@ -158,7 +176,7 @@ cdef class OfKey:
     def due(self):
         """A time before which on_watermark() has nothing to do; None if the key may be forgotten."""
         if self.open:
-            return (<One>self.open[0]).last + self.program.gap
+            return (<One>self.open[0]).end
         if self.latest is None:
             return None
         return self.latest if self.clock.time is None or self.clock.time < self.latest else None
@@ -180,9 +198,10 @@ cdef OfKey new_state(Sessions program, EventTime clock):
     return state
 
 
-cdef One new_session(time, row):
+cdef One new_session(time, end, row):
     cdef One session = One.__new__(One)
     session.first = session.last = time
+    session.end = end
     session.rows = [row]
     return session
 
