@@ -184,7 +184,7 @@ class ActorSystem:
 
         - `policy`: the heuristic that chooses among the graph's operators; without it the system's
           `priority` if that is a heuristic, else `last_in_pipeline`.
-        - `batch_size`: the most rows that go through the graph together (256). Less waits for less,
+        - `batch_size`: the most rows that go through the graph together (512). Less waits for less,
           more costs less.
         - `window`: how many batches may be on their way (256), a power of two. It bounds memory.
         - `time_slice`: how long a worker stays with an operator, in seconds (0.0005).

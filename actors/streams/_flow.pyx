@@ -279,6 +279,8 @@ cdef class Flow:
         self.check(True)
         if not self.flow.has_room():
             return False
+        for batch in batches.values():
+            batch.hide()
         for i in range(self.slots.size()):
             batch = batches.get(self.entry_of[i])
             if batch is None:

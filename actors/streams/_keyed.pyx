@@ -2,6 +2,7 @@
 
 from copy import deepcopy
 
+cimport cython
 from cpython.dict cimport PyDict_GetItemWithError
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
@@ -147,11 +148,19 @@ cdef class Count(Stateful):
 
     cdef int step(self, Table table, object key, object row, int64_t serial, list outs) except -1:
         cdef PyObject* found = PyDict_GetItemWithError(table.states, key)
+        cdef Number number
         if found == NULL:
-            count = 1
-            table.put(key, count, serial)
+            number = Number.__new__(Number)
+            table.put(key, number, serial)
         else:
-            count = <object>found + 1
-            table.states[key] = count
-        outs.append(count if self.key is None else (key, count))
+            number = <Number>found
+        number.value += 1
+        outs.append(number.value if self.key is None else (key, number.value))
         return 0
+
+
+@cython.final
+cdef class Number:
+    """A number that is changed where it is, so that a row costs one look into the table."""
+
+    cdef int64_t value

@@ -1,6 +1,19 @@
 # What a stage of a graph does with a batch of rows.
 from libc.stdint cimport int64_t
 
+cdef extern from *:
+    """
+    // PyObject_CallOneArg() for one function and many rows: how it is called is found out once.
+    static inline PyObject* call_one(vectorcallfunc how, PyObject* function, PyObject* row) {
+        if (how == nullptr) return PyObject_CallOneArg(function, row);
+        PyObject* arguments[] = {nullptr, row};  // the first is for who is called to use
+        return how(function, arguments + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
+    }
+    """
+    ctypedef void* vectorcallfunc
+    vectorcallfunc PyVectorcall_Function(object function)
+    object call_one(vectorcallfunc how, object function, object row)
+
 
 cdef class Watermark:
     # A punctuation among the rows: event time has come to `time`.
@@ -18,6 +31,7 @@ cdef class Batch:
     cdef public object error   # None, or the StreamError that ends the run at the end of this round
 
     cpdef Batch follower(self)
+    cdef int hide(self) except -1
 
 
 cdef class Part:

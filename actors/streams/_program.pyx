@@ -15,7 +15,12 @@ A program with several inputs has process_many() in the place of process(), and 
 
 import cython
 
+from cpython.object cimport PyObject
+
 from callboard.streams.errors import Failure, StreamError
+
+cdef extern from "Python.h":
+    void PyObject_GC_UnTrack(PyObject* what)
 
 # Stands for a port in Program.sides: a late row that is counted, and dropped.
 cdef Py_ssize_t nowhere = -1
@@ -68,6 +73,13 @@ cdef class Batch:
             batch.origins = []
             batch.end = self.end
         return batch
+
+    cdef int hide(self) except -1:
+        """Have the garbage collector not look through it. For a batch on its way through stages, which
+        alone refer to it and to its list, so no cycle leads through them; and there are hundreds."""
+        PyObject_GC_UnTrack(<PyObject*>self.rows)
+        PyObject_GC_UnTrack(<PyObject*>self)
+        return 0
 
     def __len__(self):
         return len(self.rows)

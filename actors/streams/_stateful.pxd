@@ -4,10 +4,14 @@ from libc.stdint cimport int64_t
 from callboard.streams._program cimport Batch, Part, Program
 
 
+cdef class EventTime:
+    cdef public object time
+
+
 cdef class Table:
     # The states of one partition.
     cdef dict states  # key -> state, in the order of the keys' first arrival
-    cdef object clock # event time, for states that ask for it: see _timed.pyx
+    cdef EventTime clock  # for states that ask for it: see _timed.pyx
     cdef list heap    # and when to ask them
     cdef dict born    # key -> serial of the row that it came with; None where one table has all keys
 

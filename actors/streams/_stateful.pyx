@@ -13,7 +13,9 @@ from cpython.object cimport PyObject_Hash
 from libc.stdint cimport int64_t, uint64_t
 
 from callboard.core.parts cimport Parts
-from callboard.streams._program cimport Batch, Part, Program, Watermark, outputs_of, pass_on
+from callboard.streams._program cimport (
+    Batch, Part, Program, PyVectorcall_Function, Watermark, call_one, outputs_of, pass_on, vectorcallfunc,
+)
 
 from callboard.streams._program import Raised
 from callboard.streams.checks import check_value
@@ -22,13 +24,9 @@ cdef extern from "Python.h":
     object PyObject_CallOneArg(object function, object argument)
 
 
-class EventTime:
+@cython.final
+cdef class EventTime:
     """How far event time has come: `time` is that of the latest watermark, or None."""
-
-    __slots__ = ("time",)
-
-    def __init__(self):
-        self.time = None
 
 
 cdef class Table:
@@ -90,6 +88,9 @@ cdef class Stateful(Program):
         cdef bint plain = batch.origins is None and self.sides is None
         outs = (<Batch?>into[0]).rows if plain else []
         key_of = self.key
+        cdef vectorcallfunc how = NULL
+        if key_of is not None:
+            how = PyVectorcall_Function(key_of)
         key = None
         while at[0] < n:
             row = rows[at[0]]
@@ -99,11 +100,12 @@ cdef class Stateful(Program):
                 pass_on(batch, at[0], into)
             else:
                 if key_of is not None:
-                    key = PyObject_CallOneArg(key_of, row)
+                    key = call_one(how, key_of, row)
                 self.step(table, key, row, first + at[0], outs)
                 if not plain:
-                    self.emit(outs, None if batch.origins is None else batch.origins[at[0]], into)
-                    outs.clear()
+                    if outs:
+                        self.emit(outs, None if batch.origins is None else batch.origins[at[0]], into)
+                        outs.clear()
             at[0] += 1
         return 0
 

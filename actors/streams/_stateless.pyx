@@ -4,10 +4,9 @@ from cpython.object cimport PyObject_IsTrue
 from libc.stdint cimport int64_t, uint64_t
 
 from callboard.core.mix cimport golden, mix
-from callboard.streams._program cimport Batch, Program, Watermark, outputs_of, pass_on
-
-cdef extern from "Python.h":
-    object PyObject_CallOneArg(object function, object argument)
+from callboard.streams._program cimport (
+    Batch, Program, PyVectorcall_Function, Watermark, call_one, outputs_of, pass_on, vectorcallfunc,
+)
 
 
 cdef class Map(Program):
@@ -25,12 +24,13 @@ cdef class Map(Program):
         cdef list out = main.rows
         cdef Py_ssize_t n = len(rows)
         function = self.function
+        cdef vectorcallfunc how = PyVectorcall_Function(function)
         while at[0] < n:
             row = rows[at[0]]
             if type(row) is Watermark:
                 pass_on(batch, at[0], into)
             else:
-                out.append(PyObject_CallOneArg(function, row))
+                out.append(call_one(how, function, row))
                 if origins is not None:
                     main.origins.append(origins[at[0]])
             at[0] += 1
@@ -52,11 +52,12 @@ cdef class Filter(Program):
         cdef list out = main.rows
         cdef Py_ssize_t n = len(rows)
         function = self.function
+        cdef vectorcallfunc how = PyVectorcall_Function(function)
         while at[0] < n:
             row = rows[at[0]]
             if type(row) is Watermark:
                 pass_on(batch, at[0], into)
-            elif PyObject_IsTrue(PyObject_CallOneArg(function, row)):
+            elif PyObject_IsTrue(call_one(how, function, row)):
                 out.append(row)
                 if origins is not None:
                     main.origins.append(origins[at[0]])
@@ -79,12 +80,13 @@ cdef class FlatMap(Program):
         cdef list out = (<Batch?>into[0]).rows
         cdef bint plain = origins is None and self.sides is None
         function = self.function
+        cdef vectorcallfunc how = PyVectorcall_Function(function)
         while at[0] < n:
             row = rows[at[0]]
             if type(row) is Watermark:
                 pass_on(batch, at[0], into)
             else:
-                outputs = outputs_of(PyObject_CallOneArg(function, row))
+                outputs = outputs_of(call_one(how, function, row))
                 if plain:
                     out.extend(outputs)
                 else:
@@ -113,7 +115,7 @@ cdef class Branch(Program):
             else:
                 port = 0
                 for function in self.functions:
-                    if PyObject_IsTrue(PyObject_CallOneArg(function, row)):
+                    if PyObject_IsTrue(call_one(PyVectorcall_Function(function), function, row)):
                         break
                     port += 1
                 add(batch, at[0], into[port])

@@ -1,17 +1,14 @@
-"""States of windows: those of a key that are open."""
+"""States of windows: those of a key that are open. Sessions are in _sessions.pyx."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-from callboard.core.text import safe_repr
 from callboard.streams._program import Raised, Side
-from callboard.streams.bounds import Bounds, check_time, step_of
-from callboard.streams.windows import Session, Sliding, Tumbling, Window
+from callboard.streams.bounds import Bounds, step_of
+from callboard.streams.windows import Sliding, Tumbling, Window
 
 Function = Callable[[list[Any]], Any]
 
@@ -51,7 +48,7 @@ class ByTime:
     """
 
     def __init__(
-        self, windows: Tumbling | Sliding | Session, function: Function, late: str, clock: Any
+        self, windows: Tumbling | Sliding, function: Function, late: str, clock: Any
     ) -> None:
         assert windows.by is not None
         self.by, self.ordered, self.function = windows.by, windows.ordered, function
@@ -156,61 +153,6 @@ class Fixed(ByTime):
         return None if self.first is None else self.bounds.end(self.first)
 
 
-@dataclass(slots=True, eq=False)
-class OneSession:
-    first: Any
-    last: Any
-    rows: list[Any]
-
-
-class Sessions(ByTime):
-    """The open sessions are kept in order of time."""
-
-    def __init__(self, session: Session, function: Function, late: str, clock: Any) -> None:
-        super().__init__(session, function, late, clock)
-        self.gap = session.gap
-        self.open: list[OneSession] = []
-
-    def find(self, time: Any) -> None:
-        if not time - self.gap < time < time + self.gap:
-            check_time(time)
-            raise ValueError(
-                f"at the time {safe_repr(time)}, a gap of {safe_repr(self.gap)} is none: "
-                "numbers as large as that are not as fine"
-            )
-
-    def add(self, time: Any, row: Any) -> bool:
-        before, after = time - self.gap, time + self.gap
-        near = [session for session in self.open if session.last > before and session.first < after]
-        if near:
-            self.join(near, time, row)
-        elif self.included or not self.has_come(after):
-            self.open.append(OneSession(time, time, [row]))
-            self.open.sort(key=lambda session: session.first)
-        else:
-            return False
-        return True
-
-    def join(self, near: list[OneSession], time: Any, row: Any) -> None:
-        session, *others = near
-        for other in others:
-            session.last = other.last
-            session.rows += other.rows
-            self.open.remove(other)
-        session.first = min(session.first, time)
-        session.last = max(session.last, time)
-        session.rows.append(row)
-
-    def close(self, time: Any) -> list[Any]:
-        over = [each for each in self.open if time is None or each.last + self.gap <= time]
-        if over:
-            self.open = [session for session in self.open if session not in over]
-        return [closed(s.first, s.last + self.gap, self.function, s.rows) for s in over]
-
-    def first_end(self) -> Any:
-        return self.open[0].last + self.gap if self.open else None
-
-
 def closed(start: Any, end: Any, function: Function, rows: list[Any]) -> Window[Any] | Raised:
     """Make a window. If the function raises, that is an error of this window, and of no other."""
     try:
@@ -225,12 +167,3 @@ def whole(windows: list[Any]) -> list[Any]:
         if type(window) is Raised:
             raise window.error
     return windows
-
-
-def maker_of(
-    windows: Tumbling | Sliding | Session, function: Function, late: str
-) -> Callable[[Any], ByTime]:
-    """Say how the state of windows by time is made, of a clock."""
-    if isinstance(windows, Session):
-        return partial(Sessions, windows, function, late)
-    return partial(Fixed, windows, Bounds(windows), function, late)

@@ -125,9 +125,12 @@ cdef class Work:
 
     cdef list fresh(self, Batch batch):
         cdef list into = []
+        cdef Batch one
         cdef Py_ssize_t port
         for port in range(len(self.program.ports)):
-            into.append(batch.follower())
+            one = batch.follower()
+            one.hide()
+            into.append(one)
         return into
 
     cdef object named(self, object raised):

@@ -11,8 +11,9 @@ from functools import partial
 from typing import Any
 
 from callboard.core.text import safe_repr
-from callboard.streams import _keyed, _stateless, _states, _timed, _window_states
+from callboard.streams import _keyed, _sessions, _stateless, _states, _timed, _window_states
 from callboard.streams.arrow import batch_of
+from callboard.streams.bounds import Bounds
 from callboard.streams.checks import (
     check_choice,
     check_count,
@@ -93,17 +94,21 @@ def window(windows: Tumbling | Sliding | Session, function: Any, late: str) -> R
     check_choice("late", late, ("drop", "side", "include"))
     label = "window" if function is itself else label_of(function, "window")
     if windows.by is not None:
-        recipe = _objects(
-            "window",
-            _window_states.maker_of(windows, function, late),
-            label,
-            str(windows),
-            marks_time=True,
-            marks_end=True,
-            late_is_counted=late == "drop",
-        )
-        ports = ("out", "late") if late == "side" else ("out",)
-        return recipe | {"program": _timed.Timed, "ports": ports}
+        program: Any = _sessions.Sessions
+        args: tuple[Any, ...] = (windows, function, late)
+        if not isinstance(windows, Session):
+            make = partial(_window_states.Fixed, windows, Bounds(windows), function, late)
+            program, args = _timed.Timed, (make,)
+        return _stateful("window", program, args, label) | {
+            "options": {
+                "paired": True,
+                "marks_time": True,
+                "marks_end": True,
+                "late_is_counted": late == "drop",
+            },
+            "detail": str(windows),
+            "ports": ("out", "late") if late == "side" else ("out",),
+        }
     if late != "drop":
         raise GraphError(f"late={late!r} is for windows by time, and {windows!r} are by count")
     if isinstance(windows, Session):  # for type checkers: it has a time

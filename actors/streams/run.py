@@ -56,7 +56,7 @@ class Run(Generic[R]):
         graph: Graph[R],
         *,
         policy: Any = None,
-        batch_size: int = 256,
+        batch_size: int = 512,
         window: int = 256,
         time_slice: float = 0.0005,
         markers: int = 64,

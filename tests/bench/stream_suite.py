@@ -69,6 +69,20 @@ def python(plan: Plan) -> Benchmark:
     return Benchmark("streams_python", "Map, filter, keyed count in Python", "rows/s", players)
 
 
+def sessions(plan: Plan) -> Benchmark:
+    game = plan.game("sessions", 400_000)
+    players = [
+        game.alone("callboard, rows in order", "ours", by="ordered"),
+        game.alone("callboard, watermarks", "ours", by="watermarks"),
+        game.alone("callboard, a watermark for 1,000", "ours", by="rare_watermarks"),
+        game.alone("callboard, all open to the end", "ours", by="end"),
+        game.alone("callboard, a class", "ours", by="class"),
+        game.alone("plain Python", "floor", by="plain"),
+        game.alone("pandas", "peer", by="pandas"),
+    ]
+    return Benchmark("streams_sessions", "Sessions in a real stream", "rows/s", players)
+
+
 def arrow(plan: Plan) -> Benchmark:
     game = plan.game("arrow_pipeline", 40_000_000)
     players = [game.alone("callboard", "ours")]
@@ -206,6 +220,7 @@ STREAMS: dict[str, Callable[[Plan], Benchmark]] = {
     "streams_scaling": scaling,
     "streams_ordering": ordering,
     "streams_python": python,
+    "streams_sessions": sessions,
     "streams_arrow": arrow,
     "streams_memory": memory,
     "streams_latency": latency,

@@ -178,11 +178,17 @@ TARGETS = (
     ),
     Target(
         "Map, filter, keyed count in Python against generators, time",
-        1.5,
+        0.9,
         cost("streams_python", "generators", "callboard"),
         at_most=True,
     ),
     Target("The same against Bytewax at its best", 3.0, best_peer("streams_python", "Bytewax")),
+    Target(
+        "Sessions of rows in order against plain Python, time",
+        1.3,
+        cost("streams_sessions", "plain Python", "callboard, rows in order"),
+        at_most=True,
+    ),
     Target("The same on Arrow batches", 20e6, value("streams_arrow"), "rows/s"),
     Target(
         "Memory, from 1 M to 10 M rows",

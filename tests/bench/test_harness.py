@@ -123,6 +123,14 @@ def test_the_python_pipeline_counts_the_same_however_it_is_made(by: str) -> None
     assert result.got == result.want
 
 
+@pytest.mark.parametrize("by", ["ordered", "watermarks", "rare_watermarks", "end", "class"])
+def test_the_sessions_are_those_of_plain_python_however_they_are_found(by: str) -> None:
+    import one
+
+    result = one.play("streams.sessions", "none", 3_000, {"by": by})
+    assert result.got == result.want
+
+
 @pytest.mark.parametrize("query", [1, 2, 3, 4, 15])
 def test_the_queries_answer_as_in_sequence(query: int) -> None:
     import one

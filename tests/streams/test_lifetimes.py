@@ -12,6 +12,7 @@ import pytest
 from callboard import ActorSystem
 from callboard.scheduling.heuristics import Heuristic
 from callboard.streams import Graph, Run, entry
+from callboard.streams._program import Batch
 from callboard.testing import ManualSystem
 
 
@@ -72,3 +73,14 @@ def test_a_run_is_let_go_with_a_heuristic_that_refers_to_it() -> None:
     del run, heuristic
     gc.collect()
     assert known() is None
+
+
+def test_the_garbage_collector_does_not_look_through_rounds_on_their_way() -> None:
+    rows = [object() for _ in range(50)]
+    with ManualSystem(seed=1) as system:
+        run = system.run(entry("rows").map(str).collect(), batch_size=1, window=64)
+        run.send("rows", rows)  # they wait: nothing runs before finish()
+        assert gc.get_referrers(rows[7]) == [rows]
+        batches = [each for each in gc.get_objects() if isinstance(each, Batch)]
+        assert not [each for each in batches if rows[7] in each.rows]
+        assert run.finish() == [str(row) for row in rows]

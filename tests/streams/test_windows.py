@@ -162,3 +162,44 @@ def test_a_watermark_asks_only_the_keys_that_wait_for_it(monkeypatch: pytest.Mon
     closed = windowed.collect().run_sequentially({"rows": rows + marks})
     assert asked == [10, 30, 30]
     assert [key for key, _ in closed] == list(range(100))
+
+
+class Time(int):
+    """A time that counts how often it is compared."""
+
+    compared = 0
+
+    def __add__(self, other: int) -> Time:
+        return Time(int(self) + other)
+
+    def __sub__(self, other: int) -> Time:
+        return Time(int(self) - other)
+
+    def __lt__(self, other: int) -> bool:
+        Time.compared += 1
+        return int(self) < int(other)
+
+    def __gt__(self, other: int) -> bool:
+        Time.compared += 1
+        return int(self) > int(other)
+
+    def __le__(self, other: int) -> bool:
+        Time.compared += 1
+        return int(self) <= int(other)
+
+
+def test_a_row_in_order_is_compared_with_few_of_the_sessions_that_are_open() -> None:
+    times = [Time(100 * n) for n in range(1_000)]  # each is a session of its own
+    Time.compared = 0
+    sessions = windows(lambda s: s.window(Session(10, by=itself), len), times)
+    assert sessions == [Window(100 * n, 100 * n + 10, 1) for n in range(1_000)]
+    assert Time.compared < 20 * len(times)
+
+
+def test_a_row_between_many_sessions_joins_those_that_its_gap_reaches() -> None:
+    times = [*range(0, 1_000, 20), 510, 505, 3, 1_500, 1_010]
+    sessions = windows(lambda s: s.window(Session(15, by=itself)), times)
+    apart = [Window(n, n + 15, [n]) for n in range(20, 1_000, 20) if n not in (500, 520)]
+    joined = [Window(0, 18, [0, 3]), Window(500, 535, [500, 520, 510, 505])]
+    late = [Window(1_010, 1_025, [1_010]), Window(1_500, 1_515, [1_500])]
+    assert sessions == sorted(apart + joined + late)

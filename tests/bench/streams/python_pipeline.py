@@ -25,7 +25,7 @@ def key_of(row: int) -> int:
     return row % KEYS
 
 
-def run(n: int, *, by: str = "graph", batch_size: int = 256) -> Result:
+def run(n: int, *, by: str = "graph", batch_size: int = 512) -> Result:
     rows = list(range(n))
     want = list(counted(filter(is_kept, map(scale, rows)), key_of))
     seconds, got = BY[by](rows, batch_size)
