@@ -137,7 +137,11 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
         Cell* fetch()
         void wake(Cell* cell)
 
+    cdef cppclass Spinner:
+        pass
+
     cdef cppclass Context:
+        Spinner spinner
         Worker* worker
         Cell* current
         NodeCache nodes
@@ -148,4 +152,5 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
 
     void account(Cell* cell, Context* context, uint64_t messages)
     void charge(Cell* cell, Context* context)
+    bint find_work(Context* context)
     void make_ready(Cell* cell, Context* context)

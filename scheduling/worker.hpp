@@ -9,6 +9,7 @@
 #include "callboard/core/node.hpp"
 #include "callboard/core/parker.hpp"
 #include "callboard/core/records.hpp"
+#include "callboard/core/spinner.hpp"
 #include "callboard/mailbox/delegation.hpp"
 #include "callboard/scheduling/cell.hpp"
 
@@ -124,8 +125,20 @@ struct Context {
     std::uint32_t depth{0};   // dispatches within dispatches, by overflow policy `help`
     std::uint32_t sent{0};    // by a thread outside the workers, since it let them run last
     void* constructing{nullptr};  // the Python object whose actor is being made; borrowed
+    Spinner spinner;          // how this thread waits before it sleeps
     void* trace{nullptr};     // called for each message, in a manual system; borrowed
 };
+
+// How long a worker looks for work before it parks: about as long as a futex wake costs its two ends.
+inline constexpr std::int64_t worker_patience = 15'000;
+
+// A worker without anything to do. True: somebody announced an actor, or the end.
+inline bool find_work(Context* context) {
+    Worker* const worker = context->worker;
+    return context->spinner.wait_until([worker] {
+        return !worker->inbox.is_empty() || worker->crew->stopping.load(relaxed) != 0;
+    }, worker_patience);
+}
 
 // Time is measured from one dispatch's end to the next one's: one look at the clock for each, and
 // none at all when nobody asked for it. So every dispatch ends with account() or charge(), on the

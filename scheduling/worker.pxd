@@ -31,7 +31,6 @@ cdef class WorkerThread:
     cdef void sweep(self) noexcept
     cdef void put_back(self, Cell* cell) noexcept nogil
     cdef void rest(self) noexcept nogil
-    cdef bint find_work(self, int64_t begin) noexcept nogil
     cdef void tell_drainer(self) noexcept nogil
     cdef bint step(self) noexcept
     cdef bint step_to(self, Cell* wanted) noexcept

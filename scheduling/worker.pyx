@@ -14,10 +14,10 @@ import threading
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from callboard.core.node cimport monotonic_ns, relax, acq_rel, acquire, relaxed, release, seq_cst
+from callboard.core.node cimport monotonic_ns, acq_rel, acquire, relaxed, release, seq_cst
 from callboard.scheduling.cell cimport (
-    Cell, Context, Crew, Outcome, Record, RecordRing, Worker, dedicated_cell, make_ready, python_cell,
-    wants_token,
+    Cell, Context, Crew, Outcome, Record, RecordRing, Worker, dedicated_cell, find_work, make_ready,
+    python_cell, wants_token,
 )
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.handle cimport Handle
@@ -34,9 +34,6 @@ cdef extern from "sys/prctl.h" nogil:
     int PR_SET_NAME
     int prctl(int option, ...)
 
-# How long a worker looks for work before it parks. A futex wake costs its two ends 14 to 25
-# microseconds; looking for about as long never costs more than twice the best choice.
-cdef int64_t SPIN_NS = 15_000
 # How many dispatches may pass before the worker's clock is read again (for diagnosis only), and before
 # it does what the interpreter asks of it.
 cdef uint64_t CLOCK_EVERY = 64
@@ -290,7 +287,7 @@ cdef class WorkerThread:
         core.set_loop_time(begin, relaxed)
         core.add_parks(1, release)
         self.tell_drainer()
-        if not self.find_work(begin):
+        if not find_work(self.context):
             core.parker.park()
         now = monotonic_ns()
         spent = now - begin
@@ -304,16 +301,6 @@ cdef class WorkerThread:
             record.queue = -1
             core.ring.write(record)
         core.add_parks(1, release)
-
-    cdef bint find_work(self, int64_t begin) noexcept nogil:
-        """Look for work until SPIN_NS after `begin`."""
-        cdef int round
-        while monotonic_ns() - begin < SPIN_NS:
-            for round in range(32):
-                if not self.core.inbox.is_empty() or self.core.crew.is_stopping(relaxed):
-                    return True
-                relax()
-        return False
 
     cdef void tell_drainer(self) noexcept nogil:
         if self.core.crew.is_draining(acquire):
