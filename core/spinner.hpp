@@ -10,8 +10,8 @@
 // pauses if they sufficed the last time, or for a try now and then; and goes on with yields.
 //
 // A yield on a busy machine gives the core to other work for milliseconds, and the scheduler lets who
-// yielded wait longer than who slept. So a thread that was away for long sleeps the next times without
-// looking; twice as many times when it happens again, and one less for each yield that came back soon.
+// yielded wait longer than who slept. So a thread that was away for so long does not yield for a second;
+// for two, if that happens again soon, then four, up to a minute.
 //
 // Rejected: pauses alone (two threads of one core wait 35 microseconds for each other, every time, and a
 // scheduler that would move one of them seldom finds both ready to run); a yield after every few pauses
@@ -38,16 +38,16 @@ struct Processor {
 template <class Core>
 class BasicSpinner {
 public:
-    static constexpr std::int64_t first_look = 2'000;  // nanoseconds
-    static constexpr std::int64_t away = 50'000;      // a yield that took so long gave the core to other work
-    static constexpr std::uint32_t retry = 16;        // pauses that did not help are tried again so much later
-    static constexpr std::uint32_t most_sleeps = 1024;
+    static constexpr std::int64_t first_look = 2'000;     // nanoseconds, as are the others
+    static constexpr std::int64_t away = 1'000'000;       // a yield that took so long gave the core to other work
+    static constexpr std::int64_t first_rest = 1'000'000'000;  // without yields
+    static constexpr std::int64_t longest_rest = 64 * first_rest;
+    static constexpr std::uint32_t retry = 16;            // pauses that did not help are tried again so much later
 
     // True as soon as `holds()`; false when it is time to sleep, after about `patience` nanoseconds.
     template <class Holds>
     bool wait_until(Holds&& holds, std::int64_t patience) {
         if (holds()) return true;
-        if (sleeps_ != 0) return --sleeps_, false;
         const std::int64_t begin = Core::now();
         if (missed_ % retry == 0) {
             do {
@@ -55,19 +55,15 @@ public:
             } while (Core::now() - begin < first_look);
         }
         ++missed_;
-        for (std::int64_t before = Core::now(); before - begin < patience;) {
+        if (begin < no_yield_before_) return false;
+        for (std::int64_t before = Core::now(); before - begin < patience; before = Core::now()) {
             Core::yield();
             const std::int64_t after = Core::now();
-            if (after - before > away) {
-                next_sleeps_ = std::min(2 * next_sleeps_, most_sleeps);
-                sleeps_ = next_sleeps_;
+            if (after - before >= away) {
+                rest(after);
                 return holds();
             }
-            if (look(holds)) {
-                next_sleeps_ = std::max(next_sleeps_ - 1, 1u);
-                return true;
-            }
-            before = Core::now();
+            if (look(holds)) return true;
         }
         return false;
     }
@@ -82,9 +78,15 @@ private:
         return false;
     }
 
-    std::uint32_t missed_{0};       // how often in a row pauses did not help, or were not tried
-    std::uint32_t sleeps_{0};       // how many of the next waits are not to look at all
-    std::uint32_t next_sleeps_{1};
+    void rest(std::int64_t now) {
+        const bool again = now - no_yield_before_ < 4 * rest_;
+        rest_ = again ? std::min(2 * rest_, longest_rest) : first_rest;
+        no_yield_before_ = now + rest_;
+    }
+
+    std::uint32_t missed_{0};         // how often in a row pauses did not help, or were not tried
+    std::int64_t no_yield_before_{0};
+    std::int64_t rest_{0};            // how long it lasted the last time
 };
 
 using Spinner = BasicSpinner<Processor>;

@@ -4,8 +4,8 @@
                                   [--workers N ...] [--python PROGRAM ...] [--json FILE]
 
 Pauses are of the asking thread: microseconds between two asks, `random` (any of 0, 50, 1000 and
-5000), or `bursts` (20 asks back to back, then 5 ms). Shapes are who asks: `one` thread, the same with
-`timeout=`, `three` threads, a `chain` of two `async` actors and an echo.
+5000), or `bursts` (20 asks back to back, then 5 ms). Shapes are who asks: `one` thread, the same
+with `timeout=`, `three` threads, a `chain` of two `async` actors and an echo.
 
 Each measurement is a process of its own, and the queues take their turn in every round. A table
 shows the medians and the 99th percentiles of all rounds' asks, in microseconds, and the median of
@@ -20,12 +20,13 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from players import ONE
 from report import table
 
-# What a name stands for: microseconds, asks between two pauses, and how many asks take half a second.
+# What a name stands for: microseconds, asks between two pauses, asks in about half a second.
 PAUSES = {
     "0": ([0], 1, 20_000),
     "50": ([50], 1, 2_500),
@@ -84,7 +85,7 @@ def row(setting: Setting, queues: list[list[int]], ours: list[list[int]]) -> lis
     pairs = list(zip(ours, queues, strict=True))
     medians = statistics.median(statistics.median(a) / statistics.median(b) for a, b in pairs)
     means = statistics.median(statistics.mean(a) / statistics.mean(b) for a, b in pairs)
-    all_ours, all_queues = sum(ours, []), sum(queues, [])
+    all_ours, all_queues = list(chain(*ours)), list(chain(*queues))
     figures = [percentile(all_queues, 50), percentile(all_ours, 50)]
     figures += [percentile(all_queues, 99), percentile(all_ours, 99)]
     return [shape, name, str(workers), *(f"{each:.1f}" for each in figures), f"{medians:.2f}",

@@ -83,19 +83,37 @@ TEST("a wait in vain ends with its patience") {
     }
 }
 
-TEST("on a busy machine nearly every wait sleeps at once, and on an idle one it looks again") {
+TEST("on a busy machine a thread hardly ever yields, and on an idle one it does again") {
+    constexpr std::int64_t second = 1'000'000'000;
     Spinner spinner;
     Fake::yield_takes = 4'000'000;
     int yields = 0;
-    for (int i = 0; i < 100'000; ++i) {
+    const std::int64_t begin = Fake::time;
+    while (Fake::time - begin < 1000 * second) {
         wait_in_vain(spinner);
         yields += Fake::yields;
+        Fake::time += 5'000'000;
     }
-    CHECK(yields > 0);
-    CHECK(yields < 150);  // 10 until the times to sleep have doubled to 1,024, then one in so many
+    CHECK(yields >= 15);  // once a minute
+    CHECK(yields <= 25);  // seven times in the first two minutes
     Fake::yield_takes = 500;
-    for (int i = 0; i < 3'000; ++i) wait_for_a_yield(spinner);
+    Fake::time += 64 * second;
     for (int i = 0; i < 100; ++i) CHECK(wait_for_a_yield(spinner));
+    Fake::time += 256 * second;  // long ago: the next time is the first
+    Fake::yield_takes = 4'000'000;
+    wait_in_vain(spinner);
+    Fake::yield_takes = 500;
+    Fake::time += second;
+    CHECK(wait_for_a_yield(spinner));
+}
+
+TEST("a thread that does not yield still looks in pauses where they help") {
+    Spinner spinner;
+    Fake::yield_takes = 4'000'000;
+    wait_in_vain(spinner);
+    for (int i = 0; i < 16; ++i) wait_for_a_moment(spinner);
+    for (int i = 0; i < 100; ++i) CHECK(wait_for_a_moment(spinner));
+    Fake::yield_takes = 500;
 }
 
 CHECK_MAIN

@@ -3,15 +3,16 @@
 A pause lets all threads sleep, so the asks after it wake them. `pauses` are microseconds that the
 asker sleeps between two bursts of `burst` asks, drawn evenly from those given.
 
-Three shapes, the same for both: one thread asks one echo; several threads ask the same echo, each at
-its own times; or one thread asks a chain, an `async` actor that asks another before it answers (two
-threads with a queue each). What is asked is answered by one more at each link.
+Three shapes, the same for both: one thread asks one echo; several threads ask the same echo, each
+at its own times; or one thread asks a chain, an `async` actor that asks another before it answers
+(threads with a queue each). What is asked is answered by one more at each link.
 """
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from queue import SimpleQueue
 from threading import Thread
 from time import perf_counter_ns, sleep
@@ -53,7 +54,7 @@ class Link(Actor[int]):
 
 
 @contextmanager
-def callboard(links: int, workers: int, timeout: float | None) -> Iterable[Answering]:
+def callboard(links: int, workers: int, timeout: float | None) -> Iterator[Answering]:
     with ActorSystem(workers=workers) as system:
         ref = system.spawn(Echo)
         for _ in range(links - 1):
@@ -91,7 +92,7 @@ class Server:
 
 
 @contextmanager
-def queues(links: int, workers: int, timeout: float | None) -> Iterable[Answering]:
+def queues(links: int, workers: int, timeout: float | None) -> Iterator[Answering]:
     server = None
     servers = [server := Server(server) for _ in range(links)]
     yield servers[-1].asker
@@ -130,7 +131,7 @@ def run(
         for thread in threads:
             thread.join()
     want = links * (n + WARM_UP)
-    return Latencies(sum(taken, []), got=answers, want=[want] * askers)
+    return Latencies(list(chain(*taken)), got=answers, want=[want] * askers)
 
 
 def ask_and_pause(
