@@ -154,7 +154,7 @@ cdef class ActorRef(Handle):
         if timeout is not None:
             if not timeout >= 0:
                 raise ValueError(f"ask() wants a timeout of 0 seconds or more, not {timeout!r}")
-            self.runtime.timers.fail_after(timeout, future, self)
+            self.runtime.timers.fail_after(timeout, future)
         self.send(Kind.ask, <PyObject*>message, <PyObject*>future, context)
         return future
 
