@@ -154,3 +154,4 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
     void charge(Cell* cell, Context* context)
     bint find_work(Context* context)
     void make_ready(Cell* cell, Context* context)
+    void wait_for_room(Limits& limits, Context* context, int64_t nanoseconds)

@@ -140,6 +140,29 @@ inline bool find_work(Context* context) {
     }, worker_patience);
 }
 
+// A thread that wants to send to a full mailbox; a worker's has nothing else that is ready. Waits until
+// there may be room, or until something was announced or delegated to the worker, `nanoseconds` at most.
+inline void wait_for_room(Limits& limits, Context* context, std::int64_t nanoseconds) {
+    Worker* const worker = context->worker;
+    if (worker == nullptr) {
+        Parker parker;
+        if (!context->spinner.wait_until([&] { return limits.has_room(); }, worker_patience))
+            limits.wait_for_room(parker, nanoseconds);
+        return;
+    }
+    auto& token = worker->crew->token;
+    if (context->spinner.wait_until([&] {
+            return limits.has_room() || !worker->inbox.is_empty() ||
+                   (worker->has_token && token.has_pending());
+        }, worker_patience))
+        return;
+    // The token is kept: who gave it up here would come back into the middle of a Python handler, and
+    // contend for the interpreter with its next owner. So who delegates must wake us.
+    if (worker->has_token && !token.try_sleep(worker->parker)) return;
+    limits.wait_for_room(worker->parker, nanoseconds);
+    if (worker->has_token) token.stay_awake();
+}
+
 // Time is measured from one dispatch's end to the next one's: one look at the clock for each, and
 // none at all when nobody asked for it. So every dispatch ends with account() or charge(), on the
 // worker's thread, and before it gives up the readiness.

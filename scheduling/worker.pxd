@@ -34,5 +34,6 @@ cdef class WorkerThread:
     cdef void tell_drainer(self) noexcept nogil
     cdef bint step(self) noexcept
     cdef bint step_to(self, Cell* wanted) noexcept
+    cdef void dispatch_or_delegate(self, Cell* cell) noexcept
     cdef void dispatch(self, Cell* cell) noexcept
     cdef bint take_in(self) noexcept nogil

@@ -313,7 +313,7 @@ cdef class WorkerThread:
         cdef Cell* cell = self.core.fetch()
         if cell == NULL:
             return False
-        self.dispatch(cell)
+        self.dispatch_or_delegate(cell)
         return True
 
     cdef bint step_to(self, Cell* wanted) noexcept:
@@ -333,9 +333,20 @@ cdef class WorkerThread:
             for i in range(count):
                 self.core.put(passed[i])
             if cell == wanted:
-                self.dispatch(cell)
+                self.dispatch_or_delegate(cell)
                 return True
         return self.step()
+
+    cdef void dispatch_or_delegate(self, Cell* cell) noexcept:
+        """Dispatch a cell within a native actor's dispatch, too, which need not have the token."""
+        cdef bint takes_token = cell.has(wants_token) and not self.core.has_token
+        if takes_token:
+            if not self.core.crew.token.own_or_delegate(cell):
+                return
+            self.core.has_token = True
+        self.dispatch(cell)
+        if takes_token and self.core.python_ready == 0:
+            self.release_token()
 
     cdef void dispatch(self, Cell* cell) noexcept:
         cdef Cell* outer = self.context.current
