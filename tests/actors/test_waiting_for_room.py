@@ -64,7 +64,7 @@ class Scene:
         self.sent = system.spawn(Sender, receiver, placement=here).ask(range(1, 100))
 
     def await_a_full_mailbox(self) -> None:
-        while self.receiver.queue_length < 2:
+        while self.receiver.queue_length != 2:
             pass
 
 
@@ -111,6 +111,18 @@ def test_a_worker_that_waits_for_room_does_not_poll() -> None:
 @pytest.mark.parametrize("overflow", ["block", "help", "throttle"])
 def test_a_thousand_senders_of_one_worker_that_find_no_room_do_not_nest(overflow: str) -> None:
     count = 2_000
+    depth, deepest = 0, 0
+
+    class Nesting(Sender):
+        def receive(self, numbers: range) -> str:
+            nonlocal depth, deepest
+            depth += 1
+            deepest = max(deepest, depth)
+            try:
+                return super().receive(numbers)
+            finally:
+                depth -= 1
+
     with ActorSystem() as system:
         entered, outside, seen = threading.Event(), Future[None](), list[int]()
         mailbox = BoundedMailbox(1, overflow, timeout=PATIENCE)
@@ -118,7 +130,7 @@ def test_a_thousand_senders_of_one_worker_that_find_no_room_do_not_nest(overflow
         receiver.tell(-1)
         assert entered.wait(30)
         receiver.tell(-1)
-        senders = [system.spawn(Sender, receiver) for _ in range(count)]
+        senders = [system.spawn(Nesting, receiver) for _ in range(count)]
         system.spawn(Gate).tell(opened := threading.Event())
         sent = [sender.ask(range(number, number + 1)) for number, sender in enumerate(senders)]
         opened.set()
@@ -128,4 +140,5 @@ def test_a_thousand_senders_of_one_worker_that_find_no_room_do_not_nest(overflow
         assert sent[0].result(timeout=30) == "sent"
         system.drain()
         assert system.dead_letters.count == 0
+    assert deepest == 2
     assert sorted(seen) == [-1, -1, *range(count)]
