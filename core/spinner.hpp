@@ -7,7 +7,7 @@
 //     Linux likes to put a woken thread on its waker's core. Then only sched_yield() helps, and it helps
 //     at once: two threads that yield to each other take less than two that wake each other.
 // Where the other one is cannot be asked, but what helped last time helps again. So a thread begins with
-// pauses if they sufficed the last time, or for a try now and then; and goes on with yields.
+// pauses if they sufficed one of the last times, or for a try now and then; and goes on with yields.
 //
 // A yield on a busy machine gives the core to other work for milliseconds, and the scheduler lets who
 // yielded wait longer than who slept. So a thread that was away for so long does not yield for a second;
@@ -42,6 +42,7 @@ public:
     static constexpr std::int64_t away = 1'000'000;       // a yield that took so long gave the core to other work
     static constexpr std::int64_t first_rest = 1'000'000'000;  // without yields
     static constexpr std::int64_t longest_rest = 64 * first_rest;
+    static constexpr std::uint32_t tries = 4;             // without success, before pauses are given up
     static constexpr std::uint32_t retry = 16;            // pauses that did not help are tried again so much later
 
     // True as soon as `holds()`; false when it is time to sleep, after about `patience` nanoseconds.
@@ -49,7 +50,7 @@ public:
     bool wait_until(Holds&& holds, std::int64_t patience) {
         if (holds()) return true;
         const std::int64_t begin = Core::now();
-        if (missed_ % retry == 0) {
+        if (missed_ < tries || missed_ % retry == 0) {
             do {
                 if (look(holds)) return missed_ = 0, true;
             } while (Core::now() - begin < first_look);
