@@ -50,13 +50,14 @@ public:
     bool wait_until(Holds&& holds, std::int64_t patience) {
         if (holds()) return true;
         const std::int64_t begin = Core::now();
-        if (missed_ < tries || missed_ % retry == 0) {
+        const bool yields = begin >= no_yield_before_;
+        if (!yields || missed_ < tries || missed_ % retry == 0) {
             do {
                 if (look(holds)) return missed_ = 0, true;
             } while (Core::now() - begin < first_look);
         }
         ++missed_;
-        if (begin < no_yield_before_) return false;
+        if (!yields) return false;
         for (std::int64_t before = Core::now(); before - begin < patience; before = Core::now()) {
             Core::yield();
             const std::int64_t after = Core::now();
