@@ -1,7 +1,6 @@
 """The answer to an ask, when it comes."""
 
 import asyncio
-import os
 import types
 from collections import deque
 
@@ -10,7 +9,7 @@ from libc.math cimport isfinite
 from libc.stdint cimport int64_t
 cimport cython
 
-from callboard.core.node cimport Parker, monotonic_ns, relax
+from callboard.core.node cimport Parker, monotonic_ns
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.cell cimport Cell, Context, dedicated_cell
 
@@ -18,9 +17,6 @@ from callboard.core import checks
 from callboard.core.errors import ActorStopped, AskTimeout, CallboardError
 from callboard.core.log import log
 
-# See scheduling/worker.pyx: as long as a futex wake costs. On one processor the answer cannot come
-# while its asker spins.
-cdef int64_t SPIN_NS = 20_000 if (os.cpu_count() or 1) > 1 else 0
 # The longest sleep of a waiting thread before it looks for signals (Ctrl-C).
 cdef int64_t SLICE_NS = 50_000_000
 
@@ -217,10 +213,8 @@ cdef class Future:
     def wait(self, timeout=None):
         """Sleep until complete. Raises AskTimeout after `timeout` seconds."""
         cdef int64_t begin = monotonic_ns()
-        cdef int64_t now = begin
         cdef int64_t limit = -1
         cdef int64_t left
-        cdef int round
         cdef _Sleeper sleeper
         if timeout is not None:
             if type(timeout) is not float or not isfinite(timeout):
@@ -237,10 +231,7 @@ cdef class Future:
                 "or spawn the actor with dedicated=True"
             )
         with nogil:
-            while now - begin < SPIN_NS and not self.flag.is_set():
-                for round in range(32):
-                    relax()
-                now = monotonic_ns()
+            self.flag.spin(context.spinner)
         if self.flag.is_set() or self.was_run_here(timeout):
             return
         sleeper = _Sleeper.__new__(_Sleeper)

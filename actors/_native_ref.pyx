@@ -104,7 +104,7 @@ cdef class NativeRef(ActorRef):
             context.nodes.give(node, self.cell.pool)
             raise
         if timeout is not None:
-            self.runtime.timers.fail_after(timeout, future, self)
+            self.runtime.timers.fail_after(timeout, future)
         node.flags = wants_answer
         Py_INCREF(future)
         node.second = <void*>future

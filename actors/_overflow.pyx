@@ -8,14 +8,13 @@ from callboard._ref cimport ActorRef
 from callboard._values cimport take_letter
 from callboard.core.node cimport Kind, Node, acquire, monotonic_ns, relaxed
 from callboard.mailbox.limits cimport DropRequest, Limits, Overflow
-from callboard.scheduling.cell cimport Cell, Context
+from callboard.scheduling.cell cimport Cell, Context, wait_for_room
 from callboard.scheduling.worker cimport WorkerThread
 
 from callboard.core.errors import MailboxFull
 
-# The longest sleep before a waiting sender looks for signals, or for other work.
-cdef int64_t OUTSIDE_SLICE_NS = 50_000_000
-cdef int64_t WORKER_SLICE_NS = 1_000_000
+# The longest sleep of a thread outside the workers before it looks for signals (Ctrl-C).
+cdef int64_t SLICE_NS = 50_000_000
 
 
 cdef bint make_room(ActorRef ref, Context* context, object message, object sender) except -1:
@@ -35,61 +34,65 @@ cdef bint make_room(ActorRef ref, Context* context, object message, object sende
         limits.exceed(1)  # first, so that the message that is dropped is never this one's successor
         drop_oldest(ref, context)
         return True
-    if overflow == Overflow.throttle:
-        # Das et al. 2009, section 4.3.3: who finds the queue too long sleeps for a time slice.
-        wait_once(ref, context, limits.timeout_ns)
-        limits.exceed(1)
-        return True
     if overflow == Overflow.fail:
         limits.add_dropped(1, relaxed)
         raise MailboxFull(f"the mailbox of {ref.path} is full: {limits.capacity} messages wait")
-    return wait_for_room(ref, context)
+    return wait_until_room(ref, context)
 
 
-cdef bint wait_for_room(ActorRef ref, Context* context) except -1:
-    """Policies `block` and `help`: an outside thread sleeps, a worker runs other actors meanwhile."""
+cdef bint wait_until_room(ActorRef ref, Context* context) except -1:
+    """Policies `block`, `help` and `throttle`: an outside thread sleeps, a worker runs others meanwhile.
+
+    With `throttle` the message is sent in any case (Das et al. 2009, section 4.3.3: who finds the queue
+    too long sleeps for a time slice).
+    """
     cdef Limits* limits = ref.cell.limits
     cdef int64_t begin = monotonic_ns()
     cdef int64_t left
     # Only the outermost dispatch on a thread waits. One that runs while another below it on the stack
-    # waits must come back: what it waits for may wait for that other.
+    # waits must come back: what it waits for may wait for that other. And so the stack stays low.
     cdef uint32_t outermost = 1 if ref.runtime.manual else 0
+    cdef str obstacle = None
     while limits.reserve(1) == 0:
+        left = limits.timeout_ns - (monotonic_ns() - begin)
         if context.worker != NULL and limits.get_runner(relaxed) == <void*>context:
-            raise MailboxFull(
-                f"the mailbox of {ref.path} is full ({limits.capacity} messages), and its actor is "
-                "in the middle of the message that led to this send, so nobody can make room"
+            obstacle = (
+                f"is full ({limits.capacity} messages), and its actor is in the middle of the message "
+                "that led to this send, so nobody can make room"
             )
-        if context.depth > outermost:
+        elif context.depth > outermost:
             limits.exceed(1)
             return True
-        left = limits.timeout_ns - (monotonic_ns() - begin)
-        if left <= 0:
-            limits.add_dropped(1, relaxed)
-            raise MailboxFull(
-                f"the mailbox of {ref.path} stayed full ({limits.capacity} messages) for "
-                f"{limits.timeout_ns / 1e9:g} s"
+        elif left <= 0:
+            obstacle = (
+                f"stayed full ({limits.capacity} messages) for {limits.timeout_ns / 1e9:g} s"
             )
-        if not wait_once(ref, context, left):
-            limits.add_dropped(1, relaxed)
-            raise MailboxFull(
-                f"the mailbox of {ref.path} is full ({limits.capacity} messages), "
-                "and nothing else is ready in its manual system"
+        elif not wait_once(ref, context, left):
+            obstacle = (
+                f"is full ({limits.capacity} messages), and nothing else is ready in its manual system"
             )
+        if obstacle is None:
+            continue
+        if limits.overflow == Overflow.throttle:
+            limits.exceed(1)
+            return True
+        limits.add_dropped(1, relaxed)
+        raise MailboxFull(f"the mailbox of {ref.path} {obstacle}")
     return True
 
 
 cdef bint wait_once(ActorRef ref, Context* context, int64_t left) except -1:
-    """Let others run, or sleep. False in a manual system in which nothing is ready."""
+    """Let another actor run, or sleep until there may be room, or an actor to run, `left` ns at most.
+
+    False in a manual system in which nothing is ready.
+    """
     cdef Limits* limits = ref.cell.limits
     cdef WorkerThread worker
-    cdef int64_t slice
     if context.worker == NULL:
         if ref.runtime.manual and ref.runtime.system.is_run_here:
             return ref.runtime.system.step()
-        slice = min(left, OUTSIDE_SLICE_NS)
         with nogil:
-            limits.wait_for_room(slice)
+            wait_for_room(limits[0], context, min(left, SLICE_NS))
         PyErr_CheckSignals()
         return True
     worker = <WorkerThread>context.worker.owner
@@ -101,9 +104,8 @@ cdef bint wait_once(ActorRef ref, Context* context, int64_t left) except -1:
     if ref.runtime.manual:
         return False
     # Nothing to run here: the receiver is with another worker, or waits in the middle of a message.
-    slice = min(left, WORKER_SLICE_NS)
     with nogil:
-        limits.wait_for_room(slice)
+        wait_for_room(limits[0], context, left)
     return True
 
 

@@ -191,7 +191,7 @@ cdef class ActorRef(Handle):
             if current.asked and current.sender != NULL:
                 refuse_void(<Future>current.sender)
         if timeout is not None:
-            self.runtime.timers.fail_after(timeout, future, self)
+            self.runtime.timers.fail_after(timeout, future)
         self.send(Kind.ask, <PyObject*>message, <PyObject*>future, context)
         return future
 

@@ -35,8 +35,9 @@ class BoundedMailbox:
     - `throttle`: wait `timeout` seconds at most, then send all the same; the capacity is a
       threshold (Das et al. 2009, section 4.3.3).
 
-    A worker never sleeps while it has an actor to run. What the actors send that run while another
-    waits for room may exceed capacities, because a wait within a wait might never end.
+    A worker never sleeps while it has an actor to run, and wakes up for one that gets a message.
+    What the actors send that run while another waits for room may exceed capacities, because a wait
+    within a wait might never end.
     """
 
     capacity: int

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextvars import Context
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from callboard._future import Future
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 
 # Cancelled timers stay in the heap until they are due, or until they are this many and most of it.
+# So many asks, too, are noted before those that are answered are forgotten.
 _MANY = 64
 
 
@@ -50,6 +52,20 @@ class Timer:
         return self._timers._cancel(self)
 
 
+class _Deadline:
+    """When an ask is to fail, as long as it has no timer."""
+
+    __slots__ = ("due", "future", "seconds")
+
+    def __init__(self, due: float, seconds: float, future: Any) -> None:
+        self.due = due
+        self.seconds = seconds
+        self.future = future
+
+    def cancel(self) -> None:
+        self.future = None
+
+
 class Timers:
     """The timers of one system.
 
@@ -63,6 +79,9 @@ class Timers:
         self._heap: list[tuple[float, int, Timer]] = []
         self._cancelled = 0  # of those in the heap
         self._order = itertools.count()
+        # Asks that have no timer yet, since nearly all are answered long before they need one.
+        self._asks: list[_Deadline] = []
+        self._wakes_at = math.inf  # when the thread looks at them, at the latest
         self._thread: threading.Thread | None = None
         self._closed = False
 
@@ -114,21 +133,43 @@ class Timers:
         self.call_after(seconds, lambda: future.set_result(None))
         return future
 
-    def fail_after(self, seconds: float, future: Any, ref: ActorRef[Any]) -> None:
-        """Fail `future` with AskTimeout if it is not done after `seconds`, or at close()."""
+    def fail_after(self, seconds: float, future: Any) -> None:
+        """Fail an ask's future with AskTimeout if it is not done after `seconds`, or at close()."""
+        seconds = checks.seconds("the timeout of ask()", seconds)
+        due = self.now() + seconds
+        future._timer = deadline = _Deadline(due, seconds, future)
+        with self._changed:
+            if self._closed:
+                return
+            self._asks.append(deadline)
+            if due < self._wakes_at:
+                self._wakes_at = due
+                self._tell_thread()
+            elif len(self._asks) >= _MANY:
+                self._set_timers_of_asks()
 
-        def fail() -> None:
-            when = "before its system was stopped" if self._closed else f"in {seconds} s"
-            future.set_exception(AskTimeout(f"no answer from {ref.path} {when}"))
+    def _set_timers_of_asks(self) -> None:
+        """Make timers for the asks that are not answered yet. The caller has the lock."""
+        asks, self._asks = self._asks, []
+        for ask in asks:
+            future = ask.future
+            if future is None or future.done():
+                continue
+            timer = Timer(self, partial(self._fail, future, ask.seconds), None, at_close=True)
+            heapq.heappush(self._heap, (ask.due, next(self._order), timer))
+            future._timer = timer
+            if future.done():  # meanwhile, and it may not have seen its timer
+                self._cancel(timer)
 
-        future._timer = self.call_after(
-            seconds, fail, at_close=True, what="the timeout of ask()"
-        )
+    def _fail(self, future: Any, seconds: float) -> None:
+        when = "before its system was stopped" if self._closed else f"in {seconds} s"
+        future.set_exception(AskTimeout(f"no answer from {future.target.path} {when}"))
 
     def close(self) -> None:
         """Drop all timers and end the thread."""
         with self._changed:
             self._closed = True
+            self._set_timers_of_asks()
             pending, self._heap = self._heap, []
             self._changed.notify()
         for _, _, timer in pending:
@@ -155,10 +196,15 @@ class Timers:
                 timer.is_over = True
                 return
             heapq.heappush(self._heap, (due, next(self._order), timer))
-            if self._thread is None:
-                self._start()
-            elif self._heap[0][2] is timer:
-                self._changed.notify()
+            if self._heap[0][2] is timer:
+                self._tell_thread()
+
+    def _tell_thread(self) -> None:
+        """Have the thread look when the next timer is due, now that this is sooner."""
+        if self._thread is None:
+            self._start()
+        else:
+            self._changed.notify()
 
     def _start(self) -> None:
         self._thread = threading.Thread(target=self._run, name=f"{self._name}-timers", daemon=True)
@@ -169,12 +215,17 @@ class Timers:
             with self._changed:
                 if self._closed:
                     return
+                self._set_timers_of_asks()
                 timer, due = None, math.inf
                 if self._heap:
                     due, _, timer = self._heap[0]
-                left = due - self.now()
-                if left > 0:
-                    self._changed.wait(None if due == math.inf else min(left, 1e6))
+                now = self.now()
+                if now < due:
+                    # Asks that are due later than the thread said it would wake rely on that.
+                    ahead = self._wakes_at if self._wakes_at > now else math.inf
+                    self._wakes_at = min(ahead, due)
+                    asleep = self._wakes_at - now
+                    self._changed.wait(None if asleep == math.inf else min(asleep, 1e6))
                     continue
                 heapq.heappop(self._heap)
             if timer is not None:
@@ -215,6 +266,12 @@ class ManualTimers(Timers):
     def now(self) -> float:
         """Return the logical time in seconds, from 0."""
         return self._now
+
+    def fail_after(self, seconds: float, future: Any) -> None:
+        """Fail `future` when the clock has moved on by `seconds`."""
+        super().fail_after(seconds, future)
+        with self._changed:
+            self._set_timers_of_asks()
 
     def _start(self) -> None:
         pass  # nobody waits for time to pass

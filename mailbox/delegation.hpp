@@ -19,6 +19,10 @@
 // was taken and is pushed again between a pusher's load and its compare-and-swap, the pusher's link
 // to that top is still the truth.
 //
+// An owner that sleeps in the middle of its work, with nothing pending, names its parker in the word, and
+// who delegates to it wakes it. It falls asleep by a compare-and-swap from "owned with nothing pending",
+// so a request either makes that fail, or finds the parker; and an unpark before the park is kept.
+//
 // CountedDelegation is the same where requests are all alike, and need only be counted: the word is
 // the number of requests that are not settled yet, the owner's own included (Das et al., section 4.3.1;
 // Prasaad et al. 2018, figure 7, line 10 to 14). Zero is "free". The argument is the same: a request
@@ -34,6 +38,7 @@
 #include <cstdint>
 
 #include "callboard/core/atomics.hpp"
+#include "callboard/core/parker.hpp"
 
 namespace callboard {
 
@@ -49,11 +54,7 @@ public:
             if (state == free_) {
                 if (state_.compare_exchange_weak(state, owned_, acquire, relaxed)) return true;
             } else {
-                request->delegation_next() =
-                    state == owned_ ? nullptr : reinterpret_cast<Request*>(state);
-                if (state_.compare_exchange_weak(state, reinterpret_cast<std::uintptr_t>(request),
-                                                 release, relaxed))
-                    return false;
+                if (push(state, request)) return false;
             }
         }
     }
@@ -68,11 +69,7 @@ public:
     bool delegate_if_owned(Request* request) {
         std::uintptr_t state = state_.load(relaxed);
         while (state != free_) {
-            request->delegation_next() =
-                state == owned_ ? nullptr : reinterpret_cast<Request*>(state);
-            if (state_.compare_exchange_weak(state, reinterpret_cast<std::uintptr_t>(request),
-                                             release, relaxed))
-                return true;
+            if (push(state, request)) return true;
         }
         return false;
     }
@@ -98,14 +95,44 @@ public:
         return state_.compare_exchange_strong(state, free_, release, relaxed);
     }
 
+    // The owner, before it parks. False: requests are pending, take() them instead. relaxed: what it says
+    // of the parker every thread knew before.
+    bool try_sleep(Parker& parker) {
+        std::uintptr_t state = owned_;
+        return state_.compare_exchange_strong(state, reinterpret_cast<std::uintptr_t>(&parker) | owned_,
+                                              relaxed);
+    }
+
+    // The owner, after try_sleep() answered true, before anything else.
+    void stay_awake() {
+        std::uintptr_t state = state_.load(relaxed);
+        if (state & owned_) state_.compare_exchange_strong(state, owned_, relaxed);
+    }
+
     // Any thread. Acquire: who finds no request because the owner took it sees what the owner did before.
-    bool has_pending() const { return state_.load(acquire) > owned_; }
+    bool has_pending() const {
+        const std::uintptr_t state = state_.load(acquire);
+        return state != free_ && !(state & owned_);
+    }
 
     // Any thread, a hint.
     bool is_owned() const { return state_.load(relaxed) != free_; }
 
 private:
+    // With the owned bit: nothing is pending, and the rest is the parker of an owner that sleeps, or 0.
     static constexpr std::uintptr_t free_ = 0, owned_ = 1;
+
+    // There was an owner when `state` was read. False: it is another now, read again.
+    bool push(std::uintptr_t& state, Request* request) {
+        request->delegation_next() = state & owned_ ? nullptr : reinterpret_cast<Request*>(state);
+        if (!state_.compare_exchange_weak(state, reinterpret_cast<std::uintptr_t>(request),
+                                          release, relaxed))
+            return false;
+        if (__builtin_expect((state & owned_) && state != owned_, 0))
+            reinterpret_cast<Parker*>(state & ~owned_)->unpark();
+        return true;
+    }
+
     Atomic<std::uintptr_t> state_{free_};
 };
 

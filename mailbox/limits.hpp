@@ -1,15 +1,23 @@
-// What bounds a mailbox: a count that senders raise and the receiver lowers, and a place for outside
-// threads to wait for room. Unbounded mailboxes have none of this, and pay one untaken branch.
+// What bounds a mailbox: a count that senders raise and the receiver lowers, and who waits for room.
+// Unbounded mailboxes have none of this, and pay one untaken branch.
+//
+// Who waits sleeps at a parker of its own, so that a worker is woken by whichever comes first: room, or
+// what other threads announce to it. Why no wake-up is lost: a waiter enters the list and counts itself,
+// then looks at the count of messages; the receiver lowers that count, then looks for waiters. All four
+// are seq_cst, so one of them sees the other: the waiter finds room, or the receiver finds the waiter,
+// and unparks it. An unpark before the park is kept; one that another reason was faster than, or that
+// came for room that others took, makes a later park return early, and all who park look again.
+// Why no waiter is touched when it is gone: it is unparked, and leaves, under the lock.
+//
+// Progress: reserve() and exceed() are lock-free, and so is give_back() when nobody waits.
 #pragma once
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <ctime>
-#include <unistd.h>
 #include <cstdint>
+#include <mutex>
 
 #include "callboard/core/atomics.hpp"
 #include "callboard/core/node.hpp"
+#include "callboard/core/parker.hpp"
 #include "callboard/mailbox/delegation.hpp"
 
 namespace callboard {
@@ -51,27 +59,25 @@ public:
         note_peak(count_.fetch_add(messages, relaxed) + messages);
     }
 
-    // The receiver, and whoever drops a message. seq_cst on the four operations of give_back() and
-    // wait_for_room(): each side writes its own word and then reads the other's, and one of them
-    // must see the other's write, or a waiter sleeps beside an empty mailbox.
+    // The receiver, and whoever drops a message. seq_cst pairs with wait_for_room().
     void give_back(std::int64_t messages) {
         count_.fetch_sub(messages, seq_cst);
-        if (waiters_.load(seq_cst) != 0) {
-            epoch_.fetch_add(1, release);
-            syscall(SYS_futex, &epoch_, FUTEX_WAKE_PRIVATE, INT32_MAX, nullptr, nullptr, 0);
-        }
+        if (waiting_.load(seq_cst) != 0) wake_all();
     }
 
-    // An outside thread. Sleeps until there may be room, `nanoseconds` at most.
-    void wait_for_room(std::int64_t nanoseconds) {
-        waiters_.fetch_add(1, seq_cst);
-        const std::uint32_t epoch = epoch_.load(acquire);
-        if (count_.load(seq_cst) >= capacity) {
-            timespec time{nanoseconds / 1000000000, nanoseconds % 1000000000};
-            syscall(SYS_futex, &epoch_, FUTEX_WAIT_PRIVATE, epoch, &time, nullptr, 0);
-        }
-        waiters_.fetch_sub(1, relaxed);
+    // Any thread, with its own parker. Sleeps until there may be room, until somebody unparks it for
+    // another reason, or for `nanoseconds`. seq_cst pairs with give_back().
+    void wait_for_room(Parker& parker, std::int64_t nanoseconds) {
+        Waiter self{&parker, nullptr, nullptr};
+        enter(self);
+        waiting_.fetch_add(1, seq_cst);
+        if (count_.load(seq_cst) >= capacity) parker.park(nanoseconds);
+        waiting_.fetch_sub(1, relaxed);
+        leave(self);
     }
+
+    // A hint: what is there may be another's in the next moment.
+    bool has_room() const { return count_.load(relaxed) < capacity; }
 
     std::int64_t count() const { return count_.load(relaxed); }
 
@@ -87,14 +93,40 @@ public:
     Delegation<DropRequest> popping;
 
 private:
+    struct Waiter {
+        Parker* parker;
+        Waiter* before;
+        Waiter* behind;
+    };
+
+    void enter(Waiter& waiter) {
+        const std::lock_guard<std::mutex> guard(lock_);
+        waiter.behind = waiters_;
+        if (waiters_ != nullptr) waiters_->before = &waiter;
+        waiters_ = &waiter;
+    }
+
+    void leave(Waiter& waiter) {
+        const std::lock_guard<std::mutex> guard(lock_);
+        (waiter.before == nullptr ? waiters_ : waiter.before->behind) = waiter.behind;
+        if (waiter.behind != nullptr) waiter.behind->before = waiter.before;
+    }
+
+    void wake_all() {
+        const std::lock_guard<std::mutex> guard(lock_);
+        for (Waiter* waiter = waiters_; waiter != nullptr; waiter = waiter->behind)
+            waiter->parker->unpark();
+    }
+
     void note_peak(std::int64_t count) {
         std::int64_t most = peak.load(relaxed);
         while (count > most && !peak.compare_exchange_weak(most, count, relaxed, relaxed)) {}
     }
 
     alignas(cache_line) Atomic<std::int64_t> count_{0};
-    Atomic<std::uint32_t> epoch_{0};
-    Atomic<std::uint32_t> waiters_{0};
+    Atomic<std::uint32_t> waiting_{0};  // how many wait; each is in the list
+    std::mutex lock_;
+    Waiter* waiters_{nullptr};          // under the lock
 };
 
 }  // namespace callboard

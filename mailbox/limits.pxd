@@ -28,7 +28,6 @@ cdef extern from "callboard/mailbox/limits.hpp" namespace "callboard" nogil:
         int64_t reserve(int64_t wanted)
         void exceed(int64_t messages)
         void give_back(int64_t messages)
-        void wait_for_room(int64_t nanoseconds)
         int64_t count()
         uint64_t add_dropped "dropped.fetch_add" (uint64_t, memory_order)
         int64_t get_peak "peak.load" (memory_order)

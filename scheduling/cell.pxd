@@ -140,7 +140,11 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
         Cell* fetch()
         void wake(Cell* cell)
 
+    cdef cppclass Spinner:
+        pass
+
     cdef cppclass Context:
+        Spinner spinner
         Worker* worker
         Cell* current
         NodeCache nodes
@@ -154,7 +158,9 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
 
     void account(Cell* cell, Context* context, uint64_t messages)
     void charge(Cell* cell, Context* context)
+    bint find_work(Context* context)
     void make_ready(Cell* cell, Context* context)
+    void wait_for_room(Limits& limits, Context* context, int64_t nanoseconds)
 
 cdef extern from "callboard/scheduling/turn.hpp" namespace "callboard" nogil:
     bint goes_on(Context* context, uint32_t handled, uint32_t& limit, uint32_t quantum)

@@ -9,6 +9,7 @@
 #include "callboard/core/node.hpp"
 #include "callboard/core/parker.hpp"
 #include "callboard/core/records.hpp"
+#include "callboard/core/spinner.hpp"
 #include "callboard/mailbox/delegation.hpp"
 #include "callboard/scheduling/cell.hpp"
 
@@ -125,6 +126,7 @@ struct Context {
     std::uint32_t depth{0};   // dispatches within dispatches, by overflow policy `help`
     std::uint32_t sent{0};    // by a thread outside the workers, since it let them run last
     void* constructing{nullptr};  // the Python object whose actor is being made; borrowed
+    Spinner spinner;          // how this thread waits before it sleeps
     void* trace{nullptr};     // called for each message, in a manual system; borrowed
     void* python{nullptr};    // a worker's thread's PyThreadState
     std::uint32_t catching_up{0};   // so many dispatches to come may be long: see turn.hpp
@@ -132,6 +134,40 @@ struct Context {
     void* completing{nullptr};    // futures that are done, whose callbacks are to be called; borrowed
     void* awaited{nullptr};       // the future that a task on an event loop has begun to wait for; borrowed
 };
+
+// How long a worker looks for work before it parks: about as long as a futex wake costs its two ends.
+inline constexpr std::int64_t worker_patience = 15'000;
+
+// A worker without anything to do. True: somebody announced an actor, or the end.
+inline bool find_work(Context* context) {
+    Worker* const worker = context->worker;
+    return context->spinner.wait_until([worker] {
+        return !worker->inbox.is_empty() || worker->crew->stopping.load(relaxed) != 0;
+    }, worker_patience);
+}
+
+// A thread that wants to send to a full mailbox; a worker's has nothing else that is ready. Waits until
+// there may be room, or until something was announced or delegated to the worker, `nanoseconds` at most.
+inline void wait_for_room(Limits& limits, Context* context, std::int64_t nanoseconds) {
+    Worker* const worker = context->worker;
+    if (worker == nullptr) {
+        Parker parker;
+        if (!context->spinner.wait_until([&] { return limits.has_room(); }, worker_patience))
+            limits.wait_for_room(parker, nanoseconds);
+        return;
+    }
+    auto& token = worker->crew->token;
+    if (context->spinner.wait_until([&] {
+            return limits.has_room() || !worker->inbox.is_empty() ||
+                   (worker->has_token && token.has_pending());
+        }, worker_patience))
+        return;
+    // The token is kept: who gave it up here would come back into the middle of a Python handler, and
+    // contend for the interpreter with its next owner. So who delegates must wake us.
+    if (worker->has_token && !token.try_sleep(worker->parker)) return;
+    limits.wait_for_room(worker->parker, nanoseconds);
+    if (worker->has_token) token.stay_awake();
+}
 
 // Time is measured from one dispatch's end to the next one's: one look at the clock for each, and
 // none at all when nobody asked for it. So every dispatch ends with account() or charge(), on the

@@ -36,9 +36,9 @@ cdef class WorkerThread:
     cdef void put_back(self, Cell* cell) noexcept nogil
     cdef void rest(self) noexcept nogil
     cdef void park(self) noexcept nogil
-    cdef bint find_work(self, int64_t begin) noexcept nogil
     cdef void tell_drainer(self) noexcept nogil
     cdef bint step(self) noexcept
     cdef bint step_to(self, Cell* wanted) noexcept
+    cdef void dispatch_or_delegate(self, Cell* cell) noexcept
     cdef void dispatch(self, Cell* cell) noexcept
     cdef bint take_in(self) noexcept nogil

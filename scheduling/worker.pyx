@@ -15,10 +15,10 @@ import threading
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from callboard.core.node cimport Surplus, monotonic_ns, relax, acq_rel, acquire, relaxed, release, seq_cst
+from callboard.core.node cimport Surplus, monotonic_ns, acq_rel, acquire, relaxed, release, seq_cst
 from callboard.scheduling.cell cimport (
-    Cell, Context, Crew, Outcome, Record, RecordRing, Worker, dedicated_cell, make_ready, python_cell,
-    wants_token,
+    Cell, Context, Crew, Outcome, Record, RecordRing, Worker, dedicated_cell, find_work, make_ready,
+    python_cell, wants_token,
 )
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.handle cimport Handle
@@ -36,9 +36,6 @@ cdef extern from "sys/prctl.h" nogil:
     int PR_SET_NAME
     int prctl(int option, ...)
 
-# How long a worker looks for work before it parks. A futex wake costs its two ends 14 to 25
-# microseconds; looking for about as long never costs more than twice the best choice.
-cdef int64_t SPIN_NS = 15_000
 # How long a worker sleeps before it takes a burst to be over. The next burst allocates its nodes anew,
 # which costs a few nanoseconds for each message.
 cdef int64_t TIDY_NS = 10_000_000
@@ -339,7 +336,7 @@ cdef class WorkerThread:
         core.set_loop_time(begin, relaxed)
         core.add_parks(1, release)
         self.tell_drainer()
-        if not self.find_work(begin):
+        if not find_work(self.context):
             self.park()
         now = monotonic_ns()
         spent = now - begin
@@ -353,16 +350,6 @@ cdef class WorkerThread:
             record.queue = -1
             core.ring.write(record)
         core.add_parks(1, release)
-
-    cdef bint find_work(self, int64_t begin) noexcept nogil:
-        """Look for work until SPIN_NS after `begin`."""
-        cdef int round
-        while monotonic_ns() - begin < SPIN_NS:
-            for round in range(32):
-                if not self.core.inbox.is_empty() or self.core.crew.is_stopping(relaxed):
-                    return True
-                relax()
-        return False
 
     cdef void park(self) noexcept nogil:
         """Sleep until there is work; after a while without any, free the spare nodes that bursts left."""
@@ -384,7 +371,7 @@ cdef class WorkerThread:
         cdef Cell* cell = self.core.fetch()
         if cell == NULL:
             return False
-        self.dispatch(cell)
+        self.dispatch_or_delegate(cell)
         return True
 
     cdef bint step_to(self, Cell* wanted) noexcept:
@@ -404,9 +391,20 @@ cdef class WorkerThread:
             for i in range(count):
                 self.core.put(passed[i])
             if cell == wanted:
-                self.dispatch(cell)
+                self.dispatch_or_delegate(cell)
                 return True
         return self.step()
+
+    cdef void dispatch_or_delegate(self, Cell* cell) noexcept:
+        """Dispatch a cell within a native actor's dispatch, too, which need not have the token."""
+        cdef bint takes_token = cell.has(wants_token) and not self.core.has_token
+        if takes_token:
+            if not self.core.crew.token.own_or_delegate(cell):
+                return
+            self.core.has_token = True
+        self.dispatch(cell)
+        if takes_token and self.core.python_ready == 0:
+            self.release_token()
 
     cdef void dispatch(self, Cell* cell) noexcept:
         cdef Cell* outer = self.context.current

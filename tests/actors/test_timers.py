@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from callboard import Actor, ActorRef, ActorSystem, AskTimeout, BoundedMailbox, Supervision
+from callboard import (
+    Actor,
+    ActorRef,
+    ActorSystem,
+    AskTimeout,
+    BoundedMailbox,
+    Future,
+    Supervision,
+)
 from callboard.testing import ManualSystem
 from callboard.timers import ManualTimers, Timer, Timers
 
@@ -348,3 +356,43 @@ def test_restarts_back_off_twice_as_long_each_time() -> None:
         system.advance(100)
         assert starts == [0, 1, 3, 7, 12, 17]
         assert not ref.is_alive
+
+
+def test_an_answer_lives_no_longer_for_its_asks_timeout(system: ActorSystem) -> None:
+    class Answer:
+        pass
+
+    class Answers(Actor[Any]):
+        def receive(self, message: Any) -> Answer:
+            return Answer()
+
+    ref = system.spawn(Answers)
+    answers = [weakref.ref(ref.ask(number, timeout=3600.0).result()) for number in range(10)]
+    system.drain()
+    gc.collect()
+    assert [answer for answer in answers if answer() is not None] == []
+
+
+def test_asks_time_out_in_the_order_of_their_timeouts_among_many_that_are_answered(
+    system: ActorSystem,
+) -> None:
+    class Never(Actor[Any]):
+        def receive(self, message: Any) -> Any:
+            return Future() if message == "never" else message
+
+    ref = system.spawn(Never)
+    over: list[int] = []
+    last = threading.Event()
+    for number, timeout in enumerate((0.3, 0.1, 0.2)):
+        for each in range(50):  # these need no timer
+            assert ref.ask(each, timeout=3600.0).result(timeout=30) == each
+
+        def note(future: Any, number: int = number) -> None:
+            assert isinstance(future.exception(), AskTimeout)
+            over.append(number)
+            if len(over) == 3:
+                last.set()
+
+        ref.ask("never", timeout=timeout).add_done_callback(note)
+    assert last.wait(30)
+    assert over == [1, 2, 0]

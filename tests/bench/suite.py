@@ -72,6 +72,23 @@ def ask(smoke: bool) -> Benchmark:
     return Benchmark("ask", "Ask from the main thread", "asks/s", players)
 
 
+def room(smoke: bool) -> Benchmark:
+    game = Game("runtime.room", 10_000, 100, smoke)
+    players = [
+        game.alone("from an actor of its worker", "ours", sender="actor"),
+        game.alone("from the main thread", "ours", sender="thread"),
+    ]
+    title = "Into a full mailbox, whose owner asks elsewhere"
+    return Benchmark("room", title, "messages/s", players)
+
+
+def room_asks(smoke: bool) -> Benchmark:
+    game = Game("runtime.room", 5_000, 100, smoke)
+    title = "Asks to a worker on which an actor waits for room"
+    players = [game.alone("median", "ours", measure="asks")]
+    return Benchmark("room_asks", title, "us", players)
+
+
 def token(smoke: bool) -> Benchmark:
     """The interpreter token against workers that contend for the GIL."""
     ring = Game("savina.thread_ring", 400_000, 1_000, smoke)
@@ -133,6 +150,8 @@ BENCHMARKS: dict[str, Callable[[bool], Benchmark]] = {
     "pipeline": partial(python_only, "pipeline", "Pipeline of 100 Python stages", 40_000, 10),
     "native_pipeline": native_pipeline,
     "ask": ask,
+    "room": room,
+    "room_asks": room_asks,
     "token": token,
     "scaling": scaling,
     "monitoring": monitoring,

@@ -100,4 +100,14 @@ seed "a worker that goes to sleep is not seen" mailbox/spmc.hpp \
     's/tail_\.store(tail + 1, seq_cst)/tail_.store(tail + 1, release)/' \
     stress_hybrid "beside work" "asleep beside work" "-O2"
 
+seed "who makes room does not look for those who wait" mailbox/limits.hpp \
+    's/if (waiting_\.load(seq_cst) != 0) wake_all();/if (messages > 1 \&\& waiting_.load(seq_cst) != 0) wake_all();/' \
+    stress_limits "whichever comes" "lost wake-up" "-O2"
+seed "who waits for room does not look again" mailbox/limits.hpp \
+    's/if (count_\.load(seq_cst) >= capacity) parker\.park(nanoseconds);/parker.park(nanoseconds);/' \
+    stress_limits "whichever comes" "lost wake-up" "-O2"
+seed "who delegates does not wake an owner that sleeps" mailbox/delegation.hpp \
+    's/if (__builtin_expect((state & owned_) && state != owned_, 0))/if (false)/' \
+    stress_delegation "owner that sleeps" "lost wake-up" "-O2"
+
 exit $missed

@@ -138,4 +138,42 @@ TEST("requests that are counted are served by one owner at a time, as many as we
     for (const int threads : {2, 4}) every_counted_request_is_served_once(threads, 200000);
 }
 
+TEST("an owner that sleeps is woken by what is handed over") {
+    constexpr int senders = 2;
+    Rounds rounds(20000);
+    Resource resource(senders);
+    callboard::Parker parker;
+    Atomic<int> left{senders};
+    CHECK(resource.door.try_own());
+    together(senders + 1, [&](int index) {
+        Random random(static_cast<std::uint64_t>(index));
+        if (index < senders) {
+            Request request;
+            for (int round = 0; index != 0 ? !rounds.over() : rounds.go_on(round + 1); ++round) {
+                request.stamped = stamp(index, round);
+                request.ready_again.store(false, callboard::relaxed);
+                CHECK(resource.door.delegate_if_owned(&request));
+                await([&] { return request.ready_again.load(callboard::acquire); });
+                random.pause();
+            }
+            if (left.fetch_sub(1, callboard::acq_rel) == 1) parker.unpark();
+            return;
+        }
+        while (left.load(callboard::acquire) != 0) {
+            for (Request* request = resource.door.take(); request != nullptr;) {
+                Request* following = request->delegation_next();
+                resource.serve(request);
+                request = following;
+            }
+            random.pause();
+            if (!resource.door.try_sleep(parker)) continue;
+            if (!parker.park(patience)) check::give_up(__FILE__, __LINE__, "a lost wake-up");
+            resource.door.stay_awake();
+        }
+    });
+    CHECK(resource.door.try_release());
+    CHECK(resource.ledger.received() > 0);
+    CHECK_EQUAL(resource.ledger.wrong(), 0);
+}
+
 CHECK_MAIN

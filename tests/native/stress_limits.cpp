@@ -1,6 +1,7 @@
 // Senders that wait for room in a mailbox of two messages.
 #include "callboard/core/parker.hpp"
 #include "callboard/mailbox/limits.hpp"
+#include "callboard/scheduling/worker.hpp"
 #include "stress.hpp"
 
 using namespace callboard;
@@ -24,10 +25,11 @@ TEST("a sender that waits for room is woken, and nobody gets more than there is"
             }
             return;
         }
+        Parker parker;
         for (int i = 0; i < messages; ++i) {
             while (limits.reserve(1) == 0) {
                 const std::int64_t begin = Parker::now();
-                limits.wait_for_room(patience);
+                limits.wait_for_room(parker, patience);
                 if (Parker::now() - begin >= patience)
                     check::give_up(__FILE__, __LINE__, "a lost wake-up");
             }
@@ -39,6 +41,55 @@ TEST("a sender that waits for room is woken, and nobody gets more than there is"
     CHECK_EQUAL(limits.count(), 0);
     CHECK(most.load(relaxed) <= capacity);
     CHECK(most.load(relaxed) > 0);
+}
+
+// A worker waits in the middle of a dispatch; the receiver is one that must run on this worker, and is
+// announced to its inbox by a third thread. If either wake-up is lost, all three stand still.
+TEST("a worker that waits for room is woken by room and by its inbox, whichever comes") {
+    struct Flagged {
+        static Outcome run(Cell*, Context*, std::uint32_t) { return Outcome::done; }
+        Cell cell{run, nullptr, 0};
+    };
+    Rounds rounds(20000);
+    Crew crew;
+    Worker worker;
+    worker.crew = &crew;
+    Flagged receiver;
+    Limits limits(1, Overflow::block, 0);
+    Atomic<int> sent{0};
+    together(3, [&](int index) {
+        Random random(static_cast<std::uint64_t>(index));
+        if (index == 0) {
+            Context context;
+            context.worker = &worker;
+            for (int round = 1; rounds.go_on(round); ++round) {
+                while (limits.reserve(1) == 0) {
+                    if (!worker.inbox.is_empty()) {
+                        worker.inbox.take_all();
+                        limits.give_back(1);  // the receiver ran here, within the dispatch that waits
+                        continue;
+                    }
+                    const std::int64_t begin = Parker::now();
+                    if (random.below(2)) limits.wait_for_room(worker.parker, patience);
+                    else wait_for_room(limits, &context, patience);
+                    if (Parker::now() - begin >= patience)
+                        check::give_up(__FILE__, __LINE__, "a lost wake-up");
+                }
+                sent.store(round, callboard::release);
+            }
+            return;
+        }
+        // One of the other two makes room for each message, in turn: by an announcement, or itself.
+        for (int round = 1; !rounds.over(); ++round) {
+            if (round % 2 != index - 1) continue;
+            await([&] { return sent.load(callboard::acquire) >= round || rounds.over(); });
+            random.pause();
+            if (rounds.over()) return;
+            if (index == 1) worker.wake(&receiver.cell);
+            else limits.give_back(1);
+        }
+    });
+    CHECK(sent.load(relaxed) > 0);
 }
 
 CHECK_MAIN

@@ -120,4 +120,37 @@ TEST("a counted resource is free again when all that was due is settled") {
     CHECK(resource.own_or_delegate());
 }
 
+TEST("an owner that sleeps is woken by the first request, and by no other") {
+    Resource resource;
+    callboard::Parker parker;
+    Request first{1}, second{2};
+    CHECK(resource.try_own());
+    CHECK(resource.try_sleep(parker));
+    CHECK(resource.is_owned());
+    CHECK(!resource.has_pending());
+    CHECK(!resource.own_or_delegate(&first));
+    CHECK(parker.park(0));
+    CHECK(resource.delegate_if_owned(&second));
+    CHECK(!parker.park(0));
+    resource.stay_awake();
+    CHECK((values(resource.take()) == std::vector<int>{1, 2}));
+    CHECK(resource.try_release());
+}
+
+TEST("an owner does not sleep beside a request, and lets go after it was not woken") {
+    Resource resource;
+    callboard::Parker parker;
+    Request request{1};
+    CHECK(resource.try_own());
+    CHECK(resource.delegate_if_owned(&request));
+    CHECK(!resource.try_sleep(parker));
+    CHECK(resource.take() == &request);
+    CHECK(resource.try_sleep(parker));
+    resource.stay_awake();
+    CHECK(resource.delegate_if_owned(&request));
+    CHECK(!parker.park(0));  // it was awake
+    CHECK(resource.take() == &request);
+    CHECK(resource.try_release());
+}
+
 CHECK_MAIN

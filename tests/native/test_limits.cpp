@@ -1,9 +1,12 @@
 // What bounds a mailbox, on one thread; stress_limits.cpp has the waiting senders.
+#include <thread>
+
 #include "callboard/mailbox/limits.hpp"
 #include "check.hpp"
 
 using callboard::Limits;
 using callboard::Overflow;
+using callboard::Parker;
 
 static constexpr std::int64_t capacity = 3;
 
@@ -35,15 +38,41 @@ TEST("who exceeds the capacity leaves no room until it is made up for") {
 
 TEST("nobody waits where there is room") {
     Limits limits(capacity, Overflow::block, 0);
-    limits.wait_for_room(INT64_C(60'000'000'000));  // would be noticed
+    Parker parker;
+    limits.wait_for_room(parker, INT64_C(60'000'000'000));  // would be noticed
     CHECK_EQUAL(limits.reserve(1), 1);
 }
 
 TEST("a wait for room ends with its time") {
     Limits limits(1, Overflow::block, 0);
     CHECK_EQUAL(limits.reserve(1), 1);
-    limits.wait_for_room(1000000);
+    Parker parker;
+    limits.wait_for_room(parker, 1000000);
     CHECK_EQUAL(limits.count(), 1);
+}
+
+TEST("who waits for room is woken for another reason by its parker") {
+    Limits limits(1, Overflow::block, 0);
+    CHECK_EQUAL(limits.reserve(1), 1);
+    Parker parker;
+    parker.unpark();
+    limits.wait_for_room(parker, INT64_C(60'000'000'000));  // would be noticed
+    CHECK_EQUAL(limits.reserve(1), 0);
+}
+
+TEST("room wakes all who wait, and none who left") {
+    Limits limits(1, Overflow::block, 0);
+    CHECK_EQUAL(limits.reserve(1), 1);
+    Parker parkers[3], gone;
+    limits.wait_for_room(gone, 0);
+    std::thread waiters[3];
+    for (int i = 0; i < 3; ++i)
+        waiters[i] = std::thread([&, i] { limits.wait_for_room(parkers[i], INT64_C(60'000'000'000)); });
+    for (const Parker& parker : parkers)
+        while (!parker.is_parked()) std::this_thread::yield();
+    limits.give_back(1);
+    for (std::thread& waiter : waiters) waiter.join();
+    CHECK(!gone.park(0));
 }
 
 CHECK_MAIN

@@ -1,0 +1,96 @@
+// How a thread waits for what another is about to do, before it goes to sleep.
+//
+// To sleep and be woken costs the two threads 10 to 30 microseconds together, so looking for about as
+// long never costs more than twice the best choice. How to look depends on where the other one is:
+//   - On another core, a loop of pauses sees it at once, and the answer is there within a microsecond.
+//   - On this core, each turn of that loop is time in which the other cannot run. And here it often is:
+//     Linux likes to put a woken thread on its waker's core. Then only sched_yield() helps, and it helps
+//     at once: two threads that yield to each other take less than two that wake each other.
+// Where the other one is cannot be asked, but what helped last time helps again. So a thread begins with
+// pauses if they sufficed one of the last times, or for a try now and then; and goes on with yields.
+//
+// A yield on a busy machine gives the core to other work for milliseconds, and the scheduler lets who
+// yielded wait longer than who slept. So a thread that was away for so long does not yield for a second;
+// for two, if that happens again soon, then four, up to a minute.
+//
+// Rejected: pauses alone (two threads of one core wait 35 microseconds for each other, every time, and a
+// scheduler that would move one of them seldom finds both ready to run); a yield after every few pauses
+// (half a microsecond more for an answer from another core); to sleep at once (a wake-up for each answer).
+#pragma once
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "callboard/core/atomics.hpp"
+#include "callboard/core/parker.hpp"
+
+namespace callboard {
+
+struct Processor {
+    static std::int64_t now() { return Parker::now(); }
+    static void pause() { relax(); }
+    static void yield() { sched_yield(); }
+};
+
+// One for each thread, which alone uses it. Core is another one in tests.
+template <class Core>
+class BasicSpinner {
+public:
+    static constexpr std::int64_t first_look = 2'000;     // nanoseconds, as are the others
+    static constexpr std::int64_t away = 1'000'000;       // a yield that took so long gave the core to other work
+    static constexpr std::int64_t first_rest = 1'000'000'000;  // without yields
+    static constexpr std::int64_t longest_rest = 64 * first_rest;
+    static constexpr std::uint32_t tries = 4;             // without success, before pauses are given up
+    static constexpr std::uint32_t retry = 16;            // pauses that did not help are tried again so much later
+
+    // True as soon as `holds()`; false when it is time to sleep, after about `patience` nanoseconds.
+    template <class Holds>
+    bool wait_until(Holds&& holds, std::int64_t patience) {
+        if (holds()) return true;
+        const std::int64_t begin = Core::now();
+        const bool yields = begin >= no_yield_before_;
+        if (!yields || missed_ < tries || missed_ % retry == 0) {
+            do {
+                if (look(holds)) return missed_ = 0, true;
+            } while (Core::now() - begin < first_look);
+        }
+        ++missed_;
+        if (!yields) return false;
+        for (std::int64_t before = Core::now(); before - begin < patience; before = Core::now()) {
+            Core::yield();
+            const std::int64_t after = Core::now();
+            if (after - before >= away) {
+                rest(after);
+                return holds();
+            }
+            if (look(holds)) return true;
+        }
+        return false;
+    }
+
+private:
+    template <class Holds>
+    bool look(Holds&& holds) {
+        for (int turn = 0; turn < 8; ++turn) {
+            if (holds()) return true;
+            Core::pause();
+        }
+        return false;
+    }
+
+    void rest(std::int64_t now) {
+        const bool again = now - no_yield_before_ < 4 * rest_;
+        rest_ = again ? std::min(2 * rest_, longest_rest) : first_rest;
+        no_yield_before_ = now + rest_;
+    }
+
+    std::uint32_t missed_{0};         // how often in a row pauses did not help, or were not tried
+    std::int64_t no_yield_before_{0};
+    std::int64_t rest_{0};            // how long it lasted the last time
+};
+
+using Spinner = BasicSpinner<Processor>;
+
+}  // namespace callboard

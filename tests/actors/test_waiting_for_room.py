@@ -1,0 +1,144 @@
+"""A worker on which an actor waits for room in a full mailbox: what it does meanwhile."""
+
+import resource
+import threading
+from typing import Any
+
+import pytest
+
+from callboard import Actor, ActorRef, ActorSystem, BoundedMailbox, Future, MailboxFull
+from callboard.scheduling.placement import Fixed
+
+PATIENCE = 60.0  # seconds, of mailboxes whose senders are to be woken long before
+
+
+class Absent(Actor[Any]):
+    """Begins with its first message when a future from outside is done."""
+
+    def __init__(self, entered: threading.Event, outside: "Future[None]", seen: list[int]) -> None:
+        self.entered, self.outside, self.seen = entered, outside, seen
+
+    async def receive(self, number: int) -> None:
+        self.entered.set()
+        await self.outside
+        self.seen.append(number)
+
+
+class Sender(Actor[range]):
+    def __init__(self, target: ActorRef[int]) -> None:
+        self.target = target
+
+    def receive(self, numbers: range) -> str:
+        for number in numbers:
+            self.target.tell(number)
+        return "sent"
+
+
+class Gate(Actor[Any]):
+    """Keeps its worker until it is opened, so that all others there are ready at once."""
+
+    def receive(self, opened: threading.Event) -> None:
+        assert opened.wait(60)
+
+
+class Echo(Actor[int]):
+    def receive(self, number: int) -> int:
+        return number
+
+
+class Scene:
+    """A sender that waits for room, on the worker of the receiver, which waits for `outside`."""
+
+    def __init__(self, system: ActorSystem, overflow: str = "block") -> None:
+        entered = threading.Event()
+        self.outside: Future[None] = Future()
+        self.seen: list[int] = []
+        mailbox = BoundedMailbox(2, overflow, timeout=PATIENCE)
+        here = Fixed(0)
+        receiver = system.spawn(
+            Absent, entered, self.outside, self.seen, mailbox=mailbox, placement=here
+        )
+        receiver.tell(0)
+        assert entered.wait(30)
+        self.receiver = receiver
+        self.sent = system.spawn(Sender, receiver, placement=here).ask(range(1, 100))
+
+    def await_a_full_mailbox(self) -> None:
+        while self.receiver.queue_length != 2:
+            pass
+
+
+@pytest.mark.parametrize("overflow", ["block", "help", "throttle"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_asks_of_others_are_answered_while_a_worker_waits_for_room(
+    workers: int, overflow: str
+) -> None:
+    with ActorSystem(workers=workers) as system:
+        scene = Scene(system, overflow)
+        # With two workers, what is ready on the last is delegated to the first, which runs Python.
+        echoes = [system.spawn(Echo, placement=Fixed(worker)) for worker in range(workers)]
+        scene.await_a_full_mailbox()
+        for number in range(200):
+            for echo in echoes:
+                assert echo.ask(number).result(timeout=30) == number
+        assert not scene.sent.done()
+        scene.outside.set_result(None)
+        assert scene.sent.result(timeout=30) == "sent"
+        system.drain()
+        assert scene.seen == list(range(100))
+
+
+def test_a_worker_that_waits_for_room_does_not_poll() -> None:
+    class Counting(Actor[ActorRef[int]]):
+        def receive(self, target: ActorRef[int]) -> int:
+            def switches() -> int:
+                return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
+
+            before = switches()
+            with pytest.raises(MailboxFull, match="stayed full"):
+                target.tell_many(range(10))
+            return switches() - before
+
+    with ActorSystem() as system:
+        entered, outside = threading.Event(), Future[None]()
+        mailbox = BoundedMailbox(2, timeout=1.0)
+        receiver = system.spawn(Absent, entered, outside, [], mailbox=mailbox)
+        slept = system.spawn(Counting).ask(receiver).result(timeout=60)
+        outside.set_result(None)
+    assert slept < 50
+
+
+@pytest.mark.parametrize("overflow", ["block", "help", "throttle"])
+def test_a_thousand_senders_of_one_worker_that_find_no_room_do_not_nest(overflow: str) -> None:
+    count = 2_000
+    depth, deepest = 0, 0
+
+    class Nesting(Sender):
+        def receive(self, numbers: range) -> str:
+            nonlocal depth, deepest
+            depth += 1
+            deepest = max(deepest, depth)
+            try:
+                return super().receive(numbers)
+            finally:
+                depth -= 1
+
+    with ActorSystem() as system:
+        entered, outside, seen = threading.Event(), Future[None](), list[int]()
+        mailbox = BoundedMailbox(1, overflow, timeout=PATIENCE)
+        receiver = system.spawn(Absent, entered, outside, seen, mailbox=mailbox)
+        receiver.tell(-1)
+        assert entered.wait(30)
+        receiver.tell(-1)
+        senders = [system.spawn(Nesting, receiver) for _ in range(count)]
+        system.spawn(Gate).tell(opened := threading.Event())
+        sent = [sender.ask(range(number, number + 1)) for number, sender in enumerate(senders)]
+        opened.set()
+        for future in sent[1:]:  # they go past the bound, because the first waits below them
+            assert future.result(timeout=30) == "sent"
+        outside.set_result(None)
+        assert sent[0].result(timeout=30) == "sent"
+        system.drain()
+        assert system.dead_letters.count == 0
+    assert deepest == 2
+    assert sorted(seen) == [-1, -1, *range(count)]
