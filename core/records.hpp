@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "callboard/core/atomics.hpp"
+#include "callboard/core/parker.hpp"
 
 namespace callboard {
 
@@ -23,6 +24,25 @@ public:
 
 private:
     Atomic<std::uint64_t> count_{0};
+};
+
+// How long a thread had nothing to do, in nanoseconds. One word, so that a reader counts no wait twice
+// and none not at all: the sum so far, or while a wait lasts, the sum less the time at which it began,
+// which is negative.
+class IdleTime {
+public:
+    // The thread itself, by turns.
+    void begin(std::int64_t now) { word_.store(word_.load(relaxed) - now, release); }
+    void end(std::int64_t now) { word_.store(word_.load(relaxed) + now, release); }
+
+    // Any thread. Acquire pairs with the release in begin(): the clock is read after it, and is later.
+    std::int64_t get() const {
+        const std::int64_t word = word_.load(acquire);
+        return word < 0 ? word + Parker::now() : word;
+    }
+
+private:
+    Atomic<std::int64_t> word_{0};
 };
 
 // One dispatch of one actor, or one wait of the worker (actor 0).

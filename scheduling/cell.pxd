@@ -134,8 +134,9 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
         int64_t started
         void add_busy_ns "busy_ns.add" (uint64_t)
         uint64_t get_busy_ns "busy_ns.get" ()
-        void add_waited_ns "waited_ns.add" (uint64_t)
-        uint64_t get_waited_ns "waited_ns.get" ()
+        void begin_idle "idle.begin" (int64_t now)
+        void end_idle "idle.end" (int64_t now)
+        int64_t get_idle_ns "idle.get" ()
         void put(Cell* cell)
         Cell* fetch()
         void wake(Cell* cell)

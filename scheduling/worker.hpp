@@ -93,7 +93,7 @@ struct Worker {
     RecordRing* ring{nullptr};    // where to note each dispatch
     std::int64_t started{0};      // of the dispatch in work: when the last dispatch or wait ended
     Counter busy_ns;              // in dispatches, if timed
-    Counter waited_ns;            // without anything to do
+    IdleTime idle;                // without anything to do
 
     void put(Cell* cell) {
         cell->ready_on.store(this, relaxed);

@@ -166,10 +166,7 @@ cdef class WorkerThread:
     @property
     def waited_ns(self):
         """The time without anything to do, in nanoseconds, that of a wait in progress included."""
-        cdef uint64_t waited = self.core.get_waited_ns()
-        if self.core.get_parks(acquire) % 2:
-            waited += max(0, monotonic_ns() - self.core.get_loop_time(relaxed))
-        return waited
+        return self.core.get_idle_ns()
 
     def take_over(self, Handle actor):
         """Make `actor` live on this worker.
@@ -334,13 +331,14 @@ cdef class WorkerThread:
         cdef int64_t now = begin
         cdef int64_t spent
         core.set_loop_time(begin, relaxed)
+        core.begin_idle(begin)
         core.add_parks(1, release)
         self.tell_drainer()
         if not find_work(self.context):
             self.park()
         now = monotonic_ns()
         spent = now - begin
-        core.add_waited_ns(spent)
+        core.end_idle(now)
         core.started = now
         if core.notes_waits:
             record.time = now

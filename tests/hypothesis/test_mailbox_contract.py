@@ -107,7 +107,7 @@ class Model:
         """Send; False if that is refused."""
         if not self.closed and self.is_full():
             match self.overflow:
-                case "block" | "help":
+                case "block" | "help" | "throttle":
                     while not self.closed and self.is_full():
                         self.handle_one()
                 case "drop_newest":
@@ -118,8 +118,6 @@ class Model:
                 case "fail":
                     self.answered[letter.number] = MailboxFull
                     return False
-                case "throttle":
-                    self.handle_one()  # one step of what is ready, which is this actor
         if self.closed:
             self.die(letter, "stopped", ActorStopped)
         else:

@@ -28,6 +28,21 @@ TEST("a counter adds up") {
     CHECK_EQUAL(counter.get(), 7u);
 }
 
+TEST("idle time is that of all waits, and of one that lasts") {
+    IdleTime idle;
+    CHECK_EQUAL(idle.get(), 0);
+    idle.begin(1'000);
+    idle.end(1'250);
+    CHECK_EQUAL(idle.get(), 250);
+    const std::int64_t begin = Parker::now();
+    idle.begin(begin);
+    const std::int64_t first = idle.get();
+    CHECK(first >= 250);
+    CHECK(idle.get() >= first);
+    idle.end(begin + 50);
+    CHECK_EQUAL(idle.get(), 300);
+}
+
 TEST("a ring gives back what was written, every field of it") {
     RecordRing ring(4);
     Record read{};
