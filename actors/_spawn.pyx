@@ -26,7 +26,7 @@ from callboard.core.errors import ForkedSystem, PolicyError, SpawnError, SystemC
 from callboard.core.text import safe_repr
 from callboard._actor import Actor
 from callboard.mailboxes import BoundedMailbox, PriorityMailbox
-from callboard.scheduling.config import CONTEXTS
+from callboard.scheduling import config
 from callboard.supervision import Supervision
 
 cdef dict recipes = {}  # class -> its Recipe, of classes that take no attribute: those live for ever
@@ -229,9 +229,7 @@ cdef int limit(ActorRef ref, mailbox) except -1:
 cdef int carry(ActorRef ref, context) except -1:
     """Have messages bring their senders' context variables, where that is asked for and possible."""
     cdef str obstacle = None
-    if context is not None and context not in CONTEXTS:
-        raise SpawnError(f"spawn() wants one of {', '.join(CONTEXTS)} as context, not {safe_repr(context)}")
-    if context == "own":
+    if context is not None and checks.one_of("context", context, config.CONTEXTS, error=SpawnError) == "own":
         return 0
     if ref.recipe.native:
         obstacle = "is native, and has no place for context variables in its messages"

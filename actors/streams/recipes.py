@@ -97,8 +97,9 @@ def window(windows: Tumbling | Sliding | Session, function: Any, late: str) -> R
         program: Any = _sessions.Sessions
         args: tuple[Any, ...] = (windows, function, late)
         if not isinstance(windows, Session):
-            make = partial(_window_states.Fixed, windows, Bounds(windows), function, late)
-            program, args = _timed.Timed, (make,)
+            bounds = Bounds(windows)
+            program = _timed.Timed
+            args = (partial(_window_states.Fixed, windows, bounds, function, late),)
         return _stateful("window", program, args, label) | {
             "options": {
                 "paired": True,

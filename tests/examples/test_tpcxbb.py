@@ -52,13 +52,12 @@ def spark() -> "Iterator[SparkSession]":
         running.stop()
     # So few rows are read sooner than code for reading them is made.
     conf: dict[str, str | int | bool] = {
-        "spark.log.level": "OFF",
         "spark.sql.shuffle.partitions": 1,
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     }
-    started = session("local[1]", "TPCx-BB", **conf)
+    started = session("local[1]", "TPCx-BB", log_level="OFF", **conf)
     yield started
     started.stop()
 
