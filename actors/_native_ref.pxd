@@ -1,3 +1,5 @@
+cimport cython
+
 from callboard._ref cimport ActorRef
 from callboard.core.node cimport Node
 from callboard.scheduling.cell cimport Cell, Context, closed_cell, make_ready, slow_cell
@@ -12,6 +14,8 @@ cdef bint may_send(ActorRef to, Node* node, Context* context) noexcept nogil
 cdef void bury_native(ActorRef ref, Node* node, str reason) noexcept
 
 
+# Each send passes here: who sends to None is at fault, and not checked.
+@cython.nonecheck(False)
 cdef inline bint send(ActorRef to, Node* node, Context* context) noexcept nogil:
     cdef Cell* cell = to.cell
     if cell.has(slow_cell) and not may_send(to, node, context):

@@ -6,6 +6,7 @@ the worker with the interpreter held; `receive` runs without it, so native actor
 workers run in parallel on a build with a GIL, too.
 """
 
+cimport cython
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy
@@ -80,6 +81,7 @@ cdef class NativeActor:
     cdef void receive(self, Message* message) noexcept nogil:
         self.fail(b"this native actor does not override receive()")
 
+    @cython.nonecheck(False)
     cdef bint send_integer(self, ActorRef to, int64_t value, uint32_t tag=0) noexcept nogil:
         cdef Node* node = self.context.nodes.take(to.cell.pool)
         node.kind = Kind.integer
@@ -89,6 +91,7 @@ cdef class NativeActor:
         node.second = NULL
         return send(to, node, self.context)
 
+    @cython.nonecheck(False)
     cdef bint send_real(self, ActorRef to, double value, uint32_t tag=0) noexcept nogil:
         cdef Node* node = self.context.nodes.take(to.cell.pool)
         node.kind = Kind.real
@@ -98,6 +101,7 @@ cdef class NativeActor:
         node.second = NULL
         return send(to, node, self.context)
 
+    @cython.nonecheck(False)
     cdef bint send_record(self, ActorRef to, const void* bytes16, uint32_t tag=0) noexcept nogil:
         cdef Node* node = self.context.nodes.take(to.cell.pool)
         node.kind = Kind.record
@@ -107,6 +111,7 @@ cdef class NativeActor:
         memcpy(&node.second, <const char*>bytes16 + 8, 8)
         return send(to, node, self.context)
 
+    @cython.nonecheck(False)
     cdef bint send_buffer(self, ActorRef to, Buffer* buffer, uint32_t tag=0) noexcept nogil:
         cdef Node* node = self.context.nodes.take(to.cell.pool)
         node.kind = Kind.buffer
@@ -117,6 +122,7 @@ cdef class NativeActor:
         node.second = NULL
         return send(to, node, self.context)
 
+    @cython.nonecheck(False)
     cdef bint forward(self, ActorRef to, Message* message) noexcept nogil:
         """Pass the message in work on as it is, with its tag; with an ask, its answer is passed on to
         be given there."""
@@ -187,6 +193,7 @@ cdef class NativeActor:
 ctypedef Outcome (*Loop)(void*, void*, Cell*, Context*, uint32_t) noexcept nogil
 
 
+@cython.nonecheck(False)
 cdef Outcome run_native(Cell* cell, Context* context, uint32_t quantum) noexcept nogil:
     """Hand up to `quantum` messages to the actor's receive()."""
     cdef Outcome outcome
@@ -208,10 +215,12 @@ cdef bint attend_native(Cell* cell, Context* context, Outcome* outcome) noexcept
     return verdict != ENDED and verdict != LATER and verdict != GAVE_UP
 
 
+@cython.nonecheck(False)
 cdef bint is_live(ActorRef ref) noexcept nogil:
     return ref.phase == LIVE
 
 
+@cython.nonecheck(False)
 cdef Outcome run_loop(
     NativeActor actor, ActorRef ref, Cell* cell, Context* context, uint32_t quantum
 ) noexcept nogil:
