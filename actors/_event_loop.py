@@ -24,18 +24,29 @@ class EventLoop:
         self._ended: asyncio.Event | None = None
 
     def call(self, function: Callable[[], object], context: Context | None = None) -> None:
-        """Call `function()` on the loop's thread. In any thread."""
+        """Call `function()` on the loop's thread. In any thread.
+
+        Raises OSError or RuntimeError if the process can have no more of what the loop needs.
+        """
         with self._lock:
             if self._thread is None:
-                started = threading.Event()
-                thread = threading.Thread(
-                    target=self._run, args=(started,), name=f"{self._name}-loop", daemon=True
-                )
-                thread.start()
-                started.wait()
-                self._thread = thread
+                self._start()
         assert self._loop is not None
         self._loop.call_soon_threadsafe(function, context=context)
+
+    def _start(self) -> None:
+        # The loop is made here, not in its thread, so that the caller hears why it cannot be.
+        loop, ended = asyncio.new_event_loop(), asyncio.Event()
+        loop.set_task_factory(_make_task)
+        thread = threading.Thread(
+            target=_run, args=(loop, ended), name=f"{self._name}-loop", daemon=True
+        )
+        try:
+            thread.start()
+        except BaseException:
+            loop.close()
+            raise
+        self._loop, self._ended, self._thread = loop, ended, thread
 
     def begin_end(self) -> None:
         """Have the thread cancel the tasks that are left, and end. In any thread."""
@@ -53,16 +64,14 @@ class EventLoop:
             log.warning("the event loop is left behind: a task or a thread does not end",
                         system=self._name)
 
-    def _run(self, started: threading.Event) -> None:
-        with asyncio.Runner() as runner:
-            self._loop = runner.get_loop()
-            self._loop.set_task_factory(_make_task)
-            self._ended = asyncio.Event()
-            self._loop.call_soon(started.set)
-            runner.run(self._wait(self._ended))
 
-    async def _wait(self, ended: asyncio.Event) -> None:
-        await ended.wait()
+def _run(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        runner.run(_wait(ended))
+
+
+async def _wait(ended: asyncio.Event) -> None:
+    await ended.wait()
 
 
 def _make_task(

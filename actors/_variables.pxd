@@ -5,7 +5,8 @@
 # none: null moves between the cell and the thread, and costs a look. Only ownership moves, no
 # reference count changes, so a native actor's dispatch does it without the interpreter. The version
 # invalidates what ContextVar.get() remembers, as PyContext_Enter() does it. A worker's thread itself
-# has none: WorkerThread sets aside what is in place around a dispatch.
+# has none: WorkerThread sets aside what is in place around a dispatch. Python code that runs between two
+# dispatches, such as the callback of an actor's finalizer, may set some all the same; they are nobody's.
 from cpython.object cimport PyObject
 
 from callboard.scheduling.cell cimport Cell, Context
@@ -18,13 +19,20 @@ cdef extern from "Python.h":
 
 
 cdef inline void put_on(Cell* cell, Context* context) noexcept nogil:
-    """Put the variables of `cell` in place, where none are."""
-    cdef PyThreadState* thread
+    """Put the variables of `cell` in place, where none are that belong to anybody."""
+    cdef PyThreadState* thread = <PyThreadState*>context.python
+    if thread.context == <PyObject*>cell.variables:  # most often there are none
+        return
+    if thread.context != NULL:
+        drop_strays(context)
     if cell.variables != NULL:
-        thread = <PyThreadState*>context.python
         thread.context = <PyObject*>cell.variables
         thread.context_ver += 1
         cell.variables = NULL
+
+
+cdef inline void drop_strays(Context* context) noexcept with gil:
+    replace(context, NULL)
 
 
 cdef inline void take_off(Cell* cell, Context* context) noexcept nogil:

@@ -31,7 +31,13 @@ class Signals:
                 "install_signal_handlers() is called in the main thread, the only one that Python "
                 f"runs handlers in, and not in {threading.current_thread().name!r}"
             )
-        chosen = [_checked(number) for number in numbers]
+        try:
+            listed = list(numbers)
+        except TypeError:
+            raise ConfigError(
+                f"install_signal_handlers() wants a list of signals, not {safe_repr(numbers)}"
+            ) from None
+        chosen = [_checked(number) for number in listed]
         for number in chosen:
             if number not in _before:
                 _before[number] = signal.signal(number, _handle)
@@ -55,7 +61,7 @@ _before: dict[int, Any] = {}
 
 def _checked(number: Any) -> signal.Signals:
     try:
-        checked = signal.Signals(number)
+        checked = signal.SIGKILL if isinstance(number, bool) else signal.Signals(number)
     except ValueError:
         checked = signal.SIGKILL
     if checked in (signal.SIGKILL, signal.SIGSTOP):

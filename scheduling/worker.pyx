@@ -27,6 +27,9 @@ from callboard.scheduling.team cimport Team
 
 from callboard.core.errors import CallboardError, PolicyError
 
+cdef extern from "Python.h":
+    void XDECREF "Py_XDECREF" (PyObject*)
+
 cdef extern from "Python.h" nogil:
     PyThreadState* PyThreadState_Get()
     PyThreadState* PyEval_SaveThread()
@@ -211,7 +214,7 @@ cdef class WorkerThread:
         self.loop_with(state)
         # loop_with() leaves the interpreter detached.
         PyEval_RestoreThread(state)
-        set_variables(state, variables)
+        XDECREF(set_variables(state, variables))
         self.context.worker = NULL
         if self.retiring:
             self.team.dismiss(self)
@@ -428,7 +431,7 @@ cdef class WorkerThread:
                 outcome = cell.run(cell, self.context, self.quantum)
         if outcome == Outcome.more:
             self.put_back(cell)
-        set_variables(thread, variables)
+        XDECREF(set_variables(thread, variables))
         self.context.depth -= 1
         self.context.completing = completing
         self.context.current = outer

@@ -2,6 +2,7 @@
 
 import decimal
 import gc
+import threading
 import weakref
 from contextvars import ContextVar, copy_context
 from typing import Any, cast
@@ -150,6 +151,34 @@ def test_a_stopped_actor_keeps_no_variables(system: ActorSystem) -> None:
     gc.collect()
     assert alive() is None
     assert not actor.is_alive
+
+
+def test_what_runs_between_two_actors_leaves_no_variables_to_the_next() -> None:
+    class Last(Actor[str]):
+        """Its ref is freed by the worker, after its end: nobody else has it any more."""
+
+        def receive(self, message: str) -> None:
+            in_work.set()
+            assert forgotten.wait(30)
+            self.stop()
+
+    def finalize() -> None:
+        threads.append(threading.current_thread())
+        request_id.set("left behind")
+
+    in_work, forgotten = threading.Event(), threading.Event()
+    threads: list[threading.Thread] = []
+    with ActorSystem() as system:
+        last = system.spawn(Last)
+        weakref.finalize(last, finalize)
+        last.tell("the last")
+        assert in_work.wait(30)
+        del last
+        forgotten.set()
+        system.drain()
+        assert threads != [threading.current_thread()]
+        assert system.spawn(Memo).ask(None).result(10) is None
+    assert len(threads) == 1
 
 
 def test_native_actors_have_variables_of_their_own_too(system: ActorSystem) -> None:

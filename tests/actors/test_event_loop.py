@@ -2,6 +2,8 @@
 
 import asyncio
 import contextvars
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -503,6 +505,31 @@ def test_a_system_that_is_collected_ends_its_loop(tmp_path: Any) -> None:
     del system
     thread.join(30)
     assert not thread.is_alive()
+
+
+NO_DESCRIPTORS = """
+import os, resource
+from callboard import Actor, ActorSystem
+
+class Echo(Actor):
+    async def receive(self, message):
+        return message
+
+with ActorSystem() as system:
+    echo = system.spawn(Echo, event_loop=True, supervision="resume")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (os.dup(0), hard))
+    print(repr(echo.ask(1).exception(timeout=30)))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    print(echo.ask(2).result(timeout=30))
+"""
+
+
+def test_a_loop_that_cannot_be_made_is_the_failure_of_who_needs_it() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", NO_DESCRIPTORS], capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout == "OSError(24, 'Too many open files')\n2\n", done.stderr
 
 
 # --- options that do not go together --------------------------------------------------------------

@@ -232,7 +232,16 @@ def test_handlers_are_installed_in_the_main_thread_alone() -> None:
         assert "not in 'other'" in str(failed[0])
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, 0, -1, 10_000, "SIGTERM", None, 1.5])
+@pytest.mark.parametrize("signals", [signal.SIGTERM, None])
+def test_what_is_no_list_of_signals_is_refused(signals: Any) -> None:
+    with (
+        ActorSystem() as system,
+        pytest.raises(ConfigError, match=f"wants a list of signals, not {signals!r}"),
+    ):
+        system.install_signal_handlers(signals)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, 0, -1, 10_000, "SIGTERM", None, 1.5, True])
 def test_what_is_no_signal_to_be_handled_is_refused(number: Any) -> None:
     before = signal.getsignal(signal.SIGTERM)
     with ActorSystem() as system:
