@@ -4,10 +4,10 @@
 
 The layers, each importing only those before it: `errors` and `checks`; the programs, which are what
 operators do (`_program`, `_stateless`, `_stateful`, `_keyed`, `_merge`, `_sinks`, `windows`,
-`_states`, `files`, `arrow`); what makes them run: `batches`, `operator`, `branching`, `stages`,
-`plan`, `sequential`; what shows them: `draw`, `picture`; `graph`; what users chain: `place`,
-`recipes`, `rowwise`, `with_state`, `keyed`, `joins`, `ends` and `stream`; and runs in actor
-systems: `_flow`, `lanes` and `run`.
+`_clock`, `_states`, `files`, `arrow`); what makes them run: `batches`, `operator`, `branching`,
+`stages`, `plan`, `sequential`; what shows them: `draw`, `picture`; `graph`; what users chain:
+`place`, `recipes`, `rowwise`, `with_state`, `keyed`, `joins`, `ends` and `stream`; and runs in
+actor systems: `_flow`, `lanes` and `run`.
 """
 
 from callboard.streams._program import Side, Watermark

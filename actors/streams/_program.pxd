@@ -72,5 +72,6 @@ cdef class Program:
     cdef int emit(self, list outputs, object origin, list into) except -1
 
 
+cdef Watermark watermark_at(object time)
 cdef list outputs_of(object result)
 cdef int pass_on(Batch batch, Py_ssize_t at, list into) except -1

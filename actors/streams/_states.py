@@ -10,8 +10,6 @@ import heapq
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from callboard.streams._program import Watermark
-from callboard.streams.bounds import check_time
 from callboard.streams.checks import check_value
 
 
@@ -74,26 +72,3 @@ class Distinct:
         check_value("what distinct() goes by", value)
         self.seen.add(value)
         return [row]
-
-
-class Clock:
-    """The rows, and after each `every` of them a watermark `lag` behind their latest time, if that
-    has moved since the last one.
-    """
-
-    def __init__(self, by: Callable[[Any], Any], lag: Any, every: int) -> None:
-        self.by, self.lag, self.every = by, lag, every
-        self.count = 0
-        self.latest: Any = None
-        self.said: Any = None
-
-    def receive(self, row: Any) -> Sequence[Any]:
-        time = self.by(row)
-        check_time(time)
-        if self.latest is None or time > self.latest:
-            self.latest = time
-        self.count += 1
-        if self.count % self.every or self.latest == self.said:
-            return [row]
-        self.said = self.latest
-        return [row, Watermark(self.latest - self.lag)]

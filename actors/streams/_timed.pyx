@@ -44,13 +44,14 @@ cdef class Timed(Objects):
         return 0
 
     cdef list asked(self, Table table, Batch batch, Py_ssize_t at):
-        cdef list answers = [], found = []
+        cdef list answers, found
         if at == len(batch.rows):
             return Stateful.asked(self, table, batch, at)
         time = (<Watermark>batch.rows[at]).time
         if table.clock.time is not None and time <= table.clock.time:
-            return answers
+            return []
         table.clock.time = time
+        answers, found = [], []
         while table.heap and table.heap[0][0] <= time:
             due, _, key = heappop(table.heap)
             state = table.states.get(key)

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from callboard.core.text import safe_repr
-from callboard.streams import _keyed, _sessions, _stateless, _states, _timed, _window_states
+from callboard.streams import _clock, _keyed, _sessions, _stateless, _states, _timed, _window_states
 from callboard.streams.arrow import batch_of
 from callboard.streams.bounds import Bounds
 from callboard.streams.checks import (
@@ -140,7 +140,7 @@ def watermarks(by: Any, lag: Any, every: int) -> Recipe:
     check_function("watermarks()'s first argument", by)
     check_lag(lag)
     check_count("every", every)
-    return _objects("watermarks", partial(_states.Clock, by, lag, every), "watermarks")
+    return _stateful("watermarks", _clock.Clock, (by, lag, every), "watermarks")
 
 
 def _objects(

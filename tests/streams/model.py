@@ -110,7 +110,8 @@ class OpModel:
         key, known = None, set(self.states)
         try:
             key = None if self.op.key is None else self.op.key.key(row)
-            return self.named(key, self.state(key).push(row))
+            outs = self.named(key, self.state(key).push(row))
+            return [each for out in outs for each in self.join.push(0, out)]
         except Exception as error:
             if key not in known:
                 self.states.pop(key, None)
@@ -222,6 +223,15 @@ class Sampling(All):
     def mark(self, time: Any) -> list[Any]:
         self.rows.append(time)
         return []
+
+
+class Marking(All):
+    def push(self, row: Any) -> list[Any]:
+        self.rows.append(self.functions.time(row))
+        latest, step = max(self.rows), self.op.step
+        if len(self.rows) % step or max(self.rows[:-step], default=None) == latest:
+            return [row]
+        return [row, Watermark(latest - self.op.size)]
 
 
 class Listing(All):
@@ -397,6 +407,7 @@ STATES: dict[str, Callable[[Op, Any], Any]] = {
     "flat_map": lambda op, time: Each(op.functions.flat_map),
     "stateless": lambda op, time: Each(op.functions.flat_map),
     "sample": Sampling,
+    "watermarks": Marking,
     "scan": Accumulating,
     "fold": Accumulating,
     "count": Counting,

@@ -45,7 +45,7 @@ def ops(draw: st.DrawFn, kinds: list[str], policies: st.SearchStrategy[str] = po
 
 def chains(depth: int = 2) -> st.SearchStrategy[Chain]:
     """Chains of operators and forks, with forks in forks as deep as `depth`."""
-    links: Any = ops([*ROW_BY_ROW * 2, "sample", "stateless", *STATEFUL])
+    links: Any = ops([*ROW_BY_ROW * 2, "sample", "stateless", "watermarks", *STATEFUL])
     if depth:
         branches = st.lists(chains(depth - 1), min_size=2, max_size=3).map(tuple)
         joins = st.sampled_from(["union", "union", "zip"])
@@ -56,7 +56,8 @@ def chains(depth: int = 2) -> st.SearchStrategy[Chain]:
 @st.composite
 def fragile_chains(draw: st.DrawFn) -> Chain:
     """Chains of operators that may end the run."""
-    links = draw(st.lists(ops([*ROW_BY_ROW, *STATEFUL], st.just("fail")), min_size=1, max_size=4))
+    kinds = [*ROW_BY_ROW, "watermarks", *STATEFUL]
+    links = draw(st.lists(ops(kinds, st.just("fail")), min_size=1, max_size=4))
     fragile = st.builds(Functions, small, st.sampled_from([0, 0, 7, 11, 13]))
     changed = [
         replace(op, functions=draw(fragile), key=op.key and draw(fragile))

@@ -143,14 +143,17 @@ class Op:
             "stateful": (Running, self.functions),
             "stateless": (Many, self.functions),
             "sample": (),
+            "watermarks": (self.functions.time,),
         }
         options: dict[str, Any] = {}
         if self.key is not None or self.kind not in {"count", "batch", "sample"}:
             options["errors"] = self.errors
         if self.kind == "reduce":
             options["every"] = self.size
-        if self.kind == "sample":
+        if self.kind in {"sample", "watermarks"}:
             options["every"] = self.step
+        if self.kind == "watermarks":
+            options["lag"] = self.size
         if self.kind == "top_k" and self.ordered:
             options["every"] = self.step
         source: Any = stream

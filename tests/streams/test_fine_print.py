@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+import sys
+from collections import Counter
+from datetime import datetime, timedelta
 from decimal import Decimal
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -234,6 +238,70 @@ def test_serial_numbers_count_watermarks() -> None:
     assert found == [(7, 4)]  # after 5, a watermark, 6, a watermark
     sampled = entry("rows").watermarks(itself).sample(every=2)
     assert run(sampled, [5, 6, 7]) == [5, 6, 7]
+
+
+def test_rows_that_raise_do_not_count_where_a_watermark_comes_after_so_many() -> None:
+    marked = entry("rows").watermarks(lambda row: 12 // row, every=2, errors="skip")
+    rows = [3, 0, 2, 0, 0, 1, 0, 4]
+    assert run(marked.stateful(Noting), rows) == [3, 2, "at 6", 1, 4, "at 12"]
+
+
+@pytest.mark.parametrize("time", [math.inf, -math.inf, NAN, Decimal("Infinity"), None])
+@pytest.mark.parametrize("before", [[], [1, 2.5, Decimal(3)]])
+def test_a_time_that_is_none_moves_no_watermark(time: Any, before: list[Any]) -> None:
+    marked = entry("rows").watermarks(itself, errors="side")
+    failed = marked.failures.map(lambda failure: (failure.row, failure.serial))
+    found = run(marked.stateful(Noting).union(failed), [*before, time, 4])
+    places = [*(told for row in before for told in (row, f"at {row}")), 4, "at 4"]
+    assert found[:-3] + found[-2:] == places
+    assert found[-3][1] == len(before)
+    assert repr(found[-3][0]) == repr(time)
+
+
+def test_a_row_for_whose_watermark_time_has_no_difference_is_an_error_of_the_row() -> None:
+    marked = entry("rows").watermarks(itself, lag=Decimal(1), every=2, errors="side")
+    failed = marked.failures.map(lambda failure: (failure.row, type(failure.error)))
+    rows = [1, 2.5, 2, 2.25, 3.5, Decimal(4)]
+    # Decimal takes no float away; the watermark that could not be is not tried again.
+    found = run(marked.stateful(Noting).union(failed), rows)
+    assert found == [1, (2.5, TypeError), 2, 2.25, 3.5, Decimal(4), "at 3"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "lag", "times"),
+    [
+        ([2**70, 2**70 + 2, 5], 3, [2**70 - 3, 2**70 - 1]),
+        ([0.5, 0.75, 0.5], 0.25, [0.25, 0.5]),
+        ([-1e308, 1e308], 1e308, [-math.inf, 0.0]),
+        ([True, 2], 1, [0, 1]),
+        ([datetime(2026, 1, 2)], timedelta(days=1), [datetime(2026, 1, 1)]),
+    ],
+)
+def test_a_watermark_is_the_latest_time_less_the_lag(
+    rows: list[Any], lag: Any, times: list[Any]
+) -> None:
+    marked = entry("rows").watermarks(itself, lag=lag).stateful(Noting)
+    assert [row for row in run(marked, rows) if isinstance(row, str)] == [f"at {t}" for t in times]
+
+
+def test_watermarks_call_nothing_in_python_for_a_row_but_what_says_its_time() -> None:
+    rows = range(1_000)
+    graph = entry("rows").watermarks(first).key_by(second).window(Session(9, first), len).collect()
+    called: Counter[str] = Counter()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            called[frame.f_code.co_qualname] += 1
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        found = graph.run_sequentially({"rows": [(n, n % 2) for n in rows]}, batch_size=500)
+    finally:
+        sys.setprofile(before)
+    assert found == [(0, Window(0, 1_007, 500)), (1, Window(1, 1_008, 500))]
+    often = {name: count for name, count in called.items() if count >= len(rows) // 4}
+    assert often == {"first": 2 * len(rows), "second": len(rows)}
 
 
 @pytest.mark.parametrize("time", [NAN, Decimal("NaN"), None])
