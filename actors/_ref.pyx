@@ -73,6 +73,11 @@ cdef inline int refuse_void(Future in_work) except -1:
 cdef class Recipe:
     """What an actor is made from: its class, its arguments, its options."""
 
+    def __reduce__(self):
+        # A class that is pickled by value, as Spark's are, takes its attributes along: this one is
+        # found anew where the class arrives.
+        return type(None), ()
+
 
 cdef class Extra:
     """State that only some actors need; most refs have none."""

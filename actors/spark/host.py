@@ -1,4 +1,4 @@
-"""The one actor system of a Spark worker process, and the graphs that tasks run in it.
+"""The actor system of a Spark worker process, and the graphs that tasks run in it.
 
 Spark reuses a worker process for one task after the other and ends it at any moment, without
 `atexit`, `finally` or `__del__`. So the system is made when the first task needs it, never at
@@ -6,7 +6,10 @@ import, it is found again by the process's id, and nothing in it must be worth s
 
 A task's graph is built for that task and stopped with it, so that no task, and no second attempt
 at a task, sees what an earlier one left in an actor. A graph with a key is kept for the next task
-that asks for the same key, unless its task failed, was abandoned, or ran another graph beside it.
+that asks for the same key, unless its task failed or was abandoned.
+
+A task that runs a second graph beside the first, as `outer(inner(rows))` does, gets a system of
+that graph's own, which ends with it: neither waits for what is stuck in the other.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeAlias
 
 from callboard import ActorRef, ActorSystem
-from callboard.core.errors import CallboardError, ConfigError, DrainTimeout
+from callboard.core.errors import CallboardError, DrainTimeout
 from callboard.dead_letters import FailureReport
 from callboard.spark.context import PartitionContext
 from callboard.spark.errors import EntryPointError, PartitionFailed
@@ -72,22 +75,15 @@ class Graph:
 
 
 class Host:
-    """A process's actor system and what lives in it; used by the process's task thread only."""
+    """An actor system and the graph that lives in it; used by the process's task thread only."""
 
     def __init__(self, settings: SystemSettings) -> None:
         self.pid = os.getpid()
         self.settings = settings
         assert settings.workers is not None
         self.system = ActorSystem("spark", workers=settings.workers, config=settings.config)
-        self._open = 0
+        self.is_idle = True
         self._kept: tuple[bytes, ActorRef[Any]] | None = None
-        self._may_keep = False
-        self._gc_threshold = gc.get_threshold()
-
-    @property
-    def is_idle(self) -> bool:
-        """Tell whether no task has a graph open."""
-        return self._open == 0
 
     def open(self, spec: GraphSpec, context: PartitionContext) -> Graph:
         """Build a graph, or take the kept one when it has the same key."""
@@ -98,39 +94,31 @@ class Host:
             if kept is not None:
                 self._stop_actors(spec.drain_timeout)
             entry = entry_point(spec.build(self.system, context), spec.entry)
-        self._may_keep = self.is_idle
-        if self.is_idle:
-            self._hold_gc()
-        self._open += 1
+        self.is_idle = False
         return Graph(self, entry, context)
 
     def close(self, graph: Graph, spec: GraphSpec) -> None:
-        """End a graph's part in a task; with the last one the task's actors are kept or stopped."""
-        self._open -= 1
-        if not self.is_idle:
-            return
-        gc.set_threshold(*self._gc_threshold)
-        if self._may_keep and spec.key is not None:
+        """End a graph's part in a task: its actors are kept or stopped."""
+        if spec.key is not None and self is _host:
             self._kept = (spec.key, graph.entry)
         else:
             self._stop_actors(spec.drain_timeout)
             graph.check()  # an `on_stop` may have failed
+        self._leave()
 
-    def abandon(self, graph: Graph) -> None:
-        """End a graph's part in a task that nobody waits for: what is stuck is left behind."""
-        self._open -= 1
-        if not self.is_idle:
-            return
-        gc.set_threshold(*self._gc_threshold)
+    def abandon(self) -> None:
+        """End the part in a task of a graph that nobody waits for: what is stuck is left behind."""
         try:
             self._stop_actors(_GRACE)
         except CallboardError:  # nobody is there to be told
             self.dispose()
+        else:
+            self._leave()
 
-    def _hold_gc(self) -> None:
-        self._gc_threshold = first, *others = gc.get_threshold()
-        if first > 0:
-            gc.set_threshold(max(first, _GC_THRESHOLD), *others)
+    def _leave(self) -> None:
+        self.is_idle = True
+        if self is not _host:
+            self.dispose()
 
     def _stop_actors(self, timeout: float) -> None:
         for ref in self.system.actors:
@@ -145,8 +133,6 @@ class Host:
         global _host
         if _host is self:
             _host = None
-        if not self.is_idle:
-            gc.set_threshold(*self._gc_threshold)
         with suppress(CallboardError):
             self.system.stop(timeout=_GRACE)
 
@@ -155,19 +141,16 @@ _host: Host | None = None
 
 
 def host_for(spec: GraphSpec, context: PartitionContext) -> Host:
-    """Return this process's host, made now if there is none with these settings."""
+    """Return this process's host, or one for this graph alone if another graph is open there."""
     global _host
     settings = spec.settings
     if settings.workers is None:
         settings = replace(settings, workers=context.cpus)
     if _host is not None and _host.pid != os.getpid():
         _host = None  # a forked copy: its threads are the parent's
+    if _host is not None and not _host.is_idle:
+        return Host(settings)
     if _host is not None and _host.settings != settings:
-        if not _host.is_idle:
-            raise ConfigError(
-                f"one task has one actor system: it was made with {_host.settings}, "
-                f"and another graph of the same task asks for {settings}"
-            )
         _host.dispose()
     if _host is None:
         _host = Host(settings)
@@ -181,9 +164,10 @@ def task_graph(spec: GraphSpec, context: PartitionContext) -> Iterator[Graph]:
     try:
         graph = host.open(spec, context)
         try:
-            yield graph
+            with _gc_held():
+                yield graph
         except GeneratorExit:  # the reader of the results wants no more of them
-            host.abandon(graph)
+            host.abandon()
             raise
         host.close(graph, spec)
     except GeneratorExit:
@@ -191,6 +175,26 @@ def task_graph(spec: GraphSpec, context: PartitionContext) -> Iterator[Graph]:
     except BaseException:
         host.dispose()
         raise
+
+
+_fed = 0  # graphs that are open
+_gc_threshold = gc.get_threshold()  # as it was before the first of them
+
+
+@contextmanager
+def _gc_held() -> Iterator[None]:
+    global _fed, _gc_threshold
+    if _fed == 0:
+        _gc_threshold = first, *others = gc.get_threshold()
+        if first > 0:
+            gc.set_threshold(max(first, _GC_THRESHOLD), *others)
+    _fed += 1
+    try:
+        yield
+    finally:
+        _fed -= 1
+        if _fed == 0:
+            gc.set_threshold(*_gc_threshold)
 
 
 def entry_point(built: Entries, name: str | None) -> ActorRef[Any]:

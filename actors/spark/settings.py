@@ -42,6 +42,3 @@ class SystemSettings:
             Config.load(here, mailbox=BoundedMailbox, workers=1 if workers is None else workers)
         pickled = pickle_for_tasks("config", config, keep=True)
         return cls(workers, config, hashlib.sha256(pickled).digest())
-
-    def __str__(self) -> str:
-        return f"workers={self.workers}, config={self.config!r}"

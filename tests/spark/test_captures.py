@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 import graphs
@@ -15,6 +16,19 @@ from callboard.scheduling.placement import RoundRobin
 from callboard.spark import CaptureError, PartitionContext, foreach_partition, map_partitions
 
 pytestmark = pytest.mark.timeout(300)  # Spark starts slowly on a busy machine
+
+
+def test_an_actor_class_that_was_spawned_on_the_driver_can_be_shipped() -> None:
+    class Doubled(Actor[Any]):
+        def receive(self, message: Any) -> Any:
+            return [row * 2 for row in message]
+
+    double = map_partitions(lambda system, context: system.spawn(Doubled))
+    assert list(double([1])) == [2]  # in this process
+    dumps: Any = cloudpickle.dumps
+    for _ in range(2):
+        double = cloudpickle.loads(dumps(double))
+        assert list(double([1])) == [2]
 
 
 def test_a_captured_lock_is_named_with_the_way_to_it() -> None:

@@ -153,9 +153,7 @@ def test_a_stuck_actor_fails_its_task_and_not_the_next_one(
 
     rdd = spark.sparkContext.parallelize(range(200), 2)
     function = foreach_partition(build, batch_size=10, drain_timeout=0.1)
-    shown = failure_of(
-        lambda: rdd.mapPartitions(graphs.until_stuck).foreachPartition(function)
-    )
+    shown = failure_of(lambda: rdd.mapPartitions(graphs.until_stuck).foreachPartition(function))
     assert "DrainTimeout" in shown
     assert "/stuck" in shown
     assert "threading.Event().wait()" in shown, "the stack says where"

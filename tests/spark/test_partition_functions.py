@@ -194,19 +194,6 @@ def test_an_answer_may_be_the_future_of_another_actors_answer() -> None:
     assert list(map_partitions(build, batch_size=3)(range(20))) == list(range(20))
 
 
-def test_two_graphs_may_run_in_one_task() -> None:
-    inner = map_partitions(graphs.echo, batch_size=2)
-    outer = map_partitions(graphs.tally, flush=True, batch_size=3)
-    assert next(outer(inner(range(10))))[3] == 10
-
-
-def test_two_graphs_of_one_task_cannot_want_different_systems() -> None:
-    inner = map_partitions(graphs.echo, workers=1)
-    outer = map_partitions(graphs.tally, workers=2)
-    with pytest.raises(ConfigError, match=r"workers=2.*workers=1"):
-        list(outer(inner(range(10))))
-
-
 def test_a_failed_entry_point_fails_the_partition_with_its_traceback_and_causes() -> None:
     with pytest.raises(PartitionFailed) as caught:
         foreach_partition(graphs.refuse)([1])
