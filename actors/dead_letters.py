@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 import traceback
 from collections import defaultdict, deque
@@ -42,10 +43,12 @@ class FailureReport:
 
     @property
     def summary(self) -> str:
-        """The traceback's last line: the class and the text."""
+        """The class and the text, as the traceback shows them; without notes."""
         if self._trace is None:
             return f"{self.type.__qualname__}: {self.text}"
-        return list(self._trace.format_exception_only())[-1].strip()
+        trace = copy.copy(self._trace)
+        trace.__notes__ = None  # they come last
+        return list(trace.format_exception_only())[-1].strip()
 
     @property
     def traceback(self) -> str:
