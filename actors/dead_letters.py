@@ -9,6 +9,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from callboard.core.log import log
 from callboard.core.text import safe_repr, safe_str
@@ -61,6 +62,9 @@ class FailureReport:
         return self.text
 
 
+_ENDS = ("stopped", "system stopped")  # reasons of what an actor leaves in its mailbox
+
+
 class DeadLetters:
     """Counts dead letters by reason, and hands them to whoever subscribes."""
 
@@ -72,6 +76,7 @@ class DeadLetters:
         self._failures: deque[tuple[str, FailureReport]] = deque(maxlen=100)
         self._failure_count = 0
         self._fatal: list[tuple[str, FailureReport]] = []
+        self._woken: WeakSet[ActorRef[Any]] = WeakSet()
 
     @property
     def count(self) -> int:
@@ -127,6 +132,8 @@ class DeadLetters:
     ) -> None:
         """Count a dead letter and hand it on. The runtime calls this, in any thread."""
         with self._lock:
+            if reason in _ENDS and recipient in self._woken:
+                return
             self._reasons[reason] += 1
             subscribers = self._subscribers
         if not subscribers or isinstance(message, DeadLetter):
@@ -140,6 +147,14 @@ class DeadLetters:
                     subscriber(letter)
             except Exception as failure:
                 log.error("a subscriber of dead letters failed", exc_info=failure)
+
+    def expect_wake_ups(self, ref: ActorRef[Any]) -> None:
+        """Make no letters of what an actor leaves at its end: its messages only wake it.
+
+        The runtime calls this, for actors of its own.
+        """
+        with self._lock:
+            self._woken.add(ref)
 
     def note_failure(self, ref: ActorRef[Any], error: BaseException) -> None:
         """Remember that an actor failed. The runtime calls this."""
