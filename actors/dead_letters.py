@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 import traceback
 from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from callboard.core.log import log
 from callboard.core.text import safe_repr, safe_str
@@ -42,10 +44,12 @@ class FailureReport:
 
     @property
     def summary(self) -> str:
-        """The traceback's last line: the class and the text."""
+        """The class and the text, as the traceback shows them; without notes."""
         if self._trace is None:
             return f"{self.type.__qualname__}: {self.text}"
-        return list(self._trace.format_exception_only())[-1].strip()
+        trace = copy.copy(self._trace)
+        trace.__notes__ = None  # they come last
+        return list(trace.format_exception_only())[-1].strip()
 
     @property
     def traceback(self) -> str:
@@ -56,6 +60,9 @@ class FailureReport:
 
     def __str__(self) -> str:
         return self.text
+
+
+_ENDS = ("stopped", "system stopped")  # reasons of what an actor leaves in its mailbox
 
 
 class DeadLetters:
@@ -69,6 +76,7 @@ class DeadLetters:
         self._failures: deque[tuple[str, FailureReport]] = deque(maxlen=100)
         self._failure_count = 0
         self._fatal: list[tuple[str, FailureReport]] = []
+        self._woken: WeakSet[ActorRef[Any]] = WeakSet()
 
     @property
     def count(self) -> int:
@@ -124,6 +132,8 @@ class DeadLetters:
     ) -> None:
         """Count a dead letter and hand it on. The runtime calls this, in any thread."""
         with self._lock:
+            if reason in _ENDS and recipient in self._woken:
+                return
             self._reasons[reason] += 1
             subscribers = self._subscribers
         if not subscribers or isinstance(message, DeadLetter):
@@ -137,6 +147,14 @@ class DeadLetters:
                     subscriber(letter)
             except Exception as failure:
                 log.error("a subscriber of dead letters failed", exc_info=failure)
+
+    def expect_wake_ups(self, ref: ActorRef[Any]) -> None:
+        """Make no letters of what an actor leaves at its end: its messages only wake it.
+
+        The runtime calls this, for actors of its own.
+        """
+        with self._lock:
+            self._woken.add(ref)
 
     def note_failure(self, ref: ActorRef[Any], error: BaseException) -> None:
         """Remember that an actor failed. The runtime calls this."""

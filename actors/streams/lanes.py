@@ -59,6 +59,7 @@ def add_lanes(
         for number in range(min(count, _MOST - len(lanes))):
             home = Fixed(number % system.config.workers)
             lane = system.spawn(cls, ref(flow), len(lanes), placement=home)
+            system.dead_letters.expect_wake_ups(lane)  # it may end with one in its mailbox
             flow.add_lane(lane, works_on)
             lanes.append(lane)
     return lanes

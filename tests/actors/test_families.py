@@ -19,6 +19,8 @@ def test_children_stop_before_their_parent(system: ActorSystem) -> None:
     head = system.spawn(Head)
     children = [spawn_in(head, Worker, journal, f"{number} ") for number in range(3)]
     grandchild = ask(children[0], lambda actor: actor.spawn(Worker, journal, "grand "))
+    for ref in [*children, grandchild]:  # what is stopped before it begins has no on_stop()
+        assert ask(ref, "begun") == 1
     head.stop()
     system.drain()
     assert not any(ref.is_alive for ref in [head, *children, grandchild])

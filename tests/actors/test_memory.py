@@ -216,6 +216,22 @@ def test_a_report_of_an_error_without_texts_has_stand_ins(system: ActorSystem) -
     assert "Mute" in error.traceback
 
 
+def test_a_reports_summary_says_the_error_and_its_traceback_also_the_notes(
+    system: ActorSystem,
+) -> None:
+    class Noting(Actor[Any]):
+        def receive(self, message: Any) -> None:
+            error = ValueError("as told")
+            error.add_note("a note")
+            raise error
+
+    system.spawn(Noting).ask("x").exception(timeout=30)
+    system.drain()
+    ((_, error),) = system.dead_letters.failures
+    assert error.summary == "ValueError: as told"
+    assert error.traceback.endswith("ValueError: as told\na note\n")
+
+
 @pytest.mark.parametrize("mailbox", [None, PriorityMailbox(lambda m: 0)], ids=["plain", "priority"])
 def test_a_stopped_actors_ref_keeps_no_arguments(system: ActorSystem, mailbox: Any) -> None:
     class Given(Actor[Any]):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from callboard import ActorSystem
+from callboard import Actor, ActorSystem
 from callboard.scheduling.heuristics import Heuristic
 from callboard.streams import Graph, Run, entry
 from callboard.streams._program import Batch
@@ -53,6 +54,24 @@ def test_rows_and_results_are_let_go_with_their_run(
         system.drain()
         gc.collect()
         assert [row() for row in known if row() is not None] == []
+
+
+def test_the_wake_ups_of_a_run_that_has_ended_are_no_dead_letters() -> None:
+    class Gate(Actor[threading.Event]):
+        def receive(self, opened: threading.Event) -> None:
+            entered.set()
+            assert opened.wait(60)
+
+    entered, opened = threading.Event(), threading.Event()
+    with ActorSystem(workers=1) as system:
+        run = system.run(graph())
+        system.spawn(Gate).tell(opened)
+        assert entered.wait(30)
+        run.send("rows", [Row()])  # wakes lanes, which find no worker before they are stopped
+        run.cancel(timeout=0)
+        opened.set()
+        system.drain()
+        assert system.dead_letters.reasons == {}
 
 
 def test_a_run_is_let_go_with_a_heuristic_that_refers_to_it() -> None:
