@@ -21,7 +21,8 @@ from callboard._ref cimport CLOSED, LIVE, SUSPENDED, ActorRef, Carried, Extra
 from callboard.core.node cimport Kind, Node, acq_rel, relaxed, wants_answer
 from callboard.mailbox.limits cimport DropRequest, Limits, Overflow
 from callboard.scheduling.cell cimport (
-    Cell, Context, Outcome, account, carrying_cell, charge, goes_on, limited,
+    Cell, Context, Outcome, account, carrying_cell, charge, end_turn, goes_on,
+    limited,
 )
 
 from callboard.core.log import log
@@ -83,6 +84,7 @@ cdef Outcome run_python(Cell* cell, Context* context, uint32_t quantum) noexcept
         cell.limits.set_runner(NULL, relaxed)
     if ref.detour and not detour_is_over(ref):
         return Outcome.more
+    end_turn(context, handled, limit, quantum)
     if handled < limit and try_idle(ref, context):
         return Outcome.done
     return Outcome.more

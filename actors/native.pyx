@@ -19,7 +19,7 @@ from callboard._values cimport from_buffer
 from callboard._variables cimport put_on, replace, take_off
 from callboard.core.buffer cimport Buffer
 from callboard.core.node cimport Kind, Node, Node as Message, wants_answer
-from callboard.scheduling.cell cimport Cell, Context, Outcome, account, charge, goes_on
+from callboard.scheduling.cell cimport Cell, Context, Outcome, account, charge, end_turn, goes_on
 from callboard.scheduling.context cimport current_context
 
 from callboard._values import Record, Tagged
@@ -254,6 +254,7 @@ cdef Outcome run_loop(
             return Outcome.more
     take_off(cell, context)
     account(cell, context, handled)
+    end_turn(context, handled, limit, quantum)
     if handled < limit and cell.try_idle():
         return Outcome.done
     return Outcome.more

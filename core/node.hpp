@@ -209,10 +209,15 @@ public:
         ++held_;
     }
 
-    // How many nodes had to be made, because none was spare: so much did the mailboxes that this thread
-    // sends to grow.
-    std::uint32_t fresh() const { return fresh_; }
-    void clear_fresh() { fresh_ = 0; }
+    // How many nodes the thread needed beyond its own two batches, since clear_needs(): those that had to
+    // be made, because none was spare, and while `pooled` is on, those from pools. So much did the
+    // mailboxes that it sends to grow, or would, but for what others gave back.
+    std::uint32_t needs() const { return needs_; }
+    std::uint32_t made() const { return made_; }
+    void clear_needs(bool pooled) {
+        needs_ = made_ = 0;
+        weight_of_pooled_ = pooled;
+    }
 
     ~BasicNodeCache() {
         FreePool::free_chain(filling_);
@@ -232,9 +237,11 @@ private:
         if (taken_ == nullptr) taken_ = pool.take_all();
         if (Node* node = taken_) {
             taken_ = node->next.load(relaxed);
+            needs_ += weight_of_pooled_;
             return node;
         }
-        ++fresh_;
+        ++needs_;
+        ++made_;
         return new Node;
     }
 
@@ -254,7 +261,8 @@ private:
     Node *full_{nullptr}, *full_oldest_{nullptr};  // a whole batch, or nothing
     Node* taken_{nullptr};
     std::uint32_t held_{0};                        // in filling_
-    std::uint32_t fresh_{0};                       // made since clear_fresh()
+    std::uint32_t needs_{0}, made_{0};             // nodes, since clear_needs()
+    std::uint32_t weight_of_pooled_{0};            // 1 if one from a pool is a need
 };
 
 using NodeCache = BasicNodeCache<256, 8192>;

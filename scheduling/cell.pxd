@@ -165,3 +165,4 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
 
 cdef extern from "callboard/scheduling/turn.hpp" namespace "callboard" nogil:
     bint goes_on(Context* context, uint32_t handled, uint32_t& limit, uint32_t quantum)
+    void end_turn(Context* context, uint32_t handled, uint32_t limit, uint32_t quantum)

@@ -3,8 +3,8 @@
 // A sender that is far ahead of its receiver fills the mailbox faster than equal turns empty it; its
 // nodes leave the caches, and each message costs several times as much. The flood is seen where it
 // costs nothing to look: a thread in balance with its receivers finds spare nodes, one that is ahead
-// has to make new ones. A dispatch that made many ends, and for a while the worker's dispatches take
-// more than the quantum, so that the receivers catch up. Nobody is held up by another (Pony mutes such
+// has to make new ones. A dispatch that made many ends, and then the worker's dispatches take more than
+// the quantum, for as long as that lets receivers catch up. Nobody is held up by another (Pony mutes such
 // senders, and needs rules against the deadlocks that this may make): all actors get their turns, of
 // another length. Where the length is a promise (Worker::exact), it is kept.
 #pragma once
@@ -16,20 +16,21 @@
 
 namespace callboard {
 
-inline constexpr std::uint32_t most_fresh = 64, long_dispatches = 64;
+inline constexpr std::uint32_t most_needs = 64, long_dispatches = 64;
 inline constexpr std::int64_t longest_ns = 100'000;
 
-// The limit of a dispatch that came to it, or that made the last of many nodes: the same, less or more.
+// The limit of a dispatch that came to it, or that needed the last of many nodes: the same, less or more.
+// While receivers catch up, nodes from their pools count as well: else a sender would take all that they
+// gave back, and a few new ones each time.
 __attribute__((noinline)) inline std::uint32_t extended(
     Context* context, std::uint32_t handled, std::uint32_t limit, std::uint32_t quantum) {
-    const bool floods = context->nodes.fresh() >= most_fresh;
-    if (floods) context->nodes.clear_fresh();
-    if (context->worker->exact) return limit;
-    if (floods) {
-        context->catching_up = long_dispatches;
-        return handled != 0 ? handled : limit;  // of 0, the nodes were made before this dispatch
-    }
+    auto& nodes = context->nodes;
+    const bool floods = nodes.needs() >= most_needs;
+    if (floods && nodes.made() != 0) context->catching_up = long_dispatches;
+    if (context->worker->exact) context->catching_up = 0;
+    if (floods || context->catching_up == 0) nodes.clear_needs(context->catching_up != 0);
     if (context->catching_up == 0) return limit;
+    if (floods) return handled != 0 ? handled : limit;  // of 0, they were needed before this dispatch
     const std::int64_t now = Parker::now();
     if (limit <= quantum) {  // the first time in this dispatch
         --context->catching_up;
@@ -40,11 +41,19 @@ __attribute__((noinline)) inline std::uint32_t extended(
     return handled + quantum;
 }
 
+// The end of a dispatch. One that went past the quantum and has caught up was right to: for others like
+// it, that goes on.
+inline void end_turn(
+    Context* context, std::uint32_t handled, std::uint32_t limit, std::uint32_t quantum) {
+    if (__builtin_expect(limit > quantum && handled < limit, 0))
+        context->catching_up = long_dispatches;
+}
+
 // Whether a dispatch that handled `handled` messages may handle one more; its limit is the quantum at
 // first. It stays in the caller's register: only extended() moves it.
 inline bool goes_on(
     Context* context, std::uint32_t handled, std::uint32_t& limit, std::uint32_t quantum) {
-    if (__builtin_expect(handled < limit && context->nodes.fresh() < most_fresh, 1)) return true;
+    if (__builtin_expect(handled < limit && context->nodes.needs() < most_needs, 1)) return true;
     limit = extended(context, handled, limit, quantum);
     return handled < limit;
 }

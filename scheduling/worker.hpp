@@ -130,7 +130,7 @@ struct Context {
     void* trace{nullptr};     // called for each message, in a manual system; borrowed
     void* python{nullptr};    // a worker's thread's PyThreadState
     std::uint32_t catching_up{0};   // so many dispatches to come may be long: see turn.hpp
-    std::int64_t past_quantum{0};  // when the long one in work got there
+    std::int64_t past_quantum{0};   // when the long one in work got there
     void* completing{nullptr};    // futures that are done, whose callbacks are to be called; borrowed
     void* awaited{nullptr};       // the future that a task on an event loop has begun to wait for; borrowed
 };

@@ -53,7 +53,7 @@ def test_a_flooded_actor_s_mailbox_stays_short_and_nothing_is_lost() -> None:
         (found,) = [actor for actor in system.statistics().actors if actor.path == counter.path]
     # With equal turns the flooders end with fifteen sixteenths of all that they sent still waiting.
     assert found.peak is not None
-    assert found.peak < MESSAGES // 4
+    assert found.peak < MESSAGES // 10
 
 
 def test_bystanders_have_their_turns_in_a_flood(system: ActorSystem) -> None:

@@ -26,7 +26,7 @@ struct Bench {
     void receive_all() {
         for (Node* node : sent) context.nodes.give(node, pool);
         sent.clear();
-        context.nodes.clear_fresh();
+        context.nodes.clear_needs(false);
     }
 
     // A dispatch of an actor with endless work, that sends `sends` messages for each it handles.
