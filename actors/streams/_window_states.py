@@ -39,16 +39,16 @@ class ByCount:
         return closed(start, start + len(rows), self.function, rows)
 
 
-class ByTime:
-    """The base of windows by time: what the program Timed needs to know of a state.
-
-    Derived classes have find(time), which raises ValueError if there can be no window; add(time,
-    row), after it, which answers whether the row was in time; close(time), which answers the
-    windows that end by then, or all for None; and first_end(), of the open ones.
-    """
+class Fixed:
+    """Tumbling and sliding windows by time. The open ones are kept by their numbers."""
 
     def __init__(
-        self, windows: Tumbling | Sliding, function: Function, late: str, clock: Any
+        self,
+        windows: Tumbling | Sliding,
+        bounds: Bounds,
+        function: Function,
+        late: str,
+        clock: Any,
     ) -> None:
         assert windows.by is not None
         self.by, self.ordered, self.function = windows.by, windows.ordered, function
@@ -56,6 +56,12 @@ class ByTime:
         self.clock = clock
         self.latest: Any = None  # the time of the key's rows, if they come in order of time
         self.scheduled: Any = None
+        self.bounds = bounds
+        self.open: dict[int, list[Any]] = {}
+        self.first: int | None = None  # of the open ones
+        self.found: int | None = None  # the latest window that had started at the last row's time
+        self.start: Any = None  # of that one
+        self.after: Any = None  # of the one after it
 
     def receive(self, row: Any) -> Sequence[Any]:
         time = self.by(row)
@@ -88,38 +94,6 @@ class ByTime:
             clock = self.clock.time
             return self.latest if clock is None or clock < self.latest else None
         return end
-
-    def find(self, time: Any) -> None:
-        raise NotImplementedError
-
-    def add(self, time: Any, row: Any) -> bool:
-        raise NotImplementedError
-
-    def close(self, time: Any) -> list[Any]:
-        raise NotImplementedError
-
-    def first_end(self) -> Any:
-        raise NotImplementedError
-
-
-class Fixed(ByTime):
-    """Tumbling and sliding windows. The open ones are kept by their numbers."""
-
-    def __init__(
-        self,
-        windows: Tumbling | Sliding,
-        bounds: Bounds,
-        function: Function,
-        late: str,
-        clock: Any,
-    ) -> None:
-        super().__init__(windows, function, late, clock)
-        self.bounds = bounds
-        self.open: dict[int, list[Any]] = {}
-        self.first: int | None = None  # of the open ones
-        self.found: int | None = None  # the latest window that had started at the last row's time
-        self.start: Any = None  # of that one
-        self.after: Any = None  # of the one after it
 
     def find(self, time: Any) -> None:
         if self.found is None or not self.start <= time < self.after:
