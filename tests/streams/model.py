@@ -111,6 +111,8 @@ class OpModel:
         try:
             key = None if self.op.key is None else self.op.key.key(row)
             outs = self.named(key, self.state(key).push(row))
+            if len(self.join.times) == 1:
+                return outs
             return [each for out in outs for each in self.join.push(0, out)]
         except Exception as error:
             if key not in known:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from model import model_of
 from outcomes import in_sequence, outcome_of
 from random_graphs import Case, cases, chains, fragile_chains, rows
-from shapes import Chain, plain
+from shapes import Chain, Op, plain
 
 from callboard.streams import Watermark, entry
 
 
 @given(chains(), rows, st.integers(1, 50))
+@example(  # at the end, watermarks() is behind the watermark that came
+    Chain((Op("stateful"), Op("watermarks", size=1, step=1), Op("stateful"))), [Watermark(39)], 1
+)
 def test_a_graph_gives_what_its_model_gives_row_by_row(
     chain: Chain, rows: list[Any], size: int
 ) -> None:
