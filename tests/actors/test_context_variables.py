@@ -156,7 +156,7 @@ def test_a_stopped_actor_keeps_no_variables(system: ActorSystem) -> None:
 
 @pytest.mark.skipif(
     bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
-    reason="without an interpreter lock an object is freed by the thread that made it, here the test's",
+    reason="without an interpreter lock the thread that made an object frees it: the test's",
 )
 def test_what_runs_between_two_actors_leaves_no_variables_to_the_next() -> None:
     class Last(Actor[str]):
