@@ -11,7 +11,6 @@ from callboard.scheduling.cell cimport Cell, Context, closed_cell, forked_cell, 
 from callboard.scheduling.context cimport current_context
 
 from callboard._values import Record, Tagged
-from callboard.core import checks
 from callboard.core.errors import ActorStopped, ForkedSystem
 from callboard.core.text import safe_repr
 
@@ -89,6 +88,7 @@ cdef class NativeRef(ActorRef):
         cdef Cell* current = context.current
         cdef Node* node
         cdef Future future = Future.__new__(Future)
+        cdef double due = 0
         future.target = self
         if current != NULL:
             future.asker = <object>current.owner
@@ -96,19 +96,20 @@ cdef class NativeRef(ActorRef):
             isinstance(message, Tagged) and isinstance(message.value, Record)
         ):
             raise TypeError("a Record cannot be asked: its 16 bytes leave no room for the answer")
-        timeout = checks.timeout("the timeout of ask()", timeout)
+        if timeout is not None:
+            due = self.runtime.timers.due_after(timeout)
         node = context.nodes.take(self.cell.pool)
         try:
             pack(node, message)
         except BaseException:
             context.nodes.give(node, self.cell.pool)
             raise
-        if timeout is not None:
-            self.runtime.timers.fail_after(timeout, future)
         node.flags = wants_answer
         Py_INCREF(future)
         node.second = <void*>future
         self.push(node, context, message)
+        if timeout is not None:
+            self.runtime.timers.note(future, due, timeout)
         return future
 
     cdef int push(self, Node* node, Context* context, object message) except -1:

@@ -192,14 +192,17 @@ cdef class ActorRef(Handle):
         cdef Context* context = current_context()
         cdef Cell* current = context.current
         cdef Future future = Future.__new__(Future)
+        cdef double due = 0
         future.target = self
         if current != NULL:
             future.asker = <object>current.owner
             if current.asked and current.sender != NULL:
                 refuse_void(<Future>current.sender)
         if timeout is not None:
-            self.runtime.timers.fail_after(timeout, future)
+            due = self.runtime.timers.due_after(timeout)
         self.send(Kind.ask, <PyObject*>message, <PyObject*>future, context)
+        if timeout is not None:  # the receiver's worker wakes up meanwhile
+            self.runtime.timers.note(future, due, timeout)
         return future
 
     def stop(self):

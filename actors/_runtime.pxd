@@ -1,5 +1,6 @@
 from libc.stdint cimport uint32_t, uint64_t
 
+from callboard._deadlines cimport Deadlines
 from callboard.scheduling.team cimport Team
 
 
@@ -7,7 +8,7 @@ cdef class Runtime:
     cdef readonly Team team
     cdef readonly str name
     cdef readonly object dead_letters
-    cdef readonly object timers
+    cdef readonly Deadlines timers
     cdef readonly object config
     cdef public object placement       # of actors for which spawn() names no other
     cdef public object spawner         # callable behind system.spawn and Actor.spawn

@@ -6,12 +6,12 @@ import heapq
 import itertools
 import math
 import threading
-import time
 from collections.abc import Callable
 from contextvars import Context
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from callboard._deadlines import Deadlines
 from callboard._future import Future
 from callboard.core import checks
 from callboard.core.errors import AskTimeout
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 
 # Cancelled timers stay in the heap until they are due, or until they are this many and most of it.
-# So many asks, too, are noted before those that are answered are forgotten.
 _MANY = 64
 
 
@@ -52,21 +51,7 @@ class Timer:
         return self._timers._cancel(self)
 
 
-class _Deadline:
-    """When an ask is to fail, as long as it has no timer."""
-
-    __slots__ = ("due", "future", "seconds")
-
-    def __init__(self, due: float, seconds: float, future: Any) -> None:
-        self.due = due
-        self.seconds = seconds
-        self.future = future
-
-    def cancel(self) -> None:
-        self.future = None
-
-
-class Timers:
+class Timers(Deadlines):
     """The timers of one system.
 
     A thread of its own, started with the first timer, sleeps until the next is due and sends its
@@ -74,20 +59,13 @@ class Timers:
     """
 
     def __init__(self, name: str = "callboard") -> None:
+        super().__init__()
         self._name = name
         self._changed = threading.Condition()
         self._heap: list[tuple[float, int, Timer]] = []
         self._cancelled = 0  # of those in the heap
         self._order = itertools.count()
-        # Asks that have no timer yet, since nearly all are answered long before they need one.
-        self._asks: list[_Deadline] = []
-        self._wakes_at = math.inf  # when the thread looks at them, at the latest
         self._thread: threading.Thread | None = None
-        self._closed = False
-
-    def now(self) -> float:
-        """Return the time in seconds, from an arbitrary zero."""
-        return time.monotonic()
 
     def call_after(
         self,
@@ -133,25 +111,23 @@ class Timers:
         self.call_after(seconds, lambda: future.set_result(None))
         return future
 
-    def fail_after(self, seconds: float, future: Any) -> None:
-        """Fail an ask's future with AskTimeout if it is not done after `seconds`, or at close()."""
-        seconds = checks.seconds("the timeout of ask()", seconds)
-        due = self.now() + seconds
-        future._timer = deadline = _Deadline(due, seconds, future)
+    def see_to(self, due: float) -> None:
+        """Look at the asks that were noted: one is due early, or there are many, or all is over."""
         with self._changed:
-            if self._closed:
+            if not self.closed:
+                if due < self.wakes_at:
+                    self.wakes_at = due
+                    self._tell_thread()
+                else:
+                    self._set_timers_of_asks()
                 return
-            self._asks.append(deadline)
-            if due < self._wakes_at:
-                self._wakes_at = due
-                self._tell_thread()
-            elif len(self._asks) >= _MANY:
-                self._set_timers_of_asks()
+        for ask in self.take():
+            if ask.future is not None:
+                self._fail(ask.future, ask.seconds)
 
     def _set_timers_of_asks(self) -> None:
         """Make timers for the asks that are not answered yet. The caller has the lock."""
-        asks, self._asks = self._asks, []
-        for ask in asks:
+        for ask in self.take():
             future = ask.future
             if future is None or future.done():
                 continue
@@ -162,13 +138,13 @@ class Timers:
                 self._cancel(timer)
 
     def _fail(self, future: Any, seconds: float) -> None:
-        when = "before its system was stopped" if self._closed else f"in {seconds} s"
+        when = "before its system was stopped" if self.closed else f"in {seconds} s"
         future.set_exception(AskTimeout(f"no answer from {future.target.path} {when}"))
 
     def close(self) -> None:
         """Drop all timers and end the thread."""
         with self._changed:
-            self._closed = True
+            self.closed = True
             self._set_timers_of_asks()
             pending, self._heap = self._heap, []
             self._changed.notify()
@@ -192,7 +168,7 @@ class Timers:
 
     def _add(self, due: float, timer: Timer) -> None:
         with self._changed:
-            if self._closed:
+            if self.closed:
                 timer.is_over = True
                 return
             heapq.heappush(self._heap, (due, next(self._order), timer))
@@ -213,18 +189,20 @@ class Timers:
     def _run(self) -> None:
         while True:
             with self._changed:
-                if self._closed:
+                if self.closed:
                     return
+                # An ask that is noted from here on, however late it is due, waits for the lock.
+                ahead = self.fall_asleep(math.inf)
                 self._set_timers_of_asks()
                 timer, due = None, math.inf
                 if self._heap:
                     due, _, timer = self._heap[0]
                 now = self.now()
                 if now < due:
-                    # Asks that are due later than the thread said it would wake rely on that.
-                    ahead = self._wakes_at if self._wakes_at > now else math.inf
-                    self._wakes_at = min(ahead, due)
-                    asleep = self._wakes_at - now
+                    # Not later than it said it would: most asks to come then need not wake it.
+                    until = min(ahead, due) if ahead > now else due
+                    self.fall_asleep(until)
+                    asleep = until - now
                     self._changed.wait(None if asleep == math.inf else min(asleep, 1e6))
                     continue
                 heapq.heappop(self._heap)
@@ -237,7 +215,7 @@ class Timers:
             if timer.is_over:
                 self._cancelled = max(0, self._cancelled - 1)
                 return None
-            timer.is_over = timer.period is None or self._closed
+            timer.is_over = timer.period is None or self.closed
             return timer.action
 
     def _act(self, action: Callable[[], object]) -> None:
@@ -262,14 +240,15 @@ class ManualTimers(Timers):
     def __init__(self) -> None:
         super().__init__()
         self._now = 0.0
+        self.logical = True
 
     def now(self) -> float:
         """Return the logical time in seconds, from 0."""
         return self._now
 
-    def fail_after(self, seconds: float, future: Any) -> None:
-        """Fail `future` when the clock has moved on by `seconds`."""
-        super().fail_after(seconds, future)
+    def see_to(self, due: float) -> None:
+        """Give the asks that were noted their timers, as nobody waits for time to pass."""
+        super().see_to(due)
         with self._changed:
             self._set_timers_of_asks()
 

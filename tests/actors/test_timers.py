@@ -334,6 +334,8 @@ def test_an_ask_with_a_timeout_is_not_forgotten_when_a_system_leaves_a_stuck_act
         system.stop(timeout=0.01)
     with pytest.raises(AskTimeout):
         future.result(timeout=30)
+    with pytest.raises(AskTimeout, match="before its system was stopped"):
+        ref.ask("y", timeout=10_000).result(timeout=30)
     gate.set()
 
 
@@ -371,6 +373,35 @@ def test_an_answer_lives_no_longer_for_its_asks_timeout(system: ActorSystem) -> 
     system.drain()
     gc.collect()
     assert [answer for answer in answers if answer() is not None] == []
+
+
+def test_asks_of_many_threads_time_out_beside_timers_that_fire() -> None:
+    class Never(Actor[Any]):
+        def receive(self, message: Any) -> Any:
+            return Future() if message == "never" else message
+
+        def on_start(self) -> None:
+            self.every(0.001, "tick")
+
+    def asks(number: int) -> None:
+        for each in range(300):
+            if each % 50 == number:
+                futures.append(ref.ask("never", timeout=0.005 * (each % 7)))
+            assert ref.ask(each, timeout=20 + each % 3).result() == each
+
+    futures: list[Future[Any]] = []
+    with ActorSystem() as system:
+        ref = system.spawn(Never)
+        threads = [threading.Thread(target=asks, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(futures) == 24
+        for future in futures:
+            with pytest.raises(AskTimeout):
+                future.result(timeout=30)
+        ref.stop()
 
 
 def test_asks_time_out_in_the_order_of_their_timeouts_among_many_that_are_answered(
