@@ -5,6 +5,7 @@ from callboard.scheduling.cell cimport Spinner
 
 cdef extern from * nogil:
     """
+    #include "callboard/core/interpreter.hpp"
     #include "callboard/core/parker.hpp"
     #include "callboard/core/spinner.hpp"
     namespace callboard {
@@ -17,16 +18,8 @@ cdef extern from * nogil:
         // woken on another core first, which takes 20 to 30 microseconds on virtual ones.
         bool spin(Spinner& spinner) {
             if (!spinner.wait_until([this] { return is_set(); }, 40'000)) return false;
-            let_go();
+            await_interpreter(Parker::now());
             return true;
-        }
-        // Who set it has the interpreter for another 100 to 150 nanoseconds. To ask for it within
-        // that time is to sleep until it is free, which costs both threads some microseconds.
-        static void let_go() {
-    #ifndef Py_GIL_DISABLED
-            const std::int64_t begin = Parker::now();
-            while (Parker::now() - begin < 200) relax();
-    #endif
         }
     };
     }

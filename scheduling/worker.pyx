@@ -15,7 +15,7 @@ import threading
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from callboard.core.node cimport Surplus, monotonic_ns, acq_rel, acquire, relaxed, release, seq_cst
+from callboard.core.node cimport Surplus, await_interpreter, monotonic_ns, acq_rel, acquire, relaxed, release, seq_cst
 from callboard.scheduling.cell cimport (
     Cell, Context, Crew, Outcome, Record, RecordRing, Worker, dedicated_cell, find_work, make_ready,
     python_cell, wants_token,
@@ -266,6 +266,7 @@ cdef class WorkerThread:
                         continue  # the owner's now
                     core.has_token = True
                 if not attached:
+                    await_interpreter(core.get_loop_time(relaxed))  # of the end of its last rest, if recent
                     PyEval_RestoreThread(state)
                     attached = True
                     if core.timed:
