@@ -69,13 +69,13 @@ cdef Outcome run_python(Cell* cell, Context* context, uint32_t quantum) noexcept
                 return Outcome.more
             if cell.limits != NULL:
                 cell.limits.set_runner(context, relaxed)
-        if not goes_on(context, handled, limit, quantum):
+        if not goes_on(context, handled, limit):
             break
         put_on(cell, context)
         if ref.recipe.many and not ref.bound:
             handled += run_many(ref, cell, context, limit - handled)
         else:
-            limit = run_each(ref, cell, context, quantum, limit, &handled)
+            limit = run_each(ref, cell, context, limit, &handled)
         take_off(cell, context)
         if ref.phase == LIVE and not cell.has_system():
             break
@@ -84,9 +84,10 @@ cdef Outcome run_python(Cell* cell, Context* context, uint32_t quantum) noexcept
         cell.limits.set_runner(NULL, relaxed)
     if ref.detour and not detour_is_over(ref):
         return Outcome.more
-    end_turn(context, handled, limit, quantum)
-    if handled < limit and try_idle(ref, context):
-        return Outcome.done
+    if handled < limit:
+        end_turn(context, limit)
+        if try_idle(ref, context):
+            return Outcome.done
     return Outcome.more
 
 
@@ -108,18 +109,16 @@ cdef inline bint drops_oldest(Cell* cell) noexcept:
 
 
 cdef inline uint32_t run_each(
-    ActorRef ref, Cell* cell, Context* context, uint32_t quantum, uint32_t limit, uint32_t* count
+    ActorRef ref, Cell* cell, Context* context, uint32_t limit, uint32_t* count
 ) noexcept:
-    """Hand messages to the handler, one after the other, until something else is to be done. Adds to
-    `count`, and returns the turn's limit."""
+    """Hand messages to the handler, one after the other, until something else is to be done: one at
+    least, if there is one. Adds to `count`, and returns the turn's limit."""
     cdef uint32_t handled = count[0]
     cdef Message taken
     cdef PyObject* args[3]  # the first is free for the callee
     cdef PyObject* result
     args[1] = <PyObject*>ref.instance
-    while goes_on(context, handled, limit, quantum):
-        if not take(ref, cell, context, &taken):
-            break
+    while take(ref, cell, context, &taken):
         handled += 1
         if context.trace != NULL:
             note(ref, context, <object>taken.message)
@@ -136,7 +135,7 @@ cdef inline uint32_t run_each(
         cell.sender = NULL
         DECREF(taken.message)
         XDECREF(taken.second)
-        if cell.has_system() or ref.phase != LIVE:
+        if cell.has_system() or ref.phase != LIVE or not goes_on(context, handled, limit):
             break
     count[0] = handled
     return limit

@@ -2,7 +2,7 @@ cimport cython
 
 from callboard._ref cimport ActorRef
 from callboard.core.node cimport Node
-from callboard.scheduling.cell cimport Cell, Context, closed_cell, make_ready, slow_cell
+from callboard.scheduling.cell cimport Cell, Context, closed_cell, guarded_cell, make_ready
 
 
 cdef class NativeRef(ActorRef):
@@ -18,7 +18,7 @@ cdef void bury_native(ActorRef ref, Node* node, str reason) noexcept
 @cython.nonecheck(False)
 cdef inline bint send(ActorRef to, Node* node, Context* context) noexcept nogil:
     cdef Cell* cell = to.cell
-    if cell.has(slow_cell) and not may_send(to, node, context):
+    if cell.has(guarded_cell) and not may_send(to, node, context):
         return False
     if cell.tail.push(node):
         if cell.has(closed_cell):

@@ -190,6 +190,9 @@ cdef class NativeActor:
 
 # --- its dispatch ------------------------------------------------------------------------------------
 
+cdef extern from *:
+    bint unlikely "__builtin_expect" (bint condition, bint usual) nogil
+
 ctypedef Outcome (*Loop)(void*, void*, Cell*, Context*, uint32_t) noexcept nogil
 
 
@@ -197,7 +200,7 @@ ctypedef Outcome (*Loop)(void*, void*, Cell*, Context*, uint32_t) noexcept nogil
 cdef Outcome run_native(Cell* cell, Context* context, uint32_t quantum) noexcept nogil:
     """Hand up to `quantum` messages to the actor's receive()."""
     cdef Outcome outcome
-    if not (<bint (*)(void*) noexcept nogil>is_live)(cell.owner) or cell.has_system():
+    if unlikely(not (<bint (*)(void*) noexcept nogil>is_live)(cell.owner) or cell.has_system(), False):
         with gil:
             if not attend_native(cell, context, &outcome):
                 return outcome
@@ -232,7 +235,7 @@ cdef Outcome run_loop(
     put_on(cell, context)
     if actor.context != context:  # actors of other workers may be neighbours on its cache line
         actor.context = context
-    while goes_on(context, handled, limit, quantum):
+    while True:
         node = cell.head.pop(spent)
         if node == NULL:
             break
@@ -252,11 +255,14 @@ cdef Outcome run_loop(
             take_off(cell, context)
             account(cell, context, handled)
             return Outcome.more
+        if not goes_on(context, handled, limit):
+            break
     take_off(cell, context)
     account(cell, context, handled)
-    end_turn(context, handled, limit, quantum)
-    if handled < limit and cell.try_idle():
-        return Outcome.done
+    if handled < limit:
+        end_turn(context, limit)
+        if cell.try_idle():
+            return Outcome.done
     return Outcome.more
 
 

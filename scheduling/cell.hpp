@@ -55,9 +55,10 @@ inline constexpr std::uint32_t closed_cell = 16;
 inline constexpr std::uint32_t native_cell = 32;    // its messages are native values
 inline constexpr std::uint32_t forked_cell = 64;    // a copy in a child process: refuses all use
 inline constexpr std::uint32_t carrying_cell = 128; // its messages carry their senders' variables
-// A sender to a cell with one of these takes the slow way.
-inline constexpr std::uint32_t slow_cell =
-    limited | closed_cell | native_cell | forked_cell | carrying_cell;
+// A sender of a native value to a cell with one of these takes the slow way.
+inline constexpr std::uint32_t guarded_cell = limited | closed_cell | forked_cell;
+// A sender of a Python object to a cell with one of these does.
+inline constexpr std::uint32_t slow_cell = guarded_cell | native_cell | carrying_cell;
 
 struct Cell {
     Cell(Run run, void* owner, std::uint32_t flags) : Cell(new Node, run, owner, flags) {}

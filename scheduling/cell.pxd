@@ -18,6 +18,7 @@ cdef extern from "callboard/scheduling/cell.hpp" namespace "callboard" nogil:
     const uint32_t native_cell
     const uint32_t forked_cell
     const uint32_t carrying_cell
+    const uint32_t guarded_cell
     const uint32_t slow_cell
 
     ctypedef Outcome (*Run)(Cell*, Context*, uint32_t) noexcept nogil
@@ -129,6 +130,7 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
         bint has_token
         bint timed
         bint notes_waits
+        uint32_t quantum
         bint exact
         RecordRing* ring
         int64_t started
@@ -164,5 +166,5 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
     void wait_for_room(Limits& limits, Context* context, int64_t nanoseconds)
 
 cdef extern from "callboard/scheduling/turn.hpp" namespace "callboard" nogil:
-    bint goes_on(Context* context, uint32_t handled, uint32_t& limit, uint32_t quantum)
-    void end_turn(Context* context, uint32_t handled, uint32_t limit, uint32_t quantum)
+    bint goes_on(Context* context, uint32_t handled, uint32_t& limit)
+    void end_turn(Context* context, uint32_t limit)

@@ -27,8 +27,9 @@ inline constexpr std::int64_t longest_ns = 1'000'000;
 // While receivers catch up, nodes from their pools count as well: else a sender would take all that they
 // gave back, and a few new ones each time.
 __attribute__((noinline)) inline std::uint32_t extended(
-    Context* context, std::uint32_t handled, std::uint32_t limit, std::uint32_t quantum) {
+    Context* context, std::uint32_t handled, std::uint32_t limit) {
     auto& nodes = context->nodes;
+    const std::uint32_t quantum = context->worker->quantum;
     const bool floods = nodes.needs() >= most_needs;
     if (floods && nodes.made() != 0) context->catching_up = long_dispatches;
     if (context->worker->exact) context->catching_up = 0;
@@ -45,20 +46,18 @@ __attribute__((noinline)) inline std::uint32_t extended(
     return handled + quantum;
 }
 
-// The end of a dispatch. One that went past the quantum and has caught up was right to: for others like
-// it, that goes on.
-inline void end_turn(
-    Context* context, std::uint32_t handled, std::uint32_t limit, std::uint32_t quantum) {
-    if (__builtin_expect(limit > quantum && handled < limit, 0))
+// The end of a dispatch that found no more messages. One that went past the quantum was right to: for
+// others like it, that goes on.
+inline void end_turn(Context* context, std::uint32_t limit) {
+    if (__builtin_expect(context->catching_up != 0, 0) && limit > context->worker->quantum)
         context->catching_up = long_dispatches;
 }
 
 // Whether a dispatch that handled `handled` messages may handle one more; its limit is the quantum at
 // first. It stays in the caller's register: only extended() moves it.
-inline bool goes_on(
-    Context* context, std::uint32_t handled, std::uint32_t& limit, std::uint32_t quantum) {
+inline bool goes_on(Context* context, std::uint32_t handled, std::uint32_t& limit) {
     if (__builtin_expect(handled < limit && context->nodes.needs() < most_needs, 1)) return true;
-    limit = extended(context, handled, limit, quantum);
+    limit = extended(context, handled, limit);
     return handled < limit;
 }
 

@@ -89,6 +89,7 @@ struct Worker {
     bool has_token{false};
     bool timed{false};            // measure each dispatch, for a policy or for monitoring
     bool notes_waits{false};      // into the ring, too
+    std::uint32_t quantum{64};    // how many messages a dispatch handles, but for a flood
     bool exact{false};            // no dispatch takes more than the quantum: a replay is the same
     RecordRing* ring{nullptr};    // where to note each dispatch
     std::int64_t started{0};      // of the dispatch in work: when the last dispatch or wait ended

@@ -19,7 +19,6 @@ cdef class WorkerThread:
     cdef Worker* core
     cdef Context* context
     cdef readonly PriorityPolicy policy
-    cdef uint32_t quantum
     cdef uint32_t nested          # dispatches within dispatches
     cdef bint retiring            # its only actor has ended
     cdef bint runs                # on a thread, from now on its own

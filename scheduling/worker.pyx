@@ -1,3 +1,5 @@
+# cython: nonecheck=False
+# A worker has its team and its policy from its making on, and these are lines that each dispatch passes.
 """Workers: threads that dispatch actors cooperatively.
 
 The loop is LPEL's (Prokesch 2011, section 4.2.1): pick a ready actor, dispatch it, note what
@@ -103,12 +105,12 @@ cdef class WorkerThread:
         self.core.index = len(team.workers)
         self.core.ready = policy.ready
         self.core.timed = policy.timed or team.timed
+        self.core.quantum = quantum
         self.core.exact = quantum < FAIR
         if team.monitoring != "off":
             self.core.ring = new RecordRing(RECORDS)
             self.core.notes_waits = team.monitoring == "workers"
         self.policy = policy
-        self.quantum = quantum
         self.team = team
         self.name = name
         self.short_name = name[max(0, len(name) - 15):].encode()  # what the kernel keeps, and debuggers show
@@ -242,7 +244,7 @@ cdef class WorkerThread:
         cdef Cell* cell
         cdef bint attached = False
         cdef uint64_t dispatches = 0
-        cdef uint32_t quantum = self.quantum
+        cdef uint32_t quantum = core.quantum
         core.set_loop_time(monotonic_ns(), relaxed)
         while True:
             cell = core.fetch()
@@ -423,13 +425,13 @@ cdef class WorkerThread:
         self.context.completing = NULL  # what waits for this dispatch must not wait for an outer one
         self.context.depth += 1
         if cell.has(python_cell):
-            outcome = cell.run(cell, self.context, self.quantum)
+            outcome = cell.run(cell, self.context, self.core.quantum)
             self.nested += 1
             if self.nested % CLOCK_EVERY == 0:
                 heed_interpreter()
         else:
             with nogil:
-                outcome = cell.run(cell, self.context, self.quantum)
+                outcome = cell.run(cell, self.context, self.core.quantum)
         if outcome == Outcome.more:
             self.put_back(cell)
         XDECREF(set_variables(thread, variables))

@@ -31,8 +31,8 @@ struct Bench {
 
     // A dispatch of an actor with endless work, that sends `sends` messages for each it handles.
     std::uint32_t dispatch(int sends, std::uint32_t quantum = 8) {
-        std::uint32_t limit = quantum, handled = 0;
-        while (handled < 1'000'000 && goes_on(&context, handled, limit, quantum)) {
+        std::uint32_t limit = worker.quantum = quantum, handled = 0;
+        while (handled < 1'000'000 && goes_on(&context, handled, limit)) {
             send(sends);
             ++handled;
         }
