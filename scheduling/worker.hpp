@@ -119,8 +119,8 @@ struct Worker {
     }
 };
 
-// What every thread that sends or dispatches has.
-struct Context {
+// What every thread that sends or dispatches has. On cache lines of its own: it is written for each message.
+struct alignas(cache_line) Context {
     Worker* worker{nullptr};  // null outside the workers
     Cell* current{nullptr};   // the cell whose message is in work on this thread
     NodeCache nodes;

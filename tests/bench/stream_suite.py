@@ -83,6 +83,16 @@ def sessions(plan: Plan) -> Benchmark:
     return Benchmark("streams_sessions", "Sessions in a real stream", "rows/s", players)
 
 
+def keys(plan: Plan) -> Benchmark:
+    game = plan.game("aligned_keys", 20_000)
+    players = [
+        game.alone(with_workers(name, workers), "ours", step=step, workers=workers)
+        for name, step in (("keys in a row", 1), ("multiples of 64", 64), ("of 4,096", 4_096))
+        for workers in plan.workers
+    ]
+    return Benchmark("streams_keys", "Keys whose hashes are aligned", "rows/s", players)
+
+
 def arrow(plan: Plan) -> Benchmark:
     game = plan.game("arrow_pipeline", 40_000_000)
     players = [game.alone("callboard", "ours")]
@@ -221,6 +231,7 @@ STREAMS: dict[str, Callable[[Plan], Benchmark]] = {
     "streams_ordering": ordering,
     "streams_python": python,
     "streams_sessions": sessions,
+    "streams_keys": keys,
     "streams_arrow": arrow,
     "streams_memory": memory,
     "streams_latency": latency,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -164,6 +164,14 @@ def test_an_unknown_side_output_is_an_error_of_the_row() -> None:
     with pytest.raises(StreamError, match="operator 'astray' failed at input 0") as caught:
         graph.run_sequentially({"rows": [1]})
     assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_a_side_output_has_a_name() -> None:
+    from callboard.streams import Side
+
+    for name in (None, 1, b"late"):
+        with pytest.raises(TypeError, match="expected str"):
+            Side(cast(Any, name), 1)
 
 
 def test_what_stops_a_program_stops_a_run_as_it_is() -> None:
