@@ -404,11 +404,14 @@ cdef void close(ActorRef ref) noexcept:
     leave_parent(ref)
 
 
+cdef dict NO_KWARGS = {}  # nobody changes it
+
+
 cdef void forget_arguments(Recipe recipe) noexcept:
     """Nothing is made of them any more, and others may hold the ref for long."""
     if recipe.args or recipe.kwargs or recipe.key is not None:  # else it is shared by the class's actors
         recipe.args = ()
-        recipe.kwargs = {}
+        recipe.kwargs = NO_KWARGS
         recipe.key = None
 
 

@@ -10,7 +10,6 @@ from callboard._dispatch cimport run_python
 from callboard._ref cimport STOPPING, ActorRef, Recipe
 from callboard._runtime cimport Runtime
 from callboard.core.node cimport relaxed
-from callboard.core.sealed cimport maker_key
 from callboard._native_ref cimport NativeRef
 from callboard.native cimport NativeActor, run_native
 from callboard.mailbox.limits cimport Limits, Overflow
@@ -94,14 +93,15 @@ def spawn(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs
 cdef ActorRef make_ref(Runtime runtime, bint native, bint dedicated):
     cdef ActorRef ref
     cdef uint32_t flags = dedicated_cell if dedicated else 0
+    current_context().makes_handle = True
     if native:
-        ref = NativeRef.__new__(NativeRef, maker_key())
+        ref = NativeRef.__new__(NativeRef)
         ref.cell = new Cell(run_native, <void*>ref, flags | native_cell)
     else:
         flags |= python_cell
         if runtime.team.token and not dedicated:
             flags |= wants_token
-        ref = ActorRef.__new__(ActorRef, maker_key())
+        ref = ActorRef.__new__(ActorRef)
         ref.cell = new Cell(<Run>run_python, <void*>ref, flags)
     return ref
 

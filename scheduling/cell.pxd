@@ -153,6 +153,7 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
         NodeCache nodes
         uint32_t depth
         uint32_t sent
+        bint makes_handle
         void* constructing
         void* trace
         void* python

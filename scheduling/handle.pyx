@@ -4,7 +4,8 @@ from libc.stdint cimport uint64_t
 
 from callboard.core.node cimport relaxed
 from callboard.core.sealed cimport only_by_runtime
-from callboard.scheduling.cell cimport Worker, dedicated_cell
+from callboard.scheduling.cell cimport Context, Worker, dedicated_cell
+from callboard.scheduling.context cimport current_context
 
 
 cdef class Handle:
@@ -13,8 +14,12 @@ cdef class Handle:
     What is measured may be a little behind when another thread than the actor's reads it.
     """
 
-    def __cinit__(self, key=None):
-        only_by_runtime(key, self, "refs come from spawn()")
+    def __cinit__(self):
+        # Sealed, as in core/sealed.pyx, by a mark of the thread instead of a key: spawning is to be quick.
+        cdef Context* context = current_context()
+        if not context.makes_handle:
+            only_by_runtime(None, self, "refs come from spawn()")
+        context.makes_handle = False
 
     @property
     def number(self):

@@ -126,6 +126,7 @@ struct alignas(cache_line) Context {
     NodeCache nodes;
     std::uint32_t depth{0};   // dispatches within dispatches, by overflow policy `help`
     std::uint32_t sent{0};    // by a thread outside the workers, since it let them run last
+    bool makes_handle{false}; // the object that is made next is one of the runtime's: see Handle
     void* constructing{nullptr};  // the Python object whose actor is being made; borrowed
     Spinner spinner;          // how this thread waits before it sleeps
     void* trace{nullptr};     // called for each message, in a manual system; borrowed
