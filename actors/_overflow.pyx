@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t, uint32_t
 
 from callboard._ref cimport ActorRef
 from callboard._values cimport take_letter
-from callboard.core.node cimport Kind, Node, acquire, monotonic_ns, relaxed
+from callboard.core.node cimport Kind, Node, acquire, await_interpreter, monotonic_ns, relaxed
 from callboard.mailbox.limits cimport DropRequest, Limits, Overflow
 from callboard.scheduling.cell cimport Cell, Context, wait_for_room
 from callboard.scheduling.worker cimport WorkerThread
@@ -93,6 +93,7 @@ cdef bint wait_once(ActorRef ref, Context* context, int64_t left) except -1:
             return ref.runtime.system.step()
         with nogil:
             wait_for_room(limits[0], context, min(left, SLICE_NS))
+            await_interpreter(monotonic_ns())
         PyErr_CheckSignals()
         return True
     worker = <WorkerThread>context.worker.owner
@@ -106,6 +107,7 @@ cdef bint wait_once(ActorRef ref, Context* context, int64_t left) except -1:
     # Nothing to run here: the receiver is with another worker, or waits in the middle of a message.
     with nogil:
         wait_for_room(limits[0], context, left)
+        await_interpreter(monotonic_ns())
     return True
 
 
