@@ -1,7 +1,7 @@
-"""A keyed operator that works without the interpreter, with keys that are multiples of a step.
+"""A keyed operator in Python, with keys that are multiples of a step.
 
-Each row is a key; the operator of a key hashes 32 KiB for a row, during which Python lets other
-threads run, and gives how many rows of the key it has had.
+Each row is a key; the operator hashes 32 KiB for it, and gives how many rows of the key it has had.
+On a build with an interpreter lock one worker runs all Python operators, so two show nothing.
 """
 
 import hashlib
