@@ -9,6 +9,7 @@ cdef class Deadline:
 
 cdef class Deadlines:
     cdef public double wakes_at   # when the timers' thread looks at them, at the latest
+    cdef public bint started      # there is a thread that looks at them
     cdef public bint closed
     cdef public bint logical      # the clock is not the machine's
     cdef list asks

@@ -50,8 +50,12 @@ cdef class Deadlines:
             self.wakes_at = until
         return before
 
+    def start(self):
+        """Start the thread, if it has not been. Whoever cannot do that cannot promise a timeout."""
+        raise NotImplementedError
+
     def see_to(self, double due):
-        """Look at what was noted: something is due earlier than `wakes_at`, or it is much."""
+        """Look at what was noted: something is due earlier than `wakes_at`, or there are many."""
         raise NotImplementedError
 
     cdef double due_after(self, timeout) except? -1:
@@ -59,6 +63,8 @@ cdef class Deadlines:
         cdef double seconds = timeout if type(timeout) is float else -1
         if not 0 <= seconds <= LONGEST:
             seconds = checks.seconds("the timeout of ask()", timeout)
+        if not self.started:
+            self.start()
         return (<double>self.now() if self.logical else monotonic_ns() * 1e-9) + seconds
 
     cdef int note(self, Future future, double due, timeout) except -1:

@@ -85,6 +85,7 @@ class Timers(Deadlines):
         if period is not None:
             period = checks.seconds("a timer's period", period, zero=False)
         timer = Timer(self, action, period, at_close)
+        self.start()
         self._add(self.now() + seconds, timer)
         return timer
 
@@ -110,6 +111,12 @@ class Timers(Deadlines):
         future: Future[None] = Future()
         self.call_after(seconds, lambda: future.set_result(None))
         return future
+
+    def start(self) -> None:
+        """Start the thread, unless it runs or is not needed any more."""
+        with self._changed:
+            if self._thread is None and not self.closed:
+                self._start()
 
     def see_to(self, due: float) -> None:
         """Look at the asks that were noted: one is due early, or there are many, or all is over."""
@@ -183,8 +190,10 @@ class Timers(Deadlines):
             self._changed.notify()
 
     def _start(self) -> None:
-        self._thread = threading.Thread(target=self._run, name=f"{self._name}-timers", daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._run, name=f"{self._name}-timers", daemon=True)
+        thread.start()
+        self._thread = thread
+        self.started = True
 
     def _run(self) -> None:
         while True:
@@ -240,7 +249,7 @@ class ManualTimers(Timers):
     def __init__(self) -> None:
         super().__init__()
         self._now = 0.0
-        self.logical = True
+        self.logical = self.started = True
 
     def now(self) -> float:
         """Return the logical time in seconds, from 0."""

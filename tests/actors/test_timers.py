@@ -375,6 +375,29 @@ def test_an_answer_lives_no_longer_for_its_asks_timeout(system: ActorSystem) -> 
     assert [answer for answer in answers if answer() is not None] == []
 
 
+def test_an_ask_whose_timeout_cannot_be_kept_sends_nothing(
+    system: ActorSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Collects(Actor[Any]):
+        def __init__(self) -> None:
+            self.messages: list[Any] = []
+
+        def receive(self, message: Any) -> list[Any]:
+            self.messages.append(message)
+            return self.messages
+
+    def start(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    ref = system.spawn(Collects)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start)
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="can't start"):
+                ref.ask("lost", timeout=60)
+    assert ref.ask("kept", timeout=60).result(timeout=30) == ["kept"]
+
+
 def test_asks_of_many_threads_time_out_beside_timers_that_fire() -> None:
     class Never(Actor[Any]):
         def receive(self, message: Any) -> Any:
