@@ -124,7 +124,7 @@ class Timers(Deadlines):
             if not self.closed:
                 if due < self.wakes_at:
                     self.wakes_at = due
-                    self._tell_thread()
+                    self._changed.notify()
                 else:
                     self._set_timers_of_asks()
                 return
@@ -180,14 +180,7 @@ class Timers(Deadlines):
                 return
             heapq.heappush(self._heap, (due, next(self._order), timer))
             if self._heap[0][2] is timer:
-                self._tell_thread()
-
-    def _tell_thread(self) -> None:
-        """Have the thread look when the next timer is due, now that this is sooner."""
-        if self._thread is None:
-            self._start()
-        else:
-            self._changed.notify()
+                self._changed.notify()
 
     def _start(self) -> None:
         thread = threading.Thread(target=self._run, name=f"{self._name}-timers", daemon=True)

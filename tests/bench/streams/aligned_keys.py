@@ -31,8 +31,7 @@ def run(n: int, *, step: int = 1, workers: int = 1, partitions: int = 64) -> Res
     rows = [step * (number % KEYS) for number in range(n)]
     want = [(step * (number % KEYS), number // KEYS + 1) for number in range(n)]
     graph = entry("rows", int).key_by(itself, partitions=partitions).stateful(Hashing).collect()
-    # Without the token: with it, one worker runs the Python code, and what that lets others do meanwhile.
-    with ActorSystem(workers=workers, token=False) as system:
+    with ActorSystem(workers=workers) as system:
         run = system.run(graph)
         begin = perf_counter()
         run.send("rows", rows)
