@@ -28,7 +28,7 @@ cdef class Deadlines:
     To note one takes no lock, as long as the thread of the timers looks early enough for it.
     """
 
-    def __init__(self):
+    def __cinit__(self):
         self.asks = []
         self.wakes_at = INFINITY
 

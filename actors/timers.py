@@ -59,7 +59,6 @@ class Timers(Deadlines):
     """
 
     def __init__(self, name: str = "callboard") -> None:
-        super().__init__()
         self._name = name
         self._changed = threading.Condition()
         self._heap: list[tuple[float, int, Timer]] = []
