@@ -412,19 +412,18 @@ class BatchPlayer(Player):
 
     def receive_many(self, messages: list[Any]) -> None:
         self.in_batch = True
-        handled = []
         try:
             for message in messages:
-                if isinstance(message, Terminated):
-                    self.note_end(message)
-                else:
+                if not isinstance(message, Terminated):
                     for _ in self.play(message, may_wait=False):
                         raise AssertionError("a batch waited")
-                    handled.append(message)
         finally:
             self.in_batch = False
-        for letter in handled:
-            self.settle(letter, False)
+        for message in messages:  # none of a batch that fails is handled: they are dead letters
+            if isinstance(message, Terminated):
+                self.note_end(message)
+            else:
+                self.settle(message, False)
 
     @property
     def can_stash(self) -> bool:  # type: ignore[override]
