@@ -1,8 +1,8 @@
 """An actor framework for stream processing on multicores."""
 
-from callboard._actor import Actor
-from callboard._future import Future
-from callboard._ref import ActorRef
+from callboard._inside.answers.future import Future
+from callboard._inside.sending.ref import ActorRef
+from callboard.actor import Actor
 from callboard.core.errors import (
     ActorStopped,
     AskCycle,

@@ -16,7 +16,7 @@ from callboard.core.text import safe_repr, safe_str
 from callboard.messages import DeadLetter
 
 if TYPE_CHECKING:
-    from callboard._ref import ActorRef
+    from callboard._inside.sending.ref import ActorRef
 
 
 @dataclass(frozen=True, slots=True)

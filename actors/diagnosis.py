@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from callboard._ref import ActorRef
-    from callboard._runtime import Runtime
+    from callboard._inside.sending.ref import ActorRef
+    from callboard._inside.sending.runtime import Runtime
 
 
 def all_actors(runtime: Runtime) -> Iterator[ActorRef[Any]]:

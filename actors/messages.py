@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from callboard.core.text import safe_repr
 
 if TYPE_CHECKING:
-    from callboard._ref import ActorRef
+    from callboard._inside.sending.ref import ActorRef
 
 
 @dataclass(frozen=True, slots=True)

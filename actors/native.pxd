@@ -2,9 +2,9 @@
 
 from libc.stdint cimport int64_t, uint32_t
 
-from callboard._native_ref cimport NativeRef
-from callboard._ref cimport ActorRef
-from callboard._values cimport NativeBuffer, buffer_of, from_buffer
+from callboard._inside.sending.native_ref cimport NativeRef
+from callboard._inside.sending.ref cimport ActorRef
+from callboard._inside.sending.values cimport NativeBuffer, buffer_of, from_buffer
 from callboard.core.buffer cimport Buffer
 from callboard.core.node cimport Kind, Node as Message
 from callboard.scheduling.cell cimport Cell, Context, Outcome

@@ -2,10 +2,10 @@ from typing import Any, TypeVar
 
 from typing_extensions import disjoint_base
 
-from callboard._actor import Actor
-from callboard._native_ref import NativeRef
-from callboard._ref import ActorRef
-from callboard._values import NativeBuffer, Record, Tagged
+from callboard._inside.sending.native_ref import NativeRef
+from callboard._inside.sending.ref import ActorRef
+from callboard._inside.sending.values import NativeBuffer, Record, Tagged
+from callboard.actor import Actor
 from callboard.core.errors import CallboardError
 from callboard.system import ActorSystem
 

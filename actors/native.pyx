@@ -11,18 +11,18 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy
 
-from callboard._future cimport Future
-from callboard._lifecycle cimport ENDED, GAVE_UP, LATER, Verdict, attend
-from callboard._native_ref cimport NativeRef, bury_native, send
-from callboard._ref cimport LIVE, ActorRef, no_system
-from callboard._values cimport from_buffer
-from callboard._variables cimport put_on, replace, take_off
+from callboard._inside.answers.future cimport Future
+from callboard._inside.life.lifecycle cimport ENDED, GAVE_UP, LATER, Verdict, attend
+from callboard._inside.sending.native_ref cimport NativeRef, bury_native, send
+from callboard._inside.sending.ref cimport LIVE, ActorRef, no_system
+from callboard._inside.sending.values cimport from_buffer
+from callboard._inside.receiving.variables cimport put_on, replace, take_off
 from callboard.core.buffer cimport Buffer
 from callboard.core.node cimport Kind, Node, Node as Message, wants_answer
 from callboard.scheduling.cell cimport Cell, Context, Outcome, account, charge, end_turn, goes_on
 from callboard.scheduling.context cimport current_context
 
-from callboard._values import Record, Tagged
+from callboard._inside.sending.values import Record, Tagged
 from callboard.core.errors import CallboardError
 from callboard.core.text import safe_repr
 
@@ -278,7 +278,7 @@ cdef Outcome bury_natives(ActorRef ref, Context* context) noexcept:
     cdef Node* spent = NULL
     cdef Node* node
     if not ref.kept:
-        Py_INCREF(ref)  # as in _dispatch.bury_all()
+        Py_INCREF(ref)  # as in dispatch.bury_all()
         ref.kept = True
     node = cell.head.pop(spent)
     while node != NULL:
@@ -287,7 +287,7 @@ cdef Outcome bury_natives(ActorRef ref, Context* context) noexcept:
             cell.limits.give_back(1)
         bury_native(ref, node, "stopped")
         node = cell.head.pop(spent)
-    replace(context, NULL)  # as in _dispatch.bury_all()
+    replace(context, NULL)  # as in dispatch.bury_all()
     charge(cell, context)
     if not cell.try_idle():
         return Outcome.more

@@ -17,8 +17,8 @@ from callboard.scheduling.monitor import (
 from callboard.scheduling.worker import WorkerThread
 
 if TYPE_CHECKING:
-    from callboard._ref import ActorRef
-    from callboard._runtime import Runtime
+    from callboard._inside.sending.ref import ActorRef
+    from callboard._inside.sending.runtime import Runtime
 
 
 def collect(runtime: Runtime) -> Statistics:

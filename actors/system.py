@@ -14,12 +14,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from callboard import _exit
-from callboard._actor import Actor
-from callboard._event_loop import EventLoop
-from callboard._ref import ActorRef
-from callboard._runtime import Runtime
-from callboard._spawn import spawn
+from callboard._inside.life import exit as _exit
+from callboard._inside.life.spawn import spawn
+from callboard._inside.receiving.event_loop import EventLoop
+from callboard._inside.sending.ref import ActorRef
+from callboard._inside.sending.runtime import Runtime
+from callboard.actor import Actor
 from callboard.core import checks
 from callboard.core.errors import (
     CallboardError,
@@ -42,8 +42,8 @@ from callboard.statistics import Logs, collect
 from callboard.timers import Timers
 
 if TYPE_CHECKING:
-    from callboard.streams.graph import Graph
-    from callboard.streams.run import Run
+    from callboard.streams.planning.graph import Graph
+    from callboard.streams.running.run import Run
 
 M = TypeVar("M")
 R = TypeVar("R")
@@ -194,7 +194,7 @@ class ActorSystem:
 
         Raises ConfigError for options, and GraphError for a graph that is none.
         """
-        from callboard.streams.run import Run  # above this module in the order of layers
+        from callboard.streams.running.run import Run  # above this module in the order of layers
 
         self._refuse_fork()
         if self._runtime.closed:

@@ -11,14 +11,14 @@ from contextvars import Context
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from callboard._deadlines import Deadlines
-from callboard._future import Future
+from callboard._inside.answers.deadlines import Deadlines
+from callboard._inside.answers.future import Future
 from callboard.core import checks
 from callboard.core.errors import AskTimeout
 from callboard.core.log import log
 
 if TYPE_CHECKING:
-    from callboard._ref import ActorRef
+    from callboard._inside.sending.ref import ActorRef
 
 
 # Cancelled timers stay in the heap until they are due, or until they are this many and most of it.

@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
-from callboard.scheduling import heuristics, placement, priority
+from callboard.scheduling import placement, priority
+from callboard.scheduling.flow import heuristics
 from callboard.scheduling.placement import PlacementPolicy
 from callboard.scheduling.priority import PriorityPolicy
 

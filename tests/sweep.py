@@ -70,8 +70,8 @@ def objects(cls: type) -> Iterator[Any]:
             yield from itertools.islice((x for x in made if x is not None), 2)
     if cls.__name__ in MADE:
         modules = {
-            "f": "callboard.streams._flow",
-            "h": "callboard.scheduling.heuristics",
+            "f": "callboard.streams.running.flow",
+            "h": "callboard.scheduling.flow.heuristics",
             "p": "callboard.scheduling.priority",
             "r": "callboard.scheduling.replay",
             "t": "callboard.scheduling.team",

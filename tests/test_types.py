@@ -25,7 +25,7 @@ class Counter(Actor[int]):
         reveal_type(self.sender)  # -> ActorRef[Any] | None
         reveal_type(self.system)  # -> ActorSystem
         reveal_type(self.after(1.0, 1))  # -> Timer
-        reveal_type(self.children)  # -> list[callboard._ref.ActorRef[Any]]
+        reveal_type(self.children)  # -> list[callboard._inside.sending.ref.ActorRef[Any]]
         self.become(self.other)
         self.become(self.wrong)  # -> expected "Callable[[int], Any]"
         self.ref.tell("text")  # -> incompatible type "str"; expected "int"

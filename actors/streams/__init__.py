@@ -10,7 +10,9 @@ operators do (`_program`, `_stateless`, `_stateful`, `_keyed`, `_merge`, `_sinks
 actor systems: `_flow`, `lanes` and `run`.
 """
 
-from callboard.streams._program import Side, Watermark
+from callboard.streams.chaining.keyed import KeyedStream
+from callboard.streams.chaining.protocols import Receives, ReceivesMany
+from callboard.streams.chaining.stream import Stream, entry
 from callboard.streams.errors import (
     Failure,
     GraphError,
@@ -19,13 +21,11 @@ from callboard.streams.errors import (
     RunTimeout,
     StreamError,
 )
-from callboard.streams.graph import Graph
-from callboard.streams.keyed import KeyedStream
-from callboard.streams.protocols import Receives, ReceivesMany
-from callboard.streams.run import Run
-from callboard.streams.stream import Stream, entry
-from callboard.streams.tally import Tally
-from callboard.streams.windows import Session, Sliding, Tumbling, Window
+from callboard.streams.planning.graph import Graph
+from callboard.streams.programs.program import Side, Watermark
+from callboard.streams.programs.tally import Tally
+from callboard.streams.programs.windows import Session, Sliding, Tumbling, Window
+from callboard.streams.running.run import Run
 
 __all__ = [
     "Failure",

@@ -1,8 +1,8 @@
 # What packages cimport to write native operators. See `docs/streams-native.md`.
 from libc.stdint cimport uint64_t
 
-from callboard.core.values cimport Output, Value, Values
-from callboard.streams._program cimport Program
+from callboard.scheduling.flow.values cimport Output, Value, Values
+from callboard.streams.programs.program cimport Program
 
 
 cdef class NativeOperator:

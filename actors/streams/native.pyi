@@ -3,7 +3,7 @@ from typing import Any
 
 from typing_extensions import disjoint_base
 
-from callboard.streams._program import Program
+from callboard.streams.programs.program import Program
 
 __all__ = ["NativeOperator", "NativeProgram"]
 

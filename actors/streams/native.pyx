@@ -7,10 +7,10 @@ values on the way in, and Python objects on the way out, as messages to native a
 
 from libc.stdint cimport int64_t, uint64_t
 
-from callboard.core.parts cimport Parts
-from callboard.core.values cimport Output, Value, Values
-from callboard.streams._program cimport Batch, Program
-from callboard.streams._values cimport lot_of, rows_of
+from callboard.scheduling.flow.parts cimport Parts
+from callboard.scheduling.flow.values cimport Output, Value, Values
+from callboard.streams.programs.program cimport Batch, Program
+from callboard.streams.programs.values cimport lot_of, rows_of
 
 from callboard.native import NativeFailure
 from callboard.streams.errors import StreamError

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from callboard._ref import ActorRef
+from callboard._inside.sending.ref import ActorRef
 from callboard.core import checks
 from callboard.core.errors import DrainTimeout
 from callboard.core.text import safe_repr

@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from callboard._actor import Actor
-from callboard._ref import ActorRef
+from callboard._inside.sending.ref import ActorRef
+from callboard.actor import Actor
 from callboard.core import checks
 from callboard.core.text import safe_repr
 from callboard.messages import Terminated

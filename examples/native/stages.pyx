@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libcpp.unordered_map cimport unordered_map
 
 from callboard.core.buffer cimport Buffer
-from callboard.core.values cimport Output, Value
+from callboard.scheduling.flow.values cimport Output, Value
 from callboard.native cimport ActorRef, Kind, Message, NativeActor
 from callboard.streams.native cimport NativeOperator
 

@@ -16,7 +16,7 @@ from callboard import (
     Supervision,
 )
 from callboard.native import Tagged
-from callboard.scheduling.heuristics import CurrentThroughput, QueueSizeThrottling
+from callboard.scheduling.flow.heuristics import CurrentThroughput, QueueSizeThrottling
 from callboard.scheduling.placement import Blocks, Fixed, LeastLoaded
 from callboard.scheduling.priority import LongestQueue, ShortestFirst, TwoLevel, Weighted
 from callboard.testing import ManualSystem, Probe, replay

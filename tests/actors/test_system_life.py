@@ -207,8 +207,8 @@ assert system.spawn(Echo).ask("x").result(timeout=30) == "x"
 def test_a_program_ends_though_an_actor_never_comes_back() -> None:
     status, _, errors = run(
         """
-import callboard._exit
-callboard._exit.EXIT_TIMEOUT = 0.1
+import callboard._inside.life.exit
+callboard._inside.life.exit.EXIT_TIMEOUT = 0.1
 system = ActorSystem()
 system.spawn(Deaf).tell("x")
 """

@@ -9,14 +9,14 @@
 #include <iostream>
 #include <string>
 
-#include "callboard/mailbox/hybrid.hpp"
-#include "callboard/mailbox/partitioned.hpp"
-#include "callboard/mailbox/reorder.hpp"
-#include "callboard/mailbox/reorder_flag.hpp"
-#include "callboard/mailbox/reorder_locked.hpp"
-#include "callboard/mailbox/shared.hpp"
-#include "callboard/mailbox/spsc.hpp"
-#include "callboard/mailbox/worklist.hpp"
+#include "callboard/mailbox/ordered/hybrid.hpp"
+#include "callboard/mailbox/rivals/partitioned.hpp"
+#include "callboard/mailbox/ordered/reorder.hpp"
+#include "reorder_flag.hpp"
+#include "callboard/mailbox/rivals/reorder_locked.hpp"
+#include "callboard/mailbox/rivals/shared.hpp"
+#include "callboard/mailbox/ordered/spsc.hpp"
+#include "callboard/mailbox/ordered/worklist.hpp"
 
 namespace {
 

@@ -56,47 +56,47 @@ seed "a signal without a message keeps its cell from idleness" scheduling/cell.h
 seed "a reader does not look whether the ring has come round" core/records.hpp \
     's/return begun_\.load(relaxed) <= .*/return true;/' \
     stress_records "is whole" "a torn record" "-O2"
-seed "a worklist's slot is published relaxed" mailbox/worklist.hpp \
+seed "a worklist's slot is published relaxed" mailbox/ordered/worklist.hpp \
     's/turn\.store(2 \* serial + 1, release)/turn.store(2 * serial + 1, relaxed)/' \
     stress_worklist "popped once" "data race" "-O1 -g -fsanitize=thread"
-seed "a worklist's slot is freed relaxed" mailbox/worklist.hpp \
+seed "a worklist's slot is freed relaxed" mailbox/ordered/worklist.hpp \
     's/turn\.store(2 \* (serial + slots_\.capacity()), release)/turn.store(2 * (serial + slots_.capacity()), relaxed)/' \
     stress_worklist "popped once" "data race" "-O1 -g -fsanitize=thread"
-seed "a ring's value is published relaxed" mailbox/spsc.hpp \
+seed "a ring's value is published relaxed" mailbox/ordered/spsc.hpp \
     's/tail_\.store(tail + 1, release)/tail_.store(tail + 1, relaxed)/' \
     stress_spsc "whole and in order" "data race" "-O1 -g -fsanitize=thread"
-seed "a consumer claims by a store" mailbox/spmc.hpp \
+seed "a consumer claims by a store" mailbox/ordered/spmc.hpp \
     's/if (head_\.compare_exchange_weak(first, first + count, acq_rel, acquire)) return count;/head_.store(first + count, release); return count;/' \
     stress_spsc "each value once" "without_gap\|pops.size" "-O2"
-seed "a missing value's slot is marked by a store" mailbox/reorder.hpp \
+seed "a missing value's slot is marked by a store" mailbox/ordered/reorder.hpp \
     's/if (state\.compare_exchange_strong(found, wanted(next), acq_rel, acquire)) return;/state.store(wanted(next), release); return;/' \
     stress_reorder "next is left behind" "was left behind" "-O2"
-seed "a value is brought relaxed" mailbox/reorder.hpp \
+seed "a value is brought relaxed" mailbox/ordered/reorder.hpp \
     's/state\.exchange(here(serial), acq_rel)/state.exchange(here(serial), acquire)/' \
     stress_reorder "whatever the order" "data race" "-O1 -g -fsanitize=thread"
-seed "room is told of a value too early" mailbox/reorder.hpp \
+seed "room is told of a value too early" mailbox/ordered/reorder.hpp \
     's/limit_\.store(limit = most, release)/limit_.store((limit = most) + 1, release)/' \
     stress_reorder "whatever the order" "data race\|wrong" "-O1 -g -fsanitize=thread"
-seed "figure 4 does not look again" mailbox/reorder_flag.hpp \
+seed "figure 4 does not look again" tests/native/reorder_flag.hpp \
     's/} while (slots_\[next\]\.stamp\.load(relaxed) == next);/} while (false);/' \
     stress_reorder "in figure 4" "was left behind" "-O2"
-seed "a sender looks at figure 4's flag without writing it" mailbox/reorder_flag.hpp \
+seed "a sender looks at figure 4's flag without writing it" tests/native/reorder_flag.hpp \
     's/if (flag_\.exchange(true, acq_rel)) return;/if (flag_.load(relaxed) || flag_.exchange(true, acq_rel)) return;/' \
     stress_reorder "in figure 4" "was left behind" "-O2"
-seed "figure 4's flag is cleared by a store" mailbox/reorder_flag.hpp \
+seed "figure 4's flag is cleared by a store" tests/native/reorder_flag.hpp \
     's/flag_\.exchange(false, acq_rel);/flag_.store(false, release);/' \
     stress_reorder "in figure 4" "was left behind" "-O2"
 seed "a counted request is settled relaxed" mailbox/delegation.hpp \
     's/pending_\.fetch_sub(served, acq_rel)/pending_.fetch_sub(served, relaxed)/' \
     stress_delegation "counted" "data race" "-O1 -g -fsanitize=thread"
-seed "a worker leaves a partition without passing it on" mailbox/hybrid.hpp \
+seed "a worker leaves a partition without passing it on" mailbox/ordered/hybrid.hpp \
     's/if (passed_on_\.push(index) != passed_on_\.none) return;/return;/' \
     stress_hybrid "left behind" "was left behind" "-O2"
-seed "a worker serves a partition that another owns" mailbox/hybrid.hpp \
+seed "a worker serves a partition that another owns" mailbox/ordered/hybrid.hpp \
     's/if (!partitions_\[partition\]->claims\.own_or_delegate()) return true;/(void)partitions_[partition]->claims.own_or_delegate();/' \
     stress_hybrid "of a hybrid queue" "data race" "-O1 -g -fsanitize=thread"
 
-seed "a worker that goes to sleep is not seen" mailbox/spmc.hpp \
+seed "a worker that goes to sleep is not seen" mailbox/ordered/spmc.hpp \
     's/tail_\.store(tail + 1, seq_cst)/tail_.store(tail + 1, release)/' \
     stress_hybrid "beside work" "asleep beside work" "-O2"
 

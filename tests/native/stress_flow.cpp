@@ -5,7 +5,7 @@
 #include <memory>
 #include <numeric>
 
-#include "callboard/scheduling/flow.hpp"
+#include "callboard/scheduling/flow/flow.hpp"
 #include "stress.hpp"
 
 using namespace callboard;

@@ -2,8 +2,8 @@
 // and adds: every value comes out once, in order, with the sum of its partition so far.
 #include <map>
 
-#include "callboard/scheduling/flow.hpp"
-#include "callboard/scheduling/native_stage.hpp"
+#include "callboard/scheduling/flow/flow.hpp"
+#include "callboard/scheduling/flow/native_stage.hpp"
 #include "stress.hpp"
 
 using namespace callboard;

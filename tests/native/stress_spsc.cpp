@@ -2,8 +2,8 @@
 // carried is plain memory, so that whatever is not ordered is a data race.
 #include <mutex>
 
-#include "callboard/mailbox/spmc.hpp"
-#include "callboard/mailbox/spsc.hpp"
+#include "callboard/mailbox/ordered/spmc.hpp"
+#include "callboard/mailbox/ordered/spsc.hpp"
 #include "history.hpp"
 
 using callboard::Atomic;

@@ -1,6 +1,6 @@
 // Threads at both ends of small worklists. What is carried is plain memory: a consumer that is not
 // ordered after its producer, or a producer after the consumer before it, is a data race.
-#include "callboard/mailbox/worklist.hpp"
+#include "callboard/mailbox/ordered/worklist.hpp"
 #include "history.hpp"
 
 using callboard::Atomic;

@@ -1,5 +1,5 @@
 // Who works on a flow, and who is woken; stress_flow.cpp has the threads.
-#include "callboard/scheduling/flow.hpp"
+#include "callboard/scheduling/flow/flow.hpp"
 #include "check.hpp"
 
 using namespace callboard;

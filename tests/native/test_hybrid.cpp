@@ -3,9 +3,9 @@
 #include <utility>
 #include <vector>
 
-#include "callboard/mailbox/hybrid.hpp"
-#include "callboard/mailbox/partitioned.hpp"
-#include "callboard/mailbox/shared.hpp"
+#include "callboard/mailbox/ordered/hybrid.hpp"
+#include "callboard/mailbox/rivals/partitioned.hpp"
+#include "callboard/mailbox/rivals/shared.hpp"
 #include "check.hpp"
 
 namespace {

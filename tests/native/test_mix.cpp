@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "callboard/core/parts.hpp"
+#include "callboard/scheduling/flow/parts.hpp"
 #include "check.hpp"
 
 using callboard::golden;

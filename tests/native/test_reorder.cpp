@@ -3,9 +3,9 @@
 #include <memory>
 #include <vector>
 
-#include "callboard/mailbox/reorder.hpp"
-#include "callboard/mailbox/reorder_flag.hpp"
-#include "callboard/mailbox/reorder_locked.hpp"
+#include "callboard/mailbox/ordered/reorder.hpp"
+#include "reorder_flag.hpp"
+#include "callboard/mailbox/rivals/reorder_locked.hpp"
 #include "check.hpp"
 
 namespace {

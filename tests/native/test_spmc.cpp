@@ -1,5 +1,5 @@
 // The contract of the ring between one producer and many consumers; stress_hybrid.cpp has the threads.
-#include "callboard/mailbox/spmc.hpp"
+#include "callboard/mailbox/ordered/spmc.hpp"
 #include "check.hpp"
 
 using callboard::Spmc;

@@ -1,7 +1,7 @@
 // The contract of the ring between one producer and one consumer; stress_spsc.cpp has the two threads.
 #include <memory>
 
-#include "callboard/mailbox/spsc.hpp"
+#include "callboard/mailbox/ordered/spsc.hpp"
 #include "check.hpp"
 
 using callboard::Spsc;

@@ -1,7 +1,7 @@
 // The contract of the worklist, on one thread; stress_worklist.cpp has the contention.
 #include <memory>
 
-#include "callboard/mailbox/worklist.hpp"
+#include "callboard/mailbox/ordered/worklist.hpp"
 #include "check.hpp"
 
 using callboard::Worklist;

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem
-from callboard.scheduling.heuristics import Heuristic
+from callboard.scheduling.flow.heuristics import Heuristic
 from callboard.streams import Graph, Run, entry
-from callboard.streams._program import Batch
+from callboard.streams.programs.program import Batch
 from callboard.testing import ManualSystem
 
 

@@ -14,7 +14,7 @@ from random_graphs import STATEFUL, ops, rows
 from shapes import Functions, Op, plain
 
 from callboard.streams import StreamError, Tally, entry
-from callboard.streams._program import Batch, Part, Program
+from callboard.streams.programs.program import Batch, Part, Program
 
 keyed = ops(STATEFUL).filter(lambda op: op.key is not None)
 

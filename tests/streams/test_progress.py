@@ -8,7 +8,7 @@ import pytest
 
 from callboard import ActorSystem
 from callboard.streams import entry
-from callboard.streams.progress import Progress, describe
+from callboard.streams.running.progress import Progress, describe
 
 
 class Terminal(io.StringIO):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from callboard.streams import Session, Sliding, Stream, Tally, Tumbling, Watermark, Window, entry
-from callboard.streams._window_states import Fixed
+from callboard.streams.programs.window_states import Fixed
 
 
 def windows(

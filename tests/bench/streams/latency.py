@@ -10,7 +10,7 @@ from typing import Any
 
 from callboard import ActorSystem
 from callboard.streams import Graph, entry
-from callboard.streams.statistics import RunStatistics
+from callboard.streams.running.statistics import RunStatistics
 from savina.result import Quantity
 from streams.playing import OPERATORS, scattered
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <thread>
 
-#include "callboard/scheduling/flow.hpp"
+#include "callboard/scheduling/flow/flow.hpp"
 #include "work.hpp"
 
 using namespace callboard;

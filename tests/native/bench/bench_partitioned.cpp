@@ -10,10 +10,10 @@
 #include <random>
 #include <thread>
 
-#include "callboard/mailbox/hybrid.hpp"
-#include "callboard/mailbox/partitioned.hpp"
-#include "callboard/mailbox/reorder.hpp"
-#include "callboard/mailbox/shared.hpp"
+#include "callboard/mailbox/ordered/hybrid.hpp"
+#include "callboard/mailbox/rivals/partitioned.hpp"
+#include "callboard/mailbox/ordered/reorder.hpp"
+#include "callboard/mailbox/rivals/shared.hpp"
 #include "work.hpp"
 
 using callboard::Atomic;

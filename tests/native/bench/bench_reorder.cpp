@@ -4,9 +4,9 @@
 #include <mutex>
 #include <thread>
 
-#include "callboard/mailbox/reorder.hpp"
-#include "callboard/mailbox/reorder_flag.hpp"
-#include "callboard/mailbox/reorder_locked.hpp"
+#include "callboard/mailbox/ordered/reorder.hpp"
+#include "reorder_flag.hpp"
+#include "callboard/mailbox/rivals/reorder_locked.hpp"
 #include "work.hpp"
 
 using callboard::Atomic;

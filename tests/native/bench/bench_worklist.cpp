@@ -3,10 +3,10 @@
 #include <mutex>
 #include <thread>
 
-#include "callboard/mailbox/ring.hpp"
-#include "callboard/mailbox/spmc.hpp"
-#include "callboard/mailbox/spsc.hpp"
-#include "callboard/mailbox/worklist.hpp"
+#include "callboard/mailbox/ordered/ring.hpp"
+#include "callboard/mailbox/ordered/spmc.hpp"
+#include "callboard/mailbox/ordered/spsc.hpp"
+#include "callboard/mailbox/ordered/worklist.hpp"
 #include "bench.hpp"
 
 using callboard::Atomic;

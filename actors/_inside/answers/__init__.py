@@ -1,0 +1,1 @@
+"""Answers: futures, and when they fail because it is too late."""

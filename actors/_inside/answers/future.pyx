@@ -1,0 +1,322 @@
+"""The answer to an ask, when it comes."""
+
+import asyncio
+import types
+from collections import deque
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport isfinite
+from libc.stdint cimport int64_t
+cimport cython
+
+from callboard.core.node cimport Parker, monotonic_ns
+from callboard.scheduling.context cimport current_context
+from callboard.scheduling.cell cimport Cell, Context, dedicated_cell
+
+from callboard.core import checks
+from callboard.core.errors import ActorStopped, AskTimeout, CallboardError
+from callboard.core.log import log
+
+# The longest sleep of a waiting thread before it looks for signals (Ctrl-C).
+cdef int64_t SLICE_NS = 50_000_000
+
+
+cdef class Wake:
+    """A callback of the runtime's own."""
+
+    def __call__(self, Future future):
+        self.wake(future)
+
+    cdef void wake(self, Future future) noexcept:
+        pass
+
+
+cdef class _Sleeper(Wake):
+    """Wakes one sleeping thread."""
+
+    cdef Parker parker
+
+    cdef void wake(self, Future future) noexcept:
+        self.parker.unpark()
+
+
+# Trashcan: a future may hold the next by its callback, and so on, and all may go at once.
+@cython.trashcan(True)
+cdef class Future:
+    """The answer to an ask: wait for it, await it, or be called back.
+
+    Safe in every thread. Complete exactly once: with the answer, or with an exception. One that
+    `receive` returns is the answer to come; see "Deferred answers" in `docs/actors.md`.
+    """
+
+    def __init__(self, target=None, asker=None):
+        self.target = target
+        self.asker = asker
+
+    __class_getitem__ = classmethod(types.GenericAlias)
+
+    def done(self):
+        """Tell whether the answer or an exception is there."""
+        return self.flag.is_set()
+
+    def result(self, timeout=None):
+        """Wait for the answer and return it, or raise what the ask's handler raised.
+
+        `timeout` is in seconds; None waits for ever. The calling thread sleeps, with the interpreter
+        released, so a worker's thread must not call this for an answer that is not there yet: inside
+        an actor use `await`, or spawn the actor with `dedicated=True`.
+
+        Raises AskTimeout, ActorStopped if the answer can never come, AskCycle if it would wait for the
+        actor that calls this, and CallboardError on a worker.
+        """
+        self.wait_until_done(timeout)
+        return self.take()
+
+    def exception(self, timeout=None):
+        """Wait like result(), and return the exception, or None if there is an answer."""
+        self.wait_until_done(timeout)
+        return self.error if self.error is None else as_it_came(self)
+
+    def add_done_callback(self, callback):
+        """Call `callback(future)` when the answer is there, at once if it is.
+
+        It runs in the thread that completes the future, usually a worker: keep it short. If it
+        raises, that is logged. Callbacks are called one after the other, in the order in which they
+        were added. Those of a future that a callback completes come after the ones that the thread
+        has to call already, not in the middle of it: however long a chain of futures is, it takes
+        no stack.
+        """
+        if not callable(callback):
+            raise TypeError(f"add_done_callback() wants a callable that takes a future, not {callback!r}")
+        if not self.attach(callback):
+            self.call_back(callback)
+
+    def set_result(self, value):
+        """Complete with an answer. False if it was complete already."""
+        return self.complete(value, None)
+
+    def set_exception(self, error):
+        """Complete with an exception. False if it was complete already.
+
+        Raises TypeError for what is no instance of an exception, and for those that would end the
+        coroutine or the iteration that waits: StopIteration, StopAsyncIteration, GeneratorExit.
+        """
+        if not isinstance(error, BaseException):
+            raise TypeError(f"set_exception() wants an exception, not {error!r}")
+        if isinstance(error, (StopIteration, StopAsyncIteration, GeneratorExit)):
+            raise TypeError(
+                f"set_exception() refuses {error!r}: whoever awaits could not tell it from an end")
+        return self.complete(None, error)
+
+    def __await__(self):
+        if self.flag.is_set():
+            return self.take()
+        if driven_by_worker():
+            yield self  # to the dispatcher, which resumes the actor when this future is done
+        else:
+            loop = asyncio.get_running_loop()
+            waiter = loop.create_future()
+            self.add_done_callback(_Relay(loop, waiter))
+            current_context().awaited = <void*>self  # see errand.pyx: actors that wait in a circle
+            yield from waiter.__await__()
+        return self.take()
+
+    def __repr__(self):
+        state = "waiting" if not self.flag.is_set() else "done" if self.error is None else "failed"
+        return f"<Future {state}, asked {self.target!r}>"
+
+    def __reduce__(self):
+        raise TypeError("a callboard future cannot be pickled: send its result() instead")
+
+    cdef bint complete(self, object value, object error):
+        cdef object callbacks, deferred_to
+        if error is not None and value is None:
+            value = error.__traceback__
+        with cython.critical_section(self):
+            if self.flag.is_set():
+                return False
+            self.value = value
+            self.error = error
+            callbacks = self.callbacks
+            self.callbacks = None
+            deferred_to = self.deferred_to  # let go at the end, not in here
+            self.deferred_to = None
+            timer = self._timer
+            self._timer = None
+            self.flag.set()
+        if timer is not None:
+            timer.cancel()
+        if callbacks is not None:
+            if isinstance(callbacks, Wake):
+                (<Wake>callbacks).wake(self)
+            else:
+                self.call_all(callbacks)
+        return True
+
+    cdef bint attach(self, object callback):
+        """Add to what is called back; False if the future is done."""
+        with cython.critical_section(self):
+            if self.flag.is_set():
+                return False
+            if self.callbacks is None:
+                self.callbacks = callback
+            elif type(self.callbacks) is list:
+                (<list>self.callbacks).append(callback)
+            else:
+                self.callbacks = [self.callbacks, callback]
+        return True
+
+    cdef void detach(self, Future waiting) noexcept:
+        """Forget a future that waits no more for this one's outcome."""
+        with cython.critical_section(self):
+            if self.callbacks is waiting:
+                self.callbacks = None
+            elif type(self.callbacks) is list and waiting in <list>self.callbacks:
+                (<list>self.callbacks).remove(waiting)
+
+    cdef void call_all(self, object callbacks) noexcept:
+        """Call back. Within a callback, leave that to who called it."""
+        cdef Context* context = current_context()
+        if context.completing != NULL:
+            (<object>context.completing).append((self, callbacks))
+            return
+        pending = deque()
+        context.completing = <void*>pending
+        self.call_each(callbacks)
+        call_pending()
+        context.completing = NULL
+
+    cdef void call_each(self, object callbacks) noexcept:
+        if type(callbacks) is list:
+            for callback in <list>callbacks:
+                self.call_back(callback)
+        else:
+            self.call_back(callbacks)
+
+    cdef void call_back(self, object callback) noexcept:
+        # Its failure is neither that of who completes the future, nor that of who else waits for it.
+        if isinstance(callback, Future):
+            (<Future>callback).complete(self.value, self.error)
+        elif isinstance(callback, Wake):
+            (<Wake>callback).wake(self)
+        else:
+            try:
+                callback(self)
+            except BaseException as error:
+                log.error("a future's callback failed", callback=callback, exc_info=error)
+
+    cdef object take(self):
+        if self.error is not None:
+            raise as_it_came(self)
+        return self.value
+
+    def wait(self, timeout=None):
+        """Sleep until complete. Raises AskTimeout after `timeout` seconds."""
+        cdef int64_t begin = monotonic_ns()
+        cdef int64_t limit = -1
+        cdef int64_t left
+        cdef _Sleeper sleeper
+        if timeout is not None:
+            if type(timeout) is not float or not isfinite(timeout):
+                checks.finite("the timeout of result()", timeout)
+            # A deadline that has passed is one that passes at once; the upper clamp is for 64 bits.
+            limit = <int64_t>(min(max(timeout, 0.0), 9e9) * 1e9)
+        context = current_context()
+        if (context.worker != NULL or context.current != NULL) and not (
+            context.current != NULL and context.current.has(dedicated_cell)
+        ):
+            where = "a worker" if context.worker != NULL else "the event loop"
+            raise CallboardError(
+                f"result() would block {where}: use `await` in an `async def receive`, "
+                "or spawn the actor with dedicated=True"
+            )
+        with nogil:
+            self.flag.spin(context.spinner)
+        if self.flag.is_set() or self.was_run_here(timeout):
+            return
+        sleeper = _Sleeper.__new__(_Sleeper)
+        self.add_done_callback(sleeper)
+        while not self.flag.is_set():
+            left = SLICE_NS
+            if limit >= 0:
+                left = min(left, limit - (monotonic_ns() - begin))
+                if left <= 0:
+                    raise AskTimeout(f"no answer from {self.target!r} after {timeout} s")
+            with nogil:
+                sleeper.parker.park_for(left)
+            PyErr_CheckSignals()
+
+    cdef int wait_until_done(self, object timeout) except -1:
+        cdef Cell* current
+        if self.flag.is_set():
+            return 0
+        call_pending()
+        if self.flag.is_set():
+            return 0
+        current = current_context().current
+        if current != NULL and current.has(dedicated_cell):
+            from callboard._inside.receiving.answering import wait_in_actor  # above this module in the order of imports
+            wait_in_actor(self, timeout)
+        else:
+            self.wait(timeout)
+        return 0
+
+    def was_run_here(self, timeout):
+        """On the thread that runs the asked actor's manual system: run that until complete."""
+        system = getattr(self.target, "system", None)
+        if not getattr(system, "is_run_here", False):
+            return False
+        if not system._run_until(self.done, timeout):
+            within = "" if timeout is None else f" in {timeout} s of its clock"
+            raise AskTimeout(f"no answer from {self.target!r}{within}, and its system is at rest")
+        return True
+
+
+cdef void call_pending() noexcept:
+    """Call what this thread has to call back, if it is in the middle of that.
+
+    Who calls this in a callback is about to wait, perhaps for what others of them do.
+    """
+    cdef Context* context = current_context()
+    if context.completing == NULL:
+        return
+    pending = <object>context.completing
+    while pending:
+        future, callbacks = pending.popleft()
+        (<Future>future).call_each(callbacks)
+
+
+cdef object as_it_came(Future future):
+    """The exception, without the frames that were added when it was raised before."""
+    return BaseException.with_traceback(future.error, future.value)
+
+
+cdef bint driven_by_worker() except -1:
+    """Tell whether who awaits is an `async def receive`, and not a coroutine of an event loop."""
+    cdef Context* context = current_context()
+    cdef Cell* current = context.current
+    if current == NULL or context.worker == NULL:  # on the event loop's thread there is no worker
+        return False
+    # An actor that has a thread of its own may run an event loop in it.
+    return not current.has(dedicated_cell) or asyncio._get_running_loop() is None
+
+
+cdef class _Relay(Wake):
+    """Completes an asyncio future from whatever thread completes ours."""
+
+    cdef object loop
+    cdef object waiter
+
+    def __init__(self, loop, waiter):
+        self.loop = loop
+        self.waiter = waiter
+
+    cdef void wake(self, Future future) noexcept:
+        try:
+            self.loop.call_soon_threadsafe(self.finish)
+        except RuntimeError:
+            pass  # the loop was closed; nobody waits any more
+
+    def finish(self):
+        if not self.waiter.done():
+            self.waiter.set_result(None)

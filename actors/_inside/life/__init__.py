@@ -1,0 +1,1 @@
+"""An actor's life: spawning, failure, restart, stop, and the exit of the process."""

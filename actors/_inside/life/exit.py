@@ -1,0 +1,95 @@
+"""Systems that end otherwise than by stop(): collected, forked, or open at exit."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from callboard.core.errors import DrainTimeout
+from callboard.core.log import log
+
+if TYPE_CHECKING:
+    from callboard._inside.sending.runtime import Runtime
+    from callboard.system import ActorSystem
+
+# How long the interpreter's exit waits for actors to stop, in seconds.
+EXIT_TIMEOUT = 2.0
+
+# Runtimes that no system holds any more, whose actors have not all ended. Without this the
+# collector would free actors that their workers are about to run.
+_unfinished: set[Runtime] = set()
+
+_live: weakref.WeakKeyDictionary[ActorSystem, Runtime] = weakref.WeakKeyDictionary()
+
+
+def remember(system: ActorSystem, runtime: Runtime) -> None:
+    """Look after a system from now on."""
+    _live[system] = runtime
+    weakref.finalize(system, _collected, runtime).atexit = False
+
+
+def forget(system: ActorSystem) -> None:
+    """Look no more after a system that has stopped."""
+    _live.pop(system, None)
+
+
+def leave_behind(runtime: Runtime) -> None:
+    """Keep what threads that did not end in time still use."""
+    _unfinished.add(runtime)
+
+
+def _collected(runtime: Runtime) -> None:
+    """Stop a system that nobody refers to. In whatever thread the collector runs: do not wait."""
+    if runtime.closed or runtime.forked:
+        return
+    _unfinished.add(runtime)
+    runtime.closing = True
+    runtime.timers.close()
+    runtime.on_change = _EndTeam(runtime)
+    top = runtime.top
+    for ref in top:
+        ref.stop()
+    if not top:
+        runtime.on_change()
+
+
+class _EndTeam:
+    """Called when the last actor of a collected system has ended."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.runtime = runtime
+
+    def __call__(self) -> None:
+        if not self.runtime.top:
+            self.runtime.event_loop.begin_end()
+            self.runtime.team.tell_stopping()
+            self.runtime.closed = True
+            _unfinished.discard(self.runtime)
+
+
+@atexit.register
+def _stop_all() -> None:
+    for system in list(_live):
+        try:
+            try:
+                system._drain_for_signal()
+            finally:
+                system.stop(EXIT_TIMEOUT)
+        except DrainTimeout as error:
+            log.warning("an actor is left behind at exit", error=str(error))
+
+
+def _forbid_copies() -> None:
+    """Make every use of these actors an error: in a forked child the workers do not exist."""
+    for runtime in _live.values():
+        runtime.forked = True
+        pending: list[Any] = runtime.top
+        while pending:
+            ref = pending.pop()
+            ref._forbid()
+            pending.extend(ref.children)
+
+
+os.register_at_fork(after_in_child=_forbid_copies)

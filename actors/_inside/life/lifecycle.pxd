@@ -1,0 +1,15 @@
+from callboard._inside.sending.ref cimport ActorRef
+from callboard.scheduling.cell cimport Context
+
+cdef enum Verdict:
+    GO_ON      # handle user messages
+    GAVE_UP    # the cell waits, and is not to be touched
+    ENDED      # closed: only dead letters are left to make
+    LATER      # constructing failed and is to be tried again: let others run first
+
+cdef Verdict attend(ActorRef ref, Context* context) noexcept
+cdef void fail_message(
+    ActorRef ref, object error, object message, object second, bint asked) noexcept
+cdef void fail(ActorRef ref, object error, object message) noexcept
+cdef void bury(ActorRef ref, object message, object second, bint asked) noexcept
+cdef object current_error()

@@ -1,0 +1,318 @@
+"""Spawning: from a class and options to an actor that is ready for the first time."""
+
+import inspect
+import types
+
+cimport cython
+from libc.stdint cimport INT64_MAX, int64_t, uint32_t
+
+from callboard._inside.receiving.dispatch cimport run_python
+from callboard._inside.sending.ref cimport STOPPING, ActorRef, Recipe
+from callboard._inside.sending.runtime cimport Runtime
+from callboard.core.node cimport relaxed
+from callboard._inside.sending.native_ref cimport NativeRef
+from callboard.native cimport NativeActor, run_native
+from callboard.mailbox.limits cimport Limits, Overflow
+from callboard.scheduling.cell cimport (
+    Cell, Run, carrying_cell, dedicated_cell, limited, make_ready, native_cell, python_cell, wants_token,
+)
+from callboard.scheduling.context cimport current_context
+from callboard.scheduling.team cimport Team
+from callboard.scheduling.worker cimport WorkerThread
+
+from callboard.core import checks
+from callboard.core.errors import ForkedSystem, PolicyError, SpawnError, SystemClosed
+from callboard.core.text import safe_repr
+from callboard.actor import Actor
+from callboard.mailboxes import BoundedMailbox, PriorityMailbox
+from callboard.scheduling import config
+from callboard.supervision import Supervision
+
+cdef dict recipes = {}  # class -> its Recipe, of classes that take no attribute: those live for ever
+cdef object STOP = Supervision()
+cdef frozenset OPTIONS = frozenset(
+    ["name", "mailbox", "placement", "priority", "supervision", "dedicated", "context", "event_loop"])
+
+
+def spawn(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs):
+    """Make an actor of class `cls`, a child of `parent` or, without one, a top-level actor.
+
+    `kwargs` holds the options of `ActorSystem.spawn` and the keyword arguments of the class.
+    Raises SpawnError, PolicyError, SystemClosed or ForkedSystem.
+    """
+    name = mailbox = placement = supervision = context = None
+    cdef uint32_t weight = 0
+    cdef bint dedicated = False
+    cdef bint event_loop = False
+    cdef Recipe plain = recipe_of(cls)
+    if runtime.tuned:
+        # The operator's options win over the code's.
+        kwargs = {**kwargs, **runtime.config.spawn_options(cls, kwargs.get("name"))}
+    if kwargs:
+        if not OPTIONS.isdisjoint(kwargs):
+            kwargs = dict(kwargs)
+            name = kwargs.pop("name", None)
+            mailbox = kwargs.pop("mailbox", None)
+            placement = kwargs.pop("placement", None)
+            weight = checked_weight(kwargs.pop("priority", None))
+            supervision = kwargs.pop("supervision", None)
+            dedicated = checks.flag("dedicated", kwargs.pop("dedicated", False), error=SpawnError)
+            event_loop = checks.flag("event_loop", kwargs.pop("event_loop", False), error=SpawnError)
+            context = kwargs.pop("context", None)
+    if runtime.closing or runtime.forked:
+        refuse(runtime)
+    cdef Recipe recipe = plain
+    if args or kwargs or supervision is not None or mailbox is not None or event_loop:
+        recipe = recipe_with(plain, args, kwargs, supervision, mailbox)
+        if event_loop:
+            want_event_loop(runtime, recipe, dedicated)
+    cdef ActorRef ref = make_ref(runtime, recipe.native, dedicated)
+    ref.cell.number = runtime.next_number()
+    ref.cell.weight = weight
+    ref.recipe = recipe
+    ref.parent = parent
+    ref.runtime = runtime
+    if mailbox is not None or runtime.counted:
+        limit(ref, mailbox)
+    if context is not None or runtime.carrying:
+        carry(ref, context)
+    if name is not None:
+        take_name(ref, name)
+    try:
+        join_family(ref)
+        if runtime.closing and parent is None:
+            refuse(runtime)  # who stops the system may not have seen this actor among the others
+        ref.cell.set_home(home_of(ref, placement, dedicated).core, relaxed)
+    except BaseException:
+        leave_family(ref)
+        raise
+    make_ready(ref.cell, current_context())
+    return ref
+
+
+cdef ActorRef make_ref(Runtime runtime, bint native, bint dedicated):
+    cdef ActorRef ref
+    cdef uint32_t flags = dedicated_cell if dedicated else 0
+    current_context().makes_handle = True
+    if native:
+        ref = NativeRef.__new__(NativeRef)
+        ref.cell = new Cell(run_native, <void*>ref, flags | native_cell)
+    else:
+        flags |= python_cell
+        if runtime.team.token and not dedicated:
+            flags |= wants_token
+        ref = ActorRef.__new__(ActorRef)
+        ref.cell = new Cell(<Run>run_python, <void*>ref, flags)
+    return ref
+
+
+cdef int refuse(Runtime runtime) except -1:
+    if runtime.forked:
+        raise ForkedSystem(
+            f"the actor system {runtime.name!r} lives in the process that made it; "
+            "make one in this process"
+        )
+    raise SystemClosed(f"the actor system {runtime.name!r} was stopped")
+
+
+cdef Recipe recipe_of(cls):
+    """The facts about a class, found once. They live as long as the class, in an attribute of it."""
+    recipe = getattr(cls, "_callboard_recipe", None)
+    if isinstance(recipe, Recipe) and (<Recipe>recipe).cls is cls:  # and not of a base
+        return <Recipe>recipe
+    if not isinstance(cls, type):
+        raise SpawnError(f"spawn() wants a class, a subclass of Actor, not {safe_repr(cls)}")
+    recipe = recipes.get(cls)
+    if recipe is None:
+        recipe = inspect_class(cls)
+        try:
+            type.__setattr__(cls, "_callboard_recipe", recipe)
+        except TypeError:
+            recipes[cls] = recipe
+    return <Recipe>recipe
+
+
+cdef Recipe inspect_class(cls):
+    cdef Recipe recipe = Recipe.__new__(Recipe)
+    recipe.native = issubclass(cls, NativeActor)
+    if not recipe.native and not issubclass(cls, Actor):
+        raise SpawnError(f"spawn() wants a subclass of Actor, and {cls.__qualname__} is not one")
+    receive = inspect.getattr_static(cls, "receive", None)
+    if receive is None and not recipe.native:
+        raise SpawnError(f"{cls.__qualname__} has no method `receive(self, message)`")
+    if not recipe.native and not callable(getattr(cls, "receive")):
+        raise SpawnError(f"{cls.__qualname__}.receive is {safe_repr(receive)}, which cannot be called")
+    if inspect.isgeneratorfunction(receive) or inspect.isasyncgenfunction(receive):
+        raise SpawnError(f"{cls.__qualname__}.receive has a `yield`, and nobody would iterate over it")
+    for hook in ("on_start", "on_stop", "on_failure", "receive_many"):
+        if inspect.iscoroutinefunction(getattr(cls, hook, None)):
+            raise SpawnError(f"{cls.__qualname__}.{hook} is `async`; only `receive` may be")
+    recipe.cls = cls
+    recipe.args = ()
+    recipe.kwargs = {}
+    recipe.supervision = STOP
+    recipe.receive = receive if isinstance(receive, types.FunctionType) else None
+    recipe.many = hasattr(cls, "receive_many")
+    base = NativeActor if recipe.native else Actor
+    recipe.starts = cls.on_start is not base.on_start
+    recipe.stops = cls.on_stop is not base.on_stop
+    recipe.fails = cls.on_failure is not base.on_failure
+    return recipe
+
+
+cdef Recipe recipe_with(Recipe plain, tuple args, dict kwargs, supervision, mailbox):
+    cdef Recipe recipe = Recipe.__new__(Recipe)
+    recipe.cls = plain.cls
+    recipe.args = args
+    recipe.kwargs = kwargs
+    recipe.receive = plain.receive
+    recipe.many = plain.many
+    recipe.starts = plain.starts
+    recipe.stops = plain.stops
+    recipe.fails = plain.fails
+    recipe.native = plain.native
+    recipe.supervision = plain.supervision
+    if supervision is not None:
+        recipe.supervision = Supervision.of(supervision)
+    if isinstance(mailbox, PriorityMailbox):
+        if plain.native:
+            raise SpawnError(f"{plain.cls.__qualname__} is native, and cannot have a PriorityMailbox")
+        recipe.key = mailbox.key
+    return recipe
+
+
+cdef int want_event_loop(Runtime runtime, Recipe recipe, bint dedicated) except -1:
+    cls = recipe.cls.__qualname__
+    if recipe.native:
+        raise SpawnError(f"{cls} is native, and has no coroutines for an event loop")
+    if dedicated:
+        raise SpawnError(
+            f"{cls} cannot be dedicated and have event_loop=True: a coroutine runs on the event loop's "
+            "thread; an actor with a thread of its own may call asyncio.run() there")
+    if runtime.manual:
+        raise SpawnError(
+            f"{cls} wants an event loop, and a manual system has none: it has no clock and no threads "
+            "that asyncio could use; test this actor in an ActorSystem")
+    recipe.event_loop = True
+    return 0
+
+
+cdef uint32_t checked_weight(priority) except? 0:
+    if priority is None:
+        return 0
+    return checks.whole("an actor's priority", priority, 0, 2**32 - 1, error=SpawnError)
+
+
+cdef int limit(ActorRef ref, mailbox) except -1:
+    """Give the cell what its mailbox's kind needs."""
+    cdef int64_t capacity = INT64_MAX
+    cdef Overflow overflow = Overflow.block
+    cdef int64_t timeout_ns = 0
+    if mailbox is not None:
+        if not isinstance(mailbox, (BoundedMailbox, PriorityMailbox)):
+            raise SpawnError(
+                f"spawn() wants a BoundedMailbox or a PriorityMailbox as mailbox, not {safe_repr(mailbox)}")
+        if mailbox.capacity is not None:
+            capacity = mailbox.capacity
+            overflow = overflow_of(mailbox.overflow)
+            if ref.recipe.native and overflow == Overflow.drop_oldest:
+                raise SpawnError(
+                    f"{ref.recipe.cls.__qualname__} is native, and reads its messages in place: "
+                    "its mailbox cannot drop_oldest")
+            timeout_ns = <int64_t>(min(mailbox.timeout, 1e9) * 1e9)
+    ref.cell.limits = new Limits(capacity, overflow, timeout_ns)
+    ref.cell.set(limited)
+    ref.detour = ref.recipe.key is not None or overflow == Overflow.drop_oldest
+    return 0
+
+
+cdef int carry(ActorRef ref, context) except -1:
+    """Have messages bring their senders' context variables, where that is asked for and possible."""
+    cdef str obstacle = None
+    if context is not None and checks.one_of("context", context, config.CONTEXTS, error=SpawnError) == "own":
+        return 0
+    if ref.recipe.native:
+        obstacle = "is native, and has no place for context variables in its messages"
+    elif ref.recipe.many:
+        obstacle = "has receive_many(), whose messages have many senders"
+    if obstacle is None:
+        ref.cell.set(carrying_cell)
+        ref.detour = True
+    elif context is not None:
+        raise SpawnError(f"{ref.recipe.cls.__qualname__} {obstacle}: its context is its own")
+    return 0
+
+
+cdef Overflow overflow_of(str name) except *:
+    if name == "block":
+        return Overflow.block
+    if name == "help":
+        return Overflow.help
+    if name == "drop_newest":
+        return Overflow.drop_newest
+    if name == "drop_oldest":
+        return Overflow.drop_oldest
+    if name == "throttle":
+        return Overflow.throttle
+    return Overflow.fail
+
+
+cdef int take_name(ActorRef ref, name) except -1:
+    cdef Runtime runtime = ref.runtime
+    if not isinstance(name, str) or not name or "/" in name:
+        raise SpawnError(f"an actor's name is a non-empty string without '/', not {safe_repr(name)}")
+    if runtime.names.setdefault((ref.parent, name), ref) is not ref:
+        where = "the system" if ref.parent is None else ref.parent.path
+        raise SpawnError(f"{where} has an actor named {name!r} already")
+    ref.own_name = name
+    return 0
+
+
+cdef WorkerThread home_of(ActorRef ref, placement, bint dedicated):
+    cdef Team team = ref.runtime.team
+    if dedicated:
+        ref.hired = team.hire(ref.runtime.name, ref.name)
+        return ref.hired
+    if placement is None:
+        if len(team.workers) == 1:
+            return <WorkerThread>(<list>team.workers)[0]
+        placement = ref.runtime.placement
+    else:
+        placement = ref.runtime.config.placement_policy(placement)
+    try:
+        worker = placement.place(ref, team.workers)
+    except PolicyError as error:
+        raise PolicyError(f"{ref.path} cannot be placed: {error}") from error
+    except Exception as error:
+        raise PolicyError(
+            f"{safe_repr(placement)} failed to place {ref.path}: {safe_repr(error)}") from error
+    if not isinstance(worker, WorkerThread) or worker not in team.workers:
+        raise PolicyError(
+            f"{safe_repr(placement)} placed {ref.path} on {safe_repr(worker)}, which is no worker")
+    return <WorkerThread>worker
+
+
+cdef int join_family(ActorRef ref) except -1:
+    cdef ActorRef parent = ref.parent
+    if parent is None:
+        ref.runtime.children[ref] = None
+        return 0
+    with cython.critical_section(parent):
+        if parent.phase >= STOPPING:
+            raise SpawnError(f"{parent.path} is stopping, and cannot spawn {ref.name}")
+        if parent.children_of is None:
+            parent.children_of = {}
+        parent.children_of[ref] = None
+    return 0
+
+
+cdef int leave_family(ActorRef ref) except -1:
+    """Undo what a spawn that failed has done."""
+    siblings = ref.runtime.children if ref.parent is None else ref.parent.children_of
+    if siblings is not None:
+        siblings.pop(ref, None)
+    if ref.own_name is not None:
+        ref.runtime.names.pop((ref.parent, ref.own_name), None)
+    if ref.parent is None and not siblings and ref.runtime.on_change is not None:
+        ref.runtime.on_change()  # or who stops the system may have seen it, and would wait for its end
+    return 0

@@ -1,0 +1,1 @@
+"""Receiving: dispatches, coroutines, answers that come later."""

@@ -1,0 +1,21 @@
+from callboard._inside.sending.ref cimport ActorRef
+
+
+cdef class Errand:
+    # What an actor's `async def receive` does on the event loop of its system.
+    cdef ActorRef ref
+    cdef object coroutine
+    cdef object context       # the contextvars that it runs in
+    cdef object outcome       # a Future
+    cdef object task
+    cdef bint launched        # the loop was told of it
+    cdef bint cancelled       # the actor is to stop or to restart
+    cdef bint over
+    cdef list postponed       # system messages for when it is over
+
+    cdef void launch(self) noexcept
+    cdef void cancel(self) noexcept
+    cdef bint was_cancelled(self) noexcept
+
+
+cdef Errand make_errand(ActorRef ref, object coroutine)

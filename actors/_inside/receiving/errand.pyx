@@ -1,0 +1,210 @@
+"""`async def receive` of an actor that was spawned with `event_loop=True`.
+
+The worker hands the coroutine to the event loop's thread, where it is a task of asyncio, and takes the
+actor up again when the task is over. In between the actor waits in the middle of a message: nobody but
+the task touches it. The dispatch drives an Errand as it drives a coroutine that awaits one future.
+
+What would touch the actor's object meanwhile (a stop, a restart, a failure of its children) is put off
+until the task is over; a stop and a restart cancel the task.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+
+from callboard._inside.receiving.answering cimport note_wait
+from callboard._inside.answers.future cimport Future
+from callboard._inside.sending.ref cimport ActorRef, Extra
+from callboard._inside.receiving.variables cimport kept
+from callboard.scheduling.cell cimport Cell, Context
+from callboard.scheduling.context cimport current_context
+
+from callboard.core.errors import CallboardError
+
+
+class TaskEnded(CallboardError):
+    """A task raised SystemExit or KeyboardInterrupt, its cause, which would end the loop for all."""
+
+
+cdef Errand make_errand(ActorRef ref, object coroutine):
+    errand = Errand.__new__(Errand)
+    (<Errand>errand).ref = ref
+    (<Errand>errand).coroutine = coroutine
+    (<Errand>errand).context = kept(current_context())
+    (<Errand>errand).outcome = Future()
+    (<Errand>errand).postponed = []
+    return <Errand>errand
+
+
+def with_actor(coroutine):
+    """Have a task that an actor's task makes, such as one of gather()'s, speak for the actor, too."""
+    cdef Cell* current = current_context().current
+    if current == NULL:
+        return coroutine
+    return make_steps(<Errand?>(<ActorRef>current.owner).extra.errand, coroutine, False)
+
+
+cdef object make_steps(Errand errand, object coroutine, bint is_main):
+    steps = _Steps.__new__(_Steps)
+    (<_Steps>steps).errand = errand
+    (<_Steps>steps).coroutine = coroutine
+    (<_Steps>steps).is_main = is_main
+    return steps
+
+
+cdef class Errand:
+    """Stands for the coroutine where the dispatch drives it."""
+
+    # --- on the worker ----------------------------------------------------------------------------------
+
+    def send(self, value):
+        """Go on: wait for the outcome, then end with it."""
+        if not self.outcome.done():
+            return self.outcome
+        raise StopIteration(self.outcome.result())
+
+    def throw(self, error):
+        """End, because the actor cannot wait."""
+        raise error
+
+    def close(self):
+        """Let go what was not begun; what was is over."""
+        if not self.launched:
+            self.ref.extra.errand = None
+            self.coroutine.close()
+
+    cdef void launch(self) noexcept:
+        """Tell the loop. The worker touches the actor no more, but for its system messages."""
+        cdef Extra extra = self.ref.extra
+        if self.launched:
+            return
+        self.launched = True
+        self.ref.cell.message = <void*>extra.message if not extra.put_aside else NULL
+        self.ref.cell.sender = <void*>extra.sender if extra.sender is not None else NULL
+        self.ref.cell.asked = extra.asked
+        try:
+            self.ref.runtime.event_loop.call(self.begin, self.context)
+        except BaseException as error:
+            self.coroutine.close()
+            self.end(None, error)
+
+    cdef void cancel(self) noexcept:
+        """Have the task cancelled, once."""
+        if self.cancelled:
+            return
+        self.cancelled = True
+        try:
+            self.ref.runtime.event_loop.call(self.cancel_task)
+        except RuntimeError:
+            pass  # the loop was closed, and has cancelled what it had
+
+    cdef bint was_cancelled(self) noexcept:
+        """Tell whether the task ended because it was cancelled for the actor's end."""
+        return self.cancelled and isinstance((<Future>self.outcome).error, asyncio.CancelledError)
+
+    # --- on the loop's thread ---------------------------------------------------------------------------
+
+    def begin(self):
+        """Make the task."""
+        steps = make_steps(self, self.coroutine, True)
+        self.task = asyncio.Task(steps, loop=asyncio.get_running_loop(), context=self.context)
+        self.task.add_done_callback(self.collect)
+
+    def cancel_task(self):
+        """Cancel the task, if it is not over."""
+        if self.task is not None:
+            self.task.cancel()
+
+    def collect(self, task):
+        """The task is over."""
+        try:
+            self.end(task.result(), None)
+        except TaskEnded as error:
+            self.end(None, error.__cause__)
+        except BaseException as error:
+            self.end(None, error)
+
+    def end(self, value, error):
+        """Hand the actor back to its worker."""
+        if self.over:
+            return
+        self.over = True
+        note_wait(self.ref, None)
+        self.ref.extra.put_aside = self.ref.cell.message == NULL
+        self.ref.cell.message = NULL
+        self.ref.cell.sender = NULL
+        self.task = self.coroutine = None
+        (<Future>self.outcome).complete(value, error)
+
+
+cdef class _Steps:
+    """A coroutine whose steps are the actor's: what they send is sent by it."""
+
+    cdef Errand errand
+    cdef object coroutine
+    cdef bint is_main         # the coroutine of `receive`, not of a task that it made
+
+    def __await__(self):
+        return self
+
+    def send(self, value):
+        """Go on."""
+        return self.step(value, None)
+
+    def throw(self, kind, error=None, traceback=None):
+        """Go on with an exception."""
+        return self.step(None, kind if error is None else error)
+
+    cdef object step(self, object value, object error):
+        cdef Context* context = current_context()
+        cdef Cell* outer = context.current
+        if self.errand.over:  # a task that it left behind speaks for nobody
+            return self.coroutine.send(value) if error is None else self.coroutine.throw(error)
+        context.current = self.errand.ref.cell
+        if self.is_main:
+            note_wait(self.errand.ref, None)
+        try:
+            while True:
+                context.awaited = NULL
+                if error is None:
+                    awaited = self.coroutine.send(value)
+                else:
+                    awaited = self.coroutine.throw(error)
+                if not self.is_main or context.awaited == NULL:
+                    return awaited
+                error = note_wait(self.errand.ref, <object>context.awaited)
+                if error is None:
+                    return awaited
+        except (SystemExit, KeyboardInterrupt) as raised:
+            raise TaskEnded(f"a task raised {raised!r}") from raised
+        finally:
+            context.current = outer
+
+    def close(self):
+        """End in the middle."""
+        self.coroutine.close()
+
+    @property
+    def __name__(self):
+        return self.coroutine.__name__
+
+    @property
+    def __qualname__(self):
+        return self.coroutine.__qualname__
+
+    @property
+    def cr_frame(self):
+        """For those who print a task's stack."""
+        return getattr(self.coroutine, "cr_frame", None)
+
+    @property
+    def cr_running(self):
+        """For those who print a task."""
+        return getattr(self.coroutine, "cr_running", False)
+
+    @property
+    def cr_code(self):
+        """For those who print a task."""
+        return getattr(self.coroutine, "cr_code", None)
+
+
+Coroutine.register(_Steps)

@@ -1,0 +1,80 @@
+"""The event loop of a system: asyncio for the actors that were spawned with `event_loop=True`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable
+from contextvars import Context
+from typing import Any
+
+from callboard._inside.receiving.errand import with_actor
+from callboard.core.log import log
+
+
+class EventLoop:
+    """An asyncio event loop with a thread of its own, both made at the first use."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._ended: asyncio.Event | None = None
+
+    def call(self, function: Callable[[], object], context: Context | None = None) -> None:
+        """Call `function()` on the loop's thread. In any thread.
+
+        Raises OSError or RuntimeError if the process can have no more of what the loop needs.
+        """
+        with self._lock:
+            if self._thread is None:
+                self._start()
+        assert self._loop is not None
+        self._loop.call_soon_threadsafe(function, context=context)
+
+    def _start(self) -> None:
+        # The loop is made here, not in its thread, so that the caller hears why it cannot be.
+        loop, ended = asyncio.new_event_loop(), asyncio.Event()
+        loop.set_task_factory(_make_task)
+        thread = threading.Thread(
+            target=_run, args=(loop, ended), name=f"{self._name}-loop", daemon=True
+        )
+        try:
+            thread.start()
+        except BaseException:
+            loop.close()
+            raise
+        self._loop, self._ended, self._thread = loop, ended, thread
+
+    def begin_end(self) -> None:
+        """Have the thread cancel the tasks that are left, and end. In any thread."""
+        if self._loop is not None and self._ended is not None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._ended.set)
+
+    def close(self, timeout: float) -> None:
+        """Cancel the tasks that are left, and end the thread; `timeout` is in seconds."""
+        self.begin_end()
+        if self._thread is None:
+            return
+        self._thread.join(timeout)
+        if self._thread.is_alive():
+            log.warning("the event loop is left behind: a task or a thread does not end",
+                        system=self._name)
+
+
+def _run(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        runner.run(_wait(ended))
+
+
+async def _wait(ended: asyncio.Event) -> None:
+    await ended.wait()
+
+
+def _make_task(
+    loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any
+) -> asyncio.Task[Any]:
+    return asyncio.Task(with_actor(coroutine), loop=loop, **options)

@@ -1,0 +1,1 @@
+"""Sending: refs, native values, and what happens where there is no room."""

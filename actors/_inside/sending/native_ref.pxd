@@ -1,0 +1,28 @@
+cimport cython
+
+from callboard._inside.sending.ref cimport ActorRef
+from callboard.core.node cimport Node
+from callboard.scheduling.cell cimport Cell, Context, closed_cell, guarded_cell, make_ready
+
+
+cdef class NativeRef(ActorRef):
+    cdef int push(self, Node* node, Context* context, object message) except -1
+
+
+cdef void wake_closed(ActorRef to, Context* context) noexcept nogil
+cdef bint may_send(ActorRef to, Node* node, Context* context) noexcept nogil
+cdef void bury_native(ActorRef ref, Node* node, str reason) noexcept
+
+
+# Each send passes here: who sends to None is at fault, and not checked.
+@cython.nonecheck(False)
+cdef inline bint send(ActorRef to, Node* node, Context* context) noexcept nogil:
+    cdef Cell* cell = to.cell
+    if cell.has(guarded_cell) and not may_send(to, node, context):
+        return False
+    if cell.tail.push(node):
+        if cell.has(closed_cell):
+            wake_closed(to, context)
+        else:
+            make_ready(cell, context)
+    return True

@@ -1,0 +1,31 @@
+from libc.stdint cimport uint32_t, uint64_t
+
+from callboard._inside.answers.deadlines cimport Deadlines
+from callboard.scheduling.team cimport Team
+
+
+cdef class Runtime:
+    cdef readonly Team team
+    cdef readonly str name
+    cdef readonly object dead_letters
+    cdef readonly Deadlines timers
+    cdef readonly object config
+    cdef public object placement       # of actors for which spawn() names no other
+    cdef public object spawner         # callable behind system.spawn and Actor.spawn
+    cdef public object event_loop      # of the actors that were spawned with one
+    cdef public object system_ref      # weak
+    cdef public object failure         # what escalated past the last actor
+    cdef public object on_change       # called when the last top-level actor ended, or one escalated
+    cdef dict children                 # top-level actors, in the order of their spawning
+    cdef dict names                    # (parent or None, name) -> ref
+    cdef uint64_t last_number
+    cdef readonly bint manual
+    cdef public bint closing           # no new actors
+    cdef public bint closed            # the workers are gone
+    cdef public bint forked
+    cdef uint32_t quantum
+    cdef public bint counted           # count every mailbox
+    cdef public bint carrying          # messages bring their senders' context variables
+    cdef public bint tuned             # the configuration has options for some actors
+
+    cdef uint64_t next_number(self) noexcept

@@ -1,0 +1,57 @@
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from typing_extensions import disjoint_base
+
+from callboard._inside.receiving.event_loop import EventLoop
+from callboard._inside.sending.ref import ActorRef
+from callboard.dead_letters import DeadLetters
+from callboard.scheduling.config import Config
+from callboard.scheduling.placement import PlacementPolicy
+from callboard.scheduling.team import Team
+from callboard.system import ActorSystem
+from callboard.timers import Timers
+
+@disjoint_base
+class Runtime:
+    @property
+    def team(self) -> Team: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def dead_letters(self) -> DeadLetters: ...
+    @property
+    def timers(self) -> Timers: ...
+    @property
+    def config(self) -> Config: ...
+    @property
+    def manual(self) -> bool: ...
+    placement: PlacementPolicy
+    spawner: Callable[[ActorRef[Any] | None, type, tuple[Any, ...], dict[str, Any]], Any]
+    event_loop: EventLoop
+    system_ref: weakref.ref[ActorSystem] | None
+    failure: BaseException | None
+    on_change: Callable[[], object] | None
+    closing: bool
+    closed: bool
+    forked: bool
+    counted: bool
+    carrying: bool
+    tuned: bool
+    def __init__(
+        self,
+        team: Team,
+        name: str,
+        dead_letters: DeadLetters,
+        timers: Timers,
+        config: Config,
+        quantum: int,
+        manual: bool,
+    ) -> None: ...
+    @property
+    def system(self) -> ActorSystem | None: ...
+    @property
+    def top(self) -> list[ActorRef[Any]]: ...
+    @property
+    def named(self) -> dict[tuple[ActorRef[Any] | None, str], ActorRef[Any]]: ...

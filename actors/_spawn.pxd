@@ -1,2 +1,0 @@
-from callboard._ref cimport ActorRef
-from callboard._runtime cimport Runtime

@@ -1,0 +1,197 @@
+"""The class that users subclass."""
+
+import types
+import weakref
+from collections import deque
+
+cimport cython
+
+from callboard._inside.answers.future cimport Future
+from callboard._inside.sending.ref cimport ActorRef, Extra, current_variables, no_system, sender_of
+from callboard.core.node cimport Kind
+from callboard.scheduling.cell cimport carrying_cell
+
+from callboard.core.errors import CallboardError
+from callboard.core.text import safe_repr
+
+
+cdef ActorRef own(actor):
+    """The ref of an actor that lives in a system."""
+    try:
+        return <ActorRef?>actor._callboard_ref
+    except AttributeError:
+        raise no_system(actor) from None
+
+
+@cython.binding(True)
+class Actor:
+    """An object with private state that handles one message at a time.
+
+    Subclass it and define `receive(self, message)`: what it returns answers an ask. `async def
+    receive` may await futures of other actors; while it waits the worker runs others, and the actor
+    takes no other message. `receive_many(self, messages)`, if defined, is handed the list of what
+    waits, up to the quantum, instead of one message after the other; asks still go to `receive`.
+
+    The object is made in the worker that runs it: `__init__` and all hooks run on a worker's thread,
+    never two at the same time. Subclasses need not call `super().__init__()`.
+    """
+
+    # A Python class, not a `cdef class`: CPython 3.11 and 3.12 look the attributes of a C class's
+    # subclasses up in a dictionary, at three times the cost. The slot's name is one that no subclass
+    # will choose for an attribute of its own, as it may well choose `_ref`.
+    __slots__ = ("_callboard_ref", "__weakref__")
+
+    __class_getitem__ = classmethod(types.GenericAlias)
+
+    # --- hooks ----------------------------------------------------------------------------------------
+
+    def on_start(self):
+        """Run once before the first message, and again after each restart. On the worker's thread."""
+
+    def on_stop(self):
+        """Run when the actor has stopped, and on the old object at a restart. On the worker's thread."""
+
+    def on_failure(self, error, message):
+        """Run when handling `message` raised `error`, before the supervisor decides.
+
+        `message` is None if the failure was in `__init__` or a hook. On the worker's thread.
+        """
+
+    # --- who and where --------------------------------------------------------------------------------
+
+    @property
+    def ref(self):
+        """This actor's own ref: what it hands to others instead of `self`."""
+        return own(self)
+
+    @property
+    def sender(self):
+        """The ref of the actor that sent the message in work; None if no actor did.
+
+        None in `receive_many`, where the messages may have many senders.
+        """
+        cdef ActorRef ref = own(self)
+        if ref.cell.sender == NULL:
+            return None
+        return sender_of(<object>ref.cell.sender, ref.cell.asked)
+
+    @property
+    def system(self):
+        """The actor's system."""
+        return own(self).runtime.system
+
+    def spawn(self, cls, /, *args, **kwargs):
+        """Spawn a child: like `ActorSystem.spawn`, but it stops when this actor stops."""
+        cdef ActorRef ref = own(self)
+        return ref.runtime.spawner(ref, cls, args, kwargs)
+
+    def stop(self):
+        """Stop this actor after the message in work."""
+        own(self).signal(Kind.stop, None, None)
+
+    # --- behaviour ------------------------------------------------------------------------------------
+
+    def become(self, handler):
+        """Let `handler(message)` handle messages from the next one on, until `unbecome()`."""
+        cdef ActorRef ref = own(self)
+        cdef Extra extra = ref.extras()
+        if not callable(handler):
+            raise TypeError(f"become() wants a callable that takes a message, not {safe_repr(handler)}")
+        if extra.behaviours is None:
+            extra.behaviours = []
+        extra.behaviours.append((ref.handler, ref.bound))
+        ref.handler = handler
+        ref.bound = True
+
+    def unbecome(self):
+        """Go back to the handler before the last `become()`.
+
+        Raises CallboardError if there was none.
+        """
+        cdef ActorRef ref = own(self)
+        if ref.extra is None or not ref.extra.behaviours:
+            raise CallboardError(f"unbecome() in {ref.path}, which is at its first handler")
+        ref.handler, ref.bound = ref.extra.behaviours.pop()
+
+    def stash(self):
+        """Put the message in work aside, until `unstash_all()`. An ask stays unanswered till then.
+
+        Raises CallboardError outside of `receive`, or when the message was put aside already.
+        """
+        cdef ActorRef ref = own(self)
+        cdef Extra extra = ref.extras()
+        if ref.cell.message == NULL:
+            raise CallboardError(f"stash() in {ref.path}, which has no message in work")
+        second = <object>ref.cell.sender if ref.cell.sender != NULL else None
+        if extra.stash is None:
+            extra.stash = []
+        extra.stash.append((<object>ref.cell.message, second, ref.cell.asked))
+        ref.cell.message = NULL
+
+    def unstash_all(self):
+        """Handle all that was put aside next, in the order in which it came, before the mailbox."""
+        cdef ActorRef ref = own(self)
+        cdef Extra extra = ref.extra
+        if extra is None or not extra.stash:
+            return
+        if extra.replay is None:
+            extra.replay = deque()
+        extra.replay.extendleft(reversed(extra.stash))
+        extra.stash = None
+        ref.detour = True
+
+    # --- time -----------------------------------------------------------------------------------------
+
+    def after(self, seconds, message):
+        """Send `message` to this actor once, after `seconds`. Returns a timer with `cancel()`.
+
+        Timers end with the actor, and at its restart.
+        """
+        return start_timer(own(self), seconds, None, message)
+
+    def every(self, seconds, message):
+        """Send `message` to this actor every `seconds`. Returns a timer with `cancel()`.
+
+        Timers end with the actor, and at its restart.
+        """
+        return start_timer(own(self), seconds, seconds, message)
+
+    def sleep(self, seconds):
+        """Return a Future that is done after `seconds`, to be awaited in an `async def receive`."""
+        return own(self).runtime.timers.sleep(seconds)
+
+    # --- others' ends ------------------------------------------------------------------------------------
+
+    def watch(self, ref):
+        """Have `Terminated(ref)` sent to this actor when that one has stopped; at once if it has."""
+        cdef ActorRef mine = own(self)
+        cdef Extra extra = mine.extras()
+        if not isinstance(ref, ActorRef):
+            raise TypeError(f"watch() wants a ref, not {safe_repr(ref)}")
+        if extra.watching is None:
+            extra.watching = {}
+        extra.watching[ref] = None
+        (<ActorRef>ref).signal(Kind.watch, mine, None)
+
+    def unwatch(self, ref):
+        """Take `watch(ref)` back."""
+        cdef ActorRef mine = own(self)
+        if mine.extra is not None and mine.extra.watching is not None and ref in mine.extra.watching:
+            mine.extra.watching.pop(ref, None)
+            (<ActorRef>ref).signal(Kind.unwatch, mine, None)
+
+    @property
+    def children(self):
+        """The refs of this actor's children, in the order of their spawning."""
+        cdef ActorRef ref = own(self)
+        return list(ref.children_of) if ref.children_of is not None else []
+
+
+cdef object start_timer(ActorRef ref, seconds, period, message):
+    cdef Extra extra = ref.extras()
+    variables = current_variables() if ref.cell.has(carrying_cell) else None
+    timer = ref.runtime.timers.tell_after(ref, seconds, period, message, variables)
+    if extra.timers is None:
+        extra.timers = weakref.WeakSet()  # the system holds those that are to come
+    extra.timers.add(timer)
+    return timer

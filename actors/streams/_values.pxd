@@ -1,4 +1,0 @@
-from callboard.core.values cimport Values
-
-cdef Values* lot_of(list rows) except? NULL
-cdef list rows_of(Values* lot)

@@ -1,0 +1,1 @@
+"""What users chain: streams, and the operators that their methods add."""

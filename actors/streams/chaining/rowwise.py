@@ -1,0 +1,222 @@
+"""Operators that look at one row at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from callboard.core import checks
+from callboard.core.text import safe_repr
+from callboard.streams.chaining import recipes
+from callboard.streams.chaining.place import Place
+from callboard.streams.chaining.protocols import Receives, ReceivesMany
+from callboard.streams.checks import MOST_PARTITIONS, check_count, check_function
+from callboard.streams.errors import GraphError
+from callboard.streams.native import NativeOperator, NativeProgram
+from callboard.streams.planning.operator import Errors, label_of
+from callboard.streams.programs.arrow import rows_of
+from callboard.streams.programs.stateless import Branch, Every, Filter, Fraction, Map, Same
+
+if TYPE_CHECKING:
+    from callboard.streams.chaining.stream import Stream
+
+T = TypeVar("T", covariant=True)
+U = TypeVar("U")
+Row = TypeVar("Row")
+# A function; an object, or a class of such objects.
+Receiver = (
+    Callable[[Row], Iterable[U] | None]
+    | Receives[Row, U]
+    | ReceivesMany[Row, U]
+    | type[Receives[Row, U]]
+    | type[ReceivesMany[Row, U]]
+)
+
+
+class RowByRow(Place[T]):
+    """The stateless operators: any number of workers may be in one at once.
+
+    `releases_gil` says that a function lets the interpreter lock go while it works, so that several
+    workers in it get further than one.
+    """
+
+    __slots__ = ()
+
+    def map(
+        self,
+        function: Callable[[T], U],
+        *,
+        name: str | None = None,
+        errors: Errors = "fail",
+        releases_gil: bool = False,
+    ) -> Stream[U]:
+        """Give `function(row)` for each row."""
+        return self._each("map", Map, function, name, errors, releases_gil)
+
+    def filter(
+        self,
+        function: Callable[[T], object],
+        *,
+        name: str | None = None,
+        errors: Errors = "fail",
+        releases_gil: bool = False,
+    ) -> Stream[T]:
+        """Give the rows for which `function(row)` is true."""
+        return self._each("filter", Filter, function, name, errors, releases_gil)
+
+    def flat_map(
+        self,
+        function: Callable[[T], Iterable[U] | None],
+        *,
+        name: str | None = None,
+        errors: Errors = "fail",
+        sides: Iterable[str] = (),
+        releases_gil: bool = False,
+    ) -> Stream[U]:
+        """Give all that `function(row)` holds, or yields, for each row. None is nothing.
+
+        An output that is `Side(name, value)` goes to the side output of that name in `sides`.
+        """
+        recipe = recipes.flat_map(function, sides)
+        return self._then(**recipe, name=name, errors=errors, releases_gil=releases_gil)
+
+    def stateless(
+        self,
+        what: Receiver[T, U],
+        *args: Any,
+        name: str | None = None,
+        errors: Errors = "fail",
+        sides: Iterable[str] = (),
+        releases_gil: bool = False,
+        **kwargs: Any,
+    ) -> Stream[U]:
+        """Give the outputs of a function, of an object with `receive`, or of one of a class.
+
+        A class is called with the other arguments, once for each run. Several workers may call the
+        object at once, so it only reads what it has; see `Receives` for what it may have.
+        """
+        recipe = recipes.stateless(what, args, kwargs, sides)
+        return self._then(**recipe, name=name, errors=errors, releases_gil=releases_gil)
+
+    def map_batches(
+        self,
+        function: Callable[[T], U],
+        *,
+        name: str | None = None,
+        errors: Errors = "fail",
+        releases_gil: bool = True,
+    ) -> Stream[U]:
+        """Give `function(batch)` for each Arrow batch or NumPy array; each is one row here."""
+        return self._each("map_batches", Map, function, name, errors, releases_gil)
+
+    def rows(self, *, name: str | None = None, errors: Errors = "fail") -> Stream[Any]:
+        """Give the rows of Arrow batches as dictionaries, and the items of arrays and lists."""
+        recipe = recipes.flat_map(rows_of, ()) | {"kind": "rows", "label": "rows"}
+        return self._then(**recipe, name=name, errors=errors)
+
+    def native(
+        self,
+        cls: type[NativeOperator],
+        *args: Any,
+        partitions: int | None = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Stream[Any]:
+        """Give the outputs of a native operator, made by `cls(*args, **kwargs)` for each run.
+
+        Rows that are numbers, `Record`, objects with memory, or `Tagged` become native values; any
+        other ends the run. With `partitions` the operator is keyed by its `key_of`: there is an
+        object for each partition. Watermarks end here. See docs/streams-native.md.
+        """
+        if not (isinstance(cls, type) and issubclass(cls, NativeOperator)):
+            raise GraphError(f"native() wants a subclass of NativeOperator, not {safe_repr(cls)}")
+        if partitions is not None:
+            partitions = check_count("partitions", partitions, MOST_PARTITIONS)
+        elif cls.kind not in ("stateless", "stateful"):
+            raise GraphError(f"{cls.__name__}.kind is 'stateless' or 'stateful', not {cls.kind!r}")
+        return self._then(
+            kind="native",
+            program=NativeProgram,
+            args=(partial(cls, *args, **kwargs), partitions or 0),
+            label=cls.__name__,
+            partitions=partitions or 1,
+            releases_gil=True,
+            name=name,
+        )
+
+    def sample(
+        self,
+        *,
+        every: int | None = None,
+        fraction: float | None = None,
+        seed: int = 0,
+        name: str | None = None,
+    ) -> Stream[T]:
+        """Give the first of each `every` rows; or a `fraction` of all, chosen by `seed`.
+
+        Watermarks count as rows. The same rows are chosen in every run.
+        """
+        if (every is None) == (fraction is None):
+            raise GraphError("sample() takes one of every= and fraction=")
+        if every is not None:
+            every = check_count("every", every)
+            return self._sample(Every, (every,), f"1 of {every:,}", name)
+        fraction = checks.finite("fraction", fraction, error=GraphError)
+        if not 0 <= fraction <= 1:
+            raise GraphError(f"fraction is a number from 0 to 1, not {fraction!r}")
+        seed = checks.whole("seed", seed, 0, 2**64 - 1, error=GraphError)
+        return self._sample(Fraction, (fraction, seed), f"{fraction:g} of all", name)
+
+    def throttle(self, rate: float, *, name: str | None = None) -> Stream[T]:
+        """Give the rows, and have a run take no more than `rate` of them a second.
+
+        It rests after each batch as long as its rows may take. A manual system does not wait.
+        """
+        rate = checks.finite("rate", rate, error=GraphError)
+        if rate < 1e-9:
+            raise GraphError(f"rate is a number of rows a second, 1e-9 or more, not {rate!r}")
+        return self._then(
+            kind="throttle",
+            program=Same,
+            args=(rate,),
+            options={"kind": "stateful"},
+            stateful=True,
+            name=name,
+            detail=f"{rate:g} rows/s",
+        )
+
+    def branch(
+        self, *functions: Callable[[T], object], name: str | None = None
+    ) -> tuple[Stream[T], ...]:
+        """Divide the rows: a stream for each function, with the rows that it is true for first.
+
+        One more stream, the last, has the rows that none is true for.
+        """
+        if not functions:
+            raise GraphError("branch() takes one function or more")
+        for function in functions:
+            check_function("branch()'s argument", function)
+        ports = (*map(str, range(1, len(functions) + 1)), "rest")
+        args = (list(functions),)
+        branched = self._then(
+            kind="branch", program=Branch, args=args, ports=ports, name=name
+        )
+        return branched._outputs()
+
+    def _each(
+        self, kind: str, program: Any, function: Any, name: str | None, errors: Errors, gil: bool
+    ) -> Stream[Any]:
+        check_function(f"{kind}()'s argument", function)
+        return self._then(
+            kind=kind,
+            program=program,
+            args=(function,),
+            label=label_of(function, kind),
+            name=name,
+            errors=errors,
+            releases_gil=gil,
+        )
+
+    def _sample(self, program: Any, args: Any, detail: str, name: str | None) -> Stream[T]:
+        return self._then(kind="sample", program=program, args=args, detail=detail, name=name)

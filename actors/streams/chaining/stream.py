@@ -1,0 +1,45 @@
+"""Streams: what graphs are built of, by chaining."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar, overload
+
+from callboard.streams.chaining.ends import Ends
+from callboard.streams.chaining.joins import Joins
+from callboard.streams.chaining.rowwise import RowByRow
+from callboard.streams.chaining.with_state import WithState
+from callboard.streams.checks import check_name
+from callboard.streams.planning.operator import Operator
+
+T = TypeVar("T", covariant=True)
+Row = TypeVar("Row")
+
+
+class Stream(RowByRow[T], WithState[T], Joins[T], Ends[T]):
+    """A sequence of rows, as a place in a graph; `entry()` makes the first.
+
+    Each method adds an operator and answers a new stream; a stream itself never changes, and may be
+    used any number of times: all who use it get all of its rows. Most operators take
+
+    `name`      what errors, pictures and statistics call it; without, it is its function's name
+    `errors`    what becomes of a row at which its function raises: with "fail" the run fails, by
+                StreamError; with "skip" the row is dropped, and counted by the run; with "side" a
+                Failure goes to the stream `.failures`. In no case has the row any output
+
+    An argument that is wrong raises GraphError at once.
+    """
+
+    __slots__ = ()
+
+
+@overload
+def entry(name: str, of: None = None) -> Stream[Any]: ...
+@overload
+def entry(name: str, of: type[Row]) -> Stream[Row]: ...
+def entry(name: str, of: Any = None) -> Stream[Any]:
+    """Begin a stream with the rows that a run is sent by this name.
+
+    `of` is the type of the rows, for type checkers alone.
+    """
+    check_name("an entry's name", name)
+    return Stream(Operator(kind="entry", program=None, name=name))

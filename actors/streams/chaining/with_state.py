@@ -1,0 +1,197 @@
+"""Operators with one state, for all rows of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from callboard.streams.chaining import recipes
+from callboard.streams.chaining.place import Place
+from callboard.streams.chaining.protocols import Receives, ReceivesMany
+from callboard.streams.chaining.recipes import itself
+from callboard.streams.checks import MOST_PARTITIONS, check_count, check_function
+from callboard.streams.planning.operator import Errors, Late
+from callboard.streams.programs.windows import Session, Sliding, Tumbling, Window
+
+if TYPE_CHECKING:
+    from callboard.streams.chaining.keyed import KeyedStream
+    from callboard.streams.chaining.stream import Stream
+
+T = TypeVar("T", covariant=True)
+U = TypeVar("U")
+A = TypeVar("A")
+K = TypeVar("K", bound=Hashable)
+
+
+class WithState(Place[T]):
+    """The stateful operators: one worker at a time, which sees the rows in order."""
+
+    __slots__ = ()
+
+    def key_by(self, function: Callable[[T], K], *, partitions: int = 64) -> KeyedStream[K, T]:
+        """Have the operator that follows keep a state for each `function(row)`, the row's key.
+
+        Workers share the keys by partitions: one worker at a time is in a partition. If `function`
+        raises or answers NaN, which is equal to no key, the operator that follows has raised.
+        """
+        from callboard.streams.chaining.keyed import KeyedStream  # which is made of streams
+
+        check_function("key_by()'s argument", function)
+        partitions = check_count("partitions", partitions, MOST_PARTITIONS)
+        return KeyedStream(self, function, partitions)
+
+    def stateful(
+        self,
+        cls: Callable[..., Receives[T, U]] | Callable[..., ReceivesMany[T, U]],
+        *args: Any,
+        name: str | None = None,
+        errors: Errors = "fail",
+        sides: Iterable[str] = (),
+        releases_gil: bool = False,
+        **kwargs: Any,
+    ) -> Stream[U]:
+        """Give the outputs of an object, which a run makes by `cls(*args, **kwargs)`.
+
+        An output that is `Side(name, value)` goes to the side output of that name in `sides`.
+        `releases_gil` says that `receive` lets the interpreter lock go while it works, so that
+        other operators get further meanwhile.
+        """
+        recipe = recipes.stateful(cls, args, kwargs, sides, keyed=False)
+        return self._then(**recipe, name=name, errors=errors, releases_gil=releases_gil)
+
+    def scan(
+        self,
+        initial: A,
+        function: Callable[[A, T], A],
+        *,
+        name: str | None = None,
+        errors: Errors = "fail",
+    ) -> Stream[A]:
+        """Give `function(accumulator, row)` for each row; it is the accumulator of the next."""
+        return self._then(**recipes.scan(initial, function), name=name, errors=errors)
+
+    def fold(
+        self,
+        initial: A,
+        function: Callable[[A, T], A],
+        *,
+        name: str | None = None,
+        errors: Errors = "fail",
+    ) -> Stream[A]:
+        """Give the last accumulator, at the end of the stream; `initial` if there was no row."""
+        return self._then(**recipes.fold(initial, function), name=name, errors=errors)
+
+    def count(self, *, name: str | None = None) -> Stream[int]:
+        """Give for each row how many have come, with this one."""
+        return self._then(**recipes.count(), name=name)
+
+    def reduce(
+        self,
+        function: Callable[[list[T]], U],
+        *,
+        every: int,
+        name: str | None = None,
+        errors: Errors = "fail",
+    ) -> Stream[U]:
+        """Give `function(rows)` for each `every` rows, as a list, and for those left at the end."""
+        return self._then(**recipes.reduce(function, every), name=name, errors=errors)
+
+    def batch(self, size: int, *, name: str | None = None) -> Stream[list[T]]:
+        """Give lists of `size` rows, and one of those left at the end."""
+        return self._then(**recipes.batch(size), name=name)
+
+    def to_arrow(
+        self, size: int, schema: Any = None, *, name: str | None = None, errors: Errors = "fail"
+    ) -> Stream[Any]:
+        """Give Arrow batches of `size` rows, and one of those left at the end.
+
+        Rows are dictionaries or dataclass objects; with a `schema`, tuples as well.
+        """
+        return self._then(**recipes.to_arrow(size, schema), name=name, errors=errors)
+
+    @overload
+    def window(
+        self,
+        windows: Tumbling | Sliding | Session,
+        *,
+        late: Late = "drop",
+        name: str | None = None,
+        errors: Errors = "fail",
+    ) -> Stream[Window[list[T]]]: ...
+    @overload
+    def window(
+        self,
+        windows: Tumbling | Sliding | Session,
+        function: Callable[[list[T]], U],
+        *,
+        late: Late = "drop",
+        name: str | None = None,
+        errors: Errors = "fail",
+    ) -> Stream[Window[U]]: ...
+    def window(
+        self,
+        windows: Tumbling | Sliding | Session,
+        function: Callable[[list[T]], Any] = itself,
+        *,
+        late: Late = "drop",
+        name: str | None = None,
+        errors: Errors = "fail",
+    ) -> Stream[Any]:
+        """Give a Window of `function(rows)` when one closes, and of the open ones at the end.
+
+        Without a function it is the list of the rows, as they came; but where a row joins two
+        sessions, those of the earlier session, those of the later one, and the row.
+
+        `late` says what becomes of a row whose windows have all closed: "drop", which the run
+        counts; or "side", to the side output "late". With "include" no row is late: those of its
+        windows that have closed, all or some, open anew, without the rows that they had, and close
+        when time next moves on.
+        """
+        return self._then(**recipes.window(windows, function, late), name=name, errors=errors)
+
+    def top_k(
+        self,
+        k: int,
+        by: Callable[[T], Any] = itself,
+        *,
+        every: int | None = None,
+        name: str | None = None,
+        errors: Errors = "fail",
+    ) -> Stream[list[T]]:
+        """Give a list of the `k` rows with the largest `by(row)`, the largest first, at the end.
+
+        Of equal rows the earlier comes first. With `every`, the list of the rows so far is given
+        after each `every` rows, and at the end if rows have come since. NaN has no place in an
+        order: where `by` answers it, it has raised.
+        """
+        return self._then(**recipes.top_k(k, by, every), name=name, errors=errors)
+
+    def distinct(
+        self,
+        by: Callable[[T], Hashable] = itself,
+        *,
+        name: str | None = None,
+        errors: Errors = "fail",
+    ) -> Stream[T]:
+        """Give the first of all rows whose `by(row)` is equal. It remembers each `by(row)`.
+
+        NaN is equal to nothing: where `by` answers it, it has raised.
+        """
+        return self._then(**recipes.distinct(by), name=name, errors=errors)
+
+    def watermarks(
+        self,
+        by: Callable[[T], Any],
+        *,
+        lag: Any = 0,
+        every: int = 1,
+        name: str | None = None,
+        errors: Errors = "fail",
+    ) -> Stream[T]:
+        """Give the rows, and after each `every` a watermark `lag` behind their latest `by(row)`.
+
+        There is none if the latest time is still that of the last watermark, and none at the end,
+        where windows close anyway. `lag` is how late a row may come, 0 or more. It has the type of
+        a difference of times. A time that is NaN or infinite is an error of its row.
+        """
+        return self._then(**recipes.watermarks(by, lag, every), name=name, errors=errors)

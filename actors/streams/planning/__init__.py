@@ -1,0 +1,1 @@
+"""From operators to what runs: checked, numbered where branches meet again, drawn."""

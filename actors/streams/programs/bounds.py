@@ -1,0 +1,100 @@
+"""Where windows by event time begin and end.
+
+Windows are numbered, and a bound is computed from the number alone, so it has one value, however
+the rows' times were rounded. A row is in the windows between whose bounds its time lies, by the
+comparison that whoever reads the bounds would make.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from callboard.core.text import safe_repr
+
+if TYPE_CHECKING:
+    from callboard.streams.programs.windows import Sliding, Tumbling
+
+# The number that a division gives is wrong by no more than what three roundings move.
+_TRIES = 8
+
+
+class Bounds:
+    """The bounds of tumbling or sliding windows by time.
+
+    Window n begins at `origin + n * step`. It ends where window `n + steps` begins, `rest` later if
+    the step is no part of the size. So both bounds grow with the number, and no time lies between
+    the end of a window and the start of one that follows it at once.
+    """
+
+    def __init__(self, windows: Tumbling | Sliding) -> None:
+        self.origin = windows.origin
+        self.step = step_of(windows)
+        self.steps, self.rest = _divide(windows.size, self.step)
+
+    @property
+    def overlap(self) -> int:
+        """In how many windows a row may be."""
+        return self.steps + (self.rest is not None)
+
+    def start(self, number: int) -> Any:
+        """Where a window begins."""
+        return self.origin + number * self.step
+
+    def end(self, number: int) -> Any:
+        """Where it ends."""
+        last = self.start(number + self.steps)
+        return last if self.rest is None else last + self.rest
+
+    def latest(self, time: Any) -> int:
+        """Find the latest window that begins at a time or before. ValueError: there is none."""
+        cause = None
+        try:
+            number = int((time - self.origin) // self.step)
+            for _ in range(_TRIES):
+                start, after = self.start(number), self.start(number + 1)
+                if not start < after or self.is_coarse(after):
+                    break
+                if start <= time < after:
+                    return number
+                number += 1 if after <= time else -1
+        except (ArithmeticError, ValueError) as error:  # NaN, infinity, beyond a type
+            cause = error
+        check_time(time)
+        raise ValueError(
+            f"at the time {safe_repr(time)}, windows that begin {safe_repr(self.step)} after each "
+            "other cannot be told apart: numbers as large as that are not as fine"
+        ) from cause
+
+    def is_coarse(self, bound: Any) -> bool:
+        """Whether floats around a bound are further apart than windows."""
+        return isinstance(bound, float) and math.ulp(abs(bound) + abs(self.origin)) > self.step
+
+
+def check_time(time: Any) -> None:
+    """Refuse, by a ValueError, NaN and infinity as the time of a row."""
+    try:
+        is_finite = bool((time - time) == (time - time))
+    except ArithmeticError:  # Decimals raise where floats give NaN
+        is_finite = False
+    if not is_finite:
+        raise ValueError(f"the time of a row is a point in time, not {safe_repr(time)}")
+
+
+def step_of(windows: Tumbling | Sliding) -> Any:
+    """Say how far windows begin after each other."""
+    return getattr(windows, "step", windows.size)
+
+
+def _divide(size: Any, step: Any) -> tuple[int, Any]:
+    """How many steps a size has, and what is left, or None.
+
+    Of floats, the nearest number of steps is meant where it makes no more difference than rounding
+    does: 0.3 is three steps of 0.1, though three times the float 0.1 is more than the float 0.3.
+    """
+    steps, rest = divmod(size, step)
+    if isinstance(rest, float):
+        nearest = round(size / step)
+        if math.isclose(nearest * step, size, rel_tol=2.0**-50):
+            return nearest, None
+    return int(steps), rest if rest > rest - rest else None

@@ -1,0 +1,10 @@
+from collections.abc import Callable
+from typing import Any, final
+
+from callboard.streams.programs.program import Program
+
+@final
+class Clock(Program):
+    def __init__(
+        self, name: str, by: Callable[[Any], Any], lag: Any, every: int, **options: Any
+    ) -> None: ...

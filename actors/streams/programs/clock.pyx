@@ -1,0 +1,71 @@
+"""The program of what says how far event time has come."""
+
+import cython
+
+from libc.math cimport isfinite
+from libc.stdint cimport int64_t
+
+from callboard.streams.programs.program cimport (
+    Batch, Program, PyVectorcall_Function, Watermark, call_one, pass_on, vectorcallfunc,
+    watermark_at,
+)
+from callboard.streams.programs.bounds import check_time
+
+
+@cython.final
+cdef class Clock(Program):
+    """The rows, and after each `every` of them a watermark `lag` behind their latest time, if that
+    has moved since the last one. Rows that raise are not among them.
+    """
+
+    cdef object by, lag
+    cdef int64_t every
+    cdef int64_t left     # how many rows from now a watermark is due
+    cdef object latest    # the latest time, or None
+    cdef bint moved       # it is later than at the last watermark
+
+    def __init__(self, str name, by, lag, int64_t every, **options):
+        super().__init__(name, kind="stateful", **options)
+        self.by, self.lag = by, lag
+        self.every = self.left = every
+
+    cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1:
+        cdef list rows = batch.rows, origins = batch.origins
+        cdef Batch main = into[0]
+        cdef list out = main.rows
+        cdef Py_ssize_t n = len(rows)
+        cdef Watermark watermark
+        by = self.by
+        cdef vectorcallfunc how = PyVectorcall_Function(by)
+        while at[0] < n:
+            row = rows[at[0]]
+            if type(row) is Watermark:
+                pass_on(batch, at[0], into)
+            else:
+                watermark = self.count(call_one(how, by, row))
+                out.append(row)
+                if watermark is not None:
+                    out.append(watermark)
+                if origins is not None:
+                    main.origins.extend([origins[at[0]]] * (1 if watermark is None else 2))
+            at[0] += 1
+        return 0
+
+    cdef Watermark count(self, time):
+        """Take the time of a row; the watermark that is due after it, or None. ValueError: no time."""
+        if type(time) is float:
+            if not isfinite(<double>time):
+                check_time(time)
+        elif type(time) is not int:
+            check_time(time)
+        if self.latest is None or time > self.latest:
+            self.latest = time
+            self.moved = True
+        self.left -= 1
+        if self.left > 0:
+            return None
+        self.left = self.every
+        if not self.moved:
+            return None
+        self.moved = False
+        return watermark_at(self.latest - self.lag)

@@ -1,0 +1,25 @@
+from collections.abc import Callable
+from typing import Any
+
+from typing_extensions import disjoint_base
+
+from callboard.streams.programs.program import Program
+
+@disjoint_base
+class Merge(Program):
+    def __init__(self, name: str, drops: list[int], leaves: int | None, **options: Any) -> None: ...
+
+class Union(Merge): ...
+@disjoint_base
+class Zip(Merge): ...
+
+@disjoint_base
+class ByTime(Merge):
+    def __init__(
+        self,
+        name: str,
+        drops: list[int],
+        leaves: int | None,
+        time_of: Callable[[Any], Any],
+        **options: Any,
+    ) -> None: ...

@@ -1,0 +1,26 @@
+from collections.abc import Callable
+from typing import Any
+
+from typing_extensions import disjoint_base
+
+from callboard._inside.sending.ref import ActorRef
+from callboard.streams.programs.program import Program
+
+@disjoint_base
+class Collect(Program):
+    collected: list[Any]
+
+@disjoint_base
+class Call(Program):
+    def __init__(
+        self,
+        name: str,
+        function: Callable[[Any], Any],
+        finish: Callable[[], Any] | None = None,
+        end: Callable[[], Any] | None = None,
+        **options: Any,
+    ) -> None: ...
+
+@disjoint_base
+class Tell(Program):
+    def __init__(self, name: str, ref: ActorRef[Any], **options: Any) -> None: ...

@@ -1,0 +1,41 @@
+# Programs with a state, or one for each key.
+from libc.stdint cimport int64_t
+
+from callboard.streams.programs.program cimport Batch, Part, Program
+
+
+cdef class EventTime:
+    cdef public object time
+
+
+cdef class Table:
+    # The states of one partition.
+    cdef dict states  # key -> state, in the order of the keys' first arrival
+    cdef EventTime clock  # for states that ask for it: see timed.pyx
+    cdef list heap    # and when to ask them
+    cdef dict born    # key -> serial of the row that it came with; None where one table has all keys
+
+    cdef int put(self, object key, object state, int64_t serial) except -1
+    cdef int drop(self, object key) except -1
+
+
+cdef class Stateful(Program):
+    cdef object key          # row -> key; None without keys: then the one state has the key None
+    cdef bint marks_time     # whether states have something to say at a watermark
+    cdef bint marks_end      # and at the end
+    cdef list tables         # one for each partition, when it works by parts
+    cdef Table table         # the only one, when it does not
+
+    # For programs: append to `outs` what a row gives, or nothing if it raises.
+    cdef int step(self, Table table, object key, object row, int64_t serial, list outs) except -1
+    # What a state has to say at a watermark, or (None) at the end. May drop the key from the table.
+    cdef list mark(self, Table table, object key, object state, object time)
+
+    cdef int punctuate(self, Batch batch, Py_ssize_t at, list into) except -1
+    cdef list asked(self, Table table, Batch batch, Py_ssize_t at)
+    cdef int settle(self, Batch batch, Py_ssize_t at, list outputs, object error, list into) except -1
+    cdef int settle_each(self, Batch batch, Py_ssize_t at, list outputs, object error, list into) except -1
+    cdef int merge(self, Batch batch, Py_ssize_t at, list parts, list into) except -1
+
+
+cdef born_of(answer)

@@ -1,0 +1,281 @@
+"""Programs of operators with a state, or with one for each key.
+
+Without keys there is one state, whose key is None. With keys and partitions a program works either
+alone, by process(), or by parts; the states are then in one table or in one for each partition. In
+both ways the states of keys are asked at watermarks and at the end in the order of their keys'
+first arrival, which is the order of a dictionary's keys; parts are merged by the serial number with
+which a key came.
+"""
+
+import cython
+
+from cpython.object cimport PyObject_Hash
+from libc.stdint cimport int64_t, uint64_t
+
+from callboard.scheduling.flow.parts cimport Parts
+from callboard.streams.programs.program cimport (
+    Batch, Part, Program, PyVectorcall_Function, Watermark, call_one, outputs_of, pass_on, vectorcallfunc,
+)
+
+from callboard.streams.programs.program import Raised
+from callboard.streams.checks import check_value
+
+cdef extern from "Python.h":
+    object PyObject_CallOneArg(object function, object argument)
+
+
+@cython.final
+cdef class EventTime:
+    """How far event time has come: `time` is that of the latest watermark, or None."""
+
+
+cdef class Table:
+    """The states of one partition, or all of them."""
+
+    def __init__(self, bint in_parts):
+        self.states = {}
+        self.born = {} if in_parts else None
+        self.clock = EventTime()
+        self.heap = []
+
+    cdef int put(self, object key, object state, int64_t serial) except -1:
+        """Give a new key its state. ValueError: it is NaN, which would be a new key each time."""
+        check_value("a key", key)
+        self.states[key] = state
+        if self.born is not None:
+            self.born[key] = serial
+        return 0
+
+    cdef int drop(self, object key) except -1:
+        """Forget a key; it may come again."""
+        del self.states[key]
+        if self.born is not None:
+            del self.born[key]
+        return 0
+
+
+cdef class Stateful(Program):
+    """The base: derived classes say what a row does to a state."""
+
+    def __init__(self, str name, *, key=None, Py_ssize_t partitions=1, bint marks_time=False,
+                 bint marks_end=False, str kind="stateful", **options):
+        super().__init__(name, kind="partitioned" if key and partitions > 1 else kind, **options)
+        self.key = key
+        self.partitions = partitions
+        self.marks_time = marks_time
+        self.marks_end = marks_end
+        self.table = Table(in_parts=False)
+        self.tables = [Table(in_parts=True) for _ in range(partitions)]
+
+    cdef int step(self, Table table, object key, object row, int64_t serial, list outs) except -1:
+        raise NotImplementedError
+
+    cdef list mark(self, Table table, object key, object state, object time):
+        return []
+
+    # --- alone ---------------------------------------------------------------------------------------
+
+    cpdef process(self, Batch batch, list into):
+        Program.process(self, batch, into)
+        if batch.final and self.marks_end:
+            self.punctuate(batch, len(batch.rows), into)
+
+    cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1:
+        cdef list rows = batch.rows, outs
+        cdef Py_ssize_t n = len(rows)
+        cdef int64_t first = batch.first
+        cdef Table table = self.table
+        cdef bint plain = batch.origins is None and self.sides is None
+        outs = (<Batch?>into[0]).rows if plain else []
+        key_of = self.key
+        cdef vectorcallfunc how = NULL
+        if key_of is not None:
+            how = PyVectorcall_Function(key_of)
+        key = None
+        while at[0] < n:
+            row = rows[at[0]]
+            if type(row) is Watermark:
+                if self.marks_time:
+                    self.punctuate(batch, at[0], into)
+                pass_on(batch, at[0], into)
+            else:
+                if key_of is not None:
+                    key = call_one(how, key_of, row)
+                self.step(table, key, row, first + at[0], outs)
+                if not plain:
+                    if outs:
+                        self.emit(outs, None if batch.origins is None else batch.origins[at[0]], into)
+                        outs.clear()
+            at[0] += 1
+        return 0
+
+    cdef int punctuate(self, Batch batch, Py_ssize_t at, list into) except -1:
+        """Emit what the states have to say at the watermark in row `at`, or at the end."""
+        for _, outputs, error in self.asked(self.table, batch, at):
+            self.settle_each(batch, at, outputs, error, into)
+        return 0
+
+    cdef list asked(self, Table table, Batch batch, Py_ssize_t at):
+        """Ask each state in a table; (born, outputs, error) for each that has something to say."""
+        cdef list answers = []
+        time = None
+        if at < len(batch.rows):
+            time = (<Watermark>batch.rows[at]).time
+        for key, state in list(table.states.items()):
+            born = 0 if table.born is None else table.born[key]
+            try:
+                outputs = self.mark(table, key, state, time)
+                if outputs:
+                    answers.append((born, outputs, None))
+            except Exception as error:
+                answers.append((born, None, error))
+                if self.errors == "fail":
+                    break
+        return answers
+
+    cdef int settle(self, Batch batch, Py_ssize_t at, list outputs, object error, list into) except -1:
+        """Emit outputs, or deal with the error that came in their place."""
+        if error is None:
+            origin = None
+            if batch.origins is not None:
+                origin = batch.origins[at] if at < len(batch.rows) else batch.end
+            try:
+                self.emit(outputs, origin, into)
+                return 0
+            except Exception as raised:
+                error = raised
+        self.failed(batch, at, error, into)
+        return 0
+
+    cdef int settle_each(self, Batch batch, Py_ssize_t at, list outputs, object error, list into) except -1:
+        """The same, where one output may have raised, and the others are there."""
+        cdef list good = []
+        if error is None:
+            for output in outputs:
+                if type(output) is Raised:
+                    self.settle(batch, at, good, None, into)
+                    self.settle(batch, at, None, output.error, into)
+                    good = []
+                else:
+                    good.append(output)
+        return self.settle(batch, at, good, error, into)
+
+    # --- by parts ------------------------------------------------------------------------------------
+
+    cpdef list split(self, Batch batch):
+        cdef list rows = batch.rows, found = [], keys = [None] * len(rows)
+        cdef list parts = [None] * self.partitions
+        cdef Py_ssize_t i, partition
+        cdef Part part
+        if batch.final and self.marks_end:
+            found = everybody(batch, keys, parts)
+        for i, row in enumerate(rows):
+            if type(row) is Watermark:
+                if self.marks_time:
+                    found = everybody(batch, keys, parts)
+                    for part in found:
+                        part.indices.append(i)
+                continue
+            partition = 0  # of a row that no key can be found for, too
+            try:
+                keys[i] = PyObject_CallOneArg(self.key, row)
+                partition = Parts.partition_of(<uint64_t>PyObject_Hash(keys[i]), self.partitions)
+            except Exception as error:
+                keys[i] = NoKey(error)
+            part = parts[partition]
+            if part is None:
+                part = parts[partition] = new_part(batch, partition, keys)
+                found.append(part)
+            part.indices.append(i)
+        return found
+
+    cpdef process_part(self, Part part):
+        cdef Batch batch = part.batch
+        cdef Table table = self.tables[part.partition]
+        cdef Py_ssize_t i, n = len(batch.rows)
+        for i in part.indices:
+            row, key = batch.rows[i], part.keys[i]
+            if type(row) is Watermark:
+                part.marks[i] = self.asked(table, batch, i)
+            else:
+                try:
+                    if type(key) is NoKey:
+                        raise (<NoKey>key).error
+                    self.step(table, key, row, batch.first + i, part.outs)
+                except Exception as error:
+                    part.errors[i] = error
+                    if self.errors == "fail":
+                        return  # gather() raises at this row, and needs none after it
+            part.ends.append(len(part.outs))
+        if batch.final and self.marks_end:
+            part.marks[n] = self.asked(table, batch, n)
+
+    cpdef gather(self, Batch batch, list parts, list into):
+        cdef list owners = [None] * len(batch.rows)
+        cdef Py_ssize_t i, n = len(batch.rows)
+        cdef Part part
+        for part in parts:
+            for i in part.indices:
+                owners[i] = part
+        for i in range(n):
+            if type(batch.rows[i]) is Watermark:
+                self.merge(batch, i, parts, into)
+                pass_on(batch, i, into)
+                continue
+            part = owners[i]
+            error = part.errors.get(i)
+            self.settle(batch, i, None if error is not None and self.errors == "fail" else taken(part), error, into)
+        if batch.final and self.marks_end:
+            self.merge(batch, n, parts, into)
+
+    cdef int merge(self, Batch batch, Py_ssize_t at, list parts, list into) except -1:
+        """Emit what all parts' states had to say at a watermark, or at the end, by their keys' arrival."""
+        cdef list answers = []
+        cdef Part part
+        if not self.marks_time and at < len(batch.rows):
+            return 0
+        for part in parts:
+            answers += part.marks[at]
+            if at < len(batch.rows):
+                taken(part)
+        answers.sort(key=born_of)
+        for _, outputs, error in answers:
+            self.settle_each(batch, at, outputs, error, into)
+        return 0
+
+
+@cython.final
+cdef class NoKey:
+    """Stands for the key of a row whose key function raised."""
+
+    cdef object error
+
+    def __init__(self, error):
+        self.error = error
+
+
+cdef Part new_part(Batch batch, Py_ssize_t partition, list keys):
+    cdef Part part = Part.__new__(Part)
+    part.batch, part.partition, part.keys = batch, partition, keys
+    part.indices, part.outs, part.ends, part.errors, part.marks = [], [], [], {}, {}
+    return part
+
+
+cdef list everybody(Batch batch, list keys, list parts):
+    """Parts of all partitions: those that there are, and new ones."""
+    for partition, part in enumerate(parts):
+        if part is None:
+            parts[partition] = new_part(batch, partition, keys)
+    return list(parts)
+
+
+cdef list taken(Part part):
+    """What the next of a part's rows gave."""
+    cdef Py_ssize_t begin = part.ends[part.taken - 1] if part.taken else 0
+    cdef Py_ssize_t end = part.ends[part.taken]
+    part.taken += 1
+    return part.outs[begin:end]
+
+
+cdef born_of(answer):
+    return (<tuple>answer)[0]

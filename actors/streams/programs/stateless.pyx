@@ -1,0 +1,206 @@
+"""Programs of stateless operators: any number of threads may be in process() of one at once."""
+
+from cpython.object cimport PyObject_IsTrue
+from libc.stdint cimport int64_t, uint64_t
+
+from callboard.core.mix cimport golden, mix
+from callboard.streams.programs.program cimport (
+    Batch, Program, PyVectorcall_Function, Watermark, call_one, outputs_of, pass_on, vectorcallfunc,
+)
+
+
+cdef class Map(Program):
+    """One output for each row."""
+
+    cdef object function
+
+    def __init__(self, str name, function, **options):
+        super().__init__(name, **options)
+        self.function = function
+
+    cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1:
+        cdef list rows = batch.rows, origins = batch.origins
+        cdef Batch main = into[0]
+        cdef list out = main.rows
+        cdef Py_ssize_t n = len(rows)
+        function = self.function
+        cdef vectorcallfunc how = PyVectorcall_Function(function)
+        while at[0] < n:
+            row = rows[at[0]]
+            if type(row) is Watermark:
+                pass_on(batch, at[0], into)
+            else:
+                out.append(call_one(how, function, row))
+                if origins is not None:
+                    main.origins.append(origins[at[0]])
+            at[0] += 1
+        return 0
+
+
+cdef class Filter(Program):
+    """The rows for which a function is true."""
+
+    cdef object function
+
+    def __init__(self, str name, function, **options):
+        super().__init__(name, **options)
+        self.function = function
+
+    cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1:
+        cdef list rows = batch.rows, origins = batch.origins
+        cdef Batch main = into[0]
+        cdef list out = main.rows
+        cdef Py_ssize_t n = len(rows)
+        function = self.function
+        cdef vectorcallfunc how = PyVectorcall_Function(function)
+        while at[0] < n:
+            row = rows[at[0]]
+            if type(row) is Watermark:
+                pass_on(batch, at[0], into)
+            elif PyObject_IsTrue(call_one(how, function, row)):
+                out.append(row)
+                if origins is not None:
+                    main.origins.append(origins[at[0]])
+            at[0] += 1
+        return 0
+
+
+cdef class FlatMap(Program):
+    """Any number of outputs for each row."""
+
+    cdef object function
+
+    def __init__(self, str name, function, **options):
+        super().__init__(name, **options)
+        self.function = function
+
+    cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1:
+        cdef list rows = batch.rows, origins = batch.origins, outputs
+        cdef Py_ssize_t n = len(rows)
+        cdef list out = (<Batch?>into[0]).rows
+        cdef bint plain = origins is None and self.sides is None
+        function = self.function
+        cdef vectorcallfunc how = PyVectorcall_Function(function)
+        while at[0] < n:
+            row = rows[at[0]]
+            if type(row) is Watermark:
+                pass_on(batch, at[0], into)
+            else:
+                outputs = outputs_of(call_one(how, function, row))
+                if plain:
+                    out.extend(outputs)
+                else:
+                    self.emit(outputs, None if origins is None else origins[at[0]], into)
+            at[0] += 1
+        return 0
+
+
+cdef class Branch(Program):
+    """Each row goes to the port of the first function that is true for it, else to the last port."""
+
+    cdef list functions
+
+    def __init__(self, str name, list functions, **options):
+        super().__init__(name, **options)
+        self.functions = functions
+
+    cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1:
+        cdef list rows = batch.rows
+        cdef Batch chosen
+        cdef Py_ssize_t n = len(rows), port
+        while at[0] < n:
+            row = rows[at[0]]
+            if type(row) is Watermark:
+                pass_on(batch, at[0], into)
+            else:
+                port = 0
+                for function in self.functions:
+                    if PyObject_IsTrue(call_one(PyVectorcall_Function(function), function, row)):
+                        break
+                    port += 1
+                add(batch, at[0], into[port])
+            at[0] += 1
+        return 0
+
+
+cdef class Every(Program):
+    """The first of each `every` rows."""
+
+    cdef int64_t every
+
+    def __init__(self, str name, int64_t every, **options):
+        super().__init__(name, **options)
+        self.every = every
+
+    cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1:
+        cdef Py_ssize_t n = len(batch.rows)
+        while at[0] < n:
+            if type(batch.rows[at[0]]) is Watermark:
+                pass_on(batch, at[0], into)
+            elif (batch.first + at[0]) % self.every == 0:
+                add(batch, at[0], into[0])
+            at[0] += 1
+        return 0
+
+
+cdef class Fraction(Program):
+    """A part of the rows, chosen by their serial numbers and a seed, so always the same ones."""
+
+    cdef uint64_t limit
+    cdef uint64_t seed
+
+    def __init__(self, str name, double fraction, uint64_t seed, **options):
+        super().__init__(name, **options)
+        self.limit = <uint64_t>(fraction * 2.0**53)
+        self.seed = seed
+
+    cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1:
+        cdef Py_ssize_t n = len(batch.rows)
+        while at[0] < n:
+            if type(batch.rows[at[0]]) is Watermark:
+                pass_on(batch, at[0], into)
+            elif mix((<uint64_t>(batch.first + at[0]) + 1) * golden + self.seed) >> 11 < self.limit:
+                add(batch, at[0], into[0])
+            at[0] += 1
+        return 0
+
+
+cdef class Same(Program):
+    """All rows as they are. `rate`, in rows a second, is for the run to hold, if it is not None."""
+
+    cdef readonly object rate
+
+    def __init__(self, str name, rate=None, **options):
+        super().__init__(name, **options)
+        self.rate = rate
+
+    cpdef process(self, Batch batch, list into):
+        (<Batch?>into[0]).rows = batch.rows
+        (<Batch?>into[0]).origins = batch.origins
+
+
+cdef class Number(Program):
+    """Gives rows their origins, before they part into branches that a union joins again.
+
+    An origin need only be unique, and ordered, within its round, because branches meet round by
+    round; so it is the row's position in its batch. Branches within branches put the position below
+    the 32 bits of the origin that the row has already; their union takes it away again.
+    """
+
+    cpdef process(self, Batch batch, list into):
+        cdef Batch out = into[0]
+        cdef Py_ssize_t i, n = len(batch.rows)
+        out.rows = batch.rows
+        if batch.origins is None:
+            out.origins = list(range(n))
+            out.end = n
+        else:
+            out.origins = [(origin << 32) | i for i, origin in enumerate(batch.origins)]
+            out.end = None if batch.end is None else (batch.end << 32) | n
+
+
+cdef int add(Batch batch, Py_ssize_t at, Batch chosen) except -1:
+    chosen.rows.append(batch.rows[at])
+    if batch.origins is not None:
+        chosen.origins.append(batch.origins[at])
+    return 0

@@ -1,0 +1,143 @@
+"""States of windows: those of a key that are open. Sessions are in sessions.pyx."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from callboard.streams.programs.bounds import Bounds, step_of
+from callboard.streams.programs.program import Raised, Side
+from callboard.streams.programs.windows import Sliding, Tumbling, Window
+
+Function = Callable[[list[Any]], Any]
+
+
+class ByCount:
+    """Windows of so many rows."""
+
+    def __init__(self, windows: Tumbling | Sliding, function: Function) -> None:
+        self.size, self.function = windows.size, function
+        self.step = step_of(windows)
+        self.count = 0
+        self.open: deque[tuple[int, list[Any]]] = deque()
+
+    def receive(self, row: Any) -> Sequence[Any]:
+        if self.count % self.step == 0:
+            self.open.append((self.count, []))
+        self.count += 1
+        for _, rows in self.open:
+            rows.append(row)
+        if self.open and len(self.open[0][1]) == self.size:
+            return whole([self.close(*self.open.popleft())])
+        return ()
+
+    def on_final(self) -> Sequence[Any]:
+        return [self.close(*window) for window in self.open]
+
+    def close(self, start: int, rows: list[Any]) -> Window[Any] | Raised:
+        return closed(start, start + len(rows), self.function, rows)
+
+
+class Fixed:
+    """Tumbling and sliding windows by time. The open ones are kept by their numbers."""
+
+    def __init__(
+        self,
+        windows: Tumbling | Sliding,
+        bounds: Bounds,
+        function: Function,
+        late: str,
+        clock: Any,
+    ) -> None:
+        assert windows.by is not None
+        self.by, self.ordered, self.function = windows.by, windows.ordered, function
+        self.included = late == "include"
+        self.clock = clock
+        self.latest: Any = None  # the time of the key's rows, if they come in order of time
+        self.scheduled: Any = None
+        self.bounds = bounds
+        self.open: dict[int, list[Any]] = {}
+        self.first: int | None = None  # of the open ones
+        self.found: int | None = None  # the latest window that had started at the last row's time
+        self.start: Any = None  # of that one
+        self.after: Any = None  # of the one after it
+
+    def receive(self, row: Any) -> Sequence[Any]:
+        time = self.by(row)
+        self.find(time)
+        ended: list[Any] = []
+        if self.ordered and not self.has_come(time):
+            self.latest = time
+            ended = whole(self.close(time))
+        return ended if self.add(time, row) else [*ended, Side("late", row)]
+
+    def on_watermark(self, time: Any) -> Sequence[Any]:
+        if self.latest is not None and time <= self.latest:
+            return ()
+        return self.close(time)
+
+    def on_final(self) -> Sequence[Any]:
+        return self.close(None)
+
+    def has_come(self, time: Any) -> bool:
+        """Whether event time has come to a time, for this key."""
+        clock, latest = self.clock.time, self.latest
+        if clock is not None and time <= clock:
+            return True
+        return latest is not None and bool(time <= latest)
+
+    @property
+    def due(self) -> Any:
+        end = self.first_end()
+        if end is None and self.latest is not None:
+            clock = self.clock.time
+            return self.latest if clock is None or clock < self.latest else None
+        return end
+
+    def find(self, time: Any) -> None:
+        if self.found is None or not self.start <= time < self.after:
+            found = self.found = self.bounds.latest(time)
+            self.start, self.after = self.bounds.start(found), self.bounds.start(found + 1)
+
+    def add(self, time: Any, row: Any) -> bool:
+        assert self.found is not None
+        number = self.found
+        while (end := self.bounds.end(number)) > time:
+            if self.has_come(end) and not self.included:
+                return number < self.found  # all before have ended, too
+            self.open.setdefault(number, []).append(row)
+            if self.first is None or number < self.first:
+                self.first = number
+            number -= 1
+        return True  # in no window, too, if it is between two
+
+    def close(self, time: Any) -> list[Any]:
+        windows = []
+        for number in sorted(self.open):
+            end = self.bounds.end(number)
+            if time is not None and end > time:
+                break
+            rows = self.open.pop(number)
+            self.first = min(self.open, default=None)
+            windows.append(closed(self.bounds.start(number), end, self.function, rows))
+        return windows
+
+    def first_end(self) -> Any:
+        return None if self.first is None else self.bounds.end(self.first)
+
+
+def closed(start: Any, end: Any, function: Function, rows: list[Any]) -> Window[Any] | Raised:
+    """Make a window. If the function raises, that is an error of this window, and of no other."""
+    try:
+        return Window(start, end, function(rows))
+    except Exception as error:
+        return Raised(error)
+
+
+def whole(windows: list[Any]) -> list[Any]:
+    """Answer the windows that a row closes. If one has raised, the row has."""
+    for window in windows:
+        if type(window) is Raised:
+            raise window.error
+    return windows

@@ -1,0 +1,147 @@
+"""Windows: which rows belong together, and when they are handed out.
+
+A window by count takes a number of rows, as they come. A window by event time takes the rows whose
+times lie from its start up to, not including, its end. It closes at a watermark that has come to
+its end, or at the end of the stream. Where rows come in order of time (`ordered=True`) each row is
+a watermark as well, for the rows with its key. A row whose time is NaN or infinite, or so large
+that its type cannot tell neighbouring windows apart, is an error of that row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from callboard.core.text import safe_repr
+from callboard.streams.checks import check_count, check_flag, check_function
+from callboard.streams.errors import GraphError
+from callboard.streams.programs.bounds import Bounds
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+MOST_WINDOWS = 100_000
+"""In how many windows a row may be. Each of them keeps it: that many take a row some 10 ms."""
+
+
+class Window(NamedTuple, Generic[V]):
+    """A closed window: its bounds, and what the function made of its rows.
+
+    The bounds of a window by count are the numbers of its first row and of the one after its last,
+    counted from 0 for each key.
+    """
+
+    start: Any
+    end: Any
+    value: V
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Timed:
+    by: Callable[[Any], Any] | None = None
+    origin: Any = 0
+    ordered: bool = False
+
+    def _check_times(self) -> None:
+        check_flag("ordered", self.ordered)
+        if self.by is not None:
+            check_function("by", self.by)
+        elif self.ordered:
+            raise GraphError("ordered=True is about time, so it needs by=, the time of a row")
+
+    def _check_bounds(self, size: Any, step: Any) -> None:
+        """Check that windows can be laid out, and how many overlap."""
+        try:
+            bounds = Bounds(self)  # type: ignore[arg-type]
+            fits = self.origin - self.origin == step - step and not isinstance(self.origin, bool)
+            fits = fits and self.origin < bounds.start(1) <= bounds.start(1) + size
+        except (TypeError, ArithmeticError, ValueError):
+            fits = False
+        if not fits:
+            raise GraphError(
+                f"windows of {safe_repr(size)} that begin {safe_repr(step)} after each other "
+                f"cannot be laid out from the origin {safe_repr(self.origin)}"
+            )
+        if bounds.overlap > MOST_WINDOWS:
+            raise GraphError(
+                f"with size={safe_repr(size)} and step={safe_repr(step)} each row would be in "
+                f"{bounds.overlap:,} windows, which all keep it; {MOST_WINDOWS:,} are the most"
+            )
+
+
+@dataclass(frozen=True)
+class Tumbling(_Timed):
+    """Windows of `size` rows, one after the other; or with `by`, the time of a row, of `size` time.
+
+    `origin` is where a window by time starts; the others lie before and after it: number n starts
+    at `origin + n * size`, so computed, and ends where number n + 1 starts. With times that are
+    `datetime`s, `size` is a `timedelta` and `origin` a `datetime`.
+    """
+
+    size: Any
+
+    def __post_init__(self) -> None:
+        self._check_times()
+        _check_extent("size", self.size, self.by)
+        self._check_bounds(self.size, self.size)
+
+
+@dataclass(frozen=True)
+class Sliding(_Timed):
+    """Windows of `size`, each beginning `step` after the one before. See Tumbling.
+
+    A row is in about `size / step` windows, in 100,000 at most. If `step` is larger than `size`,
+    rows between two windows are in none; they are not late.
+    """
+
+    size: Any
+    step: Any
+
+    def __post_init__(self) -> None:
+        self._check_times()
+        _check_extent("size", self.size, self.by)
+        _check_extent("step", self.step, self.by)
+        self._check_bounds(self.size, self.step)
+
+
+@dataclass(frozen=True)
+class Session:
+    """Windows of rows that follow each other by less than `gap`; it ends `gap` after its last row.
+
+    `by` is the time of a row.
+    """
+
+    gap: Any
+    by: Callable[[Any], Any]
+    ordered: bool = False
+
+    def __post_init__(self) -> None:
+        check_flag("ordered", self.ordered)
+        check_function("by", self.by)
+        _check_extent("gap", self.gap, self.by)
+
+
+def _check_extent(name: str, value: Any, by: Any) -> None:
+    if by is None:
+        check_count(name, value)
+        return
+    if not _is_length(value, zero=False):
+        raise GraphError(f"{name} is a length of time, and more than none, not {safe_repr(value)}")
+
+
+def check_lag(value: Any) -> None:
+    """Check how late rows may come. Raises GraphError."""
+    if not _is_length(value, zero=True):
+        raise GraphError(f"lag is a length of time, or none, not {safe_repr(value)}")
+
+
+def _is_length(value: Any, *, zero: bool) -> bool:
+    """Whether a value is a difference of times: finite, and more than none, or (`zero`) none."""
+    try:
+        none = value - value  # NaN of an infinite length
+        if isinstance(value, bool) or none != none:
+            return False
+        return bool(none < value < value + value) or (zero and bool(value == none))
+    except (TypeError, ArithmeticError, ValueError):
+        return False

@@ -1,0 +1,1 @@
+"""Graphs at work in an actor system."""

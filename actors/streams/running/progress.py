@@ -1,0 +1,97 @@
+"""A progress bar for long runs: rate, and lag at each operator."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TextIO
+
+from callboard.core import checks
+
+if TYPE_CHECKING:
+    from callboard.streams.running.run import Run
+    from callboard.streams.running.statistics import RunStatistics
+
+_WIDTH = 20  # of the bar
+
+
+class Progress:
+    """Shows how a run gets on, from entering to leaving the context, on a thread of its own.
+
+    A line that is redrawn `every` seconds on a terminal, and a new line every 10 seconds elsewhere:
+    rows done, of `total` if that is known, rows a second since the last look, and for each operator
+    about how many rows wait for it.
+    """
+
+    def __init__(
+        self,
+        run: Run[Any],
+        total: int | None = None,
+        *,
+        every: float = 0.5,
+        file: TextIO | None = None,
+    ) -> None:
+        every = checks.seconds("every", every, zero=False)
+        self._run = run
+        self._total = None if total is None else checks.whole("total", total, 0)
+        self._file = sys.stderr if file is None else file
+        self._redraws = self._file.isatty()
+        self._every = every if self._redraws else max(every, 10.0)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._show, name="progress", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _show(self) -> None:
+        rows, then = 0, time.monotonic()
+        while True:
+            over = self._over.wait(self._every)
+            statistics, now = self._run.statistics(), time.monotonic()
+            done = _rows_done(statistics)
+            line = describe(statistics, done, self._total, (done - rows) / (now - then))
+            rows, then = done, now
+            if self._redraws:
+                columns = shutil.get_terminal_size().columns - 1
+                end = "\n" if over else ""
+                print(f"\r\033[K{line[:columns]}", end=end, file=self._file, flush=True)
+            else:
+                print(line, file=self._file, flush=True)
+            if over:
+                return
+
+
+def _rows_done(statistics: RunStatistics) -> int:
+    """About how many of the rows that were sent have left the graph."""
+    if not statistics.rounds:
+        return 0
+    return statistics.rows * statistics.rounds_done // statistics.rounds
+
+
+def describe(statistics: RunStatistics, done: int, total: int | None, rate: float) -> str:
+    """Say in one line how a run gets on."""
+    bar = ""
+    if total:
+        part = min(done / total, 1.0)
+        filled = round(part * _WIDTH)
+        bar = f"{'█' * filled}{'░' * (_WIDTH - filled)} {part:4.0%}  "
+    waiting = [
+        f"{operator.name} {operator.queued:,.0f}"
+        for operator in statistics.operators
+        if operator.queued >= 1
+    ]
+    lag = f"  waiting: {', '.join(waiting)}" if waiting else ""
+    return f"{bar}{done:,} rows  {rate:,.0f} rows/s{lag}"

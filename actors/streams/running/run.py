@@ -1,0 +1,391 @@
+"""A run: a graph at work in an actor system."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Iterable
+from contextlib import suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+
+from callboard.core import checks
+from callboard.core.errors import ConfigError
+from callboard.core.text import safe_repr
+from callboard.scheduling.flow.heuristics import Heuristic, LastInPipeline
+from callboard.scheduling.policies import choose_priority
+from callboard.scheduling.worker import on_worker
+from callboard.streams.checks import MOST, check_entry
+from callboard.streams.errors import Failure, GraphError, RunEnded, RunError, RunTimeout
+from callboard.streams.native import NativeProgram
+from callboard.streams.planning.graph import Graph
+from callboard.streams.programs.batches import Batches
+from callboard.streams.programs.program import Batch
+from callboard.streams.programs.tally import Tally
+from callboard.streams.running.flow import Flow
+from callboard.streams.running.lanes import add_lanes
+from callboard.streams.running.progress import Progress
+from callboard.streams.running.statistics import RunStatistics, collect
+
+if TYPE_CHECKING:
+    from callboard.system import ActorSystem
+
+R = TypeVar("R", covariant=True)
+
+_REORDERING = ("non_blocking", "locked")
+_PARTITIONING = ("hybrid", "partitioned", "shared")
+_MANUAL_LANES = 3  # that take turns in a manual system
+_LOOK = 0.1  # seconds: how often a waiting caller looks whether the system still runs
+_HELP = 0.001  # how often one that keeps a worker busy looks whether there is work for it
+
+
+class Run(Generic[R]):
+    """A graph at work. Made by `ActorSystem.run`; a context manager: leaving it finishes the run.
+
+    Its methods may be called from any thread, and from actors, which then help with the work while
+    they wait.
+    """
+
+    _ended = True  # until it has begun
+
+    def __init__(
+        self,
+        system: ActorSystem,
+        graph: Graph[R],
+        *,
+        policy: Any = None,
+        batch_size: int = 512,
+        window: int = 256,
+        time_slice: float = 0.0005,
+        markers: int = 64,
+        reordering: str = "non_blocking",
+        partitioning: str = "hybrid",
+    ) -> None:
+        self._system = system
+        if not isinstance(graph, Graph):
+            raise GraphError(
+                f"run() takes a graph, which a sink such as collect() makes of a stream, "
+                f"not {safe_repr(graph)}"
+            )
+        self._batch_size = checks.whole("batch_size", batch_size, 1, MOST, error=ConfigError)
+        self._lock = threading.Lock()  # of senders
+        self._ending = threading.Lock()
+        self._sent = dict.fromkeys(graph.entries, 0)
+        self._finishing = False  # finish() was called
+        self._flushed = False  # the last round is on its way
+        self._manual = hasattr(system, "is_run_here")
+        self._flow = Flow(
+            _heuristic(policy, system),
+            _power_of_two("window", window),
+            _slice("time_slice", time_slice),
+            checks.whole("markers", markers, 0, MOST, error=ConfigError),
+            self._manual,
+            checks.one_of("reordering", reordering, _REORDERING, error=ConfigError),
+            checks.one_of("partitioning", partitioning, _PARTITIONING, error=ConfigError),
+        )
+        self.tally = _Tally(system)
+        self._plan = graph._plan()
+        self._begun = time.monotonic()
+        try:
+            self._lanes = self._build()
+        except BaseException:
+            self._plan.close()
+            raise
+        self.tally.lane = self._lanes[0]
+        self._ended = False
+
+    def _build(self) -> list[Any]:
+        system, flow = self._system, self._flow
+        workers = _MANUAL_LANES if self._manual else system.config.workers
+        locked = getattr(sys, "_is_gil_enabled", lambda: True)() and not self._manual
+        released = False  # some operators need no interpreter lock
+        for node in self._plan.nodes:
+            program = node.program
+            program.context = self.tally
+            free = program.releases_gil or not locked
+            released |= free
+            runs_on = "all" if not locked else "native" if free else "python"
+            by_parts = (
+                program.kind == "partitioned"
+                and free
+                and (workers > 1 or isinstance(program, NativeProgram))
+            )
+            flow.add(
+                program,
+                list(node.sources),
+                runs_on,
+                program.partitions if by_parts else 0,
+                workers if free else 1,
+            )
+        flow.connect()
+        # A sender and a lane that both want the interpreter get it in turns of 5 ms. So the sender
+        # fills the window, and leaves the interpreter to the lane until all is done.
+        self._refill = flow.window if not released else max(1, flow.window // 2)
+        if not locked:
+            return add_lanes(system, flow, python=workers, native=0, kind="all")
+        return add_lanes(system, flow, python=1, native=workers if released else 0, kind="python")
+
+    # --- sending ---------------------------------------------------------------------------------
+
+    def send(self, entry: str, rows: Iterable[Any], *, timeout: float | None = None) -> None:
+        """Send rows into the graph, in order. Rows of several senders are ordered by arrival.
+
+        Waits while `window` rounds are on their way. Raises RunTimeout if there is still no room
+        after `timeout` seconds, the run's StreamError once the run has failed, and RunEnded when it
+        was finished or cancelled, be it meanwhile. If `rows` raises, what it gave before is sent.
+
+        Whatever is raised says what became of the rows: `sent` of them went in, and `unsent` are
+        those that were taken from `rows` and did not, so that none is lost with an iterator.
+
+        An operator of the same run gets CallboardError: it would wait for itself.
+        """
+        self._refuse_operators("send")
+        check_entry(entry, self._sent)
+        number = list(self._sent).index(entry)
+        deadline = _deadline("send()", timeout)
+        batches = Batches("send()", rows, self._batch_size)
+        sent = 0
+        try:
+            for batch in batches:
+                self._begin_sending(deadline)
+                try:
+                    self._refuse_ended()
+                    self._admit({number: Batch(batch, self._sent[entry])}, deadline)
+                    self._sent[entry] += len(batch)
+                finally:
+                    self._lock.release()
+                sent += len(batch)
+                batches.taken = []
+        except BaseException as error:
+            if error is not batches.raised and batches.raised is not None:
+                error.__context__ = batches.raised  # which is not to be had from `rows` again
+            with suppress(Exception):  # an exception of the caller's may refuse attributes
+                error.sent, error.unsent = sent, batches.taken  # type: ignore[attr-defined]
+            raise
+
+    def _begin_sending(self, deadline: float | None) -> None:
+        if not self._acquire(self._lock, deadline):
+            raise RunTimeout(f"another sender waits for room in {self!r}, too")
+
+    def _acquire(self, lock: threading.Lock, deadline: float | None) -> bool:
+        """Acquire a lock, whose holder may wait for lanes. False: the deadline passed."""
+        while not lock.acquire(blocking=False):
+            if deadline is not None and time.monotonic() >= deadline:
+                return False
+            if on_worker() and self._flow.help():
+                continue
+            if lock.acquire(timeout=_HELP if on_worker() else _LOOK):
+                break
+        return True
+
+    def _admit(self, batches: dict[int, Batch], deadline: float | None) -> None:
+        flow = self._flow
+        while not flow.try_admit(batches):
+            # Many rounds at once: to wake a sender costs more than a round.
+            if not self._wait(flow.admitted - flow.window + self._refill, deadline):
+                raise RunTimeout(f"no room came in time in {self!r}: {self._lag()}")
+            if self._ended:
+                raise self._end(f"{self!r} ended meanwhile")
+
+    def _wait(self, rounds: int, deadline: float | None) -> bool:
+        """Wait until so many rounds are done. False: the deadline passed."""
+        flow, system = self._flow, self._system
+        while flow.done < rounds:
+            if self._ended:  # by a cancel() that did not wait for an operator; no lane goes on
+                raise self._end(f"{self!r} was cancelled")
+            if deadline is not None and time.monotonic() >= deadline:
+                return False
+            if self._manual and system.is_run_here:  # type: ignore[attr-defined]
+                if not system._run_until(lambda: flow.done >= rounds, None):  # type: ignore[attr-defined]
+                    raise RunError(f"{self!r} waits, and nothing is ready in {system!r}")
+            elif on_worker() and flow.help():
+                continue
+            else:
+                flow.wait_until_done(rounds, _HELP if on_worker() else _LOOK)
+                system._refuse_fork()
+                if system.is_closed:
+                    flow.cancel()  # what came so far is not the result
+                    self._lose()
+                    raise RunEnded(f"{system!r} was stopped before {self!r} ended")
+        return True
+
+    def _refuse_operators(self, call: str) -> None:
+        if self._flow.is_at_work_here:
+            raise RunError(f"{call}() in an operator of {self!r} waits for that operator")
+
+    def _refuse_ended(self) -> None:
+        self._system._refuse_fork()
+        if self._ended or self._finishing or self._flow.is_stopped or self._system.is_closed:
+            raise self._end(f"{self!r} takes no more rows")
+
+    def _end(self, what: str) -> RunError:
+        """Say why the run does not go on: it failed, or `what`."""
+        failure = self._flow.failure  # it is there before the flow stops
+        return RunEnded(what) if failure is None else failure.again()
+
+    # --- the end ---------------------------------------------------------------------------------
+
+    def finish(self, timeout: float | None = None) -> R:
+        """Let the operators emit what they still hold, wait for it, and return the results.
+
+        That is what the graph's collector got, a dict of lists by name if there are several, None
+        without one. From the call on, the run takes no more rows: `send()` raises RunEnded.
+
+        Raises the StreamError of a run that failed, RunEnded of one that was cancelled, and
+        RunTimeout after `timeout` seconds; then the run goes on, and finish() may be called again.
+        """
+        self._refuse_operators("finish")
+        deadline = _deadline("finish()", timeout)
+        self._finishing = True
+        if not self._acquire(self._ending, deadline):
+            raise RunTimeout(f"{self!r} did not end in {timeout} s: {self._lag()}")
+        try:
+            if not self._ended:
+                self._flush(deadline)
+                if not self._wait(self._flow.admitted, deadline):
+                    raise RunTimeout(f"{self!r} did not end in {timeout} s: {self._lag()}")
+                self._lose()
+        finally:
+            self._ending.release()
+        if self._flow.is_stopped:
+            raise self._end(f"{self!r} was cancelled, or its system was stopped")
+        result: R = self._plan.result()
+        return result
+
+    def _flush(self, deadline: float | None) -> None:
+        self._begin_sending(deadline)
+        try:
+            if not self._flushed and not self._flow.is_stopped:
+                sent = enumerate(self._sent.values())
+                self._admit({entry: Batch([], rows, True) for entry, rows in sent}, deadline)
+                self._flushed = True
+        finally:
+            self._lock.release()
+
+    def cancel(self, timeout: float = 5.0) -> None:
+        """Drop what is on its way, and end. Waits for operators in the middle of a batch, `timeout`
+        seconds at most. Calls of send() and finish() that wait meanwhile raise RunEnded.
+        """
+        deadline = time.monotonic() + checks.seconds("cancel()'s timeout", timeout)
+        if self._ended:
+            return
+        self._flow.cancel()  # first: a finish() that has the lock waits for what this drops
+        for lane in self._lanes:
+            if lane.is_alive:
+                lane.tell(0)  # it may rest
+        owned = self._acquire(self._ending, deadline)
+        try:
+            if not self._ended and owned:
+                self._wait(self._flow.admitted, deadline)
+            self._lose()
+        finally:
+            if owned:
+                self._ending.release()
+
+    def _lose(self) -> None:
+        """Let lanes and programs go."""
+        if self._ended:
+            return
+        self._ended = True
+        for lane in self._lanes:
+            lane.stop()
+        if self._flow.done < self._flow.admitted:  # an operator is in the middle of a row
+            return
+        self._plan.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.finish()
+        else:
+            self.cancel()
+
+    def __del__(self, warn: Any = warnings.warn) -> None:  # at exit the module may be empty
+        if not self._ended:
+            if self._flow.admitted:
+                warn(f"{self!r} was never finished", ResourceWarning, 2, self)
+            self._flow.cancel()
+            for lane in self._lanes:
+                lane.stop()
+
+    # --- what can be seen ------------------------------------------------------------------------
+
+    def statistics(self) -> RunStatistics:
+        """Say how the run does: rows, costs and queues of each operator, and latencies."""
+        seconds = time.monotonic() - self._begun
+        return collect(self._flow, self.tally, sum(self._sent.values()), seconds)
+
+    def progress(self, total: int | None = None, *, every: float = 0.5) -> Progress:
+        """Show on stderr how the run gets on, within a `with` block. See Progress."""
+        return Progress(self, total, every=every)
+
+    def _lag(self) -> str:
+        slow = max(self._flow.operators(), key=lambda operator: operator.queued)
+        return f"about {slow.queued:.0f} rows wait for the operator {slow.name!r}"
+
+    def __repr__(self) -> str:
+        flow = self._flow
+        state = "failed" if flow.failure else "ended" if self._ended else "running"
+        return f"<Run {state}, {flow.done} of {flow.admitted} rounds done>"
+
+
+class _Tally(Tally):
+    """Counts, and makes dead letters of what operators skip."""
+
+    def __init__(self, system: ActorSystem) -> None:
+        super().__init__()
+        self.lane: Any = None
+        self._dead_letters = system.dead_letters
+
+    def skipped(self, failure: Failure) -> None:
+        super().skipped(failure)
+        self._dead_letters.post(failure, self.lane, None, "skipped", failure.error)
+
+    def late(self, operator: str, row: Any) -> None:
+        super().late(operator, row)
+        self._dead_letters.post(row, self.lane, None, "late")
+
+    def unpaired(self, operator: str, row: Any) -> None:
+        super().unpaired(operator, row)
+        self._dead_letters.post(row, self.lane, None, "unpaired")
+
+
+def _heuristic(policy: Any, system: ActorSystem) -> Heuristic:
+    """Answer the graph's heuristic: its own, or the system's priority policy if that is one."""
+    if isinstance(policy, Heuristic):
+        policy._check()
+        return policy
+    chosen = choose_priority(policy) if policy is not None else system.config.priority_policy()
+    if isinstance(chosen, Heuristic):
+        return chosen
+    if policy is not None:
+        raise ConfigError(f"a graph's policy is a heuristic, and {policy!r} is none")
+    return LastInPipeline()
+
+
+def _deadline(call: str, timeout: float | None) -> float | None:
+    seconds = checks.timeout(f"{call}'s timeout", timeout)
+    return None if seconds is None else time.monotonic() + seconds
+
+
+def _power_of_two(option: str, value: Any) -> int:
+    number = checks.whole(option, value, 1, 2**20, error=ConfigError)
+    if number & (number - 1):
+        raise ConfigError(f"{option} is a power of two, 2**20 at most, not {value!r}")
+    return number
+
+
+def _slice(option: str, value: Any) -> float:
+    seconds = checks.seconds(option, value, zero=False, error=ConfigError)
+    if seconds > 1:
+        raise ConfigError(f"{option} is in seconds, above 0 and 1 at most, not {value!r}")
+    return seconds

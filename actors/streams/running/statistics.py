@@ -1,0 +1,118 @@
+"""What a run tells about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from callboard.streams.programs.tally import Tally
+    from callboard.streams.running.flow import Flow
+
+
+@dataclass(frozen=True)
+class OperatorStatistics:
+    """An operator, so far. `cost` (of a row) and `busy` are in seconds; `queued` is an estimate."""
+
+    name: str
+    rows_in: int
+    rows_out: int
+    queued: float
+    workers: int
+    cost: float
+    selectivity: float
+    busy: float
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Latencies of the markers in the middle of what was measured, in seconds.
+
+    As in Prasaad et al. 2018, section 7: of those from the 20th to the 80th percentile of the
+    stream, so that neither start nor end counts.
+    """
+
+    markers: int
+    mean: float
+    median: float
+    p95: float
+    p99: float
+    longest: float
+    histogram: tuple[tuple[float, int], ...]
+    """(upper bound, count) by powers of two of a microsecond."""
+
+
+@dataclass(frozen=True)
+class RunStatistics:
+    """A run, so far. `seconds` since it began; `throughput` in rows sent a second of it."""
+
+    rows: int
+    rounds: int
+    rounds_done: int
+    skipped: int
+    late: int
+    unpaired: int
+    """Rows that a zip had no partners for."""
+    seconds: float
+    throughput: float
+    processing: Latency | None
+    """From the first operator's beginning with a round to its end; None without markers."""
+    end_to_end: Latency | None
+    """From a round's arrival to its end."""
+    operators: tuple[OperatorStatistics, ...]
+
+
+def collect(flow: Flow, tally: Tally, rows: int, seconds: float) -> RunStatistics:
+    """Read a flow's counters. Any thread."""
+    times = sorted(flow.times())
+    middle = times[len(times) // 5 : max(len(times) * 4 // 5, len(times) // 5 + 1)]
+    begun = [one for one in middle if one[2]]
+    return RunStatistics(
+        rows=rows,
+        rounds=flow.admitted,
+        rounds_done=flow.done,
+        skipped=sum(tally.skips.values()),
+        late=sum(tally.lates.values()),
+        unpaired=sum(tally.unpaireds.values()),
+        seconds=seconds,
+        throughput=rows / seconds if seconds else 0.0,
+        processing=latency([(left - first) / 1e9 for _, _, first, left in begun]),
+        end_to_end=latency([(left - arrived) / 1e9 for _, arrived, _, left in middle]),
+        operators=tuple(
+            OperatorStatistics(
+                name=operator.name,
+                rows_in=operator.taken,
+                rows_out=operator.given,
+                queued=operator.queued,
+                workers=operator.workers,
+                cost=operator.cost,
+                selectivity=operator.selectivity,
+                busy=operator.busy,
+            )
+            for operator in flow.operators()
+        ),
+    )
+
+
+def latency(seconds: Sequence[float]) -> Latency | None:
+    """Summarise latencies; None of none."""
+    if not seconds:
+        return None
+    ordered = sorted(seconds)
+    last = len(ordered) - 1
+    counts: dict[float, int] = {}
+    for one in ordered:
+        bound = 1e-6
+        while bound < one:
+            bound *= 2
+        counts[bound] = counts.get(bound, 0) + 1
+    return Latency(
+        markers=len(ordered),
+        mean=sum(ordered) / len(ordered),
+        median=ordered[last // 2],
+        p95=ordered[last * 95 // 100],
+        p99=ordered[last * 99 // 100],
+        longest=ordered[-1],
+        histogram=tuple(sorted(counts.items())),
+    )

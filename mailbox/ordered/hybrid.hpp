@@ -1,0 +1,113 @@
+// The worklist of a partitioned stateful operator: each partition's values in order and by one worker at a
+// time, any number of workers at once, and all of it almost in the order of arrival.
+//
+// Prasaad, Ramalingam and Rajan 2018, section 4.3, figure 7. Values wait in a queue for each partition. A
+// master queue holds, for each value, its partition only. A worker takes a partition from the master queue
+// and claims one value of it, whichever. If the partition has an owner, the claim is the owner's business
+// (a counted delegation), and the worker goes on to the next partition. Otherwise it owns the partition
+// and serves what is claimed, its own and others' claims.
+//
+//     add(2, c)     master  0 2 0 2        partition 0: a, b     claims 0
+//                                          partition 2: x, c     claims 0
+//
+// Why a partition's values are served in order, each once, by one worker at a time (theorem 4.1). A value
+// enters its partition's queue before its partition enters the master queue, so for each claim there is a
+// value: the owner finds one as often as it is due. Only the owner takes from the queue, which is first
+// in, first out. There is one owner at a time by CountedDelegation's argument; and what an owner did is
+// seen by the next, which acquires what settle() released.
+//
+// A worker serves so many values of a partition at most, and looks at its clock again. If more is due then,
+// it passes the ownership on: the partition, still owned, goes into a second queue, from which workers
+// take before they look at the master queue, since what waits there is older. Whoever takes it is the
+// owner, without a claim of its own. So a partition with something due is at every moment owned by one
+// worker, or is in that queue once: nothing is left, and nothing is served twice. If the second queue
+// has no room at this very moment (a worker stopped in the middle of taking from it), the owner serves one
+// more value and tries again. The rejected alternative, to put the partition back at the master queue's
+// end, makes the partition with the most work the last one to be served, and all outputs wait for it.
+//
+// Progress: add() is wait-free, consume_one() lock-free: who meets an owned partition loses no time.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "callboard/core/atomics.hpp"
+#include "callboard/mailbox/delegation.hpp"
+#include "callboard/mailbox/ordered/spmc.hpp"
+#include "callboard/mailbox/ordered/spsc.hpp"
+#include "callboard/mailbox/ordered/worklist.hpp"
+
+namespace callboard {
+
+// PartitionedQueue and SharedQueue have the same interface. T is default-constructible and movable.
+template <class T>
+class HybridQueue {
+public:
+    // Room for `each` values in a partition, rounded up to a power of two.
+    HybridQueue(std::uint32_t partitions, std::size_t each)
+        : partitions_(new std::unique_ptr<Partition>[partitions]), passed_on_(partitions) {
+        for (std::uint32_t i = 0; i < partitions; ++i) partitions_[i].reset(new Partition(each));
+        const auto all = static_cast<std::size_t>(partitions_[0]->values.capacity()) * partitions;
+        master_.reset(new Spmc<std::uint32_t>(all));
+    }
+
+    // One producer at a time. False: `each` values of the partition wait, and this one was not added.
+    [[nodiscard]] bool add(std::uint32_t partition, T value) {
+        if (!partitions_[partition]->values.try_push(std::move(value))) return false;
+        // There is room: for each partition that it holds, a value waits.
+        return master_->try_push(partition);
+    }
+
+    // Any worker. Takes one partition, and either leaves the claim to its owner, or owns it and serves, by
+    // `visit(partition, value)`, what is due: `most` values at most. False: there was nothing to
+    // take. Visit gets a T&, and must not throw.
+    template <class Visit>
+    bool consume_one(Visit&& visit, std::int64_t most = 16) {
+        std::uint32_t partition;
+        if (passed_on_.pop(partition) == passed_on_.none) {
+            if (!master_->try_pop(partition)) return false;
+            if (!partitions_[partition]->claims.own_or_delegate()) return true;
+        }
+        serve(partition, visit, most);
+        return true;
+    }
+
+    // Any thread. What is there for one more worker: values that nobody has claimed, and partitions that
+    // were passed on. A hint, and a promise to whoever goes to sleep, as Spmc::size() has it.
+    std::int64_t waiting() const { return master_->size() + passed_on_.size(); }
+
+private:
+    struct Partition {
+        explicit Partition(std::size_t capacity) : values(capacity) {}
+        Spsc<T> values;  // its consumer is the owner
+        alignas(cache_line) CountedDelegation claims;
+    };
+
+    // The owner. Serves what is due, and lets go or passes the rest on.
+    template <class Visit>
+    void serve(std::uint32_t index, Visit& visit, std::int64_t most) {
+        Partition& partition = *partitions_[index];
+        for (std::int64_t due = 1;;) {
+            for (std::int64_t i = 0; i < due; ++i) {
+                T value{};
+                (void)partition.values.try_pop(value);  // there is one for each claim
+                visit(index, value);
+            }
+            most -= due;
+            due = partition.claims.settle(due);
+            if (due == 0) return;
+            if (most <= 0) {
+                if (passed_on_.push(index) != passed_on_.none) return;
+                most = 1;
+            }
+            due = std::min(due, most);
+        }
+    }
+
+    const std::unique_ptr<std::unique_ptr<Partition>[]> partitions_;
+    std::unique_ptr<Spmc<std::uint32_t>> master_;
+    Worklist<std::uint32_t> passed_on_;
+};
+
+}  // namespace callboard

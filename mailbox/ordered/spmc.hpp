@@ -1,0 +1,83 @@
+// A bounded ring between one producer and many consumers, for small values.
+//
+// As the run queues of Go's scheduler: a consumer reads the value first and then claims it by a
+// compare-and-swap on the head. To claim is all there is to do, so a consumer that is stopped in the middle
+// holds nothing back, and `full` and `empty` mean just that: the ring is strictly linearizable, which
+// Worklist is not. The price is that values are atomic, since a consumer may read one that it then
+// does not get.
+//
+// Why it is right. Tail has one writer, head grows by one with each claim. A consumer that saw head h and
+// then tail > h reads slot h, which the producer stored before that tail. The producer writes that slot
+// again only when it has seen head > h; then the claim h to h + 1 fails, whatever was read. So each
+// value is claimed once, in order. Of several slots that are claimed at once, the same is true.
+//
+// Progress: push is wait-free, pop lock-free (a failed claim means that another consumer got through).
+#pragma once
+
+#include "callboard/core/atomics.hpp"
+#include "callboard/mailbox/ordered/ring.hpp"
+
+namespace callboard {
+
+// T is small enough for a lock-free atomic.
+template <class T>
+class Spmc {
+public:
+    // Room for `capacity` values, rounded up to a power of two.
+    explicit Spmc(std::size_t capacity) : slots_(capacity) {}
+
+    // One producer at a time. False: no room.
+    [[nodiscard]] bool try_push(T value) {
+        const std::int64_t tail = tail_.load(relaxed);
+        if (tail - head_seen_ == slots_.capacity()) {
+            head_seen_ = head_.load(acquire);  // pairs with the claim
+            if (tail - head_seen_ == slots_.capacity()) return false;
+        }
+        slots_[tail].store(value, relaxed);
+        // Release pairs with try_pop(). seq_cst with size().
+        tail_.store(tail + 1, seq_cst);
+        return true;
+    }
+
+    // Any thread. False: there is none.
+    [[nodiscard]] bool try_pop(T& value) {
+        std::int64_t first;
+        return try_pop(&value, 1, first) == 1;
+    }
+
+    // Any thread. Takes the oldest values, `most` of them at most, by one claim, and answers how many. `first`
+    // is the serial number of the first one; they count from 0 in the order of pushes.
+    [[nodiscard]] std::int64_t try_pop(T* values, std::int64_t most, std::int64_t& first) {
+        first = head_.load(acquire);  // pairs with the claim before: tail is seen beyond it
+        for (;;) {
+            const std::int64_t there = tail_.load(acquire) - first;  // pairs with try_push()
+            const std::int64_t count = there < most ? there : most;
+            if (count <= 0) return 0;
+            for (std::int64_t i = 0; i < count; ++i) values[i] = slots_[first + i].load(relaxed);
+            // Release: the slots were read, the producer may write them again. Acquire as above.
+            if (head_.compare_exchange_weak(first, first + count, acq_rel, acquire)) return count;
+        }
+    }
+
+    // Any thread. A hint, and a promise for whoever goes to sleep: if it announces that by a seq_cst
+    // write and then finds 0 here, then a producer that pushes and then reads the announcement with
+    // seq_cst sees it. (Each writes one word and then reads the other's; with less than seq_cst,
+    // both could miss.)
+    std::int64_t size() const {
+        const std::int64_t tail = tail_.load(seq_cst);
+        const std::int64_t size = tail - head_.load(relaxed);
+        return size < 0 ? 0 : size;  // the two loads are not one moment
+    }
+
+    std::int64_t capacity() const { return slots_.capacity(); }
+
+private:
+    static_assert(Atomic<T>::is_always_lock_free, "a value that takes no lock to read");
+
+    const Ring<Atomic<T>> slots_;
+    alignas(cache_line) Atomic<std::int64_t> tail_{0};  // the producer
+    std::int64_t head_seen_ = 0;
+    alignas(cache_line) Atomic<std::int64_t> head_{0};  // consumers
+};
+
+}  // namespace callboard

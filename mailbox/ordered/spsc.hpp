@@ -1,0 +1,84 @@
+// A bounded ring between one producer and one consumer.
+//
+// Lamport's queue, where each end also remembers what it last saw of the other (as in FastForward's and
+// FastFlow's descendants): it reads the other's index, and pays for the cache line, only when the ring
+// seems full or empty by what it remembers.
+//
+// Why it is right. Each index has one writer and only grows. The producer stores the value and then, with
+// release, the tail; the consumer that acquires the tail sees the value. The consumer moves the value out
+// and then, with release, stores the head; the producer that acquires the head overwrites an
+// empty slot. What an end remembers is a former value of an index that only grows, so it errs on the
+// safe side: too full for the producer, too empty for the consumer; and then it looks.
+//
+// "One producer" means one at a time. The role may pass from thread to thread where each comes after the
+// last (by a lock, a flag or a counter that releases and acquires); the same for the consumer.
+//
+// Progress: wait-free.
+#pragma once
+
+#include <utility>
+
+#include "callboard/core/atomics.hpp"
+#include "callboard/mailbox/ordered/ring.hpp"
+
+namespace callboard {
+
+// T is default-constructible and movable; a slot keeps the moved-from value.
+template <class T>
+class Spsc {
+public:
+    // Room for `capacity` values, rounded up to a power of two.
+    explicit Spsc(std::size_t capacity) : slots_(capacity) {}
+
+    // The producer. False: no room.
+    [[nodiscard]] bool try_push(T value) {
+        const std::int64_t tail = tail_.load(relaxed);
+        if (tail - head_seen_ == slots_.capacity()) {
+            head_seen_ = head_.load(acquire);  // pairs with discard()
+            if (tail - head_seen_ == slots_.capacity()) return false;
+        }
+        slots_[tail] = std::move(value);
+        tail_.store(tail + 1, release);  // pairs with peek()
+        return true;
+    }
+
+    // The consumer. The oldest value, which stays in the ring; null if there is none.
+    [[nodiscard]] T* peek() {
+        const std::int64_t head = head_.load(relaxed);
+        if (head == tail_seen_) {
+            tail_seen_ = tail_.load(acquire);  // pairs with try_push()
+            if (head == tail_seen_) return nullptr;
+        }
+        return &slots_[head];
+    }
+
+    // The consumer, after peek() gave a value: takes it out of the ring.
+    void discard() { head_.store(head_.load(relaxed) + 1, release); }  // pairs with try_push()
+
+    // The consumer. False: there is none.
+    [[nodiscard]] bool try_pop(T& value) {
+        T* const oldest = peek();
+        if (oldest == nullptr) return false;
+        value = std::move(*oldest);
+        discard();
+        return true;
+    }
+
+    // Any thread, a hint. The producer is told at least what waits, the consumer at most that.
+    std::int64_t size() const {
+        const std::int64_t head = head_.load(relaxed);
+        const std::int64_t size = tail_.load(relaxed) - head;
+        return size < 0 ? 0 : size;  // the two loads are not one moment
+    }
+
+    std::int64_t capacity() const { return slots_.capacity(); }
+
+private:
+    const Ring<T> slots_;
+    alignas(cache_line) Atomic<std::int64_t> tail_{0};  // the producer
+    std::int64_t head_seen_ = 0;
+    alignas(cache_line) Atomic<std::int64_t> head_{0};  // the consumer
+    std::int64_t tail_seen_ = 0;
+};
+
+}  // namespace callboard

@@ -1,0 +1,1 @@
+"""What `ordered` is measured against: the baselines of Prasaad et al. 2018. No product."""

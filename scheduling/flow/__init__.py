@@ -1,0 +1,1 @@
+"""How a stream graph is scheduled: stages, lanes, heuristics, estimates."""
