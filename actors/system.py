@@ -29,6 +29,7 @@ from callboard.core.errors import (
     SystemClosed,
 )
 from callboard.core.log import log
+from callboard.core.text import safe_repr
 from callboard.dead_letters import DeadLetters
 from callboard.diagnosis import all_actors, describe_unrest
 from callboard.mailboxes import BoundedMailbox
@@ -42,7 +43,7 @@ from callboard.statistics import Logs, collect
 from callboard.timers import Timers
 
 if TYPE_CHECKING:
-    from callboard.streams.planning.graph import Graph
+    from callboard.streams.chaining.graph import Graph
     from callboard.streams.running.run import Run
 
 M = TypeVar("M")
@@ -194,12 +195,17 @@ class ActorSystem:
 
         Raises ConfigError for options, and GraphError for a graph that is none.
         """
-        from callboard.streams.running.run import Run  # above this module in the order of layers
-
         self._refuse_fork()
         if self._runtime.closed:
             raise SystemClosed(f"the system {self.name!r} was stopped: it runs no graph")
-        return Run(self, graph, **options)
+        if not hasattr(type(graph), "_run_in"):
+            from callboard.streams.errors import GraphError  # which a system does without
+
+            raise GraphError(
+                "run() takes a graph, which a sink such as collect() makes of a stream, "
+                f"not {safe_repr(graph)}"
+            )
+        return graph._run_in(self, **options)
 
     def find(self, path: str) -> ActorRef[Any]:
         """Return the live actor that was spawned with the names in `path`: `/shop/cart`.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from callboard.streams.programs.tally import Tally
     from callboard.streams.running.flow import Flow
+    from callboard.streams.running.tally import Tally
 
 
 @dataclass(frozen=True)
