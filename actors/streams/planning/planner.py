@@ -80,7 +80,7 @@ class _Planner:
             self.stacks[number, port] = left
 
     def needs(self, operator: Operator, stack: Stack) -> bool:
-        """Whether a join after an operator needs what one of some spots numbers."""
+        """Return whether a join after an operator needs what one of some spots numbers."""
         return any(self.parting[join] in stack for join in self.ahead[operator] - {operator})
 
     def source(self, place: Place, reader: Operator) -> Source:
@@ -96,7 +96,7 @@ class _Planner:
         return self.numbered[place]
 
     def only_by_row(self, operator: Operator) -> bool:
-        """Whether an operator works in lots, but here not. Raises GraphError if it has to."""
+        """Return whether what works in lots does not here. Raises GraphError if it has to."""
         if operator.in_lots and operator.program_by_row is None:
             joins = self.ahead[operator]
             join = next(self.names[each] for each in self.operators if each in joins)

@@ -35,11 +35,11 @@ class Bounds:
         return self.steps + (self.rest is not None)
 
     def start(self, number: int) -> Any:
-        """Where a window begins."""
+        """Return where a window begins."""
         return self.origin + number * self.step
 
     def end(self, number: int) -> Any:
-        """Where it ends."""
+        """Return where it ends."""
         last = self.start(number + self.steps)
         return last if self.rest is None else last + self.rest
 
@@ -64,7 +64,7 @@ class Bounds:
         ) from cause
 
     def is_coarse(self, bound: Any) -> bool:
-        """Whether floats around a bound are further apart than windows."""
+        """Return whether floats around a bound are further apart than windows."""
         return isinstance(bound, float) and math.ulp(abs(bound) + abs(self.origin)) > self.step
 
 

@@ -80,7 +80,7 @@ class TimedWindows:
         return self.close(None)
 
     def has_come(self, time: Any) -> bool:
-        """Whether event time has come to a time, for this key."""
+        """Return whether event time has come to a time, for this key."""
         clock, latest = self.clock.time, self.latest
         if clock is not None and time <= clock:
             return True

@@ -142,7 +142,7 @@ def check_lag(value: Any) -> None:
 
 
 def _is_length(value: Any, *, zero: bool) -> bool:
-    """Whether a value is a difference of times: finite, and more than none, or (`zero`) none."""
+    """Return whether a value is a finite difference of times, and above none, or (`zero`) none."""
     try:
         none = value - value  # NaN of an infinite length
         if isinstance(value, bool) or none != none:

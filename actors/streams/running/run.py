@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from callboard.core import checks
 from callboard.core.batches import Batches
 from callboard.core.errors import ConfigError
-from callboard.scheduling.flow.heuristics import Heuristic, LastInPipeline
-from callboard.scheduling.policies import choose_priority
 from callboard.scheduling.worker import on_worker
 from callboard.streams.checks import MOST, check_entry
 from callboard.streams.errors import RunEnded, RunError, RunTimeout
@@ -24,6 +22,7 @@ from callboard.streams.planning.plan import Plan, close, result_of
 from callboard.streams.programs.program import Batch
 from callboard.streams.running.flow import Flow
 from callboard.streams.running.lanes import add_lanes
+from callboard.streams.running.options import heuristic, power_of_two, short_time
 from callboard.streams.running.progress import Progress
 from callboard.streams.running.statistics import RunStatistics, collect
 from callboard.streams.running.tally import DeadLetterTally
@@ -71,9 +70,9 @@ class Run(Generic[R]):
         self._flushed = False  # the last round is on its way
         self._manual = hasattr(system, "is_run_here")
         self._flow = Flow(
-            _heuristic(policy, system),
-            _power_of_two("window", window),
-            _slice("time_slice", time_slice),
+            heuristic(policy, system.config),
+            power_of_two("window", window),
+            short_time("time_slice", time_slice),
             checks.whole("markers", markers, 0, MOST, error=ConfigError),
             self._manual,
             checks.one_of("reordering", reordering, _REORDERING, error=ConfigError),
@@ -319,7 +318,7 @@ class Run(Generic[R]):
 
     def progress(self, total: int | None = None, *, every: float = 0.5) -> Progress:
         """Show on stderr how the run gets on, within a `with` block. See Progress."""
-        return Progress(self, total, every=every)
+        return Progress(self.statistics, total, every=every)
 
     def _slowest(self) -> str:
         slow = max(self._flow.operators(), key=lambda operator: operator.queued)
@@ -331,33 +330,6 @@ class Run(Generic[R]):
         return f"<Run {state}, {flow.done} of {flow.admitted} rounds done>"
 
 
-def _heuristic(policy: Any, system: ActorSystem) -> Heuristic:
-    """Return the run's heuristic: its own, or the system's priority policy if that is one."""
-    if isinstance(policy, Heuristic):
-        policy._check()
-        return policy
-    chosen = choose_priority(policy) if policy is not None else system.config.priority_policy()
-    if isinstance(chosen, Heuristic):
-        return chosen
-    if policy is not None:
-        raise ConfigError(f"a graph's policy is a heuristic, and {policy!r} is none")
-    return LastInPipeline()
-
-
 def _deadline(call: str, timeout: float | None) -> float | None:
     seconds = checks.timeout(f"{call}'s timeout", timeout)
     return None if seconds is None else time.monotonic() + seconds
-
-
-def _power_of_two(option: str, value: Any) -> int:
-    number = checks.whole(option, value, 1, 2**20, error=ConfigError)
-    if number & (number - 1):
-        raise ConfigError(f"{option} is a power of two, 2**20 at most, not {value!r}")
-    return number
-
-
-def _slice(option: str, value: Any) -> float:
-    seconds = checks.seconds(option, value, zero=False, error=ConfigError)
-    if seconds > 1:
-        raise ConfigError(f"{option} is in seconds, above 0 and 1 at most, not {value!r}")
-    return seconds

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from callboard.streams.running.flow import Flow
-    from callboard.streams.running.tally import Tally
+from callboard.streams.running.flow import Flow
+from callboard.streams.running.tally import Tally
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from callboard.core import checks
+from callboard.dead_letters import DeadLetters
 from callboard.streams.errors import Failure
-
-if TYPE_CHECKING:
-    from callboard.dead_letters import DeadLetters
 
 
 class Tally:
