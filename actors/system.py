@@ -26,6 +26,7 @@ from callboard.core.errors import (
     ConfigError,
     DrainTimeout,
     ForkedSystem,
+    GraphError,
     SystemClosed,
 )
 from callboard.core.log import log
@@ -199,8 +200,6 @@ class ActorSystem:
         if self._runtime.closed:
             raise SystemClosed(f"the system {self.name!r} was stopped: it runs no graph")
         if not hasattr(type(graph), "_run_in"):
-            from callboard.streams.errors import GraphError  # which a system does without
-
             raise GraphError(
                 "run() takes a graph, which a sink such as collect() makes of a stream, "
                 f"not {safe_repr(graph)}"
