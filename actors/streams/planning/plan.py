@@ -29,12 +29,13 @@ class Plan:
     entries: tuple[str, ...]
     steps: tuple[Step, ...]
 
-    def make_programs(self) -> list[Program]:
-        """Make the programs of one run, one for each step."""
+    def make_programs(self, tally: object) -> list[Program]:
+        """Make the programs of one run, one for each step. They count with `tally`."""
         programs: list[Program] = []
         try:
             for step in self.steps:
                 programs.append(step.make())
+                programs[-1].context = tally
         except BaseException:
             close(programs)
             raise

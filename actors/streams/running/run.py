@@ -79,7 +79,7 @@ class Run(Generic[R]):
             checks.one_of("partitioning", partitioning, _PARTITIONING, error=ConfigError),
         )
         self.tally = DeadLetterTally(system.dead_letters)
-        self._programs = plan.make_programs()
+        self._programs = plan.make_programs(self.tally)
         self._begun = time.monotonic()
         try:
             self._lanes = self._build(plan)
@@ -95,7 +95,6 @@ class Run(Generic[R]):
         locked = getattr(sys, "_is_gil_enabled", lambda: True)() and not self._manual
         released = False  # some operators need no interpreter lock
         for step, program in zip(plan.steps, self._programs, strict=True):
-            program.context = self.tally
             free = program.releases_gil or not locked
             released |= free
             runs_on = "all" if not locked else "native" if free else "python"

@@ -31,10 +31,8 @@ def pairs(
 
 def run(plan: Plan, inputs: Iterable[Pair], batch_size: int, tally: Tally) -> Any:
     """Run a graph, and return its result."""
-    programs = plan.make_programs()
+    programs = plan.make_programs(tally)
     try:
-        for program in programs:
-            program.context = tally
         rounds = _Rounds(plan, programs)
         for pair in inputs:
             if not isinstance(pair, tuple) or len(pair) != 2:
