@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
+from typing import Any, Generic, Literal, TypeVar, overload
 
 from callboard.core.text import safe_repr
 from callboard.streams.checks import MOST, check_choice, check_count
@@ -17,9 +17,7 @@ from callboard.streams.planning.planner import plan_of
 from callboard.streams.running import sequential
 from callboard.streams.running.run import Run
 from callboard.streams.running.tally import Tally
-
-if TYPE_CHECKING:
-    from callboard.system import ActorSystem
+from callboard.system import ActorSystem
 
 R = TypeVar("R")
 

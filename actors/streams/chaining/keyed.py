@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from callboard.streams.chaining.chainable import Chainable
 from callboard.streams.chaining.protocols import Receives
-from callboard.streams.operators import (
-    accumulators,
-    distinct,
-    lists,
-    receivers,
-    top_k,
-    windowing,
-)
+from callboard.streams.operators import accumulators, distinct, lists, receivers, top_k, windowing
 from callboard.streams.planning.operator import Errors, Late, Operator, itself
 from callboard.streams.programs.windows import Session, Sliding, Tumbling, Window
 

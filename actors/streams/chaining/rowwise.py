@@ -17,15 +17,7 @@ from callboard.streams.operators import receivers
 from callboard.streams.planning.operator import Errors, Operator, label_of
 from callboard.streams.programs.arrow import rows_of
 from callboard.streams.programs.program import Program
-from callboard.streams.programs.stateless import (
-    Branch,
-    Every,
-    Filter,
-    FlatMap,
-    Fraction,
-    Map,
-    Same,
-)
+from callboard.streams.programs.stateless import Branch, Every, Filter, FlatMap, Fraction, Map, Same
 
 if TYPE_CHECKING:
     from callboard.streams.chaining.stream import Stream

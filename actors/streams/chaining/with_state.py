@@ -10,14 +10,7 @@ from callboard.streams.chaining.chainable import Chainable
 from callboard.streams.chaining.keyed import KeyedStream
 from callboard.streams.chaining.protocols import Receives, ReceivesMany
 from callboard.streams.checks import MOST_PARTITIONS, check_count, check_function
-from callboard.streams.operators import (
-    accumulators,
-    distinct,
-    lists,
-    receivers,
-    top_k,
-    windowing,
-)
+from callboard.streams.operators import accumulators, distinct, lists, receivers, top_k, windowing
 from callboard.streams.planning.operator import Errors, Late, Operator, itself
 from callboard.streams.programs.clock import Clock
 from callboard.streams.programs.windows import Session, Sliding, Tumbling, Window, check_lag

@@ -26,7 +26,7 @@ from callboard.streams.programs.program import Program
 from callboard.streams.programs.stateless import Number
 
 # The spots where a row's origins were given, from the outermost region to the innermost.
-Stack = tuple[Spot, ...]
+Spots = tuple[Spot, ...]
 
 # A position in a batch takes so many bits of an origin.
 _BITS = 32
@@ -47,7 +47,7 @@ class _Planner:
         self.steps: list[Step] = []
         self.sources: dict[Place, Source] = {}
         self.numbered: dict[Place, Source] = {}
-        self.stacks: dict[Source, Stack] = {}
+        self.stacks: dict[Source, Spots] = {}
 
     def plan(self) -> Plan:
         for operator in self.operators:
@@ -79,7 +79,7 @@ class _Planner:
             self.sources[Place(operator, port)] = number, port
             self.stacks[number, port] = left
 
-    def needs(self, operator: Operator, stack: Stack) -> bool:
+    def needs(self, operator: Operator, stack: Spots) -> bool:
         """Return whether a join after an operator needs what one of some spots numbers."""
         return any(self.parting[join] in stack for join in self.ahead[operator] - {operator})
 
@@ -111,6 +111,6 @@ class _Planner:
         return len(self.steps) - 1
 
 
-def _common_prefix(stacks: list[Stack]) -> Stack:
+def _common_prefix(stacks: list[Spots]) -> Spots:
     levels = takewhile(lambda level: len(set(level)) == 1, zip(*stacks, strict=False))
     return tuple(level[0] for level in levels)

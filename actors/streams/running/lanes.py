@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import ReferenceType, ref
 
+from callboard._inside.sending.ref import ActorRef
 from callboard.actor import Actor
 from callboard.scheduling.placement import Fixed
 from callboard.streams.running.flow import Flow, NativeLane
+from callboard.system import ActorSystem
 from callboard.timers import Timer
-
-if TYPE_CHECKING:
-    from callboard._inside.sending.ref import ActorRef
-    from callboard.system import ActorSystem
-
 
 _MOST = 64  # lanes of a flow
 

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from callboard.core import checks
 from callboard.core.batches import Batches
@@ -26,9 +26,7 @@ from callboard.streams.running.options import heuristic, power_of_two, short_tim
 from callboard.streams.running.progress import Progress
 from callboard.streams.running.statistics import RunStatistics, collect
 from callboard.streams.running.tally import DeadLetterTally
-
-if TYPE_CHECKING:
-    from callboard.system import ActorSystem
+from callboard.system import ActorSystem
 
 R = TypeVar("R", covariant=True)
 
@@ -198,7 +196,7 @@ class Run(Generic[R]):
                 system._refuse_fork()
                 if system.is_closed:
                     flow.cancel()  # what came so far is not the result
-                    self._let_go()
+                    self._end()
                     raise RunEnded(f"{system!r} was stopped before {self!r} ended")
         return True
 
@@ -237,7 +235,7 @@ class Run(Generic[R]):
                 self._flush(deadline)
                 if not self._wait(self._flow.admitted, deadline):
                     raise RunTimeout(f"{self!r} did not end in {timeout} s: {self._slowest()}")
-                self._let_go()
+                self._end()
         finally:
             self._ending.release()
         if self._flow.is_stopped:
@@ -270,13 +268,13 @@ class Run(Generic[R]):
         try:
             if not self._ended and owned:
                 self._wait(self._flow.admitted, deadline)
-            self._let_go()
+            self._end()
         finally:
             if owned:
                 self._ending.release()
 
-    def _let_go(self) -> None:
-        """Let lanes and programs go."""
+    def _end(self) -> None:
+        """End, and let lanes and programs go."""
         if self._ended:
             return
         self._ended = True
