@@ -21,7 +21,7 @@ keyed = ops(STATEFUL).filter(lambda op: op.key is not None)
 
 def program_of(op: Op, tally: Tally) -> Program:
     """Make the program of an operator."""
-    operator = op.add_to(entry("rows"))._place.operator
+    operator = op.add_to(entry("rows"))._outlet.operator
     while operator.kind != op.kind:  # past the union with its side outputs
         operator = operator.inputs[0].operator
     program = operator.make("op")
@@ -116,7 +116,7 @@ def test_parts_fail_where_the_program_fails_alone(
 def partitions_of(keys: list[Any], partitions: int = 64) -> list[int]:
     """Find the partition of each key."""
     counts = entry("rows").key_by(lambda key: key, partitions=partitions).count()
-    program = counts._place.operator.make("counts")
+    program = counts._outlet.operator.make("counts")
     return [program.split(Batch([key]))[0].partition for key in keys]
 
 

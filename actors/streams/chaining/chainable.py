@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from callboard.streams.checks import check_name
 from callboard.streams.errors import Failure, GraphError
-from callboard.streams.planning.operator import Errors, Operator, Place
+from callboard.streams.planning.operator import Errors, Operator, Outlet
 
 if TYPE_CHECKING:
     from callboard.streams.chaining.stream import Stream
@@ -18,13 +18,13 @@ T = TypeVar("T", covariant=True)
 class Chainable(Generic[T]):
     """What the kinds of methods of a stream have in common."""
 
-    __slots__ = ("_place",)
+    __slots__ = ("_outlet",)
 
-    def __init__(self, place: Place) -> None:
-        self._place = place
+    def __init__(self, outlet: Outlet) -> None:
+        self._outlet = outlet
 
     def __repr__(self) -> str:
-        operator, port = self._place
+        operator, port = self._outlet
         output = f", output {operator.ports[port]!r}" if port else ""
         name = operator.name or operator.label or operator.kind
         return f"<Stream: {operator.kind} {name!r}{output}>"
@@ -39,24 +39,24 @@ class Chainable(Generic[T]):
         others: tuple[Stream[Any], ...] = (),
     ) -> Stream[Any]:
         """Make the stream of an operator that has this one as its input, and maybe others."""
-        inputs = (self._place, *(other._place for other in others))
+        inputs = (self._outlet, *(other._outlet for other in others))
         operator = replace(
             operator, inputs=inputs, name=name, errors=errors, releases_gil=releases_gil
         )
-        return self._at(Place(operator))
+        return self._of(Outlet(operator))
 
-    def _at(self, place: Place) -> Stream[Any]:
-        return cast("Stream[Any]", type(self)(place))
+    def _of(self, outlet: Outlet) -> Stream[Any]:
+        return cast("Stream[Any]", type(self)(outlet))
 
     def _outputs(self) -> tuple[Stream[Any], ...]:
         """Make the streams of all outputs of this one's operator."""
-        operator = self._place.operator
-        return tuple(self._at(Place(operator, port)) for port in range(len(operator.ports)))
+        operator = self._outlet.operator
+        return tuple(self._of(Outlet(operator, port)) for port in range(len(operator.ports)))
 
     def side(self, name: str) -> Stream[Any]:
         """Give a side output of this stream's operator: "failures", "late", or one of its own."""
         check_name("a side output's name", name)
-        ports = self._place.operator.ports
+        ports = self._outlet.operator.ports
         if name not in ports[1:]:
             has = ", ".join(map(repr, ports[1:])) or "none"
             raise GraphError(f"{self!r} has no side output {name!r}: it has {has}")

@@ -71,4 +71,4 @@ class Ends(Chainable[T]):
         operator = Operator(
             kind=kind, program=program, label=label, detail=detail, ports=(), stateful=True
         )
-        return Graph._of(self._then(operator, name, errors)._place.operator)
+        return Graph._of(self._then(operator, name, errors)._outlet.operator)

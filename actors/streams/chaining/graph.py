@@ -11,7 +11,7 @@ from callboard.streams.drawing.describe import describe
 from callboard.streams.drawing.mermaid import mermaid
 from callboard.streams.drawing.svg import svg
 from callboard.streams.errors import GraphError
-from callboard.streams.planning.operator import Operator, Place
+from callboard.streams.planning.operator import Operator, Outlet
 from callboard.streams.planning.plan import Plan
 from callboard.streams.planning.planner import plan_of
 from callboard.streams.running import sequential
@@ -164,10 +164,10 @@ def _names(operators: tuple[Operator, ...]) -> dict[Operator, str]:
 
 def _check_sides(operators: tuple[Operator, ...], names: dict[Operator, str]) -> None:
     """Refuse a side output that nobody reads: what goes there would be lost, and not be counted."""
-    read = {place for operator in operators for place in operator.inputs}
+    read = {outlet for operator in operators for outlet in operator.inputs}
     for operator in operators:
         if operator.kind == "branch":
             continue
         for port, name in enumerate(operator.ports):
-            if port and Place(operator, port) not in read:
+            if port and Outlet(operator, port) not in read:
                 raise GraphError(f"nobody reads the side output {name!r} of {names[operator]!r}")

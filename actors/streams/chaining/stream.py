@@ -9,7 +9,7 @@ from callboard.streams.chaining.joins import Joins
 from callboard.streams.chaining.rowwise import RowByRow
 from callboard.streams.chaining.with_state import WithState
 from callboard.streams.checks import check_name
-from callboard.streams.planning.operator import Operator, Place
+from callboard.streams.planning.operator import Operator, Outlet
 
 T = TypeVar("T", covariant=True)
 Row = TypeVar("Row")
@@ -42,4 +42,4 @@ def entry(name: str, of: Any = None) -> Stream[Any]:
     `of` is the type of the rows, for type checkers alone.
     """
     check_name("an entry's name", name)
-    return Stream(Place(Operator(kind="entry", program=None, name=name)))
+    return Stream(Outlet(Operator(kind="entry", program=None, name=name)))

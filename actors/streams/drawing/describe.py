@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from callboard.streams.planning.operator import Operator, Place
+from callboard.streams.planning.operator import Operator, Outlet
 
 
 def describe(operators: Sequence[Operator], names: Mapping[Operator, str]) -> str:
@@ -29,5 +29,5 @@ def sharing_of(operator: Operator) -> str:
     }[operator.work]
 
 
-def _source(place: Place, names: Mapping[Operator, str]) -> str:
-    return names[place.operator] + (f" ({place.label})" if place.label else "")
+def _source(outlet: Outlet, names: Mapping[Operator, str]) -> str:
+    return names[outlet.operator] + (f" ({outlet.label})" if outlet.label else "")

@@ -13,7 +13,7 @@ from html import escape
 from itertools import pairwise
 
 from callboard.streams.drawing.describe import sharing_of
-from callboard.streams.planning.operator import Operator, Place
+from callboard.streams.planning.operator import Operator, Outlet
 
 # In pixels.
 _WIDTH, _HEIGHT = 150, 44
@@ -29,7 +29,7 @@ _COLOURS = {
 }
 
 # What stands in a column: an operator, or a line that passes it: (where from, reader, column).
-Item = Operator | tuple[Place, Operator, int]
+Item = Operator | tuple[Outlet, Operator, int]
 
 
 def svg(operators: Sequence[Operator], names: Mapping[Operator, str]) -> str:
@@ -38,7 +38,7 @@ def svg(operators: Sequence[Operator], names: Mapping[Operator, str]) -> str:
     corners = _corners(lines, items)
     width = max(x for x, _ in corners.values()) + _WIDTH + _MARGIN
     height = max(y for _, y in corners.values()) + _HEIGHT + _MARGIN
-    shapes = [_line(place, [corners[item] for item in way]) for place, way in lines]
+    shapes = [_line(outlet, [corners[item] for item in way]) for outlet, way in lines]
     shapes += [_box(operator, names[operator], *corners[operator]) for operator in operators]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
@@ -69,9 +69,9 @@ def _columns(operators: Sequence[Operator]) -> dict[Operator, int]:
 
 def _lines(
     operators: Sequence[Operator], columns: Mapping[Operator, int]
-) -> tuple[list[tuple[Place, list[Item]]], dict[int, list[Item]]]:
+) -> tuple[list[tuple[Outlet, list[Item]]], dict[int, list[Item]]]:
     """Find the way of each line, from operator to operator, and what stands in each column."""
-    lines: list[tuple[Place, list[Item]]] = []
+    lines: list[tuple[Outlet, list[Item]]] = []
     items: dict[int, list[Item]] = defaultdict(list)
     for operator in operators:
         items[columns[operator]].append(operator)
@@ -85,7 +85,7 @@ def _lines(
 
 
 def _corners(
-    lines: list[tuple[Place, list[Item]]], items: Mapping[int, list[Item]]
+    lines: list[tuple[Outlet, list[Item]]], items: Mapping[int, list[Item]]
 ) -> dict[Item, tuple[int, int]]:
     """Find the upper left corner of each item."""
     before: dict[Item, list[Item]] = defaultdict(list)
@@ -121,7 +121,7 @@ def _box(operator: Operator, name: str, x: int, y: int) -> str:
     )
 
 
-def _line(place: Place, corners: list[tuple[int, int]]) -> str:
+def _line(outlet: Outlet, corners: list[tuple[int, int]]) -> str:
     """Draw a line that curves between columns, and is straight in those that it passes."""
     (x, y), *further = [(x, y + _HEIGHT // 2) for x, y in corners]
     path = f"M{x + _WIDTH} {y}"
@@ -132,7 +132,7 @@ def _line(place: Place, corners: list[tuple[int, int]]) -> str:
         if number < len(further):
             path += f"H{x + _WIDTH}"
     shape = f'<path d="{path}" fill="none" stroke="#555" marker-end="url(#tip)"/>'
-    if label := escape(place.label):
+    if label := escape(outlet.label):
         x, y = further[0]
         at = f'x="{x - 10}" y="{y - 5}" text-anchor="end"'
         shape += f'<text {at} font-size="10" fill="#666">{label}</text>'

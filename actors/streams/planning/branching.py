@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from callboard.streams.planning.operator import Operator, Place
+from callboard.streams.planning.operator import Operator, Outlet
 
 # A spot in the graph: an output of an operator, an operator, or None: where all rows come from.
-Spot = Place | Operator | None
+Spot = Outlet | Operator | None
 
 
 def where_branches_part(operators: Sequence[Operator]) -> dict[Operator, Spot]:
@@ -31,8 +31,8 @@ def where_branches_part(operators: Sequence[Operator]) -> dict[Operator, Spot]:
 
     for operator in operators:
         meeting: Spot = None
-        for number, place in enumerate(operator.inputs):
-            other: Spot = place
+        for number, outlet in enumerate(operator.inputs):
+            other: Spot = outlet
             meeting = other if number == 0 else meeting
             while meeting != other:
                 if depths[meeting] < depths[other]:
@@ -41,8 +41,8 @@ def where_branches_part(operators: Sequence[Operator]) -> dict[Operator, Spot]:
                     meeting = above[meeting]
         hang(operator, meeting)
         for port in range(len(operator.ports)):
-            hang(Place(operator, port), operator)
-        origins = [entries[place.operator] for place in operator.inputs]
+            hang(Outlet(operator, port), operator)
+        origins = [entries[outlet.operator] for outlet in operator.inputs]
         entries[operator] = set().union(*origins) or {operator}
         if operator.joins and sum(map(len, origins)) > len(entries[operator]):
             while isinstance(meeting, Operator):  # they part on several outputs of one operator
@@ -51,9 +51,9 @@ def where_branches_part(operators: Sequence[Operator]) -> dict[Operator, Spot]:
     return parting
 
 
-def numbering_spot(place: Place) -> Spot:
-    """Say where the rows of a place are numbered: those of entries all in one, as they arrive."""
-    return None if place.operator.kind == "entry" else place
+def numbering_spot(outlet: Outlet) -> Spot:
+    """Say where the rows of an outlet are numbered: those of entries all in one, as they arrive."""
+    return None if outlet.operator.kind == "entry" else outlet
 
 
 def joins_ahead(
@@ -63,6 +63,6 @@ def joins_ahead(
     ahead = {operator: frozenset[Operator]() for operator in operators}
     ahead |= {join: frozenset({join}) for join in joins}
     for operator in reversed(operators):
-        for place in operator.inputs:
-            ahead[place.operator] |= ahead[operator]
+        for outlet in operator.inputs:
+            ahead[outlet.operator] |= ahead[operator]
     return ahead

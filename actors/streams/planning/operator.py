@@ -14,8 +14,8 @@ Errors = Literal["fail", "skip", "side"]
 Late = Literal["drop", "side", "include"]
 
 
-class Place(NamedTuple):
-    """A place in a graph: an output of an operator."""
+class Outlet(NamedTuple):
+    """An output of an operator, which is what others have as an input."""
 
     operator: Operator
     port: int = 0
@@ -41,7 +41,7 @@ class Operator:
     """Its program is handed many rows at once, so what it makes of one of them is not known."""
     program_by_row: Callable[..., Program] | None = None
     """Of one that works in lots: the same row by row, for where branches join. None: it cannot."""
-    inputs: tuple[Place, ...] = field(default=(), repr=False)
+    inputs: tuple[Outlet, ...] = field(default=(), repr=False)
     name: str | None = None
     label: str = ""
     ports: tuple[str, ...] = ("out",)

@@ -20,7 +20,7 @@ from callboard.streams.planning.branching import (
     numbering_spot,
     where_branches_part,
 )
-from callboard.streams.planning.operator import Operator, Place
+from callboard.streams.planning.operator import Operator, Outlet
 from callboard.streams.planning.plan import Plan, Source, Step
 from callboard.streams.programs.program import Program
 from callboard.streams.programs.stateless import Number
@@ -45,8 +45,8 @@ class _Planner:
         self.ahead = joins_ahead(operators, self.parting)
         self.entries: list[str] = []
         self.steps: list[Step] = []
-        self.sources: dict[Place, Source] = {}
-        self.numbered: dict[Place, Source] = {}
+        self.sources: dict[Outlet, Source] = {}
+        self.numbered: dict[Outlet, Source] = {}
         self.stacks: dict[Source, Spots] = {}
 
     def plan(self) -> Plan:
@@ -58,12 +58,12 @@ class _Planner:
         return Plan(tuple(self.entries), tuple(self.steps))
 
     def add_entry(self, operator: Operator) -> None:
-        source = self.sources[Place(operator)] = None, len(self.entries)
+        source = self.sources[Outlet(operator)] = None, len(self.entries)
         self.stacks[source] = ()
         self.entries.append(self.names[operator])
 
     def add(self, operator: Operator) -> None:
-        sources = [self.source(place, operator) for place in operator.inputs]
+        sources = [self.source(outlet, operator) for outlet in operator.inputs]
         stacks = [self.stacks[source] for source in sources]
         common = left = _common_prefix(stacks)
         levels: tuple[object, ...] = ()
@@ -76,24 +76,24 @@ class _Planner:
         make = partial(operator.make, self.names[operator], *levels, by_row=by_row)
         number = self.add_step(make, sources)
         for port in range(len(operator.ports)):
-            self.sources[Place(operator, port)] = number, port
+            self.sources[Outlet(operator, port)] = number, port
             self.stacks[number, port] = left
 
     def needs(self, operator: Operator, stack: Spots) -> bool:
         """Return whether a join after an operator needs what one of some spots numbers."""
         return any(self.parting[join] in stack for join in self.ahead[operator] - {operator})
 
-    def source(self, place: Place, reader: Operator) -> Source:
-        """Find where an operator reads the rows of a place, numbering them if need be."""
-        spot = numbering_spot(place)
+    def source(self, outlet: Outlet, reader: Operator) -> Source:
+        """Find where an operator reads the rows of an outlet, numbering them if need be."""
+        spot = numbering_spot(outlet)
         if not any(self.parting[join] == spot for join in self.ahead[reader]):
-            return self.sources[place]
-        if place not in self.numbered:
-            source = self.sources[place]
-            make = partial(Number, f"{self.names[place.operator]}, numbered")
-            numbered = self.numbered[place] = self.add_step(make, [source]), 0
+            return self.sources[outlet]
+        if outlet not in self.numbered:
+            source = self.sources[outlet]
+            make = partial(Number, f"{self.names[outlet.operator]}, numbered")
+            numbered = self.numbered[outlet] = self.add_step(make, [source]), 0
             self.stacks[numbered] = (*self.stacks[source], spot)
-        return self.numbered[place]
+        return self.numbered[outlet]
 
     def only_by_row(self, operator: Operator) -> bool:
         """Return whether what works in lots does not here. Raises GraphError if it has to."""
