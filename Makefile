@@ -52,8 +52,7 @@ types: $(VENV)/.wheel $(call stamps,dev test spark bench)
 	$(BIN)/mypy --package callboard
 	$(BIN)/mypy examples tests
 	$(BIN)/pytest tests/test_types.py
-	$(BIN)/stubtest --mypy-config-file pyproject.toml --allowlist tests/stubtest-allowed.txt \
-		--ignore-unused-allowlist callboard
+	$(BIN)/stubtest --mypy-config-file pyproject.toml --allowlist tests/stubtest-allowed.txt callboard
 
 stress:
 	$(MAKE) -C tests/native stress asan
