@@ -25,7 +25,7 @@ CYTHON_TYPE = re.compile(
 
 # Names that are not yet one thing's; a name that has become so has to go from here.
 KNOWN = """
-Fixed Flow Graph Heuristic Kind Node Number Operator Part Partition Parts Probe Record Slot Stage
+Fixed Flow Heuristic Kind Node Number Operator Part Partition Parts Record Slot Stage
 Tally _Steps
 """
 
