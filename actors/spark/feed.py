@@ -16,7 +16,7 @@ from callboard.core.text import safe_repr
 from callboard.dead_letters import FailureReport
 from callboard.spark.context import PartitionContext, PartitionEnd, PartitionStart
 from callboard.spark.host import Build, GraphSpec, TaskGraph, task_graph
-from callboard.spark.options import Lifetime, Options
+from callboard.spark.options import Lifetime, PartitionOptions
 from callboard.spark.pickling import name_of, pickle_for_tasks
 from callboard.spark.settings import SystemSettings
 
@@ -30,7 +30,7 @@ class Feed:
     handled, so a bound on the open asks bounds the memory, and a failure comes back by itself.
     """
 
-    def __init__(self, build: Build, options: Options) -> None:
+    def __init__(self, build: Build, options: PartitionOptions) -> None:
         if not callable(build):
             raise ConfigError(f"build must be a function, not {build!r} ({type(build).__name__})")
         check_takes_two(build)

@@ -9,7 +9,7 @@ Lifetime: TypeAlias = Literal["task", "process"]
 
 
 @dataclass(frozen=True)
-class Options:
+class PartitionOptions:
     """What all partition functions take.
 
     `entry` names the entry point where `build` returns several. It is given at most `in_flight`

@@ -13,7 +13,7 @@ from callboard.spark.arrow import record_batches
 from callboard.spark.errors import AnswerError
 from callboard.spark.feed import Feed
 from callboard.spark.host import Build
-from callboard.spark.options import Lifetime, Options
+from callboard.spark.options import Lifetime, PartitionOptions
 from callboard.spark.schema import checked, parsed
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def foreach_partition(
     In each task `build(system, context)` spawns the actors, in the task's thread, and returns the
     ref of the entry point, or a dict of names and refs of which `entry` chooses one. The entry
     point then receives the partition's rows as lists of `batch_size`; what it answers is ignored.
-    The other options are described by `callboard.spark.options.Options`.
+    The other options are described by `callboard.spark.options.PartitionOptions`.
 
     Raises ConfigError for an option that is out of range, and CaptureError when `build` captured,
     or `config` holds, what cannot be pickled, such as a ref; with `lifetime="process"` also for an
@@ -49,7 +49,7 @@ def foreach_partition(
     least once: Spark may run a partition again, or twice at a time.
     """
     batch_size = whole("batch_size", batch_size, error=ConfigError)
-    options = Options(entry, in_flight, flush, lifetime, workers, drain_timeout, config)
+    options = PartitionOptions(entry, in_flight, flush, lifetime, workers, drain_timeout, config)
     return _ForeachPartition(Feed(build, options), batch_size)
 
 
@@ -76,7 +76,7 @@ def map_partitions(
     Results count once, as all that Spark returns; AnswerError is raised for other answers.
     """
     batch_size = whole("batch_size", batch_size, error=ConfigError)
-    options = Options(entry, in_flight, flush, lifetime, workers, drain_timeout, config)
+    options = PartitionOptions(entry, in_flight, flush, lifetime, workers, drain_timeout, config)
     return _MapPartitions(Feed(build, options), batch_size)
 
 
@@ -103,7 +103,7 @@ def map_in_arrow(
     and where Spark would take a wrong name or type for right. What Spark reads as the schema says
     passes: strings of any collation, the values of a user-defined type, a column of only nulls.
     """
-    options = Options(entry, in_flight, flush, lifetime, workers, drain_timeout, config)
+    options = PartitionOptions(entry, in_flight, flush, lifetime, workers, drain_timeout, config)
     feed = Feed(build, options)
     return _MapInArrow(feed, None if schema is None else parsed(schema))
 
