@@ -104,8 +104,8 @@ def imports(root: Path) -> dict[Path, set[Path]]:
         if path.suffix != ".py":
             for name in files_included(path, text):
                 place = place_of(name.removesuffix(".hpp").replace("/", "."))
-                if place is not None and name.endswith(".hpp"):
-                    needed.update({place.with_suffix(".hpp")} & units)
+                header = path.parent / name if place is None else place.with_suffix(".hpp")
+                needed.update({header} & units)
     for unit, needed in graph.items():
         needed.discard(unit)
     return graph
