@@ -23,10 +23,18 @@ CYTHON_TYPE = re.compile(
     re.MULTILINE,
 )
 
+# What Cython and C++ call one type; an instance of a template has no name in C++.
+ALIAS = re.compile(
+    r'^\s*(?:cdef\s+)?(?:cppclass|struct|enum(?: class)?) (\w+) "(?:\w+::)*(\w+)"', re.M
+)
+
 # Names that are not yet one thing's; a name that has become so has to go from here.
 KNOWN = """
 Fixed Flow Heuristic Kind Node Number Operator Part Partition Parts Record Slot Stage
 Tally _Steps
+"""
+KNOWN_ALIASES = """
+Chooser FlowOf HeuristicKind RestReason
 """
 
 
@@ -53,6 +61,12 @@ def shared_names(root: Path) -> dict[str, list[str]]:
 def test_no_two_types_share_a_name(root: Path) -> None:
     shared = shared_names(root)
     assert sorted(shared) == KNOWN.split(), shared
+
+
+def test_cython_calls_a_type_of_cpp_by_its_name(root: Path) -> None:
+    texts = [(root / path).read_text() for path in sources(root) if path.suffix in {".pxd", ".pyx"}]
+    pairs = [pair for text in texts for pair in ALIAS.findall(text)]
+    assert sorted(ours for ours, theirs in pairs if ours != theirs) == KNOWN_ALIASES.split()
 
 
 @pytest.mark.parametrize(
