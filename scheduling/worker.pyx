@@ -17,7 +17,7 @@ import threading
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from callboard.core.node cimport Surplus, await_interpreter, monotonic_ns, acq_rel, acquire, relaxed, release, seq_cst
+from callboard.core.node cimport Surplus, await_interpreter, monotonic_ns, acquire, relaxed, release
 from callboard.scheduling.cell cimport (
     Cell, Context, Crew, Outcome, Record, RecordRing, Worker, dedicated_cell, find_work, make_ready,
     python_cell, wants_token,

@@ -119,7 +119,7 @@ def latency(plan: Plan) -> Benchmark:
 def shapes(
     plan: Plan, option: str, values: Sequence[str], measure: str, **fixed: Any
 ) -> Iterator[Competitor]:
-    """The five shapes, each with each value of an option. Rows are costly, so rounds are small."""
+    """Play the five shapes with each value of an option. Rows are costly, so rounds are small."""
     for query, workers, value in product(QUERIES, plan.workers, values):
         game = plan.game("shapes", 400_000 // COSTS[query])
         small = {"batch_size": 16, "window": 64, "markers": 4}
@@ -159,7 +159,7 @@ def skew(plan: Plan) -> Benchmark:
 
 
 def partitioned(scheme: str, workers: int) -> dict[str, Any]:
-    """The paper has 100 partitions for the hybrid queue, and one for each worker for the other."""
+    """Partition as the paper: by 100 for the hybrid queue, by one a worker for the other."""
     return {"partitioning": scheme, "partitions": 100 if scheme == "hybrid" else workers}
 
 
@@ -182,7 +182,7 @@ def partitioning_of_queries(plan: Plan, measure: str) -> Benchmark:
 
 
 def light(plan: Plan) -> Benchmark:
-    """Rounds of one row in the stages of tests/native/bench: no Python, which would send slower."""
+    """Send rounds of one row through the stages of tests/native/bench; Python would send slower."""
 
     def players() -> Iterator[Competitor]:
         for ns, scheme, workers in product((0, 200, 1_000, 10_000), REORDERING, plan.workers):

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from random_graphs import STATEFUL, ops, rows
-from shapes import Functions, Op, plain
 
 from callboard.streams import StreamError, Tally, entry
 from callboard.streams.programs.program import Batch, Part, Program
+from tests.streams.random_graphs import STATEFUL, ops, rows
+from tests.streams.shapes import Functions, Op, plain
 
 keyed = ops(STATEFUL).filter(lambda op: op.key is not None)
 
