@@ -46,6 +46,7 @@ bench: $(VENV)/.wheel $(call stamps,bench)
 
 lint: $(call stamps,dev)
 	$(BIN)/ruff check
+	PATH="$(BIN):$$PATH" cython-lint actors core mailbox scheduling tests examples
 
 types: $(VENV)/.wheel $(call stamps,dev test spark bench)
 	$(BIN)/mypy --package callboard

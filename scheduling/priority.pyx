@@ -6,7 +6,7 @@ The shipped ones run without the interpreter, in a few nanoseconds; `ready.hpp` 
 import inspect
 
 cimport cython
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t
 
 from callboard.core.node cimport relaxed
 from callboard.scheduling.cell cimport Cell

@@ -5,7 +5,7 @@ overrides. `Stream.native()` and `KeyedStream.native()` put it into a graph. Row
 values on the way in, and Python objects on the way out, as messages to native actors do.
 """
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport uint64_t
 
 from callboard.scheduling.flow.parts cimport Parts
 from callboard.scheduling.flow.values cimport Output, Value, Values

@@ -15,7 +15,7 @@ from callboard.scheduling.context cimport current_context
 from callboard.scheduling.cell cimport Cell, Context, dedicated_cell
 
 from callboard.core import checks
-from callboard.core.errors import ActorStopped, AskTimeout, CallboardError
+from callboard.core.errors import AskTimeout, CallboardError
 from callboard.core.log import log
 
 # The longest sleep of a waiting thread before it looks for signals (Ctrl-C).
@@ -130,7 +130,7 @@ cdef class Future:
         raise TypeError("a callboard future cannot be pickled: send its result() instead")
 
     cdef bint complete(self, object value, object error):
-        cdef object callbacks, deferred_to
+        cdef object callbacks, _deferred_to
         if error is not None and value is None:
             value = error.__traceback__
         with cython.critical_section(self):
@@ -140,7 +140,7 @@ cdef class Future:
             self.error = error
             callbacks = self.callbacks
             self.callbacks = None
-            deferred_to = self.deferred_to  # let go at the end, not in here
+            _deferred_to = self.deferred_to  # let go at the end, not in here
             self.deferred_to = None
             timer = self._timer
             self._timer = None

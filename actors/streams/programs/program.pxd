@@ -42,7 +42,7 @@ cdef class Part:
     cdef list keys        # of all rows of the batch, shared by its parts
     cdef list outs        # what the rows gave, one after the other
     cdef list ends        # for each index, how long outs was after it
-    cdef Py_ssize_t taken # how many of indices gather() has read
+    cdef Py_ssize_t taken  # how many of indices gather() has read
     cdef dict errors      # index -> what its row raised
     cdef dict marks       # index of a watermark, or one past the last row -> [(born, outputs, error)]
 

@@ -14,7 +14,7 @@ from libc.stdint cimport int64_t, uint64_t
 
 from callboard.scheduling.flow.parts cimport Parts
 from callboard.streams.programs.program cimport (
-    Batch, Part, Program, PyVectorcall_Function, Watermark, call_one, outputs_of, pass_on, vectorcallfunc,
+    Batch, Part, Program, PyVectorcall_Function, Watermark, call_one, pass_on, vectorcallfunc,
 )
 
 from callboard.streams.programs.program import Raised

@@ -106,7 +106,6 @@ cdef class Branch(Program):
 
     cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1:
         cdef list rows = batch.rows
-        cdef Batch chosen
         cdef Py_ssize_t n = len(rows), port
         while at[0] < n:
             row = rows[at[0]]

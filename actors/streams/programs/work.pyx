@@ -13,7 +13,7 @@ from callboard.core.clock cimport monotonic_ns
 from callboard.core.node cimport acq_rel
 from callboard.scheduling.flow.values cimport Output, Value, Values
 from callboard.scheduling.flow.flow cimport NativeStage, Operator, Stage, Tally
-from callboard.streams.programs.program cimport Batch, Part, Program
+from callboard.streams.programs.program cimport Batch, Part
 from callboard.streams.programs.values cimport lot_of, rows_of
 from callboard.streams.native cimport NativeOperator, NativeProgram
 
@@ -127,8 +127,7 @@ cdef class Work:
     cdef list fresh(self, Batch batch):
         cdef list into = []
         cdef Batch one
-        cdef Py_ssize_t port
-        for port in range(len(self.program.ports)):
+        for _ in self.program.ports:
             one = batch.follower()
             one.hide()
             into.append(one)

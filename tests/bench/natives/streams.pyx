@@ -29,10 +29,10 @@ cdef class Costly(NativeOperator):
 
     cdef void process(self, const Value* values, uint64_t count, Output* out) noexcept nogil:
         cdef uint64_t i
-        cdef int copy
+        cdef int _
         for i in range(count):
             spin(self.ns)
-            for copy in range(self.copies):
+            for _ in range(self.copies):
                 out.push(values[i])
 
 
