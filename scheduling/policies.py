@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 from collections.abc import Mapping
+from types import ModuleType
 from typing import Any, TypeVar
 
 from callboard.core.errors import ConfigError
@@ -19,30 +21,26 @@ from callboard.scheduling.flow import heuristics
 from callboard.scheduling.placement import PlacementPolicy
 from callboard.scheduling.priority import PriorityPolicy
 
-PLACEMENTS: dict[str, type[PlacementPolicy]] = {
-    "round_robin": placement.RoundRobin,
-    "blocks": placement.Blocks,
-    "balanced": placement.Balanced,
-    "least_loaded": placement.LeastLoaded,
-    "fixed": placement.Fixed,
-}
-PRIORITIES: dict[str, type[PriorityPolicy]] = {
-    "fifo": priority.Fifo,
-    "two_level": priority.TwoLevel,
-    "weighted": priority.Weighted,
-    "shortest_first": priority.ShortestFirst,
-    "longest_queue": priority.LongestQueue,
-    "queue_size_throttling": heuristics.QueueSizeThrottling,
-    "last_in_pipeline": heuristics.LastInPipeline,
-    "estimated_time": heuristics.EstimatedTime,
-    "current_throughput": heuristics.CurrentThroughput,
-}
-
 Policy = TypeVar("Policy", PlacementPolicy, PriorityPolicy)
 
 
+def _shipped(module: ModuleType, base: type[Policy]) -> dict[str, type[Policy]]:
+    """Return the policies that a module defines: `RoundRobin` is named round_robin."""
+    return {
+        re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower(): found
+        for name, found in vars(module).items()
+        if isinstance(found, type) and issubclass(found, base) and found is not base
+        if found.__module__ == module.__name__
+    }
+
+
+PLACEMENTS = _shipped(placement, PlacementPolicy)
+del PLACEMENTS["near"]  # a configuration has no refs
+PRIORITIES = _shipped(priority, PriorityPolicy) | _shipped(heuristics, heuristics.Heuristic)
+
+
 def choose_placement(value: Any) -> PlacementPolicy:
-    """Answer the placement policy that `value` is or names. Raises ConfigError."""
+    """Return the placement policy that `value` is or names. Raises ConfigError."""
     if isinstance(value, PlacementPolicy):
         return value
     policy = _make(value, PLACEMENTS, PlacementPolicy)
@@ -52,7 +50,7 @@ def choose_placement(value: Any) -> PlacementPolicy:
 
 
 def choose_priority(value: Any) -> PriorityPolicy:
-    """Answer a new priority policy of the kind that `value` names. Raises ConfigError."""
+    """Return a new priority policy of the kind that `value` names. Raises ConfigError."""
     if isinstance(value, PriorityPolicy):
         raise ConfigError(
             f"each worker needs a priority policy of its own, so priority is a name, a class or a "

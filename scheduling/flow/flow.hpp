@@ -186,7 +186,7 @@ public:
         return false;
     }
 
-    std::int64_t now() const { return settings.one_by_one ? 0 : Parker::now(); }
+    std::int64_t now() const { return settings.one_by_one ? 0 : monotonic_ns(); }
 
     const std::vector<std::unique_ptr<Stage>>& stages() const { return stages_; }
     std::size_t lanes() const { return lanes_.size(); }

@@ -272,7 +272,7 @@ private:
     // The round before may have made the operator rest.
     bool rests() const {
         const auto until = not_before();
-        return until != 0 && Parker::now() < until;
+        return until != 0 && monotonic_ns() < until;
     }
 
     void work_on_part(std::uint32_t partition, Part& part, Tally& tally) {

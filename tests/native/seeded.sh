@@ -47,8 +47,11 @@ seed "a notified park ends with a store" core/parker.hpp \
 seed "a delegated request is pushed relaxed" mailbox/delegation.hpp \
     's/^\( *\)release, relaxed))$/\1relaxed, relaxed))/' \
     stress_delegation "served once" "data race" "-O1 -g -fsanitize=thread"
+seed "a stack's item is pushed relaxed" core/stack.hpp \
+    's/^\( *\)} while (!top_\.compare_exchange_weak(top, first, release, relaxed));/\1} while (!top_.compare_exchange_weak(top, first, relaxed, relaxed));/' \
+    stress_pool "no node" "data race" "-O1 -g -fsanitize=thread"
 seed "an actor waits without looking at its system messages" scheduling/cell.hpp \
-    's/if (system.load(relaxed) == nullptr) return true;/return true;/' \
+    's/if (system\.seems_empty()) return true;/return true;/' \
     stress_cell "beginning of a wait" "lost wake-up" "-O2"
 seed "a signal without a message keeps its cell from idleness" scheduling/cell.hpp \
     's/if (head.try_idle(tail)) return true;/return head.try_idle(tail);/' \

@@ -9,7 +9,8 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport INT64_MAX, int64_t, uint32_t, uint64_t
 from libcpp cimport bool as cbool
 
-from callboard.core.node cimport acq_rel, monotonic_ns
+from callboard.core.clock cimport monotonic_ns
+from callboard.core.node cimport acq_rel
 from callboard.scheduling.flow.values cimport Output, Value, Values
 from callboard.scheduling.flow.flow cimport NativeStage, Operator, Stage, Tally
 from callboard.streams.programs.program cimport Batch, Part

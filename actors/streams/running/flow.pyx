@@ -1,7 +1,5 @@
 """A graph at work: the stages of a flow, and the lanes that work on them."""
 
-import sys
-
 cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
@@ -10,7 +8,8 @@ from libcpp.vector cimport vector
 
 from callboard._inside.sending.native_ref cimport send
 from callboard._inside.sending.ref cimport ActorRef
-from callboard.core.node cimport Kind, Node, monotonic_ns
+from callboard.core.clock cimport monotonic_ns
+from callboard.core.node cimport Kind, Node
 from callboard.core.sealed cimport maker_key, only_by_runtime
 from callboard.native cimport Message, NativeActor
 from callboard.scheduling.cell cimport Context
@@ -24,6 +23,7 @@ from callboard.streams.programs.program cimport Batch, Program
 from callboard.streams.programs.work cimport Ending, NativeWork, Parts, Splitter, Work, native_batch
 from callboard.streams.native cimport NativeProgram
 
+from callboard.core.interpreter import has_gil
 from callboard.core.log import log
 
 cdef extern from "Python.h":
@@ -106,7 +106,7 @@ cdef class Flow:
         self.ending = Ending.__new__(Ending)
         # With an interpreter lock one lane runs Python, and keeps it. Without one several do, and a lane
         # that waited for another's lock (that of a reorder buffer) would keep the collector waiting, too.
-        self.keeps_interpreter = getattr(sys, "_is_gil_enabled", lambda: True)()
+        self.keeps_interpreter = has_gil()
         self.heuristic = heuristic
         self.works = []
         self.links = []

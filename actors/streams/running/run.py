@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 import warnings
@@ -14,6 +13,7 @@ from typing import Any, Generic, Self, TypeVar
 from callboard.core import checks
 from callboard.core.batches import Batches
 from callboard.core.errors import ConfigError
+from callboard.core.interpreter import has_gil
 from callboard.scheduling.worker import on_worker
 from callboard.streams.checks import MOST, check_entry
 from callboard.streams.errors import RunEnded, RunError, RunTimeout
@@ -66,7 +66,7 @@ class Run(Generic[R]):
         self._sent = dict.fromkeys(plan.entries, 0)
         self._finishing = False  # finish() was called
         self._flushed = False  # the last round is on its way
-        self._manual = hasattr(system, "is_run_here")
+        self._manual = system._runtime.manual
         self._flow = Flow(
             heuristic(policy, system.config),
             power_of_two("window", window),
@@ -90,7 +90,7 @@ class Run(Generic[R]):
     def _build(self, plan: Plan) -> list[Any]:
         system, flow = self._system, self._flow
         workers = _MANUAL_LANES if self._manual else system.config.workers
-        locked = getattr(sys, "_is_gil_enabled", lambda: True)() and not self._manual
+        locked = has_gil() and not self._manual
         released = False  # some operators need no interpreter lock
         for step, program in zip(plan.steps, self._programs, strict=True):
             free = program.releases_gil or not locked
@@ -186,8 +186,8 @@ class Run(Generic[R]):
                 raise self._why_ended(f"{self!r} was cancelled")
             if deadline is not None and time.monotonic() >= deadline:
                 return False
-            if self._manual and system.is_run_here:  # type: ignore[attr-defined]
-                if not system._run_until(lambda: flow.done >= rounds, None):  # type: ignore[attr-defined]
+            if system.is_run_here:
+                if not system._run_until(lambda: flow.done >= rounds, None):
                     raise RunError(f"{self!r} waits, and nothing is ready in {system!r}")
             elif on_worker() and flow.help():
                 continue

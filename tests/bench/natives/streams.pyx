@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libcpp.vector cimport vector
 
-from callboard.core.node cimport monotonic_ns
+from callboard.core.clock cimport monotonic_ns
 from callboard.scheduling.flow.parts cimport Parts
 from callboard.scheduling.flow.values cimport Output, Value
 from callboard.streams.native cimport NativeOperator

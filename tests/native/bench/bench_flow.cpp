@@ -114,12 +114,12 @@ double pass(Shape shape, std::int64_t rounds) {
     for (int i = 0; i < shape.lanes; ++i)
         threads.emplace_back([&, i] {
             bench::pin(i);
-            if (missing.fetch_sub(1, acq_rel) == 1) begin.store(Parker::now(), relaxed);
+            if (missing.fetch_sub(1, acq_rel) == 1) begin.store(monotonic_ns(), relaxed);
             while (missing.load(acquire) != 0) callboard::relax();
             lane(i);
         });
     for (auto& thread : threads) thread.join();
-    const std::int64_t spent = Parker::now() - begin.load(relaxed);
+    const std::int64_t spent = monotonic_ns() - begin.load(relaxed);
     bench::require(end.got == rounds, "a round is missing");
     bench::require(end.in_order, "a round is out of order");
     return static_cast<double>(spent) / static_cast<double>(rounds);
