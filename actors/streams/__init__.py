@@ -10,6 +10,7 @@ operators do (`_program`, `_stateless`, `_stateful`, `_keyed`, `_merge`, `_sinks
 actor systems: `_flow`, `lanes` and `run`.
 """
 
+from callboard.scheduling.flow.heuristics import Heuristic
 from callboard.streams.chaining.keyed import KeyedStream
 from callboard.streams.chaining.protocols import Receives, ReceivesMany
 from callboard.streams.chaining.stream import Stream, entry
@@ -31,6 +32,7 @@ __all__ = [
     "Failure",
     "Graph",
     "GraphError",
+    "Heuristic",
     "KeyedStream",
     "Receives",
     "ReceivesMany",

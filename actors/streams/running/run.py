@@ -15,7 +15,7 @@ from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
 from callboard.scheduling.flow.heuristics import Heuristic, LastInPipeline
-from callboard.scheduling.policies import choose_priority
+from callboard.scheduling.policies import choose_heuristic
 from callboard.scheduling.worker import on_worker
 from callboard.streams.checks import MOST, check_entry
 from callboard.streams.errors import Failure, GraphError, RunEnded, RunError, RunTimeout
@@ -24,7 +24,7 @@ from callboard.streams.planning.graph import Graph
 from callboard.streams.programs.batches import Batches
 from callboard.streams.programs.program import Batch
 from callboard.streams.programs.tally import Tally
-from callboard.streams.running.flow import Flow
+from callboard.streams.running.flow import GraphFlow
 from callboard.streams.running.lanes import add_lanes
 from callboard.streams.running.progress import Progress
 from callboard.streams.running.statistics import RunStatistics, collect
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", covariant=True)
 
-_REORDERING = ("non_blocking", "locked")
-_PARTITIONING = ("hybrid", "partitioned", "shared")
+_RIVALS = ("locked", "partitioned", "shared")
 _MANUAL_LANES = 3  # that take turns in a manual system
 _LOOK = 0.1  # seconds: how often a waiting caller looks whether the system still runs
 _HELP = 0.001  # how often one that keeps a worker busy looks whether there is work for it
@@ -60,8 +59,7 @@ class Run(Generic[R]):
         window: int = 256,
         time_slice: float = 0.0005,
         markers: int = 64,
-        reordering: str = "non_blocking",
-        partitioning: str = "hybrid",
+        rivals: str = "",
     ) -> None:
         self._system = system
         if not isinstance(graph, Graph):
@@ -76,14 +74,13 @@ class Run(Generic[R]):
         self._finishing = False  # finish() was called
         self._flushed = False  # the last round is on its way
         self._manual = hasattr(system, "is_run_here")
-        self._flow = Flow(
+        self._flow = GraphFlow(
             _heuristic(policy, system),
             _power_of_two("window", window),
             _slice("time_slice", time_slice),
             checks.whole("markers", markers, 0, MOST, error=ConfigError),
             self._manual,
-            checks.one_of("reordering", reordering, _REORDERING, error=ConfigError),
-            checks.one_of("partitioning", partitioning, _PARTITIONING, error=ConfigError),
+            _rivals(rivals),
         )
         self.tally = _Tally(system)
         self._plan = graph._plan()
@@ -114,7 +111,7 @@ class Run(Generic[R]):
             )
             flow.add(
                 program,
-                list(node.sources),
+                node.sources,
                 runs_on,
                 program.partitions if by_parts else 0,
                 workers if free else 1,
@@ -360,16 +357,22 @@ class _Tally(Tally):
 
 
 def _heuristic(policy: Any, system: ActorSystem) -> Heuristic:
-    """Answer the graph's heuristic: its own, or the system's priority policy if that is one."""
+    """Return the graph's heuristic: its own, or the one that the system's priority names."""
+    if policy is None:
+        return system.config.heuristic() or LastInPipeline()
     if isinstance(policy, Heuristic):
         policy._check()
         return policy
-    chosen = choose_priority(policy) if policy is not None else system.config.priority_policy()
-    if isinstance(chosen, Heuristic):
-        return chosen
-    if policy is not None:
+    chosen = choose_heuristic(policy)
+    if chosen is None:
         raise ConfigError(f"a graph's policy is a heuristic, and {policy!r} is none")
-    return LastInPipeline()
+    return chosen
+
+
+def _rivals(value: Any) -> list[str]:
+    """Say what benchmarks measure the paper's structures against: rivals' names, with spaces."""
+    names = value.split() if isinstance(value, str) else [value]
+    return [checks.one_of("rivals", name, _RIVALS, error=ConfigError) for name in names]
 
 
 def _deadline(call: str, timeout: float | None) -> float | None:
