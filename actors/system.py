@@ -187,8 +187,6 @@ class ActorSystem:
         - `window`: how many batches may be on their way (256), a power of two. It bounds memory.
         - `time_slice`: how long a worker stays with an operator, in seconds (0.0005).
         - `markers`: of one of so many batches the latency is measured (64); 0 measures none.
-        - `reordering`: "non_blocking", or "locked", the baseline that it is measured against.
-        - `partitioning`: "hybrid", or one of its baselines, "partitioned" and "shared".
 
         Raises ConfigError for options, and GraphError for a graph that is none.
         """
