@@ -46,19 +46,13 @@ bench: $(VENV)/.wheel $(call stamps,bench)
 
 lint: $(call stamps,dev)
 	$(BIN)/ruff check
+	PATH="$(BIN):$$PATH" cython-lint actors core mailbox scheduling tests examples
 
 types: $(VENV)/.wheel $(call stamps,dev test spark bench)
 	$(BIN)/mypy --package callboard
-	MYPYPATH=examples:tests/examples $(BIN)/mypy examples tests/examples tests/native_actors \
-		tests/scheduling tests/testing tests/*.py
-	MYPYPATH=tests/actors $(BIN)/mypy tests/actors
-	MYPYPATH=tests/streams $(BIN)/mypy tests/streams
-	MYPYPATH=tests/hypothesis $(BIN)/mypy tests/hypothesis
-	MYPYPATH=tests/spark $(BIN)/mypy tests/spark
-	MYPYPATH=tests/bench:examples $(BIN)/mypy tests/bench
+	$(BIN)/mypy examples tests
 	$(BIN)/pytest tests/test_types.py
-	$(BIN)/stubtest --mypy-config-file pyproject.toml --allowlist tests/stubtest-allowed.txt \
-		--ignore-unused-allowlist callboard
+	$(BIN)/stubtest --mypy-config-file pyproject.toml --allowlist tests/stubtest-allowed.txt callboard
 
 stress:
 	$(MAKE) -C tests/native stress asan

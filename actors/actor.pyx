@@ -6,7 +6,6 @@ from collections import deque
 
 cimport cython
 
-from callboard._inside.answers.future cimport Future
 from callboard._inside.sending.ref cimport ActorRef, Extra, current_variables, no_system, sender_of
 from callboard.core.node cimport Kind
 from callboard.scheduling.cell cimport carrying_cell

@@ -1,4 +1,7 @@
-"""Every error that callboard raises on its own account."""
+"""The errors of actors and their systems.
+
+A capability's own stand in its folder, and derive from CallboardError.
+"""
 
 from __future__ import annotations
 

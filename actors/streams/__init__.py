@@ -16,6 +16,7 @@ The order of the inside, in which nothing imports what stands after it:
 An actor system knows none of them: `ActorSystem.run` calls the graph that it is given.
 """
 
+from callboard.scheduling.flow.heuristics import Heuristic
 from callboard.streams.chaining.graph import Graph
 from callboard.streams.chaining.keyed import KeyedStream
 from callboard.streams.chaining.protocols import Receives, ReceivesMany
@@ -37,6 +38,7 @@ __all__ = [
     "Failure",
     "Graph",
     "GraphError",
+    "Heuristic",
     "KeyedStream",
     "Receives",
     "ReceivesMany",

@@ -1,7 +1,6 @@
 """Native actors that show what the runtime does with them."""
 
 from libc.stdint cimport int64_t
-from libc.string cimport memcpy
 
 from callboard.core.buffer cimport Buffer
 from callboard.native cimport ActorRef, Kind, Message, NativeActor

@@ -9,12 +9,13 @@ from libc.math cimport isfinite
 from libc.stdint cimport int64_t
 cimport cython
 
-from callboard.core.node cimport Parker, monotonic_ns
+from callboard.core.clock cimport monotonic_ns
+from callboard.core.node cimport Parker
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.cell cimport Cell, Context, dedicated_cell
 
 from callboard.core import checks
-from callboard.core.errors import ActorStopped, AskTimeout, CallboardError
+from callboard.core.errors import AskTimeout, CallboardError
 from callboard.core.log import log
 
 # The longest sleep of a waiting thread before it looks for signals (Ctrl-C).
@@ -129,7 +130,7 @@ cdef class Future:
         raise TypeError("a callboard future cannot be pickled: send its result() instead")
 
     cdef bint complete(self, object value, object error):
-        cdef object callbacks, deferred_to
+        cdef object callbacks, _deferred_to
         if error is not None and value is None:
             value = error.__traceback__
         with cython.critical_section(self):
@@ -139,7 +140,7 @@ cdef class Future:
             self.error = error
             callbacks = self.callbacks
             self.callbacks = None
-            deferred_to = self.deferred_to  # let go at the end, not in here
+            _deferred_to = self.deferred_to  # let go at the end, not in here
             self.deferred_to = None
             timer = self._timer
             self._timer = None
@@ -264,7 +265,7 @@ cdef class Future:
     def was_run_here(self, timeout):
         """On the thread that runs the asked actor's manual system: run that until complete."""
         system = getattr(self.target, "system", None)
-        if not getattr(system, "is_run_here", False):
+        if system is None or not system.is_run_here:
             return False
         if not system._run_until(self.done, timeout):
             within = "" if timeout is None else f" in {timeout} s of its clock"

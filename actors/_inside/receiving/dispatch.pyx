@@ -6,7 +6,7 @@ import heapq
 from collections import deque
 
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport uint32_t
 
 from callboard._inside.receiving.answering cimport answer_with
 from callboard._inside.receiving.coroutine cimport begin
@@ -18,11 +18,10 @@ from callboard._inside.sending.overflow cimport release_popping
 from callboard._inside.sending.values cimport take_value
 from callboard._inside.receiving.variables cimport put_on, replace, take_off
 from callboard._inside.sending.ref cimport CLOSED, LIVE, SUSPENDED, ActorRef, Carried, Extra
-from callboard.core.node cimport Kind, Node, acq_rel, relaxed, wants_answer
-from callboard.mailbox.limits cimport DropRequest, Limits, Overflow
+from callboard.core.node cimport Kind, Node, relaxed, wants_answer
+from callboard.mailbox.limits cimport Overflow
 from callboard.scheduling.cell cimport (
     Cell, Context, Outcome, account, carrying_cell, charge, end_turn, goes_on,
-    limited,
 )
 
 from callboard.core.log import log
@@ -336,7 +335,6 @@ cdef void wear(Context* context, Message* taken) noexcept:
 cdef bint take_first(ActorRef ref, Cell* cell, Context* context, Message* taken) noexcept:
     """Messages put aside come first, then the heap, or the queue's oldest."""
     cdef Extra extra = ref.extra
-    cdef DropRequest* request
     cdef bint found
     if extra is not None and extra.replay:
         put(taken, extra.replay.popleft())

@@ -5,14 +5,14 @@ import types
 cimport cython
 from libc.stdint cimport int64_t, uint32_t
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.ref cimport Py_INCREF
 
 from callboard._inside.answers.future cimport Future
 from callboard._inside.sending.overflow cimport make_room
-from callboard._inside.sending.runtime cimport Runtime
-from callboard.core.node cimport Kind, Node, monotonic_ns, relax, relaxed
+from callboard.core.clock cimport monotonic_ns
+from callboard.core.node cimport Kind, Node, relax, relaxed
 from callboard.scheduling.cell cimport (
-    Cell, Context, carrying_cell, closed_cell, forked_cell, limited, make_ready, native_cell, slow_cell,
+    Cell, Context, carrying_cell, closed_cell, forked_cell, limited, make_ready, slow_cell,
 )
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.handle cimport Handle
@@ -43,14 +43,14 @@ cdef void let_workers_run(ActorRef ref, Context* context) noexcept:
     """Release the interpreter until the receiver has nothing left to do, or its turn is over."""
     cdef Cell* cell = ref.cell
     cdef int64_t end
-    cdef int round
+    cdef int _
     context.sent = 0
     if ref.runtime.manual:
         return
     with nogil:
         end = monotonic_ns() + LONGEST_TURN_NS
         while not cell.tail.is_idle() and monotonic_ns() < end:
-            for round in range(64):
+            for _ in range(64):
                 relax()
             sched_yield()
 

@@ -8,20 +8,28 @@ from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.scheduling.config import Config
 from callboard.scheduling.flow.heuristics import Heuristic, LastInPipeline
-from callboard.scheduling.policies import choose_priority
+from callboard.scheduling.policies import choose_heuristic
+
+_RIVALS = ("locked", "partitioned", "shared")
 
 
 def heuristic(policy: Any, config: Config) -> Heuristic:
-    """Return the run's heuristic: its own, or the system's priority policy if that is one."""
+    """Return the run's heuristic: its own, or the one that the system's priority names."""
+    if policy is None:
+        return config.heuristic() or LastInPipeline()
     if isinstance(policy, Heuristic):
         policy._check()
         return policy
-    chosen = choose_priority(policy) if policy is not None else config.priority_policy()
-    if isinstance(chosen, Heuristic):
-        return chosen
-    if policy is not None:
+    chosen = choose_heuristic(policy)
+    if chosen is None:
         raise ConfigError(f"a graph's policy is a heuristic, and {policy!r} is none")
-    return LastInPipeline()
+    return chosen
+
+
+def chosen_rivals(value: Any) -> list[str]:
+    """Say what benchmarks measure the paper's structures against: rivals' names, with spaces."""
+    names = value.split() if isinstance(value, str) else [value]
+    return [checks.one_of("rivals", name, _RIVALS, error=ConfigError) for name in names]
 
 
 def power_of_two(option: str, value: Any) -> int:

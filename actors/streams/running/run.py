@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 import warnings
@@ -14,15 +13,21 @@ from typing import Any, Generic, Self, TypeVar
 from callboard.core import checks
 from callboard.core.batches import Batches
 from callboard.core.errors import ConfigError
+from callboard.core.interpreter import has_gil
 from callboard.scheduling.worker import on_worker
 from callboard.streams.checks import MOST, check_entry
 from callboard.streams.errors import RunEnded, RunError, RunTimeout
 from callboard.streams.native import NativeProgram
 from callboard.streams.planning.plan import Plan, close, result_of
 from callboard.streams.programs.program import Batch
-from callboard.streams.running.flow import Flow
+from callboard.streams.running.flow import GraphFlow
 from callboard.streams.running.lanes import add_lanes
-from callboard.streams.running.options import heuristic, power_of_two, short_time
+from callboard.streams.running.options import (
+    chosen_rivals,
+    heuristic,
+    power_of_two,
+    short_time,
+)
 from callboard.streams.running.progress import Progress
 from callboard.streams.running.statistics import RunStatistics, collect
 from callboard.streams.running.tally import DeadLetterTally
@@ -30,8 +35,6 @@ from callboard.system import ActorSystem
 
 R = TypeVar("R", covariant=True)
 
-_REORDERING = ("non_blocking", "locked")
-_PARTITIONING = ("hybrid", "partitioned", "shared")
 _MANUAL_LANES = 3  # that take turns in a manual system
 _LOOK = 0.1  # seconds: how often a waiting caller looks whether the system still runs
 _HELP = 0.001  # how often one that keeps a worker busy looks whether there is work for it
@@ -56,8 +59,7 @@ class Run(Generic[R]):
         window: int = 256,
         time_slice: float = 0.0005,
         markers: int = 64,
-        reordering: str = "non_blocking",
-        partitioning: str = "hybrid",
+        rivals: str = "",
     ) -> None:
         self._system = system
         self._batch_size = checks.whole("batch_size", batch_size, 1, MOST, error=ConfigError)
@@ -66,15 +68,14 @@ class Run(Generic[R]):
         self._sent = dict.fromkeys(plan.entries, 0)
         self._finishing = False  # finish() was called
         self._flushed = False  # the last round is on its way
-        self._manual = hasattr(system, "is_run_here")
-        self._flow = Flow(
+        self._manual = system._runtime.manual
+        self._flow = GraphFlow(
             heuristic(policy, system.config),
             power_of_two("window", window),
             short_time("time_slice", time_slice),
             checks.whole("markers", markers, 0, MOST, error=ConfigError),
             self._manual,
-            checks.one_of("reordering", reordering, _REORDERING, error=ConfigError),
-            checks.one_of("partitioning", partitioning, _PARTITIONING, error=ConfigError),
+            chosen_rivals(rivals),
         )
         self.tally = DeadLetterTally(system.dead_letters)
         self._programs = plan.make_programs(self.tally)
@@ -90,7 +91,7 @@ class Run(Generic[R]):
     def _build(self, plan: Plan) -> list[Any]:
         system, flow = self._system, self._flow
         workers = _MANUAL_LANES if self._manual else system.config.workers
-        locked = getattr(sys, "_is_gil_enabled", lambda: True)() and not self._manual
+        locked = has_gil() and not self._manual
         released = False  # some operators need no interpreter lock
         for step, program in zip(plan.steps, self._programs, strict=True):
             free = program.releases_gil or not locked
@@ -103,7 +104,7 @@ class Run(Generic[R]):
             )
             flow.add(
                 program,
-                list(step.sources),
+                step.sources,
                 runs_on,
                 program.partitions if by_parts else 0,
                 workers if free else 1,
@@ -186,8 +187,8 @@ class Run(Generic[R]):
                 raise self._why_ended(f"{self!r} was cancelled")
             if deadline is not None and time.monotonic() >= deadline:
                 return False
-            if self._manual and system.is_run_here:  # type: ignore[attr-defined]
-                if not system._run_until(lambda: flow.done >= rounds, None):  # type: ignore[attr-defined]
+            if system.is_run_here:
+                if not system._run_until(lambda: flow.done >= rounds, None):
                     raise RunError(f"{self!r} waits, and nothing is ready in {system!r}")
             elif on_worker() and flow.help():
                 continue

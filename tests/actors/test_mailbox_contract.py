@@ -28,6 +28,8 @@ from callboard import (
 )
 from callboard.testing import ManualSystem
 
+pytestmark = pytest.mark.usefixtures("quiet")
+
 CAPACITY = 3
 
 MAILBOXES = {

@@ -8,12 +8,14 @@ import threading
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from laws import check_at_end, check_at_rest
-from programs import TICK, Outsider, Program, Script, World
-from strategies import programs
 
 from callboard import ActorSystem
 from callboard.testing import ManualSystem
+from tests.actors.laws import check_at_end, check_at_rest
+from tests.actors.programs import TICK, Outsider, Program, Script, World
+from tests.actors.strategies import programs
+
+pytestmark = pytest.mark.usefixtures("quiet")
 
 
 def run_under_seed(program: Program, seed: int) -> World:

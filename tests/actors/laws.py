@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from programs import Letter, ScriptedFailure, World
-
 from callboard import (
     ActorStopped,
     AskTimeout,
     MailboxFull,
     Terminated,
 )
+from tests.actors.programs import Letter, ScriptedFailure, World
 
 REASONS = {"stopped", "failed", "dropped_newest", "dropped_oldest", "system stopped"}
 

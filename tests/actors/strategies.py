@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from hypothesis import strategies as st
-from programs import (
+
+from callboard import BoundedMailbox, PriorityMailbox, Supervision
+from tests.actors.programs import (
     TICK,
     After,
     Ask,
@@ -24,8 +26,6 @@ from programs import (
     Watch,
     priority_of,
 )
-
-from callboard import BoundedMailbox, PriorityMailbox, Supervision
 
 targets = st.integers(0, 5)
 ticks = st.integers(0, 3)

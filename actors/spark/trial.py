@@ -17,7 +17,7 @@ class TaskBound(Exception):
     """Raised for what has a meaning in one task only, where it would be kept for more."""
 
 
-class Probe(Pickler):
+class TrialPickler(Pickler):
     """Pickles for a look, not for a journey: Spark pickles again when a job is run."""
 
     def __init__(self, file: io.BytesIO, *, keep: bool) -> None:
@@ -25,7 +25,7 @@ class Probe(Pickler):
         self._keep = keep
 
     def reducer_override(self, value: Any) -> Any:
-        """Answer how a value is pickled; called by the pickler for most that it meets."""
+        """Return how a value is pickled; called by the pickler for most that it meets."""
         # Broadcast.__reduce__ puts the variable on a list of what the thread's next job takes
         # along, whatever that is: if destroyed by then, it fails a job that never knew it.
         if isinstance(value, Broadcast) and value._jbroadcast is not None:
@@ -40,5 +40,5 @@ class Probe(Pickler):
 def dumps(value: Any, *, keep: bool) -> bytes:
     """Pickle a value that is to be used in one task, or kept for more."""
     with io.BytesIO() as file:
-        Probe(file, keep=keep).dump(value)  # type: ignore[no-untyped-call]
+        TrialPickler(file, keep=keep).dump(value)  # type: ignore[no-untyped-call]
         return file.getvalue()
