@@ -159,7 +159,7 @@ def skew(plan: Plan) -> Benchmark:
 
 
 def partitioned(scheme: str, workers: int) -> dict[str, Any]:
-    """Partition as the paper: by 100 for the hybrid queue, by one a worker for the other."""
+    """The paper has 100 partitions for the hybrid queue, and one for each worker for the other."""
     return {"partitioning": scheme, "partitions": 100 if scheme == "hybrid" else workers}
 
 

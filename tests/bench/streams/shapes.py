@@ -33,7 +33,7 @@ def cost(query: int) -> float:
 def run(
     n: int, *, query: int = 1, workers: int = 1, partitions: int = 64, **options: Any
 ) -> Result | Quantity:
-    """Play a query; the paper's partitioned queue has as many partitions as workers."""
+    """With partitioning="partitioned" there are as many partitions as workers, as in the paper."""
     if options.get("partitioning") == "partitioned":
         partitions = workers
 
