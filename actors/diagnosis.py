@@ -32,7 +32,7 @@ def describe_unrest(runtime: Runtime) -> str:
     frames = sys._current_frames()
     now = time.monotonic_ns()
     for worker in runtime.team.everyone:
-        if worker.is_parked or worker.thread is None:
+        if worker.is_resting or worker.thread is None:
             continue
         ref = actors.get(worker.current_actor)
         what = ref.path if ref is not None else "no actor"

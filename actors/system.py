@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 import os
 import signal
-import sys
 import threading as threads
 import time
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -26,23 +25,26 @@ from callboard.core.errors import (
     ConfigError,
     DrainTimeout,
     ForkedSystem,
+    GraphError,
     SystemClosed,
 )
+from callboard.core.interpreter import has_gil
 from callboard.core.log import log
+from callboard.core.text import safe_repr
 from callboard.dead_letters import DeadLetters
 from callboard.diagnosis import all_actors, describe_unrest
 from callboard.mailboxes import BoundedMailbox
 from callboard.scheduling.config import Config
 from callboard.scheduling.monitor import Statistics
 from callboard.scheduling.placement import rebalance
-from callboard.scheduling.team import Team
-from callboard.scheduling.worker import WorkerThread, obstacle_to_waiting
+from callboard.scheduling.team import Team, obstacle_to_waiting
+from callboard.scheduling.worker import WorkerThread
 from callboard.signals import Signals
 from callboard.statistics import Logs, collect
 from callboard.timers import Timers
 
 if TYPE_CHECKING:
-    from callboard.streams.planning.graph import Graph
+    from callboard.streams.chaining.graph import Graph
     from callboard.streams.running.run import Run
 
 M = TypeVar("M")
@@ -51,10 +53,6 @@ R = TypeVar("R")
 
 # The longest sleep before a look for signals: one that comes just before a sleep does not end it.
 _SLICE = 0.05
-
-
-def _has_gil() -> bool:
-    return getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
 class ActorSystem:
@@ -110,7 +108,7 @@ class ActorSystem:
             context=context,
         )
         use_token = self.config.workers > 1 if token is None else token
-        self._open(Team(use_token and _has_gil()), Timers(self.config.name))
+        self._open(Team(use_token and has_gil()), Timers(self.config.name))
         for index in range(self.config.workers):
             self._add_worker(self.config.core_of(index))
         self._start()
@@ -189,17 +187,18 @@ class ActorSystem:
         - `window`: how many batches may be on their way (256), a power of two. It bounds memory.
         - `time_slice`: how long a worker stays with an operator, in seconds (0.0005).
         - `markers`: of one of so many batches the latency is measured (64); 0 measures none.
-        - `reordering`: "non_blocking", or "locked", the baseline that it is measured against.
-        - `partitioning`: "hybrid", or one of its baselines, "partitioned" and "shared".
 
         Raises ConfigError for options, and GraphError for a graph that is none.
         """
-        from callboard.streams.running.run import Run  # above this module in the order of layers
-
         self._refuse_fork()
         if self._runtime.closed:
             raise SystemClosed(f"the system {self.name!r} was stopped: it runs no graph")
-        return Run(self, graph, **options)
+        if not hasattr(type(graph), "_run_in"):
+            raise GraphError(
+                "run() takes a graph, which a sink such as collect() makes of a stream, "
+                f"not {safe_repr(graph)}"
+            )
+        return graph._run_in(self, **options)
 
     def find(self, path: str) -> ActorRef[Any]:
         """Return the live actor that was spawned with the names in `path`: `/shop/cart`.
@@ -304,6 +303,15 @@ class ActorSystem:
         seconds = checks.timeout("the timeout of join()", timeout)
         self._refuse_worker("join()")
         return self._wait_ended(seconds)
+
+    @property
+    def is_run_here(self) -> bool:
+        """True in the one thread that may run the system, step by step: see `ManualSystem`."""
+        return False
+
+    def _run_until(self, predicate: Callable[[], bool], timeout: float | None) -> bool:
+        """Run until `predicate()` is true, where `is_run_here` is."""
+        raise NotImplementedError
 
     def stop(self, timeout: float = 10.0) -> None:
         """Stop all actors after the messages in work, then the workers.

@@ -7,8 +7,10 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <new>
 
 #include "callboard/core/atomics.hpp"
+#include "callboard/core/stack.hpp"
 
 namespace callboard {
 
@@ -38,30 +40,21 @@ struct Buffer {
         delete buffer;
     }
 
+    // Throws std::bad_alloc, as `new` does.
     static Buffer* allocate(std::int64_t bytes) {
         auto* buffer = new Buffer;
         buffer->data = std::malloc(static_cast<std::size_t>(bytes));
+        if (buffer->data == nullptr && bytes != 0) {
+            delete buffer;
+            throw std::bad_alloc();
+        }
         buffer->size = bytes;
         buffer->readonly = false;
         return buffer;
     }
 };
 
-// Buffers whose Python owners can be let go.
-class DeadBuffers {
-public:
-    // True: the list was empty, so somebody must be asked to empty it.
-    bool push(Buffer* buffer) {
-        Buffer* top = top_.load(relaxed);
-        do {
-            buffer->next = top;
-        } while (!top_.compare_exchange_weak(top, buffer, release, relaxed));
-        return top == nullptr;
-    }
-    Buffer* take_all() { return top_.exchange(nullptr, acquire); }
-
-private:
-    Atomic<Buffer*> top_{nullptr};
-};
+// Buffers whose Python owners can be let go. Who pushes the first one asks somebody to take them.
+using DeadBuffers = Stack<Buffer>;
 
 }  // namespace callboard

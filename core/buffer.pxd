@@ -15,8 +15,8 @@ cdef extern from "callboard/core/buffer.hpp" namespace "callboard" nogil:
         void retain()
         void drop()
         @staticmethod
-        Buffer* allocate(int64_t bytes)
+        Buffer* allocate(int64_t bytes) except +
 
-    cdef cppclass DeadBuffers:
+    cdef cppclass DeadBuffers "callboard::DeadBuffers":
         bint push(Buffer* buffer)
         Buffer* take_all()

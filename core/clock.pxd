@@ -1,3 +1,4 @@
 from libc.stdint cimport int64_t
 
-cpdef int64_t monotonic_ns() noexcept nogil
+cdef extern from "callboard/core/clock.hpp" namespace "callboard" nogil:
+    int64_t monotonic_ns()

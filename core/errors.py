@@ -1,4 +1,7 @@
-"""Every error that callboard raises on its own account."""
+"""The errors of actors and their systems.
+
+A capability's own stand in its folder, and derive from CallboardError.
+"""
 
 from __future__ import annotations
 
@@ -45,3 +48,7 @@ class AskCycle(CallboardError):
 
 class DrainTimeout(CallboardError, TimeoutError):
     """A system did not come to rest in time."""
+
+
+class GraphError(CallboardError, ValueError):
+    """A graph, or an operator's argument, is wrong. Raised where the graph is built."""

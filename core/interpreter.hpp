@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "callboard/core/atomics.hpp"
-#include "callboard/core/parker.hpp"
+#include "callboard/core/clock.hpp"
 
 namespace callboard {
 
@@ -17,7 +17,7 @@ inline constexpr std::int64_t letting_go_ns = 200;
 // answer. To ask for it meanwhile is to sleep until it is free, and costs both some microseconds.
 inline void await_interpreter(std::int64_t since) {
 #ifndef Py_GIL_DISABLED
-    while (Parker::now() - since < letting_go_ns) relax();
+    while (monotonic_ns() - since < letting_go_ns) relax();
 #else
     static_cast<void>(since);
 #endif

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "callboard/core/atomics.hpp"
+#include "callboard/core/stack.hpp"
 
 namespace callboard {
 
@@ -93,26 +94,18 @@ private:
 // thread may take all.
 class FreePool {
 public:
-    // Any thread. Every node in the pool, or null. Acquire pairs with the release in give().
-    Node* take_all() {
-        if (top_.load(relaxed) == nullptr) return nullptr;
-        return top_.exchange(nullptr, acquire);
-    }
+    // Any thread. Every node in the pool, or null.
+    Node* take_all() { return nodes_.seems_empty() ? nullptr : nodes_.take_all(); }
 
-    // Any thread. The nodes from `first` to `last`, linked by `next`. No ABA: a stack that is only
-    // pushed to and taken whole does not care what happened to its top meanwhile, as long as it is the
-    // top again and the link to it is therefore the truth.
+    // Any thread. The nodes from `first` to `last`, linked by `next`.
     void give(Node* first, Node* last, std::uint32_t count) {
-        Node* top = top_.load(relaxed);
-        do {
-            last->next.store(top, relaxed);
-        } while (!top_.compare_exchange_weak(top, first, release, relaxed));
-        held_.store(top == nullptr ? count : held_.load(relaxed) + count, relaxed);
+        const bool was_empty = nodes_.push(first, last);
+        held_.store(was_empty ? count : held_.load(relaxed) + count, relaxed);
     }
 
     // Any thread: about how many nodes the pool holds, exactly where only the receiver gives. It looks
     // at the top, because a taker cannot reset the count, and a full pool gets no give() that would.
-    std::uint32_t held() const { return top_.load(relaxed) == nullptr ? 0 : held_.load(relaxed); }
+    std::uint32_t held() const { return nodes_.seems_empty() ? 0 : held_.load(relaxed); }
 
     // Any thread. Frees all but `kept` nodes, about.
     void trim(std::uint32_t kept) {
@@ -142,7 +135,7 @@ public:
 
 private:
     friend class Surplus;
-    Atomic<Node*> top_{nullptr};
+    Stack<Node> nodes_;
     Atomic<std::uint32_t> held_{0};
     Atomic<Surplus*> listed_{nullptr};  // written under that one's lock
 };

@@ -65,7 +65,5 @@ cdef extern from "callboard/core/parker.hpp" namespace "callboard" nogil:
         bint park_for "park" (int64_t nanoseconds)
         bint unpark()
 
-    int64_t monotonic_ns "callboard::Parker::now" ()
-
 cdef extern from "callboard/core/interpreter.hpp" namespace "callboard" nogil:
     void await_interpreter(int64_t since)

@@ -8,11 +8,13 @@
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
-#include <ctime>
 #include <unistd.h>
+
 #include <cstdint>
+#include <ctime>
 
 #include "callboard/core/atomics.hpp"
+#include "callboard/core/clock.hpp"
 
 namespace callboard {
 
@@ -30,11 +32,11 @@ public:
             word_.exchange(empty, acquire);
             return true;
         }
-        const std::int64_t deadline = nanoseconds < 0 ? -1 : now() + nanoseconds;
+        const std::int64_t deadline = nanoseconds < 0 ? -1 : monotonic_ns() + nanoseconds;
         for (;;) {
             std::int64_t left = -1;
             if (deadline >= 0) {
-                left = deadline - now();
+                left = deadline - monotonic_ns();
                 if (left <= 0) break;
             }
             wait(left);
@@ -52,12 +54,6 @@ public:
     }
 
     bool is_parked() const { return word_.load(relaxed) == parked; }
-
-    static std::int64_t now() {
-        timespec time;
-        clock_gettime(CLOCK_MONOTONIC, &time);
-        return time.tv_sec * std::int64_t{1000000000} + time.tv_nsec;
-    }
 
 private:
     static constexpr std::uint32_t empty = 0, parked = 1, notified = 2;

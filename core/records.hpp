@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "callboard/core/atomics.hpp"
-#include "callboard/core/parker.hpp"
+#include "callboard/core/clock.hpp"
 
 namespace callboard {
 
@@ -38,7 +38,7 @@ public:
     // Any thread. Acquire pairs with the release in begin(): the clock is read after it, and is later.
     std::int64_t get() const {
         const std::int64_t word = word_.load(acquire);
-        return word < 0 ? word + Parker::now() : word;
+        return word < 0 ? word + monotonic_ns() : word;
     }
 
 private:
@@ -46,7 +46,7 @@ private:
 };
 
 // One dispatch of one actor, or one wait of the worker (actor 0).
-struct Record {
+struct DispatchRecord {
     std::int64_t time;       // monotonic ns, at the end
     std::int64_t spent;      // ns
     std::uint64_t actor;     // its number
@@ -69,7 +69,7 @@ public:
         : mask_(capacity - 1), words_(new Atomic<std::int64_t>[capacity * words]()) {}
 
     // The worker. Overwrites the oldest record when the ring is full.
-    void write(const Record& record) {
+    void write(const DispatchRecord& record) {
         const std::uint64_t at = written_.load(relaxed);
         begun_.store(at + 1, relaxed);
         auto* slot = &words_[(at & mask_) * words];
@@ -87,7 +87,7 @@ public:
     std::uint64_t written() const { return written_.load(acquire); }
 
     // Any thread. The record with this number, counted from 0; false if it was overwritten.
-    bool read(std::uint64_t number, Record& record) const {
+    bool read(std::uint64_t number, DispatchRecord& record) const {
         if (number >= written()) return false;
         const auto* slot = &words_[(number & mask_) * words];
         record.time = slot[0].load(acquire);

@@ -24,12 +24,12 @@
 #include <cstdint>
 
 #include "callboard/core/atomics.hpp"
-#include "callboard/core/parker.hpp"
+#include "callboard/core/clock.hpp"
 
 namespace callboard {
 
 struct Processor {
-    static std::int64_t now() { return Parker::now(); }
+    static std::int64_t now() { return monotonic_ns(); }
     static void pause() { relax(); }
     static void yield() { sched_yield(); }
 };

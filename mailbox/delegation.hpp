@@ -3,7 +3,7 @@
 // Das et al. 2009, section 4.1: principle 4.1 (request delegation), principle 4.2 (an owner acquires
 // no second resource), invariant 4.1 (fulfilment guarantee: a delegated request is neither lost nor
 // left). One word holds the whole state: free, owned with nothing pending, or the newest of a stack
-// of pending requests, which are linked by their `delegation_next()`.
+// of pending requests (core/stack.hpp), which are linked by their `next`.
 //
 //     if (resource.own_or_delegate(request)) {        // mine: serve it, and then all the others
 //         serve(request);
@@ -15,9 +15,7 @@
 // word that says "owned". The word leaves "owned" only by try_release(), a compare-and-swap from
 // "owned with nothing pending". So in the word's modification order each request stands between an
 // acquisition and a release, take() by that owner lies between them too, and the owner, who must see
-// try_release() succeed, has taken it. ABA: the stack is only pushed to and taken whole. If its top
-// was taken and is pushed again between a pusher's load and its compare-and-swap, the pusher's link
-// to that top is still the truth.
+// try_release() succeed, has taken it.
 //
 // An owner that sleeps in the middle of its work, with nothing pending, names its parker in the word, and
 // who delegates to it wakes it. It falls asleep by a compare-and-swap from "owned with nothing pending",
@@ -39,10 +37,11 @@
 
 #include "callboard/core/atomics.hpp"
 #include "callboard/core/parker.hpp"
+#include "callboard/core/stack.hpp"
 
 namespace callboard {
 
-// Request must have `Request*& delegation_next()`.
+// Request has a member `next`, a pointer or an Atomic of one.
 template <class Request>
 class Delegation {
 public:
@@ -74,19 +73,11 @@ public:
         return false;
     }
 
-    // The owner. All pending requests, oldest first, linked by delegation_next(); null if none.
+    // The owner. All pending requests, oldest first, linked by `next`; null if none.
     Request* take() {
         if (state_.load(relaxed) == owned_) return nullptr;
         // Acquire pairs with the delegators' release, release with has_pending().
-        auto* newest = reinterpret_cast<Request*>(state_.exchange(owned_, acq_rel));
-        Request* oldest = nullptr;
-        while (newest != nullptr) {
-            Request* older = newest->delegation_next();
-            newest->delegation_next() = oldest;
-            oldest = newest;
-            newest = older;
-        }
-        return oldest;
+        return oldest_first(reinterpret_cast<Request*>(state_.exchange(owned_, acq_rel)));
     }
 
     // The owner. True: the resource is free. False: requests are pending, take() them first.
@@ -124,7 +115,7 @@ private:
 
     // There was an owner when `state` was read. False: it is another now, read again.
     bool push(std::uintptr_t& state, Request* request) {
-        request->delegation_next() = state & owned_ ? nullptr : reinterpret_cast<Request*>(state);
+        set_next(request, state & owned_ ? nullptr : reinterpret_cast<Request*>(state));
         if (!state_.compare_exchange_weak(state, reinterpret_cast<std::uintptr_t>(request),
                                           release, relaxed))
             return false;

@@ -27,7 +27,6 @@ enum class Overflow : std::uint8_t { block, help, drop_newest, drop_oldest, fail
 // A request to drop the oldest message, handed to whoever is popping (overflow drop_oldest).
 struct DropRequest {
     DropRequest* next{nullptr};
-    DropRequest*& delegation_next() { return next; }
 };
 
 class Limits {

@@ -31,6 +31,7 @@
 
 #include "callboard/core/node.hpp"
 #include "callboard/core/records.hpp"
+#include "callboard/core/stack.hpp"
 #include "callboard/mailbox/limits.hpp"
 #include "callboard/mailbox/mpsc.hpp"
 
@@ -70,7 +71,7 @@ struct Cell {
 
     // --- read by all, rarely written ------------------------------------------------------------
     alignas(cache_line) Atomic<Worker*> home{nullptr};
-    Atomic<Node*> system{nullptr};  // stack of system messages, taken whole
+    Stack<Node> system;  // messages that overtake those of users
     Atomic<std::uint32_t> gate{0};
     Atomic<std::uint32_t> flags;
     std::uint32_t weight{0};  // given at spawn, for priority policies
@@ -93,17 +94,12 @@ struct Cell {
     std::uint64_t stamp{0};        // a priority policy's own (age, deadline)
     Atomic<Worker*> ready_on{nullptr};  // whose ready set it is in; null when running or nowhere
 
-    Cell*& delegation_next() { return next; }
-
     bool has(std::uint32_t flag) const { return flags.load(relaxed) & flag; }
     void set(std::uint32_t flag) { flags.fetch_or(flag, relaxed); }
 
     // Any thread. Pushes a system message; true: the caller now owns the cell's readiness.
     [[nodiscard]] bool push_system(Node* node) {
-        Node* top = system.load(relaxed);
-        do {
-            node->next.store(top, relaxed);
-        } while (!system.compare_exchange_weak(top, node, release, relaxed));
+        system.push(node);
         return tail.signal() || open_gate();
     }
 
@@ -113,18 +109,10 @@ struct Cell {
     // The owner. All system messages, oldest first.
     Node* take_system() {
         tail.clear_signal();  // first: who pushes after the exchange signals after it
-        Node* newest = system.exchange(nullptr, acquire);
-        Node* oldest = nullptr;
-        while (newest != nullptr) {
-            Node* older = newest->next.load(relaxed);
-            newest->next.store(oldest, relaxed);
-            oldest = newest;
-            newest = older;
-        }
-        return oldest;
+        return oldest_first(system.take_all());
     }
 
-    bool has_system() const { return system.load(relaxed) != nullptr; }
+    bool has_system() const { return !system.seems_empty(); }
 
     // The owner. True: the cell is idle and nobody's, not to be touched. False: there is work.
     [[nodiscard]] bool try_idle() {
@@ -141,7 +129,7 @@ struct Cell {
     // wakes it. False: a system message is there, and the caller still owns the readiness.
     [[nodiscard]] bool try_wait() {
         gate.fetch_or(waiting_bit, acq_rel);
-        if (system.load(relaxed) == nullptr) return true;
+        if (system.seems_empty()) return true;
         return !open_gate();
     }
 
@@ -149,7 +137,7 @@ struct Cell {
 
     ~Cell() {
         head.free_nodes();
-        FreePool::free_chain(system.load(relaxed));
+        FreePool::free_chain(system.take_all());
         delete limits;
     }
 

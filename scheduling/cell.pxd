@@ -66,7 +66,7 @@ cdef extern from "callboard/scheduling/cell.hpp" namespace "callboard" nogil:
         bint is_waiting()
 
 cdef extern from "callboard/core/records.hpp" namespace "callboard" nogil:
-    struct Record:
+    struct DispatchRecord:
         int64_t time
         int64_t spent
         uint64_t actor
@@ -76,9 +76,9 @@ cdef extern from "callboard/core/records.hpp" namespace "callboard" nogil:
 
     cdef cppclass RecordRing:
         RecordRing(uint64_t capacity)
-        void write(const Record& record)
+        void write(const DispatchRecord& record)
         uint64_t written()
-        bint read(uint64_t number, Record& record)
+        bint read(uint64_t number, DispatchRecord& record)
         uint64_t capacity()
 
 cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
@@ -86,6 +86,7 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
         void* state
         void (*put)(void* state, Cell* cell) noexcept nogil
         Cell* (*fetch)(void* state) noexcept nogil
+        void (*destroy)(void* state) noexcept nogil
 
     cdef cppclass Token "callboard::Delegation<callboard::Cell>":
         bint own_or_delegate(Cell* cell)
@@ -95,7 +96,7 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
         bint is_owned()
         Cell* take()
 
-    cdef cppclass Crew:
+    cdef cppclass TeamState:
         Token token
         int64_t add_waiting "waiting.fetch_add" (int64_t, memory_order)
         int64_t get_waiting "waiting.load" (memory_order)
@@ -105,16 +106,14 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
         uint32_t is_draining "draining.load" (memory_order)
         Parker rested
 
-    cdef cppclass WakeInbox:
-        bint push(Cell* cell)
-        Cell* take_all()
+    cdef cppclass Inbox "callboard::Stack<callboard::Cell>":
         bint is_empty()
 
     cdef cppclass Worker:
-        WakeInbox inbox
+        Inbox inbox
         Parker parker
-        uint64_t get_parks "parks.load" (memory_order)
-        uint64_t add_parks "parks.fetch_add" (uint64_t, memory_order)
+        uint64_t get_rests "rests.load" (memory_order)
+        uint64_t add_rests "rests.fetch_add" (uint64_t, memory_order)
         uint64_t get_current "current.load" (memory_order)
         void set_current "current.store" (uint64_t, memory_order)
         int64_t get_loop_time "loop_time.load" (memory_order)
@@ -122,7 +121,7 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
         uint64_t get_dispatches "dispatches.load" (memory_order)
         void set_dispatches "dispatches.store" (uint64_t, memory_order)
         ReadySet ready
-        Crew* crew
+        TeamState* team
         int64_t ready_count
         int64_t python_ready
         uint32_t index
@@ -141,7 +140,9 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
         int64_t get_idle_ns "idle.get" ()
         void put(Cell* cell)
         Cell* fetch()
-        void wake(Cell* cell)
+        bint take_in()
+        bint own_token_or_delegate(Cell* cell)
+        bint release_token()
 
     cdef cppclass Spinner:
         pass
@@ -160,6 +161,7 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
         void* completing
         void* awaited
 
+    void dispatch(Cell* cell, Context* context, Cell* outer)
     void account(Cell* cell, Context* context, uint64_t messages)
     void charge(Cell* cell, Context* context)
     bint find_work(Context* context)

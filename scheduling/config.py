@@ -16,8 +16,9 @@ from typing import Any
 from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
+from callboard.scheduling.flow.heuristics import Heuristic
 from callboard.scheduling.placement import PlacementPolicy
-from callboard.scheduling.policies import choose_placement, choose_priority
+from callboard.scheduling.policies import choose_heuristic, choose_placement, choose_priority
 from callboard.scheduling.priority import PriorityPolicy
 
 MONITORING = ("off", "times", "mailboxes", "workers")
@@ -79,7 +80,7 @@ class Config:
         return cls(**checked)
 
     def placement_policy(self, value: Any = None) -> PlacementPolicy:
-        """Answer the policy that `value` names, or without one the system's. Raises ConfigError.
+        """Return the policy that `value` names, or without one the system's. Raises ConfigError.
 
         The same name with the same options is the same object, whose turns and counts go on.
         """
@@ -94,8 +95,12 @@ class Config:
         return policy or self._placements.setdefault(key, choose_placement(value))
 
     def priority_policy(self) -> PriorityPolicy:
-        """Answer a new instance of the system's policy: each worker has its own."""
+        """Return a new instance of the system's policy: each worker has its own."""
         return choose_priority(self.priority)
+
+    def heuristic(self) -> Heuristic | None:
+        """Return a new heuristic for a graph of streams, if `priority` names one."""
+        return choose_heuristic(self.priority)
 
     @property
     def counted(self) -> bool:
@@ -108,7 +113,7 @@ class Config:
         return bool(self.classes or self.actors)
 
     def spawn_options(self, actor_class: type, name: str | None) -> dict[str, Any]:
-        """Answer the options that the configuration has for an actor: they win over its spawn's.
+        """Return the options that the configuration has for an actor: they win over its spawn's.
 
         An entry of `actors` is for the actor with that name, and wins over one of `classes`, which
         is for a class's name, or "module:Class".
@@ -123,7 +128,7 @@ class Config:
         return options
 
     def core_of(self, index: int) -> int | None:
-        """Answer the core that worker `index` is pinned to, or None."""
+        """Return the core that worker `index` is pinned to, or None."""
         if self.pin is False:
             return None
         cores = sorted(os.sched_getaffinity(0)) if self.pin is True else self.pin
@@ -149,7 +154,7 @@ def read_file(path: Any) -> dict[str, Any]:
 
 
 def _check(key: str, value: Any, where: str) -> Any:
-    """Answer the checked value of a setting."""
+    """Return the checked value of a setting."""
     check = _CHECKS.get(key)
     if check is None:
         raise ConfigError(f"no setting {key!r}{where}; there are {', '.join(_CHECKS)}")

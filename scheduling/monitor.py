@@ -67,7 +67,7 @@ class Statistics:
     workers: tuple[WorkerStatistics, ...]
 
     def of(self, path: str) -> ActorStatistics:
-        """Answer the entry of the actor at `path`. Raises KeyError."""
+        """Return the entry of the actor at `path`. Raises KeyError."""
         for actor in self.actors:
             if actor.path == path:
                 return actor
@@ -173,7 +173,7 @@ class WorkerLog:
         self._next = 0
 
     def read(self, path_of: Callable[[int], str]) -> list[str]:
-        """Answer the lines since the last call.
+        """Return the lines since the last call.
 
         `path_of` answers the path of an actor's number. The worker keeps its latest 8,192 records;
         a line says how many were overwritten before they were read.

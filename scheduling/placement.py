@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
 from callboard.core import checks
-from callboard.core.clock import monotonic_ns
 from callboard.core.errors import ConfigError, PolicyError
 from callboard.core.text import safe_repr
 from callboard.scheduling.handle import Handle
@@ -31,13 +31,13 @@ class PlacementPolicy:
     """The policy needs each dispatch measured: `Handle.busy_ns`, `WorkerThread.busy_ns`."""
 
     def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> WorkerThread:
-        """Answer one of `workers` for `actor`, which has not run yet. In the thread that spawns."""
+        """Return one of `workers` for `actor`, which has not run yet. In the thread that spawns."""
         raise NotImplementedError(f"{type(self).__qualname__} has no method `place`")
 
     def arrange(
         self, actors: Sequence[Handle], workers: Sequence[WorkerThread]
     ) -> Sequence[WorkerThread]:
-        """Answer one of `workers` for each of `actors`, which live on some already.
+        """Return one of `workers` for each of `actors`, which live on some already.
 
         For a rebalance, in the thread that asks for it. Without an override, what `place` says.
         """
@@ -54,13 +54,13 @@ class RoundRobin(PlacementPolicy):
         self._turn = itertools.count()
 
     def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> WorkerThread:
-        """Answer the next worker."""
+        """Return the next worker."""
         return workers[next(self._turn) % len(workers)]
 
     def arrange(
         self, actors: Sequence[Handle], workers: Sequence[WorkerThread]
     ) -> Sequence[WorkerThread]:
-        """Answer what `place` would from the start."""
+        """Return what `place` would from the start."""
         return [workers[turn % len(workers)] for turn in range(len(actors))]
 
 
@@ -75,49 +75,14 @@ class Blocks(PlacementPolicy):
         self._turn = itertools.count()
 
     def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> WorkerThread:
-        """Answer the worker of the run that `actor` is in."""
+        """Return the worker of the run that `actor` is in."""
         return workers[next(self._turn) // self._size % len(workers)]
 
     def arrange(
         self, actors: Sequence[Handle], workers: Sequence[WorkerThread]
     ) -> Sequence[WorkerThread]:
-        """Answer what `place` would from the start."""
+        """Return what `place` would from the start."""
         return [workers[turn // self._size % len(workers)] for turn in range(len(actors))]
-
-
-class Fixed(PlacementPolicy):
-    """The worker with the index `worker`, counted from 0."""
-
-    def __init__(self, worker: int) -> None:
-        self._index = checks.whole("the worker of Fixed", worker, 0, error=ConfigError)
-
-    def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> WorkerThread:
-        """Answer the worker. Raises PolicyError if the system has fewer."""
-        if self._index >= len(workers):
-            raise PolicyError(
-                f"there is no worker {self._index}; the system has the workers 0 to "
-                f"{len(workers) - 1}"
-            )
-        return workers[self._index]
-
-
-class Near(PlacementPolicy):
-    """The worker that another actor lives on at this moment: for actors that talk a lot."""
-
-    def __init__(self, actor: Handle) -> None:
-        if not isinstance(actor, Handle):
-            raise ConfigError(f"Near wants the ref of an actor, not {safe_repr(actor)}")
-        self._actor = actor
-
-    def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> WorkerThread:
-        """Answer the other's worker. Raises PolicyError if it is none of `workers`."""
-        worker = self._actor.worker
-        if worker is None or worker not in workers:
-            raise PolicyError(
-                f"no actor can be near {self._actor!r}: it lives on a worker of its own, or in "
-                "another system"
-            )
-        return worker
 
 
 class Balanced(PlacementPolicy):
@@ -137,7 +102,7 @@ class Balanced(PlacementPolicy):
         self._gone: deque[weakref.ref[Handle]] = deque()
 
     def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> WorkerThread:
-        """Answer the worker with the fewest of the class; count `actor` there."""
+        """Return the worker with the fewest of the class; count `actor` there."""
         key = weakref.ref(actor, self._gone.append)
         with self._lock:
             while self._gone:
@@ -190,7 +155,7 @@ class LeastLoaded(PlacementPolicy):
         self._costs: weakref.WeakKeyDictionary[Handle, int] = weakref.WeakKeyDictionary()
 
     def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> WorkerThread:
-        """Answer the worker with the least load, measured and expected."""
+        """Return the worker with the least load, measured and expected."""
         with self._lock:
             self._look(workers)
             # 1 where nothing was measured yet: then the worker with the fewest new actors wins.
@@ -203,7 +168,7 @@ class LeastLoaded(PlacementPolicy):
         return workers[index]
 
     def _look(self, workers: Sequence[WorkerThread]) -> None:
-        now = monotonic_ns()
+        now = time.monotonic_ns()
         if self._load and now - self._since < self._window_ns:
             return
         busy = [worker.busy_ns for worker in workers]
@@ -216,7 +181,7 @@ class LeastLoaded(PlacementPolicy):
     def arrange(
         self, actors: Sequence[Handle], workers: Sequence[WorkerThread]
     ) -> Sequence[WorkerThread]:
-        """Answer homes that level what was measured, near to those of now."""
+        """Return homes that level what was measured, near to those of now."""
         with self._lock:
             costs = [actor.busy_ns - self._costs.get(actor, 0) for actor in actors]
             for actor in actors:
@@ -225,8 +190,43 @@ class LeastLoaded(PlacementPolicy):
         return [workers[home] for home in _levelled(costs, homes, len(workers))]
 
 
+class Fixed(PlacementPolicy):
+    """The worker with the index `worker`, counted from 0."""
+
+    def __init__(self, worker: int) -> None:
+        self._index = checks.whole("the worker of Fixed", worker, 0, error=ConfigError)
+
+    def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> WorkerThread:
+        """Return the worker. Raises PolicyError if the system has fewer."""
+        if self._index >= len(workers):
+            raise PolicyError(
+                f"there is no worker {self._index}; the system has the workers 0 to "
+                f"{len(workers) - 1}"
+            )
+        return workers[self._index]
+
+
+class Near(PlacementPolicy):
+    """The worker that another actor lives on at this moment: for actors that talk a lot."""
+
+    def __init__(self, actor: Handle) -> None:
+        if not isinstance(actor, Handle):
+            raise ConfigError(f"Near wants the ref of an actor, not {safe_repr(actor)}")
+        self._actor = actor
+
+    def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> WorkerThread:
+        """Return the other's worker. Raises PolicyError if it is none of `workers`."""
+        worker = self._actor.worker
+        if worker is None or worker not in workers:
+            raise PolicyError(
+                f"no actor can be near {self._actor!r}: it lives on a worker of its own, or in "
+                "another system"
+            )
+        return worker
+
+
 def _levelled(costs: Sequence[int], homes: Sequence[int], workers: int) -> list[int]:
-    """Answer homes with about equal sums of costs, reached by few moves.
+    """Return homes with about equal sums of costs, reached by few moves.
 
     Move from the most to the least loaded worker the actor whose cost is nearest to half of their
     difference, while that makes the difference smaller. Each move lowers the sum of the squared

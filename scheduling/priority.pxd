@@ -1,4 +1,4 @@
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport uint64_t
 
 from callboard.scheduling.cell cimport Cell, ReadySet
 
@@ -15,19 +15,8 @@ cdef extern from "callboard/scheduling/ready.hpp" namespace "callboard" nogil:
         void* policy
         bint given_up
 
-    cdef cppclass TwoLevelReady:
-        TwoLevelReady(uint64_t patience)
-
-    cdef cppclass WeightedReady:
-        WeightedReady(int64_t ageing)
-
-    cdef cppclass ShortestReady:
-        ShortestReady(int64_t patience)
-
-    cdef cppclass LongestReady:
-        LongestReady(uint64_t window)
-
     ReadySet ready_set[Ready](Ready* ready)
+    ReadySet owned_ready_set[Ready](Ready* ready)
 
 
 cdef class PriorityPolicy:
@@ -38,23 +27,3 @@ cdef class PriorityPolicy:
     cdef public bint counted    # it needs messages counted (Cell.limits.count())
     cdef public uint64_t patience
     cdef TrackedReady tracked
-
-
-cdef class Fifo(PriorityPolicy):
-    cdef ReadyQueue queue
-
-
-cdef class TwoLevel(PriorityPolicy):
-    cdef TwoLevelReady* cells
-
-
-cdef class Weighted(PriorityPolicy):
-    cdef WeightedReady* cells
-
-
-cdef class ShortestFirst(PriorityPolicy):
-    cdef ShortestReady* cells
-
-
-cdef class LongestQueue(PriorityPolicy):
-    cdef LongestReady* cells

@@ -18,6 +18,21 @@ from callboard.core.log import log
 from callboard.core.text import safe_repr
 
 
+# The shipped policies' structures.
+cdef extern from "callboard/scheduling/ready.hpp" namespace "callboard" nogil:
+    cdef cppclass TwoLevelReady:
+        TwoLevelReady(uint64_t patience)
+
+    cdef cppclass WeightedReady:
+        WeightedReady(int64_t ageing)
+
+    cdef cppclass ShortestReady:
+        ShortestReady(int64_t patience)
+
+    cdef cppclass LongestReady:
+        LongestReady(uint64_t window)
+
+
 cdef class PriorityPolicy:
     """Order the ready actors of one worker.
 
@@ -44,12 +59,16 @@ cdef class PriorityPolicy:
         self.timed = type(self).timed is True
         self.counted = type(self).counted is True
 
+    def __dealloc__(self):
+        if self.ready.destroy != NULL:
+            self.ready.destroy(self.ready.state)
+
     def put_ready(self, actor):
         """Note that `actor`, a ref, became ready. On the worker's thread."""
         raise NotImplementedError(f"{type(self).__qualname__} has no method `put_ready`")
 
     def fetch_ready(self):
-        """Answer the ready actor to dispatch next, and forget it. On the worker's thread.
+        """Return the ready actor to dispatch next, and forget it. On the worker's thread.
 
         Called only if there is one.
         """
@@ -138,7 +157,7 @@ cdef class Fifo(PriorityPolicy):
     __signature__ = inspect.Signature()
 
     def __cinit__(self):
-        self.ready = ready_set(&self.queue)
+        self.ready = owned_ready_set(new ReadyQueue())
 
 
 @cython.final
@@ -152,11 +171,7 @@ cdef class TwoLevel(PriorityPolicy):
 
     def __cinit__(self, patience=16):
         self.patience = at_least_one("TwoLevel", "patience", patience)
-        self.cells = new TwoLevelReady(self.patience)
-        self.ready = ready_set(self.cells)
-
-    def __dealloc__(self):
-        del self.cells
+        self.ready = owned_ready_set(new TwoLevelReady(self.patience))
 
 
 @cython.final
@@ -170,11 +185,7 @@ cdef class Weighted(PriorityPolicy):
     __signature__ = takes("ageing", 16)
 
     def __cinit__(self, ageing=16):
-        self.cells = new WeightedReady(at_least_one("Weighted", "ageing", ageing))
-        self.ready = ready_set(self.cells)
-
-    def __dealloc__(self):
-        del self.cells
+        self.ready = owned_ready_set(new WeightedReady(at_least_one("Weighted", "ageing", ageing)))
 
 
 @cython.final
@@ -189,12 +200,8 @@ cdef class ShortestFirst(PriorityPolicy):
 
     def __cinit__(self, patience=100):
         self.patience = at_least_one("ShortestFirst", "patience", patience)
-        self.cells = new ShortestReady(self.patience)
-        self.ready = ready_set(self.cells)
+        self.ready = owned_ready_set(new ShortestReady(self.patience))
         self.timed = True
-
-    def __dealloc__(self):
-        del self.cells
 
 
 @cython.final
@@ -208,12 +215,8 @@ cdef class LongestQueue(PriorityPolicy):
     __signature__ = takes("window", 16)
 
     def __cinit__(self, window=16):
-        self.cells = new LongestReady(at_least_one("LongestQueue", "window", window))
-        self.ready = ready_set(self.cells)
+        self.ready = owned_ready_set(new LongestReady(at_least_one("LongestQueue", "window", window)))
         self.counted = True
-
-    def __dealloc__(self):
-        del self.cells
 
 
 cdef int64_t at_least_one(str policy, str option, value) except -1:

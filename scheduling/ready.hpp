@@ -96,6 +96,14 @@ ReadySet ready_set(Ready* ready) {
             [](void* state) { return static_cast<Ready*>(state)->fetch(); }};
 }
 
+// The same, of a structure made by `new`, which ends with the policy.
+template <class Ready>
+ReadySet owned_ready_set(Ready* ready) {
+    ReadySet set = ready_set(ready);
+    set.destroy = [](void* state) { delete static_cast<Ready*>(state); };
+    return set;
+}
+
 // Cells with a weight first, the others after them (Prokesch 2011, section 6.2.2). O(1).
 // No starvation: after `patience` fetches that passed a low cell by, the oldest low one is next.
 class TwoLevelReady {

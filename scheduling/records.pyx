@@ -2,18 +2,18 @@
 
 from libc.stdint cimport uint64_t
 
-from callboard.scheduling.cell cimport Record, RecordRing
+from callboard.scheduling.cell cimport DispatchRecord, RecordRing
 from callboard.scheduling.worker cimport WorkerThread
 
 
 def read_records(WorkerThread worker, uint64_t since):
-    """Answer a worker's records from number `since` on, and the number of the next one to come.
+    """Return a worker's records from number `since` on, and the number of the next one to come.
 
     A record is (time, spent, actor, dispatch, messages, queue), as in `core/records.hpp`. Those that
     were overwritten are missing at the front. Any thread may read; it disturbs nobody.
     """
     cdef RecordRing* ring = worker.core.ring
-    cdef Record record
+    cdef DispatchRecord record
     cdef list found = []
     if ring == NULL:
         return found, 0

@@ -9,7 +9,7 @@ import threading
 from libc.stdint cimport uint64_t
 from libcpp.vector cimport vector
 
-from callboard.core.mix cimport golden, mix
+from callboard.core.mix cimport random_number
 from callboard.core.node cimport acquire
 from callboard.scheduling.cell cimport Cell, Context, Worker
 from callboard.scheduling.context cimport current_context
@@ -21,13 +21,9 @@ from callboard.core.errors import CallboardError
 
 
 cdef struct Deck:
-    uint64_t random        # the generator's state
+    uint64_t seed
+    uint64_t taken         # random numbers, so far
     vector[Cell*]* cells   # ready, in no order that means anything
-
-
-cdef uint64_t next_random(Deck* deck) noexcept nogil:
-    deck.random += golden
-    return mix(deck.random)
 
 
 cdef void put_anywhere(void* state, Cell* cell) noexcept nogil:
@@ -42,7 +38,8 @@ cdef Cell* fetch_any(void* state) noexcept nogil:
     if count == 0:
         return NULL
     # The upper half of the number, scaled: fewer than 2**32 cells are ready at a time.
-    index = ((next_random(deck) >> 32) * count) >> 32
+    index = ((random_number(deck.seed, deck.taken) >> 32) * count) >> 32
+    deck.taken += 1
     cell = deck.cells[0][index]
     deck.cells[0][index] = deck.cells.back()
     deck.cells.pop_back()
@@ -58,7 +55,7 @@ cdef class Seeded(PriorityPolicy):
     cdef Deck deck
 
     def __cinit__(self, seed):
-        self.deck.random = <uint64_t>(seed & 0xFFFFFFFFFFFFFFFF)
+        self.deck.seed = <uint64_t>(seed & 0xFFFFFFFFFFFFFFFF)
         self.deck.cells = new vector[Cell*]()
         self.ready.state = &self.deck
         self.ready.put = put_anywhere
@@ -72,7 +69,7 @@ cdef class ManualTeam(Team):
     """A team of one worker, which even dedicated actors live on."""
 
     def hire(self, str name, str actor):
-        """Answer the one worker there is."""
+        """Return the one worker there is."""
         return self.workers[0]
 
     cdef int retire(self, Cell* cell) except -1:
@@ -106,7 +103,7 @@ cdef class ManualWorker(WorkerThread):
         return (
             self.core.ready_count == 0
             and self.core.inbox.is_empty()
-            and self.core.crew.get_waiting(acquire) == 0
+            and self.core.team.get_waiting(acquire) == 0
         )
 
     def step_once(self):

@@ -1,19 +1,12 @@
 from libc.stdint cimport int64_t
 
-from callboard.scheduling.cell cimport Cell, Crew
+from callboard.scheduling.cell cimport Cell
+from callboard.scheduling.roster cimport Roster
 
 
-cdef class Team:
-    # The crew that the workers of one system share, and the workers.
-    cdef Crew* crew
-    cdef readonly list workers
-    cdef readonly list dedicated  # replaced as a whole
-    cdef object lock
+cdef class Team(Roster):
     cdef object drainer
     cdef readonly bint token
-    cdef readonly str monitoring  # the level
-    cdef readonly bint timed
-
     cdef bint is_over             # the workers' threads have ended
 
     cdef bint wait_until(self, int64_t deadline) except -1

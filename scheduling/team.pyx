@@ -5,65 +5,73 @@ import threading
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
 
-from callboard.core.node cimport acq_rel, acquire, monotonic_ns, relaxed, release, seq_cst
-from callboard.scheduling.cell cimport Cell, Crew
-from callboard.scheduling.priority cimport Fifo
+from callboard.core.clock cimport monotonic_ns
+from callboard.core.node cimport acq_rel, acquire, relaxed, release, seq_cst
+from callboard.scheduling.cell cimport Cell, dedicated_cell
+from callboard.scheduling.context cimport current_context
+from callboard.scheduling.roster cimport Roster
 from callboard.scheduling.worker cimport WorkerThread
+
+from callboard.scheduling.priority import Fifo
 
 # The longest sleep of a thread that waits for rest before it looks for signals.
 cdef int64_t SLICE_NS = 50_000_000
 
 
-cdef class Team:
-    """The workers of one system and what they share."""
+def obstacle_to_waiting(Team team):
+    """Say why the calling thread must not wait until `team` comes to rest or ends; None if it may.
+
+    A thread of its own, that of a dedicated actor, may wait for the actors of another system.
+    """
+    context = current_context()
+    if context.worker == NULL:
+        if context.current == NULL:
+            return None
+        # An event loop's thread, in an actor's code.
+        if context.current.get_home(relaxed).team == team.state:
+            return "in an actor would wait for the actor itself"
+        return "would block the event loop of another system: spawn the actor with dedicated=True"
+    if context.worker.team == team.state:
+        return "in an actor would wait for the actor itself"
+    if context.current != NULL and context.current.has(dedicated_cell):
+        return None
+    return "would block a worker of another system: spawn the actor with dedicated=True"
+
+
+cdef class Team(Roster):
+    """The workers of one system, from the first start to the last end."""
 
     def __cinit__(self, bint token):
-        self.crew = new Crew()
-        self.workers = []
-        self.dedicated = []
-        self.lock = threading.RLock()  # a sweep may run actors that end a dedicated worker
-        self.drainer = threading.Lock()  # who has it waits on crew.rested; others wait for it
+        self.drainer = threading.Lock()  # who has it waits on state.rested; others wait for it
         self.token = token
-        self.monitoring = "off"
-
-    def __dealloc__(self):
-        del self.crew
-
-    def observe(self, str monitoring, bint timed):
-        """Have the workers that are made from now on note what `monitoring`, a level, says.
-
-        `timed`: measure each dispatch even when it is "off", for a placement policy.
-        """
-        self.monitoring = monitoring
-        self.timed = timed or monitoring != "off"
 
     def is_at_rest(self):
         """Tell whether no worker has anything to do and no actor is in the middle of a message.
 
-        True means that there was such a moment during the call. Every worker counts its parkings; if
-        all were parked with empty inboxes, and the counts are the same on a second look, none ran in
+        True means that there was such a moment during the call. Every worker counts its rests; if
+        all rested with empty inboxes, and the counts are the same on a second look, none ran in
         between.
         """
         cdef WorkerThread worker
         cdef list counts = []
         cdef list everyone = self.everyone
         for worker in everyone:
-            counts.append(worker.core.get_parks(acquire))
+            counts.append(worker.core.get_rests(acquire))
         if any(count % 2 == 0 for count in counts):
             return False
-        if self.crew.get_waiting(acquire) != 0 or self.crew.token.has_pending():
+        if self.state.get_waiting(acquire) != 0 or self.state.token.has_pending():
             return False
         for worker in everyone:
             if not worker.core.inbox.is_empty():
                 return False
-        return counts == [(<WorkerThread>worker).core.get_parks(acquire) for worker in everyone]
+        return counts == [(<WorkerThread>worker).core.get_rests(acquire) for worker in everyone]
 
     def add_waiting(self, int64_t cells):
         """Count in and out what the team is not at rest with: actors in the middle of a message, or
         backing off, and asks that wait for an actor's own future. In any thread."""
-        self.crew.add_waiting(cells, acq_rel)
-        if cells < 0 and self.crew.is_draining(acquire):
-            self.crew.rested.unpark()  # perhaps no worker will have a reason to
+        self.state.add_waiting(cells, acq_rel)
+        if cells < 0 and self.state.is_draining(acquire):
+            self.state.rested.unpark()  # perhaps no worker will have a reason to
 
     def wait_for_rest(self, double timeout):
         """Sleep until the team is at rest; False if it was not within `timeout` seconds."""
@@ -80,15 +88,15 @@ cdef class Team:
         cdef int64_t left
         cdef bint rested
         while True:
-            self.crew.set_draining(1, seq_cst)
+            self.state.set_draining(1, seq_cst)
             rested = self.is_at_rest()
             left = deadline - monotonic_ns()
             if rested or left <= 0:
-                self.crew.set_draining(0, relaxed)
+                self.state.set_draining(0, relaxed)
                 return rested
             # A worker that begins to rest unparks this. The slice is for signals.
             with nogil:
-                self.crew.rested.park_for(min(left, SLICE_NS))
+                self.state.rested.park_for(min(left, SLICE_NS))
             PyErr_CheckSignals()
 
     def hire(self, str name, str actor):
@@ -110,11 +118,6 @@ cdef class Team:
         cell.set_home((<WorkerThread>self.workers[0]).core, release)
         worker.retiring = True
         return 0
-
-    def dismiss(self, worker):
-        """The thread of a dedicated worker ends."""
-        with self.lock:
-            self.dedicated = [other for other in self.dedicated if other is not worker]
 
     def end(self):
         """Join the workers, which were told to stop, and dispatch what came after their loops' ends."""
@@ -139,14 +142,9 @@ cdef class Team:
             worker.sweep()
         return 0
 
-    @property
-    def everyone(self):
-        """The workers, and the dedicated ones."""
-        return self.workers + self.dedicated
-
     def tell_stopping(self):
         """Make every worker end its loop when it has nothing left to do."""
         cdef WorkerThread worker
-        self.crew.set_stopping(1, release)
+        self.state.set_stopping(1, release)
         for worker in self.everyone:
             worker.core.parker.unpark()

@@ -15,7 +15,7 @@
 
 #include <cstdint>
 
-#include "callboard/core/parker.hpp"
+#include "callboard/core/clock.hpp"
 #include "callboard/scheduling/worker.hpp"
 
 namespace callboard {
@@ -36,7 +36,7 @@ __attribute__((noinline)) inline std::uint32_t extended(
     if (floods || context->catching_up == 0) nodes.clear_needs(context->catching_up != 0);
     if (context->catching_up == 0) return limit;
     if (floods) return handled != 0 ? handled : limit;  // of 0, they were needed before this dispatch
-    const std::int64_t now = Parker::now();
+    const std::int64_t now = monotonic_ns();
     if (limit <= quantum) {  // the first time in this dispatch
         --context->catching_up;
         context->past_quantum = now;

@@ -10,6 +10,7 @@
 #include "callboard/core/parker.hpp"
 #include "callboard/core/records.hpp"
 #include "callboard/core/spinner.hpp"
+#include "callboard/core/stack.hpp"
 #include "callboard/mailbox/delegation.hpp"
 #include "callboard/scheduling/cell.hpp"
 
@@ -21,10 +22,11 @@ struct ReadySet {
     void* state{nullptr};
     void (*put)(void* state, Cell*){nullptr};
     Cell* (*fetch)(void* state){nullptr};  // null: empty
+    void (*destroy)(void* state){nullptr};  // with the policy, if it owns the state
 };
 
 // What the workers of one system share.
-struct Crew {
+struct TeamState {
     // The interpreter token: who owns it runs Python cells; the others delegate theirs to it.
     Delegation<Cell> token;
     // Cells in state waiting, and answers that actors owe; a system with one of them is not at rest.
@@ -34,54 +36,20 @@ struct Crew {
     Parker rested;
 };
 
-// Cells woken from other threads wait here for their worker. A stack, taken whole and turned over.
-class WakeInbox {
-public:
-    // Any thread. True: it was empty, so the worker may be parked. Release pairs with take_all().
-    bool push(Cell* cell) {
-        Cell* top = top_.load(relaxed);
-        do {
-            cell->next = top;
-        } while (!top_.compare_exchange_weak(top, cell, release, relaxed));
-        return top == nullptr;
-    }
-
-    // The worker. Oldest first, linked by `next`.
-    Cell* take_all() {
-        // Release pairs with is_empty(): who finds the inbox empty because of this exchange must also
-        // see that the worker had stopped resting before it.
-        Cell* newest = top_.exchange(nullptr, acq_rel);
-        Cell* oldest = nullptr;
-        while (newest != nullptr) {
-            Cell* older = newest->next;
-            newest->next = oldest;
-            oldest = newest;
-            newest = older;
-        }
-        return oldest;
-    }
-
-    // Any thread. Acquire: what is read after it, such as the worker's count of parkings, is read after.
-    bool is_empty() const { return top_.load(acquire) == nullptr; }
-
-private:
-    Atomic<Cell*> top_{nullptr};
-};
-
 struct Worker {
     // --- other threads write ---------------------------------------------------------------------
-    alignas(cache_line) WakeInbox inbox;
+    alignas(cache_line) Stack<Cell> inbox;  // cells that they woke
     Parker parker;
 
     // --- the worker's thread writes, others read ---------------------------------------------------
-    alignas(cache_line) Atomic<std::uint64_t> parks{0};  // odd: parked, with nothing to do
+    alignas(cache_line) Atomic<std::uint64_t> rests{0};  // begun and ended ones; odd: it has nothing to do
     Atomic<std::uint64_t> current{0};                    // the number of the cell that it dispatches
     Atomic<std::int64_t> loop_time{0};                   // monotonic ns, now and then; for diagnosis
     Atomic<std::uint64_t> dispatches{0};
 
     // --- the worker's thread alone ----------------------------------------------------------------
     alignas(cache_line) ReadySet ready;
-    Crew* crew{nullptr};
+    TeamState* team{nullptr};
     std::int64_t ready_count{0};
     std::int64_t python_ready{0};  // of these, those that want the token
     std::uint32_t index{0};
@@ -113,9 +81,48 @@ struct Worker {
         return cell;
     }
 
-    // Any thread.
+    // Makes ready what other threads announced or delegated. True if there was anything.
+    bool take_in() {
+        bool found = false;
+        if (!inbox.is_empty()) {
+            put_all(oldest_first(inbox.take_all()));
+            found = true;
+        }
+        if (has_token && team->token.has_pending()) {
+            put_all(team->token.take());
+            found = true;
+        }
+        return found;
+    }
+
+    // True: the worker has the token, and may run `cell`. False: the cell is the token's owner's now.
+    bool own_token_or_delegate(Cell* cell) {
+        if (!has_token) has_token = team->token.own_or_delegate(cell);
+        return has_token;
+    }
+
+    // True: the token is free. False: cells were delegated meanwhile, which are ready here now.
+    bool release_token() {
+        if (team->token.try_release()) {
+            has_token = false;
+            return true;
+        }
+        take_in();
+        return false;
+    }
+
+    // Any thread. Where the inbox was not empty, who filled it has woken the worker.
     void wake(Cell* cell) {
         if (inbox.push(cell)) parker.unpark();
+    }
+
+private:
+    void put_all(Cell* cell) {
+        while (cell != nullptr) {
+            Cell* const following = cell->next;
+            put(cell);
+            cell = following;
+        }
     }
 };
 
@@ -144,7 +151,7 @@ inline constexpr std::int64_t worker_patience = 15'000;
 inline bool find_work(Context* context) {
     Worker* const worker = context->worker;
     return context->spinner.wait_until([worker] {
-        return !worker->inbox.is_empty() || worker->crew->stopping.load(relaxed) != 0;
+        return !worker->inbox.is_empty() || worker->team->stopping.load(relaxed) != 0;
     }, worker_patience);
 }
 
@@ -158,7 +165,7 @@ inline void wait_for_room(Limits& limits, Context* context, std::int64_t nanosec
             limits.wait_for_room(parker, nanoseconds);
         return;
     }
-    auto& token = worker->crew->token;
+    auto& token = worker->team->token;
     if (context->spinner.wait_until([&] {
             return limits.has_room() || !worker->inbox.is_empty() ||
                    (worker->has_token && token.has_pending());
@@ -184,11 +191,11 @@ inline std::int64_t charge_now(Cell* cell, Worker* worker, std::int64_t now) {
 
 // The end of a dispatch, or of a part of it, that handled no message.
 inline void charge(Cell* cell, Context* context) {
-    if (context->worker->timed) charge_now(cell, context->worker, Parker::now());
+    if (context->worker->timed) charge_now(cell, context->worker, monotonic_ns());
 }
 
 __attribute__((noinline)) inline void record(Cell* cell, Worker* worker, std::uint64_t messages) {
-    const std::int64_t now = Parker::now();
+    const std::int64_t now = monotonic_ns();
     const std::int64_t spent = charge_now(cell, worker, now);
     if (worker->ring == nullptr) return;
     const std::int64_t queue = cell->limits != nullptr ? cell->limits->count() : -1;
@@ -212,13 +219,24 @@ inline void make_ready(Cell* cell, Context* context) {
     }
     if (cell->has(wants_token)) {
         // The thread that runs Python takes Python cells as they come, wherever their home is.
-        if (here != nullptr && here->has_token && here->crew == home->crew) {
+        if (here != nullptr && here->has_token && here->team == home->team) {
             here->put(cell);
             return;
         }
-        if (home->crew->token.delegate_if_owned(cell)) return;
+        if (home->team->token.delegate_if_owned(cell)) return;
     }
     home->wake(cell);
+}
+
+// Runs `cell`, which was fetched, once: the one place that does. `outer` is the cell in whose dispatch that
+// happens, or null. If work is left, the cell is ready again, on its new worker if it was moved meanwhile.
+inline void dispatch(Cell* cell, Context* context, Cell* outer) {
+    Worker* const worker = context->worker;
+    worker->current.store(cell->number, relaxed);
+    context->current = cell;
+    if (cell->run(cell, context, worker->quantum) == Outcome::more) make_ready(cell, context);
+    context->current = outer;
+    worker->current.store(outer != nullptr ? outer->number : 0, relaxed);
 }
 
 }  // namespace callboard

@@ -1,8 +1,9 @@
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from callboard.scheduling.cell cimport Cell, Context, Crew, Worker
+from callboard.scheduling.cell cimport Cell, Context, Worker
 from callboard.scheduling.priority cimport PriorityPolicy
+from callboard.scheduling.roster cimport Roster
 
 
 cdef extern from "Python.h" nogil:
@@ -22,22 +23,19 @@ cdef class WorkerThread:
     cdef uint32_t nested          # dispatches within dispatches
     cdef bint retiring            # its only actor has ended
     cdef bint runs                # on a thread, from now on its own
-    cdef object team          # keeps the Crew alive
+    cdef Roster team              # keeps what the worker shares alive
     cdef readonly object thread
     cdef readonly str name
     cdef bytes short_name
     cdef readonly object cpu  # the core that it is pinned to, or None
 
     cdef void loop_with(self, PyThreadState* state) noexcept nogil
-    cdef bint release_token(self) noexcept nogil
     cdef void sweep(self) noexcept
     cdef int adopt_thread(self) except -1
-    cdef void put_back(self, Cell* cell) noexcept nogil
     cdef void rest(self) noexcept nogil
     cdef void park(self) noexcept nogil
     cdef void tell_drainer(self) noexcept nogil
     cdef bint step(self) noexcept
     cdef bint step_to(self, Cell* wanted) noexcept
     cdef void dispatch_or_delegate(self, Cell* cell) noexcept
-    cdef void dispatch(self, Cell* cell) noexcept
-    cdef bint take_in(self) noexcept nogil
+    cdef void dispatch_nested(self, Cell* cell) noexcept

@@ -4,10 +4,9 @@ from typing_extensions import disjoint_base
 
 from callboard.scheduling.handle import Handle
 from callboard.scheduling.priority import PriorityPolicy
-from callboard.scheduling.team import Team
+from callboard.scheduling.roster import Roster
 
 def on_worker() -> bool: ...
-def obstacle_to_waiting(team: Team) -> str | None: ...
 
 @disjoint_base
 class WorkerThread:
@@ -17,7 +16,7 @@ class WorkerThread:
     cpu: int | None
     def __init__(
         self,
-        team: Team,
+        team: Roster,
         policy: PriorityPolicy,
         quantum: int,
         name: str,
@@ -27,7 +26,7 @@ class WorkerThread:
     @property
     def index(self) -> int: ...
     @property
-    def is_parked(self) -> bool: ...
+    def is_resting(self) -> bool: ...
     @property
     def current_actor(self) -> int: ...
     @property

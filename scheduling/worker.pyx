@@ -5,7 +5,7 @@
 The loop is LPEL's (Prokesch 2011, section 4.2.1): pick a ready actor, dispatch it, note what
 happened, take in what other threads announced, and pick again; with nothing to do, park.
 
-The interpreter is a resource that is delegated, not waited for. Who owns the crew's token runs Python
+The interpreter is a resource that is delegated, not waited for. Who owns the team's token runs Python
 actors; a worker that finds it owned hands its ready Python actor to the owner and goes on. The owner
 attaches to the interpreter once for a run of Python actors, and lets the token go only when nothing
 was handed to it (Das et al. 2009, principle 4.1).
@@ -17,15 +17,16 @@ import threading
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from callboard.core.node cimport Surplus, await_interpreter, monotonic_ns, acquire, relaxed, release
+from callboard.core.clock cimport monotonic_ns
+from callboard.core.node cimport Surplus, acquire, await_interpreter, relaxed, release
 from callboard.scheduling.cell cimport (
-    Cell, Context, Crew, Outcome, Record, RecordRing, Worker, dedicated_cell, find_work, make_ready,
+    Cell, Context, DispatchRecord, RecordRing, TeamState, Worker, dedicated_cell, dispatch, find_work,
     python_cell, wants_token,
 )
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.handle cimport Handle
 from callboard.scheduling.priority cimport PriorityPolicy
-from callboard.scheduling.team cimport Team
+from callboard.scheduling.roster cimport Roster
 
 from callboard.core.errors import CallboardError, PolicyError
 
@@ -70,26 +71,6 @@ def on_worker():
     return current_context().worker != NULL
 
 
-def obstacle_to_waiting(Team team):
-    """Say why the calling thread must not wait until `team` comes to rest or ends; None if it may.
-
-    A thread of its own, that of a dedicated actor, may wait for the actors of another system.
-    """
-    context = current_context()
-    if context.worker == NULL:
-        if context.current == NULL:
-            return None
-        # An event loop's thread, in an actor's code.
-        if context.current.get_home(relaxed).crew == team.crew:
-            return "in an actor would wait for the actor itself"
-        return "would block the event loop of another system: spawn the actor with dedicated=True"
-    if context.worker.crew == team.crew:
-        return "in an actor would wait for the actor itself"
-    if context.current != NULL and context.current.has(dedicated_cell):
-        return None
-    return "would block a worker of another system: spawn the actor with dedicated=True"
-
-
 cdef void heed_interpreter() noexcept nogil:
     with gil:
         glance()
@@ -98,10 +79,10 @@ cdef void heed_interpreter() noexcept nogil:
 cdef class WorkerThread:
     """One worker. Its thread exists from start() until the team stops."""
 
-    def __cinit__(self, Team team, PriorityPolicy policy, uint32_t quantum, str name, cpu=None, bint dedicated=False):
+    def __cinit__(self, Roster team, PriorityPolicy policy, uint32_t quantum, str name, cpu=None, bint dedicated=False):
         self.core = new Worker()
         self.core.owner = <void*>self
-        self.core.crew = team.crew
+        self.core.team = team.state
         self.core.index = len(team.workers)
         self.core.ready = policy.ready
         self.core.timed = policy.timed or team.timed
@@ -129,9 +110,9 @@ cdef class WorkerThread:
         return self.core.index
 
     @property
-    def is_parked(self):
-        """True while the worker has nothing to do."""
-        return self.core.get_parks(acquire) % 2 == 1
+    def is_resting(self):
+        """True while the worker has nothing to do: it looks for work, or is parked."""
+        return self.core.get_rests(acquire) % 2 == 1
 
     @property
     def current_actor(self):
@@ -166,7 +147,7 @@ cdef class WorkerThread:
     @property
     def waits(self):
         """How often the worker had nothing to do."""
-        return (self.core.get_parks(relaxed) + 1) // 2
+        return (self.core.get_rests(relaxed) + 1) // 2
 
     @property
     def waited_ns(self):
@@ -186,7 +167,7 @@ cdef class WorkerThread:
         Raises PolicyError for an actor of another system, or one with a worker of its own.
         """
         cdef Worker* home = actor.cell.get_home(relaxed)
-        if home == NULL or home.crew != self.core.crew:
+        if home == NULL or home.team != self.core.team:
             raise PolicyError(f"{actor!r} cannot move to {self.name!r}, a worker of another system")
         if actor.cell.has(dedicated_cell):
             raise PolicyError(f"{actor!r} cannot move to {self.name!r}: it has a worker of its own")
@@ -239,34 +220,31 @@ cdef class WorkerThread:
 
     cdef void loop_with(self, PyThreadState* state) noexcept nogil:
         cdef Worker* core = self.core
-        cdef Crew* crew = core.crew
+        cdef TeamState* team = core.team
         cdef Context* context = self.context
         cdef Cell* cell
         cdef bint attached = False
         cdef uint64_t dispatches = 0
-        cdef uint32_t quantum = core.quantum
         core.set_loop_time(monotonic_ns(), relaxed)
         while True:
             cell = core.fetch()
             if cell == NULL:
-                if self.take_in():
+                if core.take_in():
                     continue
-                if core.has_token and not self.release_token():
+                if core.has_token and not core.release_token():
                     continue
                 if attached:
                     PyEval_SaveThread()
                     attached = False
-                if (crew.is_stopping(acquire) or self.retiring) and core.inbox.is_empty():
+                if (team.is_stopping(acquire) or self.retiring) and core.inbox.is_empty():
                     break
                 core.set_dispatches(dispatches, relaxed)
                 self.rest()
                 core.set_loop_time(monotonic_ns(), relaxed)
                 continue
             if cell.has(python_cell):
-                if cell.has(wants_token) and not core.has_token:
-                    if not crew.token.own_or_delegate(cell):
-                        continue  # the owner's now
-                    core.has_token = True
+                if cell.has(wants_token) and not core.own_token_or_delegate(cell):
+                    continue
                 if not attached:
                     await_interpreter(core.get_loop_time(relaxed))  # of the end of its last rest, if recent
                     PyEval_RestoreThread(state)
@@ -275,85 +253,41 @@ cdef class WorkerThread:
                         core.started = monotonic_ns()  # waiting for the interpreter is not the actor's
             elif attached:
                 if core.has_token and core.python_ready == 0:
-                    self.release_token()
+                    core.release_token()
                 PyEval_SaveThread()
                 attached = False
-            core.set_current(cell.number, relaxed)
-            context.current = cell
-            if cell.run(cell, context, quantum) == Outcome.more:
-                self.put_back(cell)
-            context.current = NULL
-            core.set_current(0, relaxed)
+            dispatch(cell, context, NULL)
             dispatches += 1
             if dispatches % CLOCK_EVERY == 0:
                 core.set_dispatches(dispatches, relaxed)
                 core.set_loop_time(monotonic_ns(), relaxed)
                 if attached:
                     heed_interpreter()
-            self.take_in()
-
-    cdef bint take_in(self) noexcept nogil:
-        """Make ready what other threads announced or delegated. True if there was anything."""
-        cdef Worker* core = self.core
-        cdef Cell* cell
-        cdef Cell* following
-        cdef bint found = False
-        if not core.inbox.is_empty():
-            cell = core.inbox.take_all()
-            while cell != NULL:
-                following = cell.next
-                core.put(cell)
-                cell = following
-            found = True
-        if core.has_token and core.crew.token.has_pending():
-            cell = core.crew.token.take()
-            while cell != NULL:
-                following = cell.next
-                core.put(cell)
-                cell = following
-            found = True
-        return found
-
-    cdef bint release_token(self) noexcept nogil:
-        """Let the token go; False if actors were delegated meanwhile, which are ready here now."""
-        if self.core.crew.token.try_release():
-            self.core.has_token = False
-            return True
-        self.take_in()
-        return False
-
-    cdef inline void put_back(self, Cell* cell) noexcept nogil:
-        """A dispatch left work to do. If the actor was moved meanwhile, its new worker goes on."""
-        if cell.get_home(relaxed) == self.core:
-            self.core.put(cell)
-        else:
-            make_ready(cell, self.context)
+            core.take_in()
 
     cdef void rest(self) noexcept nogil:
         """Look for work for a while, then park until another thread has some."""
         cdef Worker* core = self.core
-        cdef Record record
+        cdef DispatchRecord record
         cdef int64_t begin = monotonic_ns()
-        cdef int64_t now = begin
-        cdef int64_t spent
+        cdef int64_t now
         core.set_loop_time(begin, relaxed)
         core.begin_idle(begin)
-        core.add_parks(1, release)
+        core.add_rests(1, release)
         self.tell_drainer()
         if not find_work(self.context):
             self.park()
         now = monotonic_ns()
-        spent = now - begin
         core.end_idle(now)
         core.started = now
         if core.notes_waits:
             record.time = now
-            record.spent = spent
+            record.spent = now - begin
             record.actor = record.messages = 0
-            record.dispatch = core.get_parks(relaxed) // 2 + 1
+            record.dispatch = core.get_rests(relaxed) // 2 + 1
             record.queue = -1
             core.ring.write(record)
-        core.add_parks(1, release)
+        core.add_rests(1, release)
 
     cdef void park(self) noexcept nogil:
         """Sleep until there is work; after a while without any, free the spare nodes that bursts left."""
@@ -365,13 +299,13 @@ cdef class WorkerThread:
         self.core.parker.park()
 
     cdef void tell_drainer(self) noexcept nogil:
-        if self.core.crew.is_draining(acquire):
-            self.core.crew.rested.unpark()
+        if self.core.team.is_draining(acquire):
+            self.core.team.rested.unpark()
 
     cdef bint step(self) noexcept:
         """Dispatch one ready actor on the calling thread, the worker's own, within another dispatch
         or outside of any. The interpreter is attached. False: none is ready."""
-        self.take_in()
+        self.core.take_in()
         cdef Cell* cell = self.core.fetch()
         if cell == NULL:
             return False
@@ -384,7 +318,7 @@ cdef class WorkerThread:
         cdef Cell* cell = NULL
         cdef int count = 0
         cdef int i
-        self.take_in()
+        self.core.take_in()
         if wanted.get_ready_on(relaxed) == self.core:
             while count < LOOK_AHEAD:
                 cell = self.core.fetch()
@@ -402,42 +336,35 @@ cdef class WorkerThread:
     cdef void dispatch_or_delegate(self, Cell* cell) noexcept:
         """Dispatch a cell within a native actor's dispatch, too, which need not have the token."""
         cdef bint takes_token = cell.has(wants_token) and not self.core.has_token
-        if takes_token:
-            if not self.core.crew.token.own_or_delegate(cell):
-                return
-            self.core.has_token = True
-        self.dispatch(cell)
+        if takes_token and not self.core.own_token_or_delegate(cell):
+            return
+        self.dispatch_nested(cell)
         if takes_token and self.core.python_ready == 0:
-            self.release_token()
+            self.core.release_token()
 
-    cdef void dispatch(self, Cell* cell) noexcept:
-        cdef Cell* outer = self.context.current
+    cdef void dispatch_nested(self, Cell* cell) noexcept:
+        """Dispatch a cell, and leave all as it is for the dispatch that the calling thread may be in."""
+        cdef Context* context = self.context
+        cdef Cell* outer = context.current
         cdef int64_t outer_began = self.core.started
-        cdef void* completing = self.context.completing
+        cdef void* completing = context.completing
         cdef int64_t began = 0
-        cdef Outcome outcome
-        cdef PyThreadState* thread = <PyThreadState*>self.context.python
+        cdef PyThreadState* thread = <PyThreadState*>context.python
         cdef PyObject* variables = set_variables(thread, NULL)
         if self.core.timed:
             began = self.core.started = monotonic_ns()
-        self.core.set_current(cell.number, relaxed)
-        self.context.current = cell
-        self.context.completing = NULL  # what waits for this dispatch must not wait for an outer one
-        self.context.depth += 1
+        context.completing = NULL  # what waits for this dispatch must not wait for an outer one
+        context.depth += 1
         if cell.has(python_cell):
-            outcome = cell.run(cell, self.context, self.core.quantum)
+            dispatch(cell, context, outer)
             self.nested += 1
             if self.nested % CLOCK_EVERY == 0:
                 heed_interpreter()
         else:
             with nogil:
-                outcome = cell.run(cell, self.context, self.core.quantum)
-        if outcome == Outcome.more:
-            self.put_back(cell)
+                dispatch(cell, context, outer)
         XDECREF(set_variables(thread, variables))
-        self.context.depth -= 1
-        self.context.completing = completing
-        self.context.current = outer
+        context.depth -= 1
+        context.completing = completing
         if self.core.timed:  # the outer actor is not charged for the inner one's time
             self.core.started = outer_began + (monotonic_ns() - began)
-        self.core.set_current(outer.number if outer != NULL else 0, relaxed)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
+from callboard.core.batches import Batches
 from callboard.core.checks import whole
 from callboard.core.errors import ConfigError
 from callboard.spark.arrow import record_batches
@@ -114,7 +115,7 @@ class _ForeachPartition:
     batch_size: int
 
     def __call__(self, rows: Iterable[Any]) -> None:
-        for _ in self.feed.answers(_batches(rows, self.batch_size)):
+        for _ in self.feed.answers(Batches("a partition", rows, self.batch_size)):
             pass
 
 
@@ -124,7 +125,7 @@ class _MapPartitions:
     batch_size: int
 
     def __call__(self, rows: Iterable[Any]) -> Iterator[Any]:
-        for answer in self.feed.answers(_batches(rows, self.batch_size)):
+        for answer in self.feed.answers(Batches("a partition", rows, self.batch_size)):
             if answer is None:
                 continue
             if isinstance(answer, (str, bytes)) or not isinstance(answer, Iterable):
@@ -140,9 +141,3 @@ class _MapInArrow:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         answers = chain.from_iterable(map(record_batches, self.feed.answers(batches)))
         return answers if self.schema is None else checked(answers, self.schema)
-
-
-def _batches(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    rows = iter(rows)
-    while batch := list(islice(rows, size)):
-        yield batch

@@ -102,7 +102,7 @@ class ManualSystem(ActorSystem):
 
         Raises DrainTimeout if that takes more than `max_steps` steps.
         """
-        steps = _Steps(self, max_steps)
+        steps = _StepLimit(self, max_steps)
         while self.step():
             steps.count()
         return steps.taken
@@ -121,7 +121,7 @@ class ManualSystem(ActorSystem):
     def _run_until(self, predicate: Callable[[], bool], timeout: float | None) -> bool:
         seconds = checks.timeout("a timeout", timeout)
         deadline = math.inf if seconds is None else self.now + seconds
-        steps = _Steps(self, None)
+        steps = _StepLimit(self, None)
         while not predicate():
             steps.count()
             if self.step():
@@ -151,7 +151,7 @@ class ManualSystem(ActorSystem):
         seconds = checks.seconds("the time that passes", seconds)
         self._refuse_worker("advance()")
         end = self.now + seconds
-        steps = _Steps(self, None)
+        steps = _StepLimit(self, None)
         self.run_until_idle()
         while (due := self._timers.next_due()) is not None and due <= end:
             self._timers.advance_to(due)
@@ -234,7 +234,7 @@ class _Tracer:
         self._trace.append(Taken(ref.path, safe_repr(message)))
 
 
-class _Steps:
+class _StepLimit:
     """Bounds a run."""
 
     def __init__(self, system: ManualSystem, limit: int | None) -> None:

@@ -106,13 +106,13 @@ class Probe:
 
     def _wait(self, timeout: float | None) -> bool:
         checks.timeout("an expectation's timeout", timeout)
-        run_until = getattr(self._system, "run_until", None)
-        if run_until is not None:
-            return bool(run_until(lambda: bool(self._inbox.letters), timeout or 0.0))
+        if self._system._runtime.manual:
+            system: Any = self._system
+            return bool(system.run_until(lambda: bool(self._inbox.letters), timeout or 0.0))
         return self._inbox.wait(_PATIENCE if timeout is None else timeout)
 
     def _place(self, timeout: float | None) -> str:
-        if hasattr(self._system, "run_until"):
+        if self._system._runtime.manual:
             return f"{self.ref.path}; {self._system!r} is at rest"
         return f"{self.ref.path} in {_PATIENCE if timeout is None else timeout} s"
 

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <vector>
 
-#include "callboard/core/parker.hpp"
+#include "callboard/core/clock.hpp"
 
 namespace callboard {
 
@@ -28,7 +28,7 @@ public:
         if (!is_marked(serial)) return;
         Slot& slot = slot_of(serial);
         slot.begun.store(0, relaxed);
-        slot.arrived.store(Parker::now(), relaxed);
+        slot.arrived.store(monotonic_ns(), relaxed);
     }
 
     // Who takes the round at a stage that an entry leads to; the first one counts.
@@ -36,14 +36,14 @@ public:
         if (!is_marked(serial)) return;
         std::int64_t nothing = 0;
         Slot& slot = slot_of(serial);
-        if (slot.begun.load(relaxed) == 0) slot.begun.compare_exchange_strong(nothing, Parker::now(), relaxed);
+        if (slot.begun.load(relaxed) == 0) slot.begun.compare_exchange_strong(nothing, monotonic_ns(), relaxed);
     }
 
     // Any thread: rounds before `done` have left the graph.
     void left(std::int64_t done) {
         if (every_ == 0 || done <= next_.load(relaxed)) return;
         std::lock_guard<std::mutex> lock(mutex_);
-        const std::int64_t now = Parker::now();
+        const std::int64_t now = monotonic_ns();
         for (auto serial = next_.load(relaxed); serial < done; serial += every_) {
             Slot& slot = slot_of(serial);
             const Times times{serial, slot.arrived.load(relaxed), slot.begun.load(relaxed), now};

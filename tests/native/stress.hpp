@@ -5,8 +5,9 @@
 #include <thread>
 #include <vector>
 
+#include "callboard/core/clock.hpp"
+#include "callboard/core/mix.hpp"
 #include "callboard/core/node.hpp"
-#include "callboard/core/parker.hpp"
 #include "check.hpp"
 
 namespace stress {
@@ -25,12 +26,9 @@ inline constexpr std::int64_t patience = STRESS_PATIENCE_S * std::int64_t{1'000'
 // A generator of its own for each thread: pauses and choices differ, and are the same in each run.
 class Random {
 public:
-    explicit Random(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 1) {}
+    explicit Random(std::uint64_t seed) : seed_(seed) {}
     std::uint32_t below(std::uint32_t limit) {
-        state_ ^= state_ << 13;
-        state_ ^= state_ >> 7;
-        state_ ^= state_ << 17;
-        return static_cast<std::uint32_t>(state_ >> 32) % limit;
+        return static_cast<std::uint32_t>(callboard::random_number(seed_, taken_++) >> 32) % limit;
     }
     // Mostly nothing, sometimes a few loops, now and then the processor.
     void pause() {
@@ -40,7 +38,8 @@ public:
     }
 
 private:
-    std::uint64_t state_;
+    const std::uint64_t seed_;
+    std::uint64_t taken_{0};
 };
 
 // Waits until the condition holds: a while on the processor, then leaving it to others.
@@ -60,7 +59,7 @@ public:
 
     // The driver, before each round, counted from 1.
     bool go_on(int round) {
-        if (round <= most_ && callboard::Parker::now() < end_ && !over()) return true;
+        if (round <= most_ && callboard::monotonic_ns() < end_ && !over()) return true;
         stop();
         return false;
     }
@@ -70,7 +69,7 @@ public:
 
 private:
     const int most_;
-    const std::int64_t end_ = callboard::Parker::now() + std::int64_t{4'000'000'000};
+    const std::int64_t end_ = callboard::monotonic_ns() + std::int64_t{4'000'000'000};
     callboard::Atomic<bool> over_{false};
 };
 

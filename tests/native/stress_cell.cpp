@@ -1,12 +1,12 @@
 // Cells on two workers: messages, system messages, and actors that wait in the middle of one.
 //
-// The loop and the dispatch are those of the runtime's worker and Python dispatch, less the
+// The loop and the actors' dispatch are those of the runtime's worker and Python dispatch, less the
 // interpreter. The oracle: all that was sent is received, in each sender's order, and afterwards
 // every cell is idle and nobody asleep has work.
 #include <algorithm>
 #include <memory>
 
-#include "callboard/scheduling/worker.hpp"
+#include "callboard/scheduling/ready.hpp"
 #include "stress.hpp"
 
 using namespace callboard;
@@ -99,70 +99,26 @@ Outcome Actor::run(Cell* cell, Context* context, std::uint32_t quantum) {
     return Outcome::more;
 }
 
-struct Fifo {
-    Cell *first = nullptr, *last = nullptr;
-    static void put(void* state, Cell* cell) {
-        auto* fifo = static_cast<Fifo*>(state);
-        cell->next = nullptr;
-        (fifo->first == nullptr ? fifo->first : fifo->last->next) = cell;
-        fifo->last = cell;
-    }
-    static Cell* fetch(void* state) {
-        auto* fifo = static_cast<Fifo*>(state);
-        Cell* cell = fifo->first;
-        if (cell != nullptr) fifo->first = cell->next;
-        return cell;
-    }
-};
-
-void put_all(Worker& worker, Cell* cell) {
-    while (cell != nullptr) {
-        Cell* following = cell->next;
-        worker.put(cell);
-        cell = following;
-    }
-}
-
-bool take_in(Worker& worker) {
-    bool found = false;
-    if (!worker.inbox.is_empty()) {
-        put_all(worker, worker.inbox.take_all());
-        found = true;
-    }
-    if (worker.has_token && worker.crew->token.has_pending()) {
-        put_all(worker, worker.crew->token.take());
-        found = true;
-    }
-    return found;
-}
-
 void work(Worker& worker, ThreadContext& context) {
-    Crew& crew = *worker.crew;
     for (;;) {
         Cell* cell = worker.fetch();
         if (cell == nullptr) {
-            if (take_in(worker)) continue;
-            if (worker.has_token) {
-                if (!crew.token.try_release()) continue;
-                worker.has_token = false;
-            }
-            if (crew.stopping.load(acquire) && worker.inbox.is_empty()) return;
+            if (worker.take_in()) continue;
+            if (worker.has_token && !worker.release_token()) continue;
+            if (worker.team->stopping.load(acquire) && worker.inbox.is_empty()) return;
             worker.parker.park();
             continue;
         }
-        if (cell->has(wants_token) && !worker.has_token) {
-            if (!crew.token.own_or_delegate(cell)) continue;
-            worker.has_token = true;
-        }
-        if (cell->run(cell, &context, quantum) == Outcome::more) worker.put(cell);
-        take_in(worker);
+        if (cell->has(wants_token) && !worker.own_token_or_delegate(cell)) continue;
+        dispatch(cell, &context, nullptr);
+        worker.take_in();
     }
 }
 
 struct Stage {
-    Crew crew;
+    TeamState shared;
     Worker team[workers];
-    Fifo ready[workers];
+    ReadyQueue ready[workers];
     std::unique_ptr<Actor[]> cast{new Actor[actors]};
     const int most_rounds, messages;  // of each producer to each actor, `messages` in a round
     Atomic<std::int64_t> sent{0};     // to each actor, of each kind
@@ -171,8 +127,9 @@ struct Stage {
     Stage(std::uint32_t flags, int rounds, int messages) : most_rounds(rounds), messages(messages) {
         ThreadContext context;
         for (int i = 0; i < workers; ++i) {
-            team[i].crew = &crew;
-            team[i].ready = {&ready[i], Fifo::put, Fifo::fetch};
+            team[i].team = &shared;
+            team[i].quantum = quantum;
+            team[i].ready = ready_set(&ready[i]);
         }
         for (int i = 0; i < actors; ++i) {
             cast[i].cell.home.store(&team[i % workers], relaxed);
@@ -214,7 +171,7 @@ struct Stage {
     void resume_and_watch() {
         ThreadContext context;
         Random random(producers);
-        std::int64_t seen = -1, since = Parker::now();
+        std::int64_t seen = -1, since = monotonic_ns();
         while (!is_over()) {
             std::int64_t now = 0;
             for (int i = 0; i < actors; ++i) {
@@ -224,13 +181,13 @@ struct Stage {
             }
             if (now != seen) {
                 seen = now;
-                since = Parker::now();
-            } else if (Parker::now() - since > patience) {
+                since = monotonic_ns();
+            } else if (monotonic_ns() - since > patience) {
                 check::give_up(__FILE__, __LINE__, "a lost wake-up, or an actor that cannot go idle");
             }
             random.pause();
         }
-        crew.stopping.store(1, release);
+        shared.stopping.store(1, release);
         for (Worker& worker : team) worker.parker.unpark();
     }
 
@@ -251,7 +208,7 @@ struct Stage {
             CHECK(cast[i].cell.tail.is_idle());
         }
         CHECK(sent.load(relaxed) > 0);
-        CHECK(!crew.token.is_owned());
+        CHECK(!shared.token.is_owned());
     }
 };
 
@@ -280,8 +237,8 @@ TEST("a system message that meets the beginning of a wait is not lost") {
             Node* node = nullptr;
             while (node == nullptr) {  // it may be woken by the last round's sender, and then waits again
                 if (cell.try_wait()) {
-                    const std::int64_t limit = Parker::now() + patience;
-                    await([&] { return readied.load(acquire) || Parker::now() > limit; });
+                    const std::int64_t limit = monotonic_ns() + patience;
+                    await([&] { return readied.load(acquire) || monotonic_ns() > limit; });
                     if (!readied.load(acquire)) check::give_up(__FILE__, __LINE__, "a lost wake-up");
                     readied.store(false, relaxed);
                 }

@@ -16,7 +16,6 @@ struct Request {
     int served = 0;                // plain: the owner's business
     Atomic<bool> ready_again{true};  // set by the owner as its last touch
     Request* next = nullptr;
-    Request*& delegation_next() { return next; }
 };
 
 struct Resource {
@@ -39,7 +38,7 @@ struct Resource {
     void serve_the_others() {
         while (!door.try_release()) {
             for (Request* request = door.take(); request != nullptr;) {
-                Request* following = request->delegation_next();
+                Request* following = request->next;
                 ++delegated;
                 serve(request);
                 request = following;
@@ -161,7 +160,7 @@ TEST("an owner that sleeps is woken by what is handed over") {
         }
         while (left.load(callboard::acquire) != 0) {
             for (Request* request = resource.door.take(); request != nullptr;) {
-                Request* following = request->delegation_next();
+                Request* following = request->next;
                 resource.serve(request);
                 request = following;
             }

@@ -23,7 +23,7 @@ TEST("a record that is read while the ring is overwritten is whole, and the one 
         for (std::uint64_t end = 0; end < rounds;) {
             end = ring.written();
             for (std::uint64_t i = end < 5 ? 0 : end - 5; i < end; ++i) {
-                Record read{};
+                DispatchRecord read{};
                 if (!ring.read(i, read)) continue;
                 ++read_whole;
                 const auto value = static_cast<std::int64_t>(i);

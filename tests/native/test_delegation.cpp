@@ -9,14 +9,13 @@ namespace {
 struct Request {
     int value;
     Request* next = nullptr;
-    Request*& delegation_next() { return next; }
 };
 
 using Resource = callboard::Delegation<Request>;
 
 std::vector<int> values(Request* request) {
     std::vector<int> all;
-    for (; request != nullptr; request = request->delegation_next()) all.push_back(request->value);
+    for (; request != nullptr; request = request->next) all.push_back(request->value);
     return all;
 }
 

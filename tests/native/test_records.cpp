@@ -6,13 +6,13 @@ using namespace callboard;
 
 namespace {
 
-Record record(std::int64_t value) {
+DispatchRecord record(std::int64_t value) {
     const auto count = static_cast<std::uint64_t>(value);
     return {value, value + 1, count + 2, count + 3, count + 4, value + 5};
 }
 
-bool is_record(const Record& read, std::int64_t value) {
-    const Record expected = record(value);
+bool is_record(const DispatchRecord& read, std::int64_t value) {
+    const DispatchRecord expected = record(value);
     return read.time == expected.time && read.spent == expected.spent &&
            read.actor == expected.actor && read.dispatch == expected.dispatch &&
            read.messages == expected.messages && read.queue == expected.queue;
@@ -34,7 +34,7 @@ TEST("idle time is that of all waits, and of one that lasts") {
     idle.begin(1'000);
     idle.end(1'250);
     CHECK_EQUAL(idle.get(), 250);
-    const std::int64_t begin = Parker::now();
+    const std::int64_t begin = monotonic_ns();
     idle.begin(begin);
     const std::int64_t first = idle.get();
     CHECK(first >= 250);
@@ -45,7 +45,7 @@ TEST("idle time is that of all waits, and of one that lasts") {
 
 TEST("a ring gives back what was written, every field of it") {
     RecordRing ring(4);
-    Record read{};
+    DispatchRecord read{};
     CHECK(!ring.read(0, read));
     ring.write(record(10));
     CHECK(ring.read(0, read));
@@ -55,7 +55,7 @@ TEST("a ring gives back what was written, every field of it") {
 
 TEST("a full ring keeps the latest, and refuses what it has overwritten") {
     RecordRing ring(4);
-    Record read{};
+    DispatchRecord read{};
     for (int i = 0; i < 11; ++i) ring.write(record(i));
     CHECK_EQUAL(ring.written(), 11u);
     CHECK_EQUAL(ring.capacity(), 4u);

@@ -3,7 +3,7 @@
 from libc.math cimport INFINITY
 cimport cython
 
-from callboard.core.node cimport monotonic_ns
+from callboard.core.clock cimport monotonic_ns
 
 from callboard.core import checks
 

@@ -18,7 +18,7 @@ cdef extern from * nogil:
         // woken on another core first, which takes 20 to 30 microseconds on virtual ones.
         bool spin(Spinner& spinner) {
             if (!spinner.wait_until([this] { return is_set(); }, 40'000)) return false;
-            await_interpreter(Parker::now());
+            await_interpreter(monotonic_ns());
             return true;
         }
     };

@@ -9,7 +9,8 @@ from libc.math cimport isfinite
 from libc.stdint cimport int64_t
 cimport cython
 
-from callboard.core.node cimport Parker, monotonic_ns
+from callboard.core.clock cimport monotonic_ns
+from callboard.core.node cimport Parker
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.cell cimport Cell, Context, dedicated_cell
 
@@ -264,7 +265,7 @@ cdef class Future:
     def was_run_here(self, timeout):
         """On the thread that runs the asked actor's manual system: run that until complete."""
         system = getattr(self.target, "system", None)
-        if not getattr(system, "is_run_here", False):
+        if system is None or not system.is_run_here:
             return False
         if not system._run_until(self.done, timeout):
             within = "" if timeout is None else f" in {timeout} s of its clock"

@@ -5,7 +5,8 @@ from libc.stdint cimport int64_t, uint32_t
 
 from callboard._inside.sending.ref cimport ActorRef
 from callboard._inside.sending.values cimport take_letter
-from callboard.core.node cimport Node, await_interpreter, monotonic_ns, relaxed
+from callboard.core.clock cimport monotonic_ns
+from callboard.core.node cimport Node, await_interpreter, relaxed
 from callboard.mailbox.limits cimport DropRequest, Limits, Overflow
 from callboard.scheduling.cell cimport Cell, Context, wait_for_room
 from callboard.scheduling.worker cimport WorkerThread

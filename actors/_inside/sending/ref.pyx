@@ -9,7 +9,8 @@ from cpython.ref cimport Py_INCREF
 
 from callboard._inside.answers.future cimport Future
 from callboard._inside.sending.overflow cimport make_room
-from callboard.core.node cimport Kind, Node, monotonic_ns, relax, relaxed
+from callboard.core.clock cimport monotonic_ns
+from callboard.core.node cimport Kind, Node, relax, relaxed
 from callboard.scheduling.cell cimport (
     Cell, Context, carrying_cell, closed_cell, forked_cell, limited, make_ready, slow_cell,
 )

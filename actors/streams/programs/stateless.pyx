@@ -3,7 +3,7 @@
 from cpython.object cimport PyObject_IsTrue
 from libc.stdint cimport int64_t, uint64_t
 
-from callboard.core.mix cimport golden, mix
+from callboard.core.mix cimport random_number
 from callboard.streams.programs.program cimport (
     Batch, Program, PyVectorcall_Function, Watermark, call_one, outputs_of, pass_on, vectorcallfunc,
 )
@@ -158,7 +158,7 @@ cdef class Fraction(Program):
         while at[0] < n:
             if type(batch.rows[at[0]]) is Watermark:
                 pass_on(batch, at[0], into)
-            elif mix((<uint64_t>(batch.first + at[0]) + 1) * golden + self.seed) >> 11 < self.limit:
+            elif random_number(self.seed, <uint64_t>(batch.first + at[0])) >> 11 < self.limit:
                 add(batch, at[0], into[0])
             at[0] += 1
         return 0
@@ -167,11 +167,10 @@ cdef class Fraction(Program):
 cdef class Same(Program):
     """All rows as they are. `rate`, in rows a second, is for the run to hold, if it is not None."""
 
-    cdef readonly object rate
-
     def __init__(self, str name, rate=None, **options):
         super().__init__(name, **options)
-        self.rate = rate
+        if rate is not None:
+            self.ns_per_row = 1e9 / rate
 
     cpdef process(self, Batch batch, list into):
         (<Batch?>into[0]).rows = batch.rows

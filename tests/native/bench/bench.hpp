@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "callboard/core/parker.hpp"
+#include "callboard/core/clock.hpp"
 
 namespace bench {
 
@@ -134,8 +134,8 @@ inline std::vector<Sample> rounds(std::size_t count, const std::vector<Candidate
     std::vector<Round> all;
     std::size_t quiet = 0;
     for (const Candidate& candidate : candidates) candidate.run();  // warms up
-    const std::int64_t end = callboard::Parker::now() + patience_s() * std::int64_t{1000000000};
-    while (all.size() < count || (quiet < count && callboard::Parker::now() < end)) {
+    const std::int64_t end = callboard::monotonic_ns() + patience_s() * std::int64_t{1000000000};
+    while (all.size() < count || (quiet < count && callboard::monotonic_ns() < end)) {
         const Others others;
         Round round{0, {}};
         for (const Candidate& candidate : candidates) round.results.push_back(candidate.run());

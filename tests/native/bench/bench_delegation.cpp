@@ -7,7 +7,7 @@
 #include "work.hpp"
 
 using callboard::Atomic;
-using callboard::Parker;
+using callboard::monotonic_ns;
 using bench::work;
 
 namespace {
@@ -66,7 +66,6 @@ struct Delegated {
         std::int64_t amount = 0;
         Request* next = nullptr;
         Atomic<bool> served{true};
-        Request*& delegation_next() { return next; }
     };
     alignas(callboard::cache_line) callboard::Delegation<Request> door;
     alignas(callboard::cache_line) Resource resource;
@@ -98,7 +97,7 @@ struct Delegated {
             shared.serve(&request);
             while (!shared.door.try_release()) {
                 for (Request* other = shared.door.take(); other != nullptr;) {
-                    Request* following = other->delegation_next();
+                    Request* following = other->next;
                     shared.serve(other);
                     other = following;
                 }
@@ -129,7 +128,7 @@ double use_it(int threads, double inside_ns, double outside_ns, double speed) {
             typename Way::Client client;
             std::uint64_t own = static_cast<std::uint64_t>(index);
             if (waiting.fetch_sub(1, callboard::acq_rel) == 1)
-                begin.store(Parker::now(), callboard::relaxed);
+                begin.store(monotonic_ns(), callboard::relaxed);
             while (waiting.load(callboard::acquire) != 0) std::this_thread::yield();
             for (std::int64_t i = 1; i <= each; ++i) {
                 own = work(own, outside);
@@ -140,7 +139,7 @@ double use_it(int threads, double inside_ns, double outside_ns, double speed) {
         });
     }
     for (std::thread& thread : all) thread.join();
-    const std::int64_t end = Parker::now();
+    const std::int64_t end = monotonic_ns();
     bench::require(way.resource.used == threads * each, "a use was lost or doubled");
     bench::require(way.resource.sum == threads * each * (each + 1) / 2, "an amount is wrong");
     return static_cast<double>(end - begin.load(callboard::relaxed)) /

@@ -8,7 +8,7 @@
 #include "pools.hpp"
 
 using callboard::Node;
-using callboard::Parker;
+using callboard::monotonic_ns;
 using pools::Mailbox;
 using pools::Progress;
 using pools::window;
@@ -52,17 +52,17 @@ struct Growth {
     typename Kind::Cache sender, receiver;
 
     double fill() {
-        const std::int64_t begin = Parker::now();
+        const std::int64_t begin = monotonic_ns();
         for (std::int64_t i = 0; i < backlog; ++i) mailbox.send(sender, i);
-        return static_cast<double>(Parker::now() - begin) / backlog;
+        return static_cast<double>(monotonic_ns() - begin) / backlog;
     }
 
     double empty() {
-        const std::int64_t begin = Parker::now();
+        const std::int64_t begin = monotonic_ns();
         std::int64_t value;
         for (std::int64_t i = 0; i < backlog; ++i)
             bench::require(mailbox.receive(receiver, value) && value == i, "a message is missing");
-        return static_cast<double>(Parker::now() - begin) / backlog;
+        return static_cast<double>(monotonic_ns() - begin) / backlog;
     }
 };
 
@@ -94,7 +94,7 @@ struct Crowd {
             }
         });
         typename Kind::Cache cache;
-        const std::int64_t begin = Parker::now();
+        const std::int64_t begin = monotonic_ns();
         bool in_order = true;
         for (std::int64_t number = 0; number < all;) {
             const auto box = static_cast<std::size_t>(number / burst) % boxes;
@@ -108,7 +108,7 @@ struct Crowd {
             cache.give(spent, pool_of(box));
             if (++number % 128 == 0) progress.received.store(number, callboard::relaxed);
         }
-        const std::int64_t end = Parker::now();
+        const std::int64_t end = monotonic_ns();
         producer.join();
         bench::require(in_order, "a message is missing, or out of order");
         return static_cast<double>(end - begin) / static_cast<double>(all);

@@ -17,7 +17,7 @@
 #include "work.hpp"
 
 using callboard::Atomic;
-using callboard::Parker;
+using callboard::monotonic_ns;
 
 namespace {
 
@@ -74,7 +74,7 @@ Result run(Shape shape, const std::vector<std::uint32_t>& partition_of, std::uin
     };
     const auto sink = [&](std::int64_t& serial) {
         in_order &= serial == sent++;
-        latency += Parker::now() - started[static_cast<std::size_t>(serial)];
+        latency += monotonic_ns() - started[static_cast<std::size_t>(serial)];
     };
     std::vector<std::thread> workers;
     for (int index = 0; index < shape.workers; ++index) {
@@ -82,7 +82,7 @@ Result run(Shape shape, const std::vector<std::uint32_t>& partition_of, std::uin
             bench::pin(index);
             std::uint64_t own = static_cast<std::uint64_t>(index);
             const auto visit = [&](std::uint32_t which, std::int64_t serial) {
-                started[static_cast<std::size_t>(serial)] = Parker::now();
+                started[static_cast<std::size_t>(serial)] = monotonic_ns();
                 Partition& partition = state[which];
                 if (serial <= partition.last) wrong.fetch_add(1, callboard::relaxed);
                 partition.last = serial;
@@ -91,7 +91,7 @@ Result run(Shape shape, const std::vector<std::uint32_t>& partition_of, std::uin
                 bench::require(order.send(serial, std::int64_t{serial}, sink), "an output has no room");
             };
             if (waiting.fetch_sub(1, callboard::acq_rel) == 1)
-                begin.store(Parker::now(), callboard::relaxed);
+                begin.store(monotonic_ns(), callboard::relaxed);
             while (waiting.load(callboard::acquire) != 0) callboard::relax();
             while (order.next() < shape.inputs) {
                 if (queue.waiting() < shape.window / 2) feed();
@@ -101,7 +101,7 @@ Result run(Shape shape, const std::vector<std::uint32_t>& partition_of, std::uin
         });
     }
     for (std::thread& worker : workers) worker.join();
-    const auto ns = static_cast<double>(Parker::now() - begin.load(callboard::relaxed));
+    const auto ns = static_cast<double>(monotonic_ns() - begin.load(callboard::relaxed));
     std::int64_t counted = 0;
     for (const Partition& partition : state) counted += partition.count;
     bench::require(sent == shape.inputs && counted == shape.inputs, "an input was lost or doubled");

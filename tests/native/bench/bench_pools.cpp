@@ -10,7 +10,7 @@
 #include "pools.hpp"
 
 using callboard::Atomic;
-using callboard::Parker;
+using callboard::monotonic_ns;
 using pools::Mailbox;
 using pools::Progress;
 using pools::window;
@@ -49,7 +49,7 @@ double across_threads(int producers) {
     bool in_order = true;
     waiting.fetch_sub(1, callboard::relaxed);
     while (waiting.load(callboard::relaxed) != 0) std::this_thread::yield();
-    const std::int64_t begin = Parker::now();
+    const std::int64_t begin = monotonic_ns();
     std::int64_t value;
     for (std::int64_t left = each * producers; left != 0;) {
         if (!mailbox.receive(cache, value)) {
@@ -63,7 +63,7 @@ double across_threads(int producers) {
         if (next[producer] == each) progress[producer].received.store(each, callboard::relaxed);
         --left;
     }
-    const std::int64_t end = Parker::now();
+    const std::int64_t end = monotonic_ns();
     for (std::thread& thread : threads) thread.join();
     bench::require(in_order, "a producer's messages are out of order");
     for (std::int64_t count : next) bench::require(count == each, "a message is missing");
@@ -78,14 +78,14 @@ double on_one_thread() {
     typename Kind::Cache cache;
     for (auto& mailbox : mailboxes) mailbox.send(cache, 0);
     std::int64_t hops = 0, value = 0;
-    const std::int64_t begin = Parker::now();
+    const std::int64_t begin = monotonic_ns();
     while (hops < all_messages) {
         for (std::size_t box = 0; box < boxes; ++box, ++hops) {
             bench::require(mailboxes[box].receive(cache, value), "a message is missing");
             mailboxes[(box + 1) % boxes].send(cache, value + 1);
         }
     }
-    const std::int64_t end = Parker::now();
+    const std::int64_t end = monotonic_ns();
     std::int64_t sum = 0;
     for (auto& mailbox : mailboxes)
         while (mailbox.receive(cache, value)) sum += value;

@@ -10,7 +10,7 @@
 #include "work.hpp"
 
 using callboard::Atomic;
-using callboard::Parker;
+using callboard::monotonic_ns;
 
 namespace {
 
@@ -78,7 +78,7 @@ double order_them(Shape shape, double speed) {
             bench::pin(index);
             std::uint64_t own = static_cast<std::uint64_t>(index);
             if (waiting.fetch_sub(1, callboard::acq_rel) == 1)
-                begin.store(Parker::now(), callboard::relaxed);
+                begin.store(monotonic_ns(), callboard::relaxed);
             while (waiting.load(callboard::acquire) != 0) callboard::relax();
             for (std::int64_t first; (first = claimed.fetch_add(shape.claim, callboard::relaxed)) < all;) {
                 const std::int64_t end = std::min(all, first + shape.claim);
@@ -94,7 +94,7 @@ double order_them(Shape shape, double speed) {
         });
     }
     for (std::thread& worker : workers) worker.join();
-    const std::int64_t end = Parker::now();
+    const std::int64_t end = monotonic_ns();
     bench::require(sent == all, "an output is missing");
     bench::require(in_order, "an output is out of order");
     bench::require(added == static_cast<std::size_t>(all * shape.outputs), "an output was not added");

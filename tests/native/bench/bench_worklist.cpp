@@ -10,7 +10,7 @@
 #include "bench.hpp"
 
 using callboard::Atomic;
-using callboard::Parker;
+using callboard::monotonic_ns;
 
 namespace {
 
@@ -72,12 +72,12 @@ double alone() {
     Way way;
     std::int64_t next = 0, value = 0;
     bool good = true;
-    const std::int64_t begin = Parker::now();
+    const std::int64_t begin = monotonic_ns();
     for (std::int64_t pushed = 0; pushed < all;) {
         for (int i = 0; i < 64; ++i) good &= way.push(pushed++);
         for (int i = 0; i < 64; ++i) good &= way.pop(value) && value == next++;
     }
-    const std::int64_t end = Parker::now();
+    const std::int64_t end = monotonic_ns();
     bench::require(good, "a value is missing or out of order");
     return static_cast<double>(end - begin) / static_cast<double>(next);
 }
@@ -98,7 +98,7 @@ double together(int threads, int producers, int consumers) {
             std::int64_t to_push = index < producers ? share : 0;
             std::int64_t to_pop = index >= threads - consumers ? mine : 0;
             if (waiting.fetch_sub(1, callboard::acq_rel) == 1)
-                begin.store(Parker::now(), callboard::relaxed);
+                begin.store(monotonic_ns(), callboard::relaxed);
             while (waiting.load(callboard::acquire) != 0) callboard::relax();
             until_done([&] {
                 std::int64_t value = 0;
@@ -116,7 +116,7 @@ double together(int threads, int producers, int consumers) {
         });
     }
     for (std::thread& worker : workers) worker.join();
-    const std::int64_t end = Parker::now();
+    const std::int64_t end = monotonic_ns();
     bench::require(sum.load(callboard::relaxed) == all * (all - 1) / 2, "a value is missing or doubled");
     bench::require(in_order.load(callboard::relaxed), "a value is out of order");
     return static_cast<double>(end - begin.load(callboard::relaxed)) / static_cast<double>(all);

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from callboard.core.batches import Batches
 from callboard.core.text import safe_repr
 from callboard.streams.checks import check_entry
 from callboard.streams.errors import GraphError, StreamError
-from callboard.streams.planning.plan import Node, Plan
-from callboard.streams.programs.batches import Batches
-from callboard.streams.programs.program import Batch
-from callboard.streams.programs.tally import Tally
+from callboard.streams.planning.plan import Plan, close, result_of
+from callboard.streams.programs.program import Batch, Program
+from callboard.streams.running.tally import Tally
 
 Pair = tuple[str, Iterable[Any]]
 
@@ -31,30 +31,29 @@ def pairs(
 
 def run(plan: Plan, inputs: Iterable[Pair], batch_size: int, tally: Tally) -> Any:
     """Run a graph, and return its result."""
+    programs = plan.make_programs(tally)
     try:
-        for node in plan.nodes:
-            node.program.context = tally
-        sequential = _Run(plan)
+        rounds = _Rounds(plan, programs)
         for pair in inputs:
             if not isinstance(pair, tuple) or len(pair) != 2:
                 raise GraphError(f"inputs are pairs of an entry and rows, not {safe_repr(pair)}")
             name, rows = pair
             check_entry(name, plan.entries)
             for batch in Batches("run_sequentially()", rows, batch_size):
-                sequential.round(plan.entries.index(name), batch)
-        sequential.round(None, [])
+                rounds.send(plan.entries.index(name), batch)
+        rounds.send(None, [])
     finally:
-        plan.close()
-    return plan.result()
+        close(programs)
+    return result_of(programs)
 
 
-class _Run:
-    def __init__(self, plan: Plan) -> None:
-        self.nodes = plan.nodes
+class _Rounds:
+    def __init__(self, plan: Plan, programs: list[Program]) -> None:
+        self.steps = [*zip(plan.steps, programs, strict=True)]
         self.passed_entries = [0] * len(plan.entries)
-        self.passed = [[0] * len(node.program.ports) for node in plan.nodes]
+        self.passed = [[0] * len(program.ports) for program in programs]
 
-    def round(self, entry: int | None, rows: list[Any]) -> None:
+    def send(self, entry: int | None, rows: list[Any]) -> None:
         """Take a batch for an entry through the graph; or, for None, the end of the stream."""
         final = entry is None
         entries = [Batch([], final=final) for _ in self.passed_entries]
@@ -63,11 +62,11 @@ class _Run:
         _count(entries, self.passed_entries)
         outputs: list[list[Batch]] = []
         error: StreamError | None = None
-        for node, passed in zip(self.nodes, self.passed, strict=True):
-            batches = [entries[p] if n is None else outputs[n][p] for n, p in node.sources]
+        for (step, program), passed in zip(self.steps, self.passed, strict=True):
+            batches = [entries[p] if n is None else outputs[n][p] for n, p in step.sources]
             into = [batches[0].follower() for _ in passed]
             try:
-                _work(node, batches, into)
+                _work(program, batches, into)
             except StreamError as raised:
                 error = raised
                 for batch in into:  # the stream goes on up to the failure, but not to its end
@@ -78,11 +77,11 @@ class _Run:
             raise error
 
 
-def _work(node: Node, batches: list[Batch], into: list[Batch]) -> None:
+def _work(program: Program, batches: list[Batch], into: list[Batch]) -> None:
     if len(batches) == 1:
-        node.program.process(batches[0], into)
+        program.process(batches[0], into)
     else:
-        node.program.process_many(batches, into)
+        program.process_many(batches, into)
 
 
 def _count(batches: list[Batch], passed: list[int]) -> None:

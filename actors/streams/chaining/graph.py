@@ -7,12 +7,17 @@ from typing import Any, Generic, Literal, TypeVar, overload
 
 from callboard.core.text import safe_repr
 from callboard.streams.checks import MOST, check_choice, check_count
+from callboard.streams.drawing.describe import describe
+from callboard.streams.drawing.mermaid import mermaid
+from callboard.streams.drawing.svg import svg
 from callboard.streams.errors import GraphError
-from callboard.streams.planning import draw, picture, sequential
-from callboard.streams.planning.operator import Operator
-from callboard.streams.planning.plan import Plan, plan_of
-from callboard.streams.planning.stages import stages_of
-from callboard.streams.programs.tally import Tally
+from callboard.streams.planning.operator import Operator, Place
+from callboard.streams.planning.plan import Plan
+from callboard.streams.planning.planner import plan_of
+from callboard.streams.running import sequential
+from callboard.streams.running.run import Run
+from callboard.streams.running.tally import Tally
+from callboard.system import ActorSystem
 
 R = TypeVar("R")
 
@@ -51,35 +56,26 @@ class Graph(Generic[R]):
         self._sinks = sinks
         self._operators = _upstream(sinks)
         self._names = _names(self._operators)
-        self._stages = stages_of(self._operators, self._names)
+        self._plan = plan_of(self._operators, self._names)
 
     # --- what it is made of -----------------------------------------------------------------------
 
     @property
     def entries(self) -> tuple[str, ...]:
         """The names of its entries."""
-        return tuple(self._names[each] for each in self._operators if each.kind == "entry")
+        return self._plan.entries
 
     @property
     def collectors(self) -> tuple[str, ...]:
         """The names of its `collect()`s."""
         return tuple(self._names[each] for each in self._operators if each.kind == "collect")
 
-    def _plan(self) -> Plan:
-        """Make the programs of one run.
-
-        What is checked here and not before: a graph may be a part of another, which reads more.
-        """
-        _check_sides(self._operators, self._names)
-        return plan_of(self._stages)
-
     # --- looking at it ----------------------------------------------------------------------------
 
     def draw(self, format: Literal["svg", "mermaid"] = "svg") -> str:  # noqa: A002
         """Draw the graph, as the text of an SVG picture or of a Mermaid diagram."""
         check_choice("format", format, ("svg", "mermaid"))
-        write = picture.svg if format == "svg" else draw.mermaid
-        return write(self._operators, self._names)
+        return (svg if format == "svg" else mermaid)(self._operators, self._names)
 
     def mermaid(self) -> str:
         """Draw the graph, as the text of a Mermaid diagram."""
@@ -87,7 +83,7 @@ class Graph(Generic[R]):
 
     def describe(self) -> str:
         """Say what the graph does: a line for each operator."""
-        return draw.describe(self._operators, self._names)
+        return describe(self._operators, self._names)
 
     def __repr__(self) -> str:
         return f"<Graph: {' → '.join(map(self._names.__getitem__, self._operators))}>"
@@ -113,12 +109,21 @@ class Graph(Generic[R]):
         Raises StreamError when an operator raises, and GraphError for an entry that there is not.
         If `rows` of an entry raise, those that were given before have gone through the graph.
         """
-        check_count("batch_size", batch_size, MOST)
+        check_count("batch_size", batch_size, most=MOST)
         if not isinstance(tally, Tally | None):
             raise GraphError(f"tally is a Tally, not {safe_repr(tally)}")
         pairs = sequential.pairs(inputs, self.entries)
-        result: R = sequential.run(self._plan(), pairs, batch_size, tally or Tally())
+        result: R = sequential.run(self._complete_plan(), pairs, batch_size, tally or Tally())
         return result
+
+    def _run_in(self, system: ActorSystem, **options: Any) -> Run[R]:
+        """Run in an actor system. See `ActorSystem.run`, which calls this."""
+        return Run(system, self._complete_plan(), **options)
+
+    def _complete_plan(self) -> Plan:
+        """Return the plan of a graph that is no part of another, which might read more outputs."""
+        _check_sides(self._operators, self._names)
+        return self._plan
 
 
 def _upstream(sinks: tuple[Operator, ...]) -> tuple[Operator, ...]:
@@ -127,7 +132,7 @@ def _upstream(sinks: tuple[Operator, ...]) -> tuple[Operator, ...]:
     todo = list(reversed(sinks))
     while todo:
         operator = todo[-1]
-        waiting = [each._operator for each in operator.inputs if each._operator not in done]
+        waiting = [each.operator for each in operator.inputs if each.operator not in done]
         if waiting:
             todo += reversed(waiting)
         else:
@@ -159,10 +164,10 @@ def _names(operators: tuple[Operator, ...]) -> dict[Operator, str]:
 
 def _check_sides(operators: tuple[Operator, ...], names: dict[Operator, str]) -> None:
     """Refuse a side output that nobody reads: what goes there would be lost, and not be counted."""
-    read = {(each._operator, each._port) for operator in operators for each in operator.inputs}
+    read = {place for operator in operators for place in operator.inputs}
     for operator in operators:
         if operator.kind == "branch":
             continue
         for port, name in enumerate(operator.ports):
-            if port and (operator, port) not in read:
+            if port and Place(operator, port) not in read:
                 raise GraphError(f"nobody reads the side output {name!r} of {names[operator]!r}")

@@ -3,7 +3,8 @@
 #include <map>
 
 #include "callboard/scheduling/flow/flow.hpp"
-#include "callboard/scheduling/flow/native_stage.hpp"
+#include "callboard/scheduling/flow/native_work.hpp"
+#include "choosers.hpp"
 #include "stress.hpp"
 
 using namespace callboard;
@@ -52,12 +53,12 @@ void run_one(std::uint64_t seed, int lanes) {
     Sum sums[partitions], expected_sums[partitions];
     std::vector<std::int64_t> got[2], expected;
 
-    NativeStage filter, keyed, sinks[2];
+    NativeWork filter, keyed, sinks[2];
     int filter_object = 0;
-    for (auto* stage : {&filter, &keyed, &sinks[0], &sinks[1]}) {
-        stage->stopped_at = &stopped_at;
-        stage->finish = nothing;
-        stage->key_of = key_of;
+    for (auto* work : {&filter, &keyed, &sinks[0], &sinks[1]}) {
+        work->stopped_at = &stopped_at;
+        work->finish = nothing;
+        work->key_of = key_of;
     }
     filter.process = pass_odd;
     filter.objects = {&filter_object};
@@ -69,21 +70,18 @@ void run_one(std::uint64_t seed, int lanes) {
     for (int i = 0; i < 2; ++i) {
         sinks[i].process = collect;
         sinks[i].objects = {&got[i]};
-        sinks[i].is_sink = true;
     }
 
     Flow::Settings settings;
     settings.window = 4u << random.below(3);
     settings.slice_ns = 20'000;
-    Flow flow(settings, Heuristic(static_cast<Heuristic::Kind>(seed % 4)));
-    Stage& first = flow.add(StageKind::parallel, all_lanes, 1, 0, 8, NativeStage::whole(&filter));
-    Stage& divider = flow.add(StageKind::parallel, all_lanes, 1, 0, 8, NativeStage::divider(&keyed));
-    Stage& parts = flow.add(StageKind::partitioned, all_lanes, 1, partitions, 8, NativeStage::parts(&keyed));
-    flow.connect(first, divider, 0);
-    flow.connect(divider, parts, 0);
-    for (auto& sink : sinks)
-        flow.connect(parts, flow.add(StageKind::serial, all_lanes, 1, 0, 1, NativeStage::whole(&sink)), 0);
-    flow.finish_graph({{&first, 0}});
+    Flow flow(settings, any_chooser(seed));
+    Stage& first = flow.add_shared(filter.whole(), all_lanes, 8);
+    Stage& divided = flow.add_keyed(keyed.divider(), keyed.shares(), all_lanes, 8, partitions);
+    flow.connect(first, divided, 0);
+    for (auto& sink : sinks) flow.connect(divided, flow.add_ordered(sink.whole(), all_lanes, 1), 0);
+    flow.add_entry(first, 0);
+    flow.finish_graph();
     std::vector<std::unique_ptr<Awake>> awake;
     for (int i = 0; i < lanes; ++i) {
         awake.push_back(std::make_unique<Awake>());
@@ -96,7 +94,7 @@ void run_one(std::uint64_t seed, int lanes) {
     for (auto& lot : input)
         for (auto integer : lot) {
             if (integer % 2 == 0) continue;
-            auto& sum = expected_sums[Parts::partition_of(static_cast<std::uint64_t>(integer % 7), partitions)];
+            auto& sum = expected_sums[Division::partition_of(static_cast<std::uint64_t>(integer % 7), partitions)];
             expected.push_back(sum.total += integer);
             if (integer % 3 == 0) expected.push_back(-1);
         }

@@ -7,6 +7,7 @@ from threading import Lock
 from typing import Any
 
 from callboard.core import checks
+from callboard.dead_letters import DeadLetters
 from callboard.streams.errors import Failure
 
 
@@ -42,3 +43,27 @@ class Tally:
         """Count a row whose partners had not come at the end of the stream."""
         with self._lock:
             self.unpaireds[operator] += 1
+
+
+class DeadLetterTally(Tally):
+    """Counts, and makes dead letters of what it counts; their recipient is the run's first lane."""
+
+    def __init__(self, dead_letters: DeadLetters) -> None:
+        super().__init__()
+        self.lane: Any = None
+        self._dead_letters = dead_letters
+
+    def skipped(self, failure: Failure) -> None:
+        """Count a failure, and post it."""
+        super().skipped(failure)
+        self._dead_letters.post(failure, self.lane, None, "skipped", failure.error)
+
+    def late(self, operator: str, row: Any) -> None:
+        """Count a late row, and post it."""
+        super().late(operator, row)
+        self._dead_letters.post(row, self.lane, None, "late")
+
+    def unpaired(self, operator: str, row: Any) -> None:
+        """Count a row without partners, and post it."""
+        super().unpaired(operator, row)
+        self._dead_letters.post(row, self.lane, None, "unpaired")

@@ -1,4 +1,4 @@
-"""Rows that are on their way into a graph, in batches."""
+"""Rows that are on their way into a graph of operators or of actors, in batches."""
 
 from __future__ import annotations
 

@@ -11,13 +11,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
 
-from callboard.streams.planning.draw import port_of, sharing_of, work_of
-from callboard.streams.planning.operator import Operator
-
-if TYPE_CHECKING:
-    from callboard.streams.chaining.stream import Stream
+from callboard.streams.drawing.describe import sharing_of
+from callboard.streams.planning.operator import Operator, Place
 
 # In pixels.
 _WIDTH, _HEIGHT = 150, 44
@@ -32,8 +28,8 @@ _COLOURS = {
     "end": "#eeeeee",
 }
 
-# What has a place in a column: an operator, or a line that passes: (stream, reader, column).
-Item = Operator | tuple[Any, Operator, int]
+# What stands in a column: an operator, or a line that passes it: (where from, reader, column).
+Item = Operator | tuple[Place, Operator, int]
 
 
 def svg(operators: Sequence[Operator], names: Mapping[Operator, str]) -> str:
@@ -42,7 +38,7 @@ def svg(operators: Sequence[Operator], names: Mapping[Operator, str]) -> str:
     corners = _corners(lines, items)
     width = max(x for x, _ in corners.values()) + _WIDTH + _MARGIN
     height = max(y for _, y in corners.values()) + _HEIGHT + _MARGIN
-    shapes = [_line(stream, [corners[item] for item in way]) for stream, way in lines]
+    shapes = [_line(place, [corners[item] for item in way]) for place, way in lines]
     shapes += [_box(operator, names[operator], *corners[operator]) for operator in operators]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
@@ -57,39 +53,39 @@ def svg(operators: Sequence[Operator], names: Mapping[Operator, str]) -> str:
 def _columns(operators: Sequence[Operator]) -> dict[Operator, int]:
     columns: dict[Operator, int] = {}
     for operator in operators:
-        before = [columns[each._operator] for each in operator.inputs]
+        before = [columns[each.operator] for each in operator.inputs]
         columns[operator] = 1 + max(before, default=-1)
     for operator in reversed(operators):  # an entry stands beside the first that reads from it
         for each in operator.inputs:
-            if each._operator.kind == "entry":
+            if each.operator.kind == "entry":
                 first = min(
                     columns[reader]
                     for reader in operators
-                    if any(one._operator is each._operator for one in reader.inputs)
+                    if any(one.operator is each.operator for one in reader.inputs)
                 )
-                columns[each._operator] = first - 1
+                columns[each.operator] = first - 1
     return columns
 
 
 def _lines(
     operators: Sequence[Operator], columns: Mapping[Operator, int]
-) -> tuple[list[tuple[Stream[Any], list[Item]]], dict[int, list[Item]]]:
-    """Find the way of each line, from operator to operator, and what each column holds."""
-    lines: list[tuple[Stream[Any], list[Item]]] = []
+) -> tuple[list[tuple[Place, list[Item]]], dict[int, list[Item]]]:
+    """Find the way of each line, from operator to operator, and what stands in each column."""
+    lines: list[tuple[Place, list[Item]]] = []
     items: dict[int, list[Item]] = defaultdict(list)
     for operator in operators:
         items[columns[operator]].append(operator)
         for each in operator.inputs:
-            between = range(columns[each._operator] + 1, columns[operator])
+            between = range(columns[each.operator] + 1, columns[operator])
             passing: list[Item] = [(each, operator, column) for column in between]
-            lines.append((each, [each._operator, *passing, operator]))
+            lines.append((each, [each.operator, *passing, operator]))
             for column, item in zip(between, passing, strict=True):
                 items[column].append(item)
     return lines, items
 
 
 def _corners(
-    lines: list[tuple[Stream[Any], list[Item]]], items: Mapping[int, list[Item]]
+    lines: list[tuple[Place, list[Item]]], items: Mapping[int, list[Item]]
 ) -> dict[Item, tuple[int, int]]:
     """Find the upper left corner of each item."""
     before: dict[Item, list[Item]] = defaultdict(list)
@@ -118,25 +114,25 @@ def _box(operator: Operator, name: str, x: int, y: int) -> str:
     return (
         f"<g><title>{escape(name)}: {escape(sharing_of(operator) or operator.kind)}</title>"
         f'<rect x="{x}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" rx="6" stroke="#555" '
-        f'fill="{_COLOURS[work_of(operator)]}"/>'
+        f'fill="{_COLOURS[operator.work]}"/>'
         f'<text x="{middle}" y="{y + 19}" text-anchor="middle">{escape(short)}</text>'
         f'<text x="{middle}" y="{y + 35}" text-anchor="middle" fill="#666" font-size="10">'
         f"{escape(operator.kind)}</text></g>"
     )
 
 
-def _line(stream: Stream[Any], corners: list[tuple[int, int]]) -> str:
+def _line(place: Place, corners: list[tuple[int, int]]) -> str:
     """Draw a line that curves between columns, and is straight in those that it passes."""
     (x, y), *further = [(x, y + _HEIGHT // 2) for x, y in corners]
     path = f"M{x + _WIDTH} {y}"
-    for place, (x, below) in enumerate(further, start=1):
+    for number, (x, below) in enumerate(further, start=1):
         bend = x - _ACROSS // 2
         path += f"C{bend} {y} {bend} {below} {x} {below}"
         y = below
-        if place < len(further):
+        if number < len(further):
             path += f"H{x + _WIDTH}"
     shape = f'<path d="{path}" fill="none" stroke="#555" marker-end="url(#tip)"/>'
-    if label := escape(port_of(stream)):
+    if label := escape(place.label):
         x, y = further[0]
         at = f'x="{x - 10}" y="{y - 5}" text-anchor="end"'
         shape += f'<text {at} font-size="10" fill="#666">{label}</text>'

@@ -1,0 +1,16 @@
+// The monotonic clock: the one that Python's time.monotonic() reads.
+#pragma once
+
+#include <cstdint>
+#include <ctime>
+
+namespace callboard {
+
+// In nanoseconds; its zero is arbitrary.
+inline std::int64_t monotonic_ns() {
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * std::int64_t{1000000000} + time.tv_nsec;
+}
+
+}  // namespace callboard

@@ -1,2 +1,0 @@
-def monotonic_ns() -> int:
-    """Return the monotonic clock in nanoseconds; its zero is arbitrary."""

@@ -1,0 +1,10 @@
+from callboard.scheduling.cell cimport TeamState
+
+
+cdef class Roster:
+    cdef TeamState* state
+    cdef readonly list workers
+    cdef readonly list dedicated  # replaced as a whole
+    cdef object lock
+    cdef readonly str monitoring  # the level
+    cdef readonly bint timed

@@ -1,0 +1,15 @@
+from typing_extensions import disjoint_base
+
+from callboard.scheduling.worker import WorkerThread
+
+@disjoint_base
+class Roster:
+    workers: list[WorkerThread]
+    dedicated: list[WorkerThread]
+    monitoring: str
+    timed: bool
+    def __init__(self, *args: object) -> None: ...
+    def observe(self, monitoring: str, timed: bool) -> None: ...
+    def dismiss(self, worker: WorkerThread) -> None: ...
+    @property
+    def everyone(self) -> list[WorkerThread]: ...

@@ -1,0 +1,37 @@
+"""The roster: who works in a team, and what they share. All that a worker knows of its team."""
+
+import threading
+
+from callboard.scheduling.cell cimport TeamState
+
+
+cdef class Roster:
+    """The workers of one system. The base of Team, which makes them and ends them."""
+
+    def __cinit__(self, *args):
+        self.state = new TeamState()
+        self.workers = []
+        self.dedicated = []
+        self.lock = threading.RLock()  # a sweep may run actors that end a dedicated worker
+        self.monitoring = "off"
+
+    def __dealloc__(self):
+        del self.state
+
+    def observe(self, str monitoring, bint timed):
+        """Have the workers that are made from now on note what `monitoring`, a level, says.
+
+        `timed`: measure each dispatch even when it is "off", for a placement policy.
+        """
+        self.monitoring = monitoring
+        self.timed = timed or monitoring != "off"
+
+    def dismiss(self, worker):
+        """Forget a dedicated worker, whose thread ends."""
+        with self.lock:
+            self.dedicated = [other for other in self.dedicated if other is not worker]
+
+    @property
+    def everyone(self):
+        """The workers, and the dedicated ones."""
+        return self.workers + self.dedicated
