@@ -24,9 +24,12 @@ ALLOWED = {floor: FLOORS[: height + 1] for height, floor in enumerate(FLOORS)}
 # stands for what lies in it, but for subfolders that are named as well.
 ORDERS = [
     ["mailbox", "mailbox/ordered", "mailbox/rivals"],
-    ["scheduling", "scheduling/flow"],
+    ["scheduling/flow", "scheduling"],
     [f"actors/_inside/{name}" for name in ("answers", "sending", "life", "receiving")],
-    [f"actors/streams/{name}" for name in ("programs", "planning", "chaining", "running")],
+    [
+        f"actors/streams/{name}"
+        for name in ("programs", "planning", "operators", "drawing", "running", "chaining")
+    ],
     # Capabilities: nothing else imports them, so they do not know each other either.
     ["actors", "actors/streams"],
     ["actors", "actors/spark"],
@@ -41,8 +44,6 @@ KNOWN_UPWARDS: list[str] = [
     "actors/_inside/life/lifecycle -> actors/_inside/receiving/errand",
     "actors/_inside/life/lifecycle -> actors/_inside/receiving/variables",
     "actors/_inside/life/spawn -> actors/_inside/receiving/dispatch",
-    "actors/system -> actors/streams/running/run",
-    "scheduling/policies -> scheduling/flow/heuristics",
 ]
 KNOWN_CIRCLES: list[list[str]] = [
     [
@@ -56,10 +57,6 @@ KNOWN_CIRCLES: list[list[str]] = [
     [
         "actors/_inside/life/lifecycle",
         "actors/_inside/receiving/coroutine",
-    ],
-    [
-        "scheduling/team",
-        "scheduling/worker",
     ],
 ]
 

@@ -7,7 +7,7 @@ import inspect
 from collections import deque
 from collections.abc import Iterable, Iterator
 from time import monotonic
-from typing import Any, NoReturn, get_args
+from typing import Any, NoReturn
 
 from callboard import Future
 from callboard.core.checks import flag, one_of, seconds, whole
@@ -16,7 +16,7 @@ from callboard.core.text import safe_repr
 from callboard.dead_letters import FailureReport
 from callboard.spark.context import PartitionContext, PartitionEnd, PartitionStart
 from callboard.spark.host import Build, GraphSpec, TaskGraph, task_graph
-from callboard.spark.options import Lifetime, PartitionOptions
+from callboard.spark.options import PartitionOptions
 from callboard.spark.pickling import name_of, pickle_for_tasks
 from callboard.spark.settings import SystemSettings
 
@@ -41,7 +41,7 @@ class Feed:
         self._enough = max(1, self._in_flight // 2)
         timeout = seconds("drain_timeout", options.drain_timeout, zero=False, error=ConfigError)
         self._flush = flag("flush", options.flush, error=ConfigError)
-        lifetime = one_of("lifetime", options.lifetime, get_args(Lifetime), error=ConfigError)
+        lifetime = one_of("lifetime", options.lifetime, ("task", "process"), error=ConfigError)
         keep = lifetime == "process"
         settings = SystemSettings.read(options.config, options.workers)
         pickled = pickle_for_tasks(name_of(build), build, keep=keep)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
-
-Lifetime: TypeAlias = Literal["task", "process"]
+from typing import Any, Literal
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,7 @@ class PartitionOptions:
     entry: str | None
     in_flight: int
     flush: bool
-    lifetime: Lifetime
+    lifetime: Literal["task", "process"]
     workers: int | None
     drain_timeout: float
     config: Any

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from callboard.core.batches import Batches
 from callboard.core.checks import whole
@@ -14,7 +14,7 @@ from callboard.spark.arrow import record_batches
 from callboard.spark.errors import AnswerError
 from callboard.spark.feed import Feed
 from callboard.spark.host import Build
-from callboard.spark.options import Lifetime, PartitionOptions
+from callboard.spark.options import PartitionOptions
 from callboard.spark.schema import checked, parsed
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def foreach_partition(
     batch_size: int = 1024,
     in_flight: int = 4,
     flush: bool = False,
-    lifetime: Lifetime = "task",
+    lifetime: Literal["task", "process"] = "task",
     workers: int | None = None,
     drain_timeout: float = 300.0,
     config: Any = None,
@@ -61,7 +61,7 @@ def map_partitions(
     batch_size: int = 1024,
     in_flight: int = 4,
     flush: bool = False,
-    lifetime: Lifetime = "task",
+    lifetime: Literal["task", "process"] = "task",
     workers: int | None = None,
     drain_timeout: float = 300.0,
     config: Any = None,
@@ -87,7 +87,7 @@ def map_in_arrow(
     entry: str | None = None,
     in_flight: int = 4,
     flush: bool = False,
-    lifetime: Lifetime = "task",
+    lifetime: Literal["task", "process"] = "task",
     workers: int | None = None,
     drain_timeout: float = 300.0,
     config: Any = None,

@@ -119,8 +119,7 @@ cdef bint is_dropped(Program program, int64_t serial) noexcept:
 cdef list fresh(Program program, Batch batch):
     cdef list into = []
     cdef Batch one
-    cdef Py_ssize_t port
-    for port in range(len(program.ports)):
+    for _ in program.ports:
         one = batch.follower()
         one.hide()
         into.append(one)

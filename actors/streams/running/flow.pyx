@@ -129,7 +129,6 @@ cdef class GraphFlow:
         self.check(False)
         cdef LaneKinds kinds = KINDS[runs_on]
         cdef NativeWork* native = NULL
-        cdef Program source
         if isinstance(program, NativeProgram):
             native = &(<NativeProgram>program).native
         self.keep(program)
