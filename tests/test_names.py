@@ -32,7 +32,7 @@ ALIAS = re.compile(
 
 # Names that are not yet one thing's; a name that has become so has to go from here.
 KNOWN = """
-Number Place Record
+Number Record
 """
 KNOWN_ALIASES = """
 RestReason
