@@ -50,16 +50,9 @@ lint: $(call stamps,dev)
 
 types: $(VENV)/.wheel $(call stamps,dev test spark bench)
 	$(BIN)/mypy --package callboard
-	MYPYPATH=examples:tests/examples $(BIN)/mypy examples tests/examples tests/native_actors \
-		tests/scheduling tests/testing tests/*.py
-	MYPYPATH=tests/actors $(BIN)/mypy tests/actors
-	MYPYPATH=tests/streams $(BIN)/mypy tests/streams
-	MYPYPATH=tests/hypothesis $(BIN)/mypy tests/hypothesis
-	MYPYPATH=tests/spark $(BIN)/mypy tests/spark
-	MYPYPATH=tests/bench:examples $(BIN)/mypy tests/bench
+	$(BIN)/mypy examples tests
 	$(BIN)/pytest tests/test_types.py
-	$(BIN)/stubtest --mypy-config-file pyproject.toml --allowlist tests/stubtest-allowed.txt \
-		--ignore-unused-allowlist callboard
+	$(BIN)/stubtest --mypy-config-file pyproject.toml --allowlist tests/stubtest-allowed.txt callboard
 
 stress:
 	$(MAKE) -C tests/native stress asan

@@ -25,10 +25,12 @@ from callboard.core.errors import (
     ConfigError,
     DrainTimeout,
     ForkedSystem,
+    GraphError,
     SystemClosed,
 )
 from callboard.core.interpreter import has_gil
 from callboard.core.log import log
+from callboard.core.text import safe_repr
 from callboard.dead_letters import DeadLetters
 from callboard.diagnosis import all_actors, describe_unrest
 from callboard.mailboxes import BoundedMailbox
@@ -42,7 +44,7 @@ from callboard.statistics import Logs, collect
 from callboard.timers import Timers
 
 if TYPE_CHECKING:
-    from callboard.streams.planning.graph import Graph
+    from callboard.streams.chaining.graph import Graph
     from callboard.streams.running.run import Run
 
 M = TypeVar("M")
@@ -185,17 +187,18 @@ class ActorSystem:
         - `window`: how many batches may be on their way (256), a power of two. It bounds memory.
         - `time_slice`: how long a worker stays with an operator, in seconds (0.0005).
         - `markers`: of one of so many batches the latency is measured (64); 0 measures none.
-        - `reordering`: "non_blocking", or "locked", the baseline that it is measured against.
-        - `partitioning`: "hybrid", or one of its baselines, "partitioned" and "shared".
 
         Raises ConfigError for options, and GraphError for a graph that is none.
         """
-        from callboard.streams.running.run import Run  # above this module in the order of layers
-
         self._refuse_fork()
         if self._runtime.closed:
             raise SystemClosed(f"the system {self.name!r} was stopped: it runs no graph")
-        return Run(self, graph, **options)
+        if not hasattr(type(graph), "_run_in"):
+            raise GraphError(
+                "run() takes a graph, which a sink such as collect() makes of a stream, "
+                f"not {safe_repr(graph)}"
+            )
+        return graph._run_in(self, **options)
 
     def find(self, path: str) -> ActorRef[Any]:
         """Return the live actor that was spawned with the names in `path`: `/shop/cart`.

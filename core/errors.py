@@ -48,3 +48,7 @@ class AskCycle(CallboardError):
 
 class DrainTimeout(CallboardError, TimeoutError):
     """A system did not come to rest in time."""
+
+
+class GraphError(CallboardError, ValueError):
+    """A graph, or an operator's argument, is wrong. Raised where the graph is built."""

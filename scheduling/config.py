@@ -16,8 +16,9 @@ from typing import Any
 from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
+from callboard.scheduling.flow.heuristics import Heuristic
 from callboard.scheduling.placement import PlacementPolicy
-from callboard.scheduling.policies import choose_placement, choose_priority
+from callboard.scheduling.policies import choose_heuristic, choose_placement, choose_priority
 from callboard.scheduling.priority import PriorityPolicy
 
 MONITORING = ("off", "times", "mailboxes", "workers")
@@ -96,6 +97,10 @@ class Config:
     def priority_policy(self) -> PriorityPolicy:
         """Return a new instance of the system's policy: each worker has its own."""
         return choose_priority(self.priority)
+
+    def heuristic(self) -> Heuristic | None:
+        """Return a new heuristic for a graph of streams, if `priority` names one."""
+        return choose_heuristic(self.priority)
 
     @property
     def counted(self) -> bool:

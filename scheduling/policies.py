@@ -17,11 +17,11 @@ from typing import Any, TypeVar
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
 from callboard.scheduling import placement, priority
-from callboard.scheduling.flow import heuristics
+from callboard.scheduling.flow.heuristics import HEURISTICS, Heuristic
 from callboard.scheduling.placement import PlacementPolicy
 from callboard.scheduling.priority import PriorityPolicy
 
-Policy = TypeVar("Policy", PlacementPolicy, PriorityPolicy)
+Policy = TypeVar("Policy", PlacementPolicy, PriorityPolicy | Heuristic)
 
 
 def _shipped(module: ModuleType, base: type[Policy]) -> dict[str, type[Policy]]:
@@ -36,7 +36,7 @@ def _shipped(module: ModuleType, base: type[Policy]) -> dict[str, type[Policy]]:
 
 PLACEMENTS = _shipped(placement, PlacementPolicy)
 del PLACEMENTS["near"]  # a configuration has no refs
-PRIORITIES = _shipped(priority, PriorityPolicy) | _shipped(heuristics, heuristics.Heuristic)
+PRIORITIES = _shipped(priority, PriorityPolicy)
 
 
 def choose_placement(value: Any) -> PlacementPolicy:
@@ -50,18 +50,35 @@ def choose_placement(value: Any) -> PlacementPolicy:
 
 
 def choose_priority(value: Any) -> PriorityPolicy:
-    """Return a new priority policy of the kind that `value` names. Raises ConfigError."""
-    if isinstance(value, PriorityPolicy):
+    """Return a new priority policy of the kind that `value` names. Raises ConfigError.
+
+    Where that is a heuristic, actors are dispatched in the order in which they became ready.
+    """
+    policy = _choose(value)
+    return priority.Fifo() if isinstance(policy, Heuristic) else policy
+
+
+def choose_heuristic(value: Any) -> Heuristic | None:
+    """Return a new heuristic if `value` names one, None if it names a priority policy.
+
+    Raises ConfigError.
+    """
+    policy = _choose(value)
+    return policy if isinstance(policy, Heuristic) else None
+
+
+def _choose(value: Any) -> PriorityPolicy | Heuristic:
+    if isinstance(value, PriorityPolicy | Heuristic):
         raise ConfigError(
             f"each worker needs a priority policy of its own, so priority is a name, a class or a "
             f"table with `policy` and its options, not {safe_repr(value)}"
         )
-    policy = _make(value, PRIORITIES, PriorityPolicy)
+    policy = _make(value, PRIORITIES | HEURISTICS, PriorityPolicy, Heuristic)
     policy._check()
     return policy
 
 
-def _make(value: Any, shipped: dict[str, type[Policy]], base: type[Policy]) -> Policy:
+def _make(value: Any, shipped: Mapping[str, type[Policy]], *bases: type[Policy]) -> Policy:
     options: dict[str, Any] = {}
     if isinstance(value, Mapping):
         options = dict(value)
@@ -69,10 +86,10 @@ def _make(value: Any, shipped: dict[str, type[Policy]], base: type[Policy]) -> P
         if value is None:
             raise ConfigError(f"the table has no key `policy`: {safe_repr(options)}")
     found = _find(value, shipped) if isinstance(value, str) else value
-    if not isinstance(found, type) or not issubclass(found, base):
+    if not isinstance(found, type) or not issubclass(found, bases):
         raise ConfigError(
-            f"a policy is one of {', '.join(shipped)}, a subclass of {base.__name__} as a class or "
-            f"as 'package.module:Class', or a table with `policy` and its options, "
+            f"a policy is one of {', '.join(shipped)}, a subclass of {bases[0].__name__} as a class "
+            f"or as 'package.module:Class', or a table with `policy` and its options, "
             f"not {safe_repr(value)}"
         )
     signature = _signature(found)

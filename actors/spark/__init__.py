@@ -2,9 +2,9 @@
 
 `foreach_partition`, `map_partitions` and `map_in_arrow` make functions for Spark's methods of
 those names; `session` makes a Spark session that works at once. The layers, each importing only
-those before it: `context` and `errors`; `probe`, `pickling` and `settings`, what goes out; `arrow`
-and `schema`, what comes back; `host`, the process's actor system; `feed`, batches in and
-answers out; `partitions`, what Spark calls. `java` and `session` stand beside them and need no
+those before it: `context`, `errors` and `options`; `trial`, `pickling` and `settings`, what goes
+out; `arrow` and `schema`, what comes back; `host`, the process's actor system; `feed`, batches in
+and answers out; `partitions`, what Spark calls. `java` and `session` stand beside them and need no
 actors.
 """
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PartitionContext:
-    """Say which partition is read, and by which attempt of which task.
+    """Which partition is read, and by which attempt of which task.
 
-    A retried task has the next ``attempt_number``; one that runs again because its shuffle output
-    was lost has the old number. ``task_attempt_id`` alone is different for every run of a task
+    A retried task has the next `attempt_number`; one that runs again because its shuffle output
+    was lost has the old number. `task_attempt_id` alone is different for every run of a task
     within a Spark application, so whatever must tell two runs apart uses it.
     """
 
@@ -45,14 +45,14 @@ class PartitionContext:
 
 @dataclass(frozen=True, slots=True)
 class PartitionStart:
-    """Announce a partition to a graph that outlives its tasks, before the first batch."""
+    """What a graph that outlives its tasks is asked before the first batch of each."""
 
     context: PartitionContext
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionEnd:
-    """Tell the entry point that no batch follows; its answer ends the partition's results.
+    """What an entry point is asked after the last batch; its answer ends the partition's results.
 
     It says that the input ended, not that it was whole: when something upstream fails, Spark ends
     a partition's iterator early and as if nothing had happened. Nothing may be committed on it.

@@ -9,7 +9,7 @@ from callboard.dead_letters import FailureReport
 
 
 class EntryPointError(CallboardError):
-    """Raised when ``build`` does not return the entry point that was asked for."""
+    """Raised when `build` does not return the entry point that was asked for."""
 
 
 class AnswerError(CallboardError, TypeError):
@@ -25,11 +25,11 @@ class SchemaError(CallboardError, TypeError):
 
 
 class CaptureError(CallboardError, PicklingError):
-    """Raised on the driver when something captured by ``build`` cannot travel to the workers."""
+    """Raised on the driver when something captured by `build` cannot travel to the workers."""
 
 
 class PartitionFailed(CallboardError):
-    """Raised in a task when an actor of its graph failed; ``error`` says with what.
+    """Raised in a task when an actor of its graph failed; `error` says with what.
 
     The actor's traceback, with all causes, is a note on this exception and not its cause, because
     Spark's SQL paths show an exception's notes but drop its causes.

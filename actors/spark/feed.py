@@ -7,7 +7,7 @@ import inspect
 from collections import deque
 from collections.abc import Iterable, Iterator
 from time import monotonic
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn, get_args
 
 from callboard import Future
 from callboard.core.checks import flag, one_of, seconds, whole
@@ -15,7 +15,8 @@ from callboard.core.errors import AskTimeout, ConfigError, DrainTimeout
 from callboard.core.text import safe_repr
 from callboard.dead_letters import FailureReport
 from callboard.spark.context import PartitionContext, PartitionEnd, PartitionStart
-from callboard.spark.host import Build, Graph, GraphSpec, task_graph
+from callboard.spark.host import Build, GraphSpec, TaskGraph, task_graph
+from callboard.spark.options import Lifetime, PartitionOptions
 from callboard.spark.pickling import name_of, pickle_for_tasks
 from callboard.spark.settings import SystemSettings
 
@@ -29,34 +30,23 @@ class Feed:
     handled, so a bound on the open asks bounds the memory, and a failure comes back by itself.
     """
 
-    def __init__(
-        self,
-        build: Build,
-        *,
-        entry: str | None,
-        in_flight: int,
-        flush: bool,
-        lifetime: Literal["task", "process"],
-        workers: int | None,
-        drain_timeout: float,
-        config: Any,
-    ) -> None:
+    def __init__(self, build: Build, options: PartitionOptions) -> None:
         if not callable(build):
             raise ConfigError(f"build must be a function, not {build!r} ({type(build).__name__})")
         check_takes_two(build)
+        entry = options.entry
         if entry is not None and not isinstance(entry, str):
             raise ConfigError(f"entry is an entry point's name, or None, not {safe_repr(entry)}")
-        in_flight = whole("in_flight", in_flight, error=ConfigError)
-        drain_timeout = seconds("drain_timeout", drain_timeout, zero=False, error=ConfigError)
-        flush = flag("flush", flush, error=ConfigError)
-        keep = one_of("lifetime", lifetime, ("task", "process"), error=ConfigError) == "process"
-        settings = SystemSettings.read(config, workers)
+        self._in_flight = whole("in_flight", options.in_flight, error=ConfigError)
+        self._enough = max(1, self._in_flight // 2)
+        timeout = seconds("drain_timeout", options.drain_timeout, zero=False, error=ConfigError)
+        self._flush = flag("flush", options.flush, error=ConfigError)
+        lifetime = one_of("lifetime", options.lifetime, get_args(Lifetime), error=ConfigError)
+        keep = lifetime == "process"
+        settings = SystemSettings.read(options.config, options.workers)
         pickled = pickle_for_tasks(name_of(build), build, keep=keep)
         key = hashlib.sha256(pickled + repr(entry).encode()).digest() if keep else None
-        self._spec = GraphSpec(build, entry, key, settings, drain_timeout)
-        self._in_flight = in_flight
-        self._enough = max(1, in_flight // 2)
-        self._flush = flush
+        self._spec = GraphSpec(build, entry, key, settings, timeout)
 
     def answers(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Yield the entry point's answer to each batch, in the batches' order."""
@@ -79,7 +69,7 @@ class Feed:
                 yield self._answer(graph, asked.popleft())
             graph.drain(self._spec.drain_timeout)
 
-    def _answer(self, graph: Graph, asked: Future[Any]) -> Any:
+    def _answer(self, graph: TaskGraph, asked: Future[Any]) -> Any:
         """Wait for an answer; raise PartitionFailed or DrainTimeout when it does not come."""
         deadline = monotonic() + self._spec.drain_timeout
         while True:
@@ -95,7 +85,7 @@ class Feed:
                 graph.fail(graph.entry.path, FailureReport.of(error))
             return asked.result()
 
-    def _fail_stuck(self, graph: Graph) -> NoReturn:
+    def _fail_stuck(self, graph: TaskGraph) -> NoReturn:
         graph.drain(0.0)  # raises, and names the actor that is stuck, unless none is at work
         raise DrainTimeout(
             f"entry point {graph.entry.name!r} has not answered a batch for "

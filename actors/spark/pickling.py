@@ -39,7 +39,7 @@ def name_of(build: Any) -> str:
 
 def _dumps(value: Any, keep: bool) -> bytes:
     try:
-        from callboard.spark.probe import dumps
+        from callboard.spark.trial import dumps
     except ImportError as error:
         raise ImportError(
             "callboard.spark needs PySpark: pip install 'callboard[spark]'"
@@ -48,7 +48,7 @@ def _dumps(value: Any, keep: bool) -> bytes:
 
 
 def _refusal(path: str, value: Any, reason: Exception) -> CaptureError:
-    from callboard.spark.probe import TaskBound
+    from callboard.spark.trial import TaskBound
 
     what = f"{path} ({type(value).__name__})"
     if isinstance(reason, TaskBound):

@@ -1,15 +1,23 @@
-"""Ordered streams: operators that run on many workers and answer as if on one.
+"""Ordered streams: operators that run on many workers, with the outputs of a run on one.
 
 `entry()` begins a stream, its methods add operators, and a sink makes a graph of it, which runs.
 
-The layers, each importing only those before it: `errors` and `checks`; the programs, which are what
-operators do (`_program`, `_stateless`, `_stateful`, `_keyed`, `_merge`, `_sinks`, `windows`,
-`_clock`, `_states`, `files`, `arrow`); what makes them run: `batches`, `operator`, `branching`,
-`stages`, `plan`, `sequential`; what shows them: `draw`, `picture`; `graph`; what users chain:
-`place`, `recipes`, `rowwise`, `with_state`, `keyed`, `joins`, `ends` and `stream`; and runs in
-actor systems: `_flow`, `lanes` and `run`.
+The order of the inside, in which nothing imports what stands after it:
+
+`errors`, `checks`   what can be wrong
+`programs`           what a run does with batches of rows, a class for each sort of operator
+`native`             native operators, which users derive from, and their program
+`planning`           operators as they were asked for, and the plan of a graph of them
+`operators`          those that several methods make: the stateful ones, with keys and without
+`drawing`            what graphs look like
+`running`            plans at work, in an actor system or on the calling thread
+`chaining`           streams, whose methods add operators, and graphs
+
+An actor system knows none of them: `ActorSystem.run` calls the graph that it is given.
 """
 
+from callboard.scheduling.flow.heuristics import Heuristic
+from callboard.streams.chaining.graph import Graph
 from callboard.streams.chaining.keyed import KeyedStream
 from callboard.streams.chaining.protocols import Receives, ReceivesMany
 from callboard.streams.chaining.stream import Stream, entry
@@ -21,16 +29,16 @@ from callboard.streams.errors import (
     RunTimeout,
     StreamError,
 )
-from callboard.streams.planning.graph import Graph
 from callboard.streams.programs.program import Side, Watermark
-from callboard.streams.programs.tally import Tally
 from callboard.streams.programs.windows import Session, Sliding, Tumbling, Window
 from callboard.streams.running.run import Run
+from callboard.streams.running.tally import Tally
 
 __all__ = [
     "Failure",
     "Graph",
     "GraphError",
+    "Heuristic",
     "KeyedStream",
     "Receives",
     "ReceivesMany",

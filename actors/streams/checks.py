@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from functools import partial, partialmethod
 from types import FunctionType, MethodType
 from typing import Any
@@ -17,9 +17,13 @@ MOST = 2**31 - 1
 # Each takes a table, and a queue as long as a run's window.
 MOST_PARTITIONS = 4096
 
+check_count = partial(checks.whole, error=GraphError)
+check_choice = partial(checks.one_of, error=GraphError)
+check_flag = partial(checks.flag, error=GraphError)
+
 
 def check_function(what: str, value: Any, *, may_yield: bool = False) -> None:
-    """Check that something can be called, and then answers; or may also yield."""
+    """Check that something can be called, and then returns; or may also yield."""
     if not callable(value):
         raise GraphError(f"{what} is a function, not {safe_repr(value)}")
     check_answers(what, value, may_yield=may_yield)
@@ -63,11 +67,6 @@ def _code_of(function: Any) -> Any:
     return call if isinstance(call, FunctionType) else function
 
 
-def check_count(what: str, value: Any, most: int | None = None) -> int:
-    """Check that something is a whole number from 1 on."""
-    return checks.whole(what, value, 1, most, error=GraphError)
-
-
 def check_name(what: str, value: Any) -> None:
     """Check that something is a name."""
     if not isinstance(value, str) or not value:
@@ -89,16 +88,6 @@ def check_sides(names: Iterable[str]) -> tuple[str, ...]:
     for name in names:
         check_name("a side output's name", name)
     return names
-
-
-def check_choice(what: str, value: Any, choices: Sequence[str]) -> None:
-    """Check that something is one of a few words."""
-    checks.one_of(what, value, choices, error=GraphError)
-
-
-def check_flag(what: str, value: Any) -> None:
-    """Check that something is True or False."""
-    checks.flag(what, value, error=GraphError)
 
 
 def check_value(what: str, value: Any) -> None:

@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from callboard.core.errors import CallboardError
+from callboard.core.errors import GraphError as GraphError  # which a system raises, too
 from callboard.core.text import safe_repr
-
-
-class GraphError(CallboardError, ValueError):
-    """A graph, or an operator's argument, is wrong. Raised where the graph is built."""
 
 
 class RunError(CallboardError):

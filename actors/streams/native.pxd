@@ -1,7 +1,9 @@
-# What packages cimport to write native operators. See `docs/streams-native.md`.
+# What packages cimport to write native operators: NativeOperator, Output and Value. See
+# `docs/streams-native.md`.
 from libc.stdint cimport uint64_t
 
-from callboard.scheduling.flow.values cimport Output, Value, Values
+from callboard.scheduling.flow.native_work cimport NativeWork
+from callboard.scheduling.flow.values cimport Output, Value
 from callboard.streams.programs.program cimport Program
 
 
@@ -18,6 +20,4 @@ cdef class NativeOperator:
 
 cdef class NativeProgram(Program):
     cdef list objects       # one, or one for each partition
-
-    cdef const char* by_one(self, Values* lot, Output* out)
-    cdef const char* by_parts(self, Values* lot, Output* out)
+    cdef NativeWork native  # what its stages do

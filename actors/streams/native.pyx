@@ -5,11 +5,12 @@ overrides. `Stream.native()` and `KeyedStream.native()` put it into a graph. Row
 values on the way in, and Python objects on the way out, as messages to native actors do.
 """
 
-from libc.stdint cimport uint64_t
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.stdint cimport int64_t, uint64_t
 
-from callboard.scheduling.flow.parts cimport Parts
+from callboard.scheduling.flow.native_work cimport NativeWork
 from callboard.scheduling.flow.values cimport Output, Value, Values
-from callboard.streams.programs.program cimport Batch, Program
+from callboard.streams.programs.program cimport Batch, Ending, Program
 from callboard.streams.programs.values cimport lot_of, rows_of
 
 from callboard.native import NativeFailure
@@ -40,58 +41,80 @@ cdef class NativeOperator:
 
 
 cdef class NativeProgram(Program):
-    """A native operator in one run. Its rows are handed to it in lots, so they have no origins."""
+    """A native operator in one run: see scheduling/flow/native_work.hpp. Its rows are handed to it in
+    lots, so they have no origins."""
 
     def __init__(self, str name, make, Py_ssize_t partitions=0, **options):
+        cdef NativeWork* work = &self.native
         self.objects = [make() for _ in range(partitions or 1)]
         self.partitions = partitions
         kind = "partitioned" if partitions else self.objects[0].kind
         super().__init__(name, kind=kind, **options)
         self.releases_gil = True
+        self.in_lots = True
+        for one in self.objects:
+            work.objects.push_back(<void*>one)
+        work.process = <void (*)(void*, const Value*, uint64_t, Output*) noexcept nogil>call_process
+        work.finish = <void (*)(void*, Output*) noexcept nogil>call_finish
+        work.key_of = <uint64_t (*)(void*, const Value*) noexcept nogil>call_key_of
+        work.owner = <void*>self
+        work.make_error = make_error
+        work.retain_error = retain_error
+        work.drop_error = drop_error
+        work.report = report_error
+        work.edges = 1
+        self.enter(Ending(), 1)  # its own, for a sequential run
+
+    cdef int enter(self, Ending ending, int inputs) except -1:
+        Program.enter(self, ending, inputs)
+        self.native.stopped_at = &ending.stopped_at
+        return 0
 
     cpdef process(self, Batch batch, list into):
         """The same by one thread, for sequential runs."""
         cdef Values* lot = lot_of(batch.rows)
-        cdef Output out
-        cdef const char* failure
         if lot == NULL and not batch.final:
             return
         if lot == NULL:
             lot = Values.make(0)
         lot.final = batch.final
-        if self.partitions:
-            failure = self.by_parts(lot, &out)
-        else:
-            failure = self.by_one(lot, &out)
-        cdef Values* outputs = out.take()
-        if outputs != NULL:
-            if into:
-                (<Batch?>into[0]).rows.extend(rows_of(outputs))
-            outputs.free()
-        if failure != NULL:
-            raise StreamError(self.name, None, None) from NativeFailure(failure.decode("utf-8", "replace"))
+        cdef Values* outputs = self.native.alone(lot, self.partitions > 0)
+        if outputs == NULL:
+            return
+        error = <object>outputs.error if outputs.error != NULL else None
+        (<Batch?>into[0]).rows.extend(rows_of(outputs))
+        self.native.let_go(outputs)
+        if error is not None:
+            raise error
 
-    cdef const char* by_one(self, Values* lot, Output* out):
-        cdef NativeOperator one = self.objects[0]
-        if lot.count():
-            one.process(lot.begin(), lot.count(), out)
-        if lot.final and out.failure() == NULL:
-            one.finish(out)
-        lot.free()
-        return out.failure()
 
-    cdef const char* by_parts(self, Values* lot, Output* out):
-        cdef NativeOperator one = self.objects[0]
-        cdef const Value* value
-        cdef uint64_t i
-        for i in range(lot.count()):
-            value = lot.begin() + i
-            one = self.objects[Parts.partition_of((<NativeOperator>self.objects[0]).key_of(value), self.partitions)]
-            one.process(value, 1, out)
-            if out.failure() != NULL:
-                break
-        if lot.final and out.failure() == NULL:
-            for one in self.objects:
-                one.finish(out)
-        lot.free()
-        return out.failure()
+cdef void call_process(NativeOperator one, const Value* values, uint64_t count, Output* out) noexcept nogil:
+    one.process(values, count, out)
+
+
+cdef void call_finish(NativeOperator one, Output* out) noexcept nogil:
+    one.finish(out)
+
+
+cdef uint64_t call_key_of(NativeOperator one, const Value* value) noexcept nogil:
+    return one.key_of(value)
+
+
+cdef void* make_error(void* program, const char* reason) noexcept with gil:
+    error = StreamError((<Program>program).name, None, None)
+    error.__cause__ = NativeFailure(reason.decode("utf-8", "replace"))
+    Py_INCREF(error)
+    return <void*>error
+
+
+cdef void retain_error(void* error) noexcept with gil:
+    Py_INCREF(<object>error)
+
+
+cdef void drop_error(void* error) noexcept with gil:
+    Py_DECREF(<object>error)
+
+
+cdef void report_error(void* program, int64_t serial, void* error) noexcept with gil:
+    (<Program>program).ending.fail(serial, <object>error)
+    Py_DECREF(<object>error)

@@ -5,9 +5,8 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libcpp.unordered_map cimport unordered_map
 
 from callboard.core.buffer cimport Buffer
-from callboard.scheduling.flow.values cimport Output, Value
 from callboard.native cimport ActorRef, Kind, Message, NativeActor
-from callboard.streams.native cimport NativeOperator
+from callboard.streams.native cimport NativeOperator, Output, Value
 
 
 cdef class Stage(NativeActor):

@@ -25,7 +25,7 @@ File = tuple[str, str]
 def about(changes: Iterable[Change], hot: int = 20) -> dict[int, Question]:
     """Return the questions, by the number of the query that has their shape.
 
-    :param hot: how many files are hot, namely those with most changes in `changes`.
+    The `hot` files with most changes in `changes` are the hot ones.
     """
     counts = Counter(map(file_of, changes))
     hot_files = frozenset(sorted(counts, key=lambda file: (-counts[file], file))[:hot])

@@ -58,10 +58,9 @@ class Skewed:
 class Shop:
     """A made-up shop: its dimension tables, and its two streams, which start anew at each call.
 
-    :param scale: 1 makes as many rows as the benchmark's scale factor 1: 6.8 million clicks and
-        675 thousand sales. Rows grow with the scale, items and customers with its square root.
-    :param seed: equal seeds, scales and days give equal rows, on any machine.
-    :param days: the time that the rows are spread over.
+    A `scale` of 1 makes as many rows as the benchmark's scale factor 1: 6.8 million clicks and 675
+    thousand sales. Rows grow with the scale, items and customers with its square root. They are
+    spread over `days`. Equal seeds, scales and days give equal rows, on any machine.
     """
 
     def __init__(self, scale: float = 1.0, seed: int = 1, days: int = 28) -> None:

@@ -57,7 +57,7 @@ def sold_together(
 
 
 def group_of_pairs(sold: tuple[int, tuple[Any, Any]]) -> int:
-    """Many pairs share a key, so that the states of an hour's pairs can go with the hour."""
+    """Return a key that many pairs share, so that the states of an hour's go with the hour."""
     return hash(sold[1]) % PAIR_GROUPS
 
 

@@ -61,7 +61,7 @@ def amount(sale: Sale) -> Iterable[tuple[int, int, int]]:
 
 
 def view(click: Click) -> Iterable[tuple[int, int, int]]:
-    """Visitors who have not logged in cannot be told apart, so they have no sessions."""
+    """Return a look at an item by a known visitor; others cannot be told apart: no sessions."""
     if click.wcs_user_sk is None:
         return ()
     return ((click.seconds, click.wcs_user_sk, click.wcs_item_sk),)

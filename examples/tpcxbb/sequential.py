@@ -68,9 +68,8 @@ def sold_together(
 
     A line is (time, customer, basket, item). The lines of a basket come together and have one time
     and one customer; the hour is the number of whole hours since time 0. An item counts once in a
-    basket, however many lines it has. An hour without a pair yields nothing.
-
-    :param largest: only the first so many different items of a basket count; None for all.
+    basket, however many lines it has, and only the first `largest` different items do, if that is
+    not None. An hour without a pair yields nothing.
     """
     for hour, of_hour in groupby(lines, lambda line: line[0] // HOUR):
         pairs: Counter[tuple[Any, Any]] = Counter()
@@ -85,9 +84,8 @@ def viewed_together(
 ) -> list[Pair]:
     """Query 2: return the `top` pairs of items that were viewed in most sessions together.
 
-    A view is (time, user, item). An item counts once in a session, however often it is viewed.
-
-    :param largest: only the first so many different items of a session count; None for all.
+    A view is (time, user, item). An item counts once in a session, however often it is viewed, and
+    only the first `largest` different items do, if that is not None.
     """
     pairs: Counter[tuple[Any, Any]] = Counter()
     for session in sessions(views):
@@ -144,12 +142,10 @@ def declining(
 ) -> list[Trend]:
     """Query 15: return the groups whose daily sums are flat or decline.
 
-    An amount is (day, item, amount). Through the sums of a group's days, those without an amount
-    left out, goes the straight line with the least squares; the group is returned if the line's
-    slope, in amount per day, is not above 0. A single day has no slope, so a group with one is left
-    out. Groups stand in the order of their first amounts.
-
-    :param group_of: says which group an item belongs to.
+    An amount is (day, item, amount), and `group_of(item)` is the item's group. Through the sums of
+    a group's days, those without an amount left out, goes the straight line with the least squares;
+    the group is returned if the line's slope, in amount per day, is not above 0. A single day has
+    no slope, so a group with one is left out. Groups stand in the order of their first amounts.
     """
     sums: defaultdict[Hashable, Counter[int]] = defaultdict(Counter)
     for day, item, amount in amounts:

@@ -11,7 +11,7 @@
 namespace callboard {
 
 // What some rounds did.
-struct Tally {
+struct RowCounts {
     std::uint64_t taken{0};  // rows
     std::uint64_t given{0};
 };
@@ -19,15 +19,15 @@ struct Tally {
 class Estimates {
 public:
     // After a lane's slice.
-    void note(const Tally& tally, std::int64_t rounds, std::int64_t spent_ns) {
+    void note(const RowCounts& rows_of, std::int64_t rounds, std::int64_t spent_ns) {
         busy_ns_.fetch_add(spent_ns, relaxed);
         window_ns_.fetch_add(spent_ns, relaxed);
-        taken_.fetch_add(tally.taken, relaxed);
-        given_.fetch_add(tally.given, relaxed);
-        if (tally.taken == 0) return;
-        const double rows = static_cast<double>(tally.taken);
+        taken_.fetch_add(rows_of.taken, relaxed);
+        given_.fetch_add(rows_of.given, relaxed);
+        if (rows_of.taken == 0) return;
+        const double rows = static_cast<double>(rows_of.taken);
         approach(cost_ns_, static_cast<double>(spent_ns) / rows);
-        approach(selectivity_, static_cast<double>(tally.given) / rows);
+        approach(selectivity_, static_cast<double>(rows_of.given) / rows);
         approach(rows_per_unit_, rows / static_cast<double>(rounds));
     }
 

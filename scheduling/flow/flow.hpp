@@ -22,22 +22,26 @@
 // waiting, are sequentially consistent for the same reason.
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "callboard/core/parker.hpp"
 #include "callboard/scheduling/flow/heuristics.hpp"
+#include "callboard/scheduling/flow/keyed_stage.hpp"
 #include "callboard/scheduling/flow/markers.hpp"
-#include "callboard/scheduling/flow/stage.hpp"
+#include "callboard/scheduling/flow/ordered_stage.hpp"
+#include "callboard/scheduling/flow/shared_stage.hpp"
 
 namespace callboard {
 
-class Flow {
+class Flow final : private StageObserver {
 public:
     static constexpr std::uint32_t most_lanes = 64;
     static constexpr std::int64_t never = INT64_MAX;
@@ -58,40 +62,42 @@ public:
         std::int64_t time;
     };
 
-    Flow(Settings settings, Heuristic heuristic)
-        : settings(settings), heuristic_(heuristic), markers_(settings.window, settings.marker_every) {}
+    Flow(Settings settings, std::unique_ptr<Chooser> chooser)
+        : settings(settings), chooser_(std::move(chooser)), markers_(settings.window, settings.marker_every) {}
     Flow(const Flow&) = delete;
 
     // --- making it; one thread, before the first round ---------------------------------------------
 
     // Stages are added in topological order.
-    Stage& add(StageKind kind, LaneKinds runs_on, std::uint32_t inputs, std::uint32_t partitions,
-               std::uint32_t most_lanes, Operator what) {
-        stages_.push_back(
-            std::make_unique<Stage>(kind, runs_on, inputs, partitions, settings.window, what,
-                                    settings.reordering, settings.partitioning));
-        Stage& stage = *stages_.back();
-        stage.position = static_cast<std::uint32_t>(stages_.size() - 1);
-        stage.most_lanes = most_lanes;
-        stage.flow = this;
-        stage.after_put = [](void* flow, Stage& to) { static_cast<Flow*>(flow)->announce(to); };
-        return stage;
+    Stage& add_shared(const Work& work, LaneKinds runs_on, std::uint32_t most_lanes) {
+        return add<SharedStage>(runs_on, most_lanes, work, settings.window, settings.reordering);
     }
 
-    void connect(Stage& from, Stage& to, std::uint32_t input) { from.edges.push_back({&to, input}); }
+    Stage& add_ordered(const Work& work, LaneKinds runs_on, std::uint32_t inputs) {
+        return add<OrderedStage>(runs_on, 1, work, inputs, settings.window);
+    }
 
-    // After all stages. `entries` are the edges that lead into the graph; a stage without edges is a sink.
-    void finish_graph(const std::vector<Stage::Edge>& entries) {
-        for (auto& edge : entries) (edge.to->divides ? edge.to->edges[0].to : edge.to)->markers = &markers_;
-        entries_ = entries;
-        for (auto& stage : stages_) {
-            if (!stage->edges.empty()) continue;
-            sinks_.push_back(stage.get());
-            stage->after_delivery = [](void* flow) {
-                static_cast<Flow*>(flow)->round_left();
-            };
-        }
-        heuristic_.prepare(stages_);
+    // And the stage before it that divides batches.
+    Stage& add_keyed(const Work& divider, const Work& work, LaneKinds runs_on, std::uint32_t most_lanes,
+                     std::uint32_t partitions) {
+        Stage& before = add_shared(divider, runs_on, most_lanes);
+        return add<KeyedStage>(runs_on, std::min(partitions, most_lanes), work, before, partitions,
+                               settings.window, settings.reordering, settings.partitioning);
+    }
+
+    void connect(Stage& from, Stage& to, std::uint32_t input) { from.connect(to.entrance(), input); }
+
+    // A way into the graph. Batches for all of them are admitted together, in the order of these calls.
+    void add_entry(Stage& to, std::uint32_t input) {
+        to.mark_beginnings(markers_);
+        entries_.push_back({&to.entrance(), input});
+    }
+
+    // After all of these. A stage that leads nowhere is a sink.
+    void finish_graph() {
+        for (auto& stage : stages_)
+            if (stage->edges().empty()) sinks_.push_back(stage.get());
+        chooser_->prepare(stages_);
     }
 
     // A lane, idle. `wake(lane)` is called, by any thread, when it is and something waits: then it is to
@@ -175,47 +181,40 @@ public:
     // found the stage taken may have become idle, and sees what is left only if it is told.
     bool help(LaneKinds kinds, std::int64_t time) {
         Stage* stage = step_at(kinds, time, 0);
-        if (stage != nullptr && stage->waiting() > 0) announce(*stage);
+        if (stage != nullptr && stage->waiting() > 0) something_waits(*stage);
         return stage != nullptr;
-    }
-
-    // The calling thread is in the middle of an operator of this flow, and must not wait for it.
-    bool is_at_work_here() const {
-        for (const AtWork* one = at_work; one != nullptr; one = one->outer)
-            if (one->flow == this) return true;
-        return false;
     }
 
     std::int64_t now() const { return settings.one_by_one ? 0 : monotonic_ns(); }
 
-    const std::vector<std::unique_ptr<Stage>>& stages() const { return stages_; }
+    const Stages& stages() const { return stages_; }
     std::size_t lanes() const { return lanes_.size(); }
     Markers& markers() { return markers_; }
     const Settings settings;
 
 private:
-    // What the calling thread is in the middle of; an operator may help another flow.
-    struct AtWork {
-        const Flow* flow;
-        const AtWork* outer;
-    };
-    static inline thread_local const AtWork* at_work = nullptr;
-
     struct Lane {
         LaneKinds kinds;
         void (*wake)(void*);
         void* lane;
     };
 
+    template <class Kind, class... Arguments>
+    Stage& add(LaneKinds runs_on, std::uint32_t most_lanes, Arguments&&... arguments) {
+        const Stage::Place place{*this, static_cast<std::uint32_t>(stages_.size()), runs_on, most_lanes};
+        stages_.push_back(std::make_unique<Kind>(place, std::forward<Arguments>(arguments)...));
+        return *stages_.back();
+    }
+
     // `bit` is the lane's; 0 of who is none.
     Stage* step_at(LaneKinds kinds, std::int64_t time, std::uint64_t bit) {
-        Stage* stage = heuristic_.choose(stages_, kinds, time);
+        Stage* stage = chooser_->choose(stages_, kinds, time);
         if (stage == nullptr || !stage->enter()) return stage;
         const bool away = bit != 0 && may_take_long(*stage);
         if (away) {
             away_.fetch_or(bit, seq_cst);
             for (auto& other : stages_)
-                if (other->waiting() > 0 && other->lanes() < other->most_lanes) announce(*other);
+                if (other->waiting() > 0 && other->lanes() < other->most_lanes) something_waits(*other);
         }
         work(*stage);
         if (away) away_.fetch_and(~bit, relaxed);
@@ -231,30 +230,25 @@ private:
 
     // Who entered the stage. Section 6: as many rows as the slice holds by the estimated cost.
     void work(Stage& stage) {
-        const AtWork here{this, at_work};
-        at_work = &here;
-        Tally tally;
+        RowCounts counts;
         const double cost = stage.cost_ns();
         const bool one = settings.one_by_one || cost == 0.0;
         const std::int64_t begin = now();
-        const auto rounds = stage.work(tally, one ? 1.0 : static_cast<double>(settings.slice_ns) / cost);
-        if (rounds != 0) stage.note(tally, rounds, now() - begin);
+        const auto rounds = stage.work(counts, one ? 1.0 : static_cast<double>(settings.slice_ns) / cost);
+        if (rounds != 0) stage.note(counts, rounds, now() - begin);
         stage.leave();
-        at_work = here.outer;
     }
 
     bool can_work(LaneKinds kinds, std::int64_t time, std::int64_t& next) const {
         for (auto& stage : stages_) {
-            if (!(stage->runs_on & kinds) || stage->waiting() <= 0 || stage->lanes() >= stage->most_lanes)
-                continue;
+            if (!stage->has_work_for(kinds)) continue;
             if (stage->not_before() <= time) return true;
             if (stage->not_before() < next) next = stage->not_before();
         }
         return false;
     }
 
-    // Something waits at the stage.
-    void announce(Stage& stage) {
+    void something_waits(Stage& stage) override {
         const auto able = of_kind_[stage.runs_on];
         const auto idle = idle_.load(seq_cst) & able;
         if (idle == 0) return;
@@ -267,8 +261,7 @@ private:
         }
     }
 
-    // A sink let a round go.
-    void round_left() {
+    void round_left() override {
         markers_.left(done());
         if (done() < wanted_.load(seq_cst)) return;
         std::lock_guard<std::mutex> lock(mutex_);
@@ -276,9 +269,9 @@ private:
         left_.notify_all();
     }
 
-    Heuristic heuristic_;
+    const std::unique_ptr<Chooser> chooser_;
     Markers markers_;
-    std::vector<std::unique_ptr<Stage>> stages_;
+    Stages stages_;
     std::vector<Stage::Edge> entries_;
     std::vector<Stage*> sinks_;
     std::vector<Lane> lanes_;

@@ -1,9 +1,8 @@
-// Which stage a free lane works on next: Prasaad et al. 2018, section 6.
+// Which stage a free lane works on next: Prasaad et al. 2018, section 6. A class for each heuristic.
 //
 // Only schedulable stages are considered: input waits, fewer lanes than may are at work, the lane is
-// of the right kind. None starves a graph: each answers some stage whenever one is schedulable. Any
-// lane calls them, several at a time; they read estimates that others write, which may be stale by a
-// slice.
+// of the right kind. None starves a graph: each chooses some stage whenever one is schedulable. Any
+// lane asks, several at a time; they read estimates that others write, which may be stale by a slice.
 #pragma once
 
 #include <cstdint>
@@ -14,138 +13,163 @@
 
 namespace callboard {
 
-using Stages = std::vector<std::unique_ptr<Stage>>;
-
-class Heuristic {
+class Chooser {
 public:
-    enum Kind : std::uint8_t {
-        queue_size_throttling,  // 6.1: the earliest whose output queue is below its threshold
-        last_in_pipeline,       // 6.2: the latest
-        estimated_time,         // 6.3: the one whose queue would take longest
-        current_throughput,     // 6.4: the one with the least throughput in this window
-        custom,                 // what a function answers
-    };
-
-    // `custom`: the stage's position among those of `schedulable`, which are `count` positions in
-    // the graph; an answer beyond them means the last.
-    using Choose = std::uint32_t (*)(void* self, const std::uint32_t* schedulable, std::uint32_t count);
-
-    explicit Heuristic(Kind kind, double capacity = 65536, std::int64_t window_ns = 100'000'000,
-                       std::int64_t slice_ns = 500'000, Choose choose = nullptr, void* self = nullptr)
-        : kind_(kind), capacity_(capacity), window_ns_(window_ns), slice_ns_(slice_ns), custom_(choose),
-          self_(self) {}
-    Heuristic(const Heuristic& other)
-        : Heuristic(other.kind_, other.capacity_, other.window_ns_, other.slice_ns_, other.custom_,
-                    other.self_) {}
+    virtual ~Chooser() = default;
 
     // Once, when all stages are there.
-    void prepare(const Stages& stages) {
-        sources_.assign(stages.size(), {});
-        for (auto& stage : stages)
-            for (auto& edge : stage->edges) sources_[edge.to->position].push_back(stage->position);
-    }
+    virtual void prepare(const Stages&) {}
 
     // The stage to work on, or null if none is schedulable.
-    Stage* choose(const Stages& stages, LaneKinds kinds, std::int64_t time) {
-        switch (kind_) {
-            case queue_size_throttling: return choose_by_throttling(stages, kinds, time);
-            case last_in_pipeline: return choose_last(stages, kinds, time);
-            case estimated_time:
-                return choose_by(stages, kinds, time, [](const Stage& stage) {
-                    return stage.queued() * stage.cost_ns() / (stage.lanes() + 1);  // equation 2
-                });
-            case current_throughput: return choose_by_throughput(stages, kinds, time);
-            case custom: return choose_custom(stages, kinds, time);
-        }
-        return nullptr;
-    }
+    virtual Stage* choose(const Stages& stages, LaneKinds kinds, std::int64_t time) = 0;
 
-private:
-    static bool is_schedulable(const Stage& stage, LaneKinds kinds, std::int64_t time) {
-        return (stage.runs_on & kinds) && stage.waiting() > 0 && stage.lanes() < stage.most_lanes &&
-               stage.not_before() <= time;
-    }
-
+protected:
     // The one with the highest score; of equals, the latest.
     template <class Score>
-    static Stage* choose_by(const Stages& stages, LaneKinds kinds, std::int64_t time, Score score) {
+    static Stage* highest(const Stages& stages, LaneKinds kinds, std::int64_t time, Score score) {
         Stage* best = nullptr;
-        double highest = 0;
+        double most = 0;
         for (auto& stage : stages) {
-            if (!is_schedulable(*stage, kinds, time)) continue;
+            if (!stage->is_schedulable(kinds, time)) continue;
             const double here = score(*stage);
-            if (best != nullptr && here < highest) continue;
+            if (best != nullptr && here < most) continue;
             best = stage.get();
-            highest = here;
+            most = here;
         }
         return best;
     }
 
-    static Stage* choose_last(const Stages& stages, LaneKinds kinds, std::int64_t time) {
+    static Stage* latest(const Stages& stages, LaneKinds kinds, std::int64_t time) {
         for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage)
-            if (is_schedulable(**stage, kinds, time)) return stage->get();
+            if ((*stage)->is_schedulable(kinds, time)) return stage->get();
         return nullptr;
     }
+};
 
-    // How many rows stage number `position` gives for a row that enters the graph (section 6.1). A
-    // stage with several inputs gets the sum of what comes.
-    double cumulative_selectivity(const Stages& stages, std::size_t position, double* known) const {
-        double rows = sources_[position].empty() ? 1.0 : 0.0;
-        for (const auto source : sources_[position]) rows += known[source];
-        return known[position] = rows * stages[position]->selectivity();
+// How many rows each stage gives for a row that enters the graph: its cumulative selectivity (section 6.1).
+// A stage with several inputs gets the sum of what comes. Lanes that race leave each other's estimates.
+class RowsPerEntry {
+public:
+    void prepare(const Stages& stages) {
+        sources_.assign(stages.size(), {});
+        for (auto& stage : stages)
+            for (auto& edge : stage->edges()) sources_[edge.to->position].push_back(stage->position);
+        given_ = std::make_unique<Atomic<double>[]>(stages.size());
     }
 
-    // Equation 1. With every queue full, the latest stage makes room.
-    Stage* choose_by_throttling(const Stages& stages, LaneKinds kinds, std::int64_t time) const {
-        std::vector<double> known(stages.size());
+    // Estimates all; their sum.
+    double estimate(const Stages& stages) {
         double sum = 0;
-        for (std::size_t i = 0; i < stages.size(); ++i) sum += cumulative_selectivity(stages, i, known.data());
-        for (auto& stage : stages) {
-            if (!is_schedulable(*stage, kinds, time)) continue;
-            const double threshold = capacity_ * known[stage->position] / (sum > 0 ? sum : 1);
-            double longest = 0;
-            for (auto& edge : stage->edges)
-                if (const double queued = edge.to->queued(); queued > longest) longest = queued;
-            if (stage->edges.empty() || longest < threshold) return stage.get();
+        for (std::size_t i = 0; i < stages.size(); ++i) {
+            double rows = sources_[i].empty() ? 1.0 : 0.0;
+            for (const auto source : sources_[i]) rows += given_by(source);
+            given_[i].store(rows * stages[i]->selectivity(), relaxed);
+            sum += given_by(i);
         }
-        return choose_last(stages, kinds, time);
+        return sum;
     }
 
-    // Equation 3. A stage without a measured cost goes first: its throughput is not known.
-    Stage* choose_by_throughput(const Stages& stages, LaneKinds kinds, std::int64_t time) {
+    double given_by(std::size_t position) const { return given_[position].load(relaxed); }
+
+private:
+    std::vector<std::vector<std::uint32_t>> sources_;
+    std::unique_ptr<Atomic<double>[]> given_;
+};
+
+// Section 6.1, equation 1: the earliest whose output queue is below its threshold. With every queue full, the
+// latest makes room.
+class ChooseByQueueSize final : public Chooser {
+public:
+    explicit ChooseByQueueSize(double capacity) : capacity_(capacity) {}
+
+    void prepare(const Stages& stages) override { rows_.prepare(stages); }
+
+    Stage* choose(const Stages& stages, LaneKinds kinds, std::int64_t time) override {
+        const double sum = rows_.estimate(stages);
+        for (auto& stage : stages) {
+            if (!stage->is_schedulable(kinds, time)) continue;
+            const double threshold = capacity_ * rows_.given_by(stage->position) / (sum > 0 ? sum : 1);
+            double longest = 0;
+            for (auto& edge : stage->edges())
+                if (const double queued = edge.to->queued(); queued > longest) longest = queued;
+            if (stage->edges().empty() || longest < threshold) return stage.get();
+        }
+        return latest(stages, kinds, time);
+    }
+
+private:
+    const double capacity_;  // C: rows in all queues
+    RowsPerEntry rows_;
+};
+
+// Section 6.2.
+class ChooseLatest final : public Chooser {
+public:
+    Stage* choose(const Stages& stages, LaneKinds kinds, std::int64_t time) override {
+        return latest(stages, kinds, time);
+    }
+};
+
+// Section 6.3, equation 2: the one whose queue would take longest.
+class ChooseByTime final : public Chooser {
+public:
+    Stage* choose(const Stages& stages, LaneKinds kinds, std::int64_t time) override {
+        return highest(stages, kinds, time, [](const Stage& stage) {
+            return stage.queued() * stage.cost_ns() / (stage.lanes() + 1);
+        });
+    }
+};
+
+// Section 6.4, equation 3: the one with the least throughput in this window. A stage without a measured cost
+// goes first: its throughput is not known.
+class ChooseByThroughput final : public Chooser {
+public:
+    ChooseByThroughput(std::int64_t window_ns, std::int64_t slice_ns)
+        : window_ns_(window_ns), slice_ns_(static_cast<double>(slice_ns)) {}
+
+    void prepare(const Stages& stages) override { rows_.prepare(stages); }
+
+    Stage* choose(const Stages& stages, LaneKinds kinds, std::int64_t time) override {
         std::int64_t begin = window_begin_.load(relaxed);
         if (time - begin > window_ns_ && window_begin_.compare_exchange_strong(begin, time, relaxed))
             for (auto& stage : stages) stage->begin_window();
-        std::vector<double> known(stages.size());
-        for (std::size_t i = 0; i < stages.size(); ++i) cumulative_selectivity(stages, i, known.data());
-        return choose_by(stages, kinds, time, [&](const Stage& stage) {
-            const double before = stage.selectivity() > 0 ? known[stage.position] / stage.selectivity() : 1;
+        rows_.estimate(stages);
+        return highest(stages, kinds, time, [&](const Stage& stage) {
+            const double given = rows_.given_by(stage.position);
+            const double before = stage.selectivity() > 0 ? given / stage.selectivity() : 1;
             const double cost = stage.cost_ns() * (before > 1e-9 ? before : 1e-9);
             if (cost <= 0) return 0.0;
-            const double time_spent = static_cast<double>(stage.slice_ns()) +
-                                      static_cast<double>(stage.lanes()) * static_cast<double>(slice_ns_);
-            return -time_spent / cost;
+            return -(static_cast<double>(stage.slice_ns()) + stage.lanes() * slice_ns_) / cost;
         });
     }
 
-    Stage* choose_custom(const Stages& stages, LaneKinds kinds, std::int64_t time) const {
-        std::vector<std::uint32_t> schedulable;
+private:
+    const std::int64_t window_ns_;
+    const double slice_ns_;
+    RowsPerEntry rows_;
+    Atomic<std::int64_t> window_begin_{0};
+};
+
+// What a function says, which is asked where there is a choice. With null from it, the latest stage.
+class ChooseByAsking final : public Chooser {
+public:
+    using Ask = Stage* (*)(void* self, LaneKinds kinds, std::int64_t time);
+
+    ChooseByAsking(Ask ask, void* self) : ask_(ask), self_(self) {}
+
+    Stage* choose(const Stages& stages, LaneKinds kinds, std::int64_t time) override {
+        Stage* last = nullptr;
+        int count = 0;
         for (auto& stage : stages)
-            if (is_schedulable(*stage, kinds, time)) schedulable.push_back(stage->position);
-        if (schedulable.empty()) return nullptr;
-        const auto count = static_cast<std::uint32_t>(schedulable.size());
-        const auto chosen = count == 1 ? 0 : custom_(self_, schedulable.data(), count);
-        return stages[schedulable[chosen < count ? chosen : count - 1]].get();
+            if (stage->is_schedulable(kinds, time)) last = stage.get(), ++count;
+        if (count < 2) return last;
+        Stage* chosen = ask_(self_, kinds, time);
+        return chosen != nullptr ? chosen : last;
     }
 
-    const Kind kind_;
-    const double capacity_;        // QST's C: rows in all queues
-    const std::int64_t window_ns_;
-    const std::int64_t slice_ns_;
-    const Choose custom_;
+private:
+    const Ask ask_;
     void* const self_;
-    std::vector<std::vector<std::uint32_t>> sources_;
-    Atomic<std::int64_t> window_begin_{0};
 };
 
 }  // namespace callboard

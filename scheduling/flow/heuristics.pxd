@@ -1,18 +1,21 @@
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t
 
-from callboard.scheduling.priority cimport PriorityPolicy, ReadyQueue
+from callboard.scheduling.flow.stage cimport LaneKinds, Stage
 
 cdef extern from "callboard/scheduling/flow/heuristics.hpp" namespace "callboard" nogil:
-    enum HeuristicKind "callboard::Heuristic::Kind":
-        queue_size_throttling "callboard::Heuristic::queue_size_throttling"
-        last_in_pipeline "callboard::Heuristic::last_in_pipeline"
-        estimated_time "callboard::Heuristic::estimated_time"
-        current_throughput "callboard::Heuristic::current_throughput"
-        custom "callboard::Heuristic::custom"
+    cdef cppclass Chooser:
+        pass
+
+# The stage that a heuristic in Python says, without the interpreter.
+ctypedef Stage* (*Ask)(void* asker, LaneKinds kinds, int64_t time) noexcept nogil
 
 
-cdef class Heuristic(PriorityPolicy):
-    cdef ReadyQueue queue
-    cdef HeuristicKind kind
-    cdef double capacity       # rows
-    cdef int64_t window_ns
+cdef class OperatorView:
+    cdef object flow            # keeps the stage
+    cdef Stage* stage
+    cdef readonly str name
+
+
+cdef class Heuristic:
+    # What chooses in one flow, new.
+    cdef Chooser* chooser(self, int64_t slice_ns, Ask ask, void* asker) except NULL

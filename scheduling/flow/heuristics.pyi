@@ -1,15 +1,12 @@
 from collections.abc import Sequence
 from inspect import Signature
-from typing import ClassVar, Protocol, final, type_check_only
+from typing import ClassVar, Final, final
 
 from typing_extensions import disjoint_base
 
-from callboard.scheduling.priority import PriorityPolicy
-
-@type_check_only
-class OperatorView(Protocol):
-    @property
-    def name(self) -> str: ...
+@final
+class OperatorView:
+    name: str
     @property
     def position(self) -> int: ...
     @property
@@ -24,10 +21,15 @@ class OperatorView(Protocol):
     def most_workers(self) -> int: ...
     @property
     def busy(self) -> float: ...
+    @property
+    def taken(self) -> int: ...
+    @property
+    def given(self) -> int: ...
 
 @disjoint_base
-class Heuristic(PriorityPolicy):
+class Heuristic:
     def choose(self, operators: Sequence[OperatorView]) -> OperatorView: ...
+    def _check(self) -> None: ...
 
 @final
 class QueueSizeThrottling(Heuristic):
@@ -48,3 +50,5 @@ class EstimatedTime(Heuristic):
 class CurrentThroughput(Heuristic):
     __signature__: ClassVar[Signature]
     def __init__(self, window: float = 0.1) -> None: ...
+
+HEURISTICS: Final[dict[str, type[Heuristic]]]

@@ -1,45 +1,112 @@
 """Heuristics: which operator of a stream graph a free worker works on next.
 
-Prasaad et al. 2018, section 6; `heuristics.hpp` computes them. Each is also a priority policy, so
-that a system's `priority` can name one: it chooses among the operators of the system's graphs, and
-other actors are dispatched in the order in which they became ready.
+Prasaad et al. 2018, section 6. A heuristic is a class in `heuristics.hpp`, which chooses without the
+interpreter, and a class here, which is its name and its options.
 """
 
 import inspect
 
 cimport cython
+from libc.stdint cimport int64_t
 
-from callboard.scheduling.priority cimport PriorityPolicy, ready_set
+from callboard.core.sealed cimport only_by_runtime
 
 from callboard.core import checks
 from callboard.core.errors import ConfigError
 
+cdef extern from "callboard/scheduling/flow/heuristics.hpp" namespace "callboard" nogil:
+    cdef cppclass ChooseByAsking(Chooser):
+        ChooseByAsking(Ask ask, void* asker)
+    cdef cppclass ChooseByQueueSize(Chooser):
+        ChooseByQueueSize(double capacity)
+    cdef cppclass ChooseLatest(Chooser):
+        ChooseLatest()
+    cdef cppclass ChooseByTime(Chooser):
+        ChooseByTime()
+    cdef cppclass ChooseByThroughput(Chooser):
+        ChooseByThroughput(int64_t window_ns, int64_t slice_ns)
 
-cdef class Heuristic(PriorityPolicy):
+
+cdef class OperatorView:
+    """An operator of a running graph, as heuristics and statistics see it."""
+
+    def __cinit__(self, key=None):
+        only_by_runtime(key, self, "the views of operators come from a run")
+
+    @property
+    def position(self):
+        """Its place in the order of the graph, from 0."""
+        return self.stage.position
+
+    @property
+    def cost(self):
+        """The estimated time for a row, in seconds; 0 while it is not known."""
+        return self.stage.cost_ns() / 1e9
+
+    @property
+    def selectivity(self):
+        """The estimated number of rows out for a row in."""
+        return self.stage.selectivity()
+
+    @property
+    def queued(self):
+        """About how many rows wait for it."""
+        return self.stage.queued()
+
+    @property
+    def workers(self):
+        """How many workers are at work on it."""
+        return self.stage.lanes()
+
+    @property
+    def most_workers(self):
+        """How many may be."""
+        return self.stage.most_lanes
+
+    @property
+    def busy(self):
+        """How long workers were at work on it, in seconds."""
+        return self.stage.busy_ns() / 1e9
+
+    @property
+    def taken(self):
+        """Rows in, so far."""
+        return self.stage.taken()
+
+    @property
+    def given(self):
+        """Rows out, so far."""
+        return self.stage.given()
+
+    def __repr__(self):
+        return f"<operator {self.name!r}, {self.queued:.0f} rows wait, {self.cost * 1e6:.3g} us each>"
+
+
+cdef class Heuristic:
     """The base of one's own heuristics: subclass it and define `choose`.
 
     `choose(operators)` is given the schedulable operators, at least two, in the order of the graph,
-    and answers one of them. It runs on any worker's thread, with the interpreter held, before each
-    time slice, so that is its price. If it raises or answers nonsense, the last operator is next,
+    and returns one of them. It runs on any worker's thread, with the interpreter held, before each
+    time slice, so that is its price. If it raises or returns nonsense, the last operator is next,
     and the log says so once. An operator has `name`, `position`, `cost` (seconds a row),
     `selectivity` (rows out for a row in), `queued` (rows that wait), `workers` (at work on it),
     `most_workers`, and `busy` (seconds of work in all).
     """
 
-    def __cinit__(self, *args, **kwargs):
-        self.ready = ready_set(&self.queue)
-        self.kind = HeuristicKind.custom
-
     def choose(self, operators):
-        """Answer the operator to work on."""
+        """Return the operator to work on."""
         raise NotImplementedError(f"{type(self).__qualname__} has no method `choose`")
 
     def _check(self):
-        if self.kind == HeuristicKind.custom and type(self).choose is Heuristic.choose:
+        if type(self).choose is Heuristic.choose and type(self) not in HEURISTICS.values():
             raise ConfigError(f"{type(self).__qualname__} has no method `choose`")
+
+    cdef Chooser* chooser(self, int64_t slice_ns, Ask ask, void* asker) except NULL:
+        return new ChooseByAsking(ask, asker)
 
 
 cdef object takes(dict options):
+    """The signature of a class with these options. Cython shows none; `policies.py` checks options by it."""
     return inspect.Signature([
         inspect.Parameter(option, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
         for option, default in options.items()
@@ -54,10 +121,13 @@ cdef class QueueSizeThrottling(Heuristic):
     """
 
     __signature__ = takes({"capacity": 65536})
+    cdef double capacity
 
     def __cinit__(self, capacity=65536):
-        self.kind = HeuristicKind.queue_size_throttling
         self.capacity = checks.whole("the capacity of QueueSizeThrottling", capacity, error=ConfigError)
+
+    cdef Chooser* chooser(self, int64_t slice_ns, Ask ask, void* asker) except NULL:
+        return new ChooseByQueueSize(self.capacity)
 
 
 @cython.final
@@ -67,7 +137,10 @@ cdef class LastInPipeline(Heuristic):
     __signature__ = takes({})
 
     def __cinit__(self):
-        self.kind = HeuristicKind.last_in_pipeline
+        pass
+
+    cdef Chooser* chooser(self, int64_t slice_ns, Ask ask, void* asker) except NULL:
+        return new ChooseLatest()
 
 
 @cython.final
@@ -77,7 +150,10 @@ cdef class EstimatedTime(Heuristic):
     __signature__ = takes({})
 
     def __cinit__(self):
-        self.kind = HeuristicKind.estimated_time
+        pass
+
+    cdef Chooser* chooser(self, int64_t slice_ns, Ask ask, void* asker) except NULL:
+        return new ChooseByTime()
 
 
 @cython.final
@@ -88,8 +164,19 @@ cdef class CurrentThroughput(Heuristic):
     """
 
     __signature__ = takes({"window": 0.1})
+    cdef int64_t window_ns
 
     def __cinit__(self, window=0.1):
-        self.kind = HeuristicKind.current_throughput
         self.window_ns = <int64_t>(1e9 * <double>checks.seconds(
             "the window of CurrentThroughput", window, zero=False, error=ConfigError))
+
+    cdef Chooser* chooser(self, int64_t slice_ns, Ask ask, void* asker) except NULL:
+        return new ChooseByThroughput(self.window_ns, slice_ns)
+
+
+HEURISTICS = {
+    "queue_size_throttling": QueueSizeThrottling,
+    "last_in_pipeline": LastInPipeline,
+    "estimated_time": EstimatedTime,
+    "current_throughput": CurrentThroughput,
+}

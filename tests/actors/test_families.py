@@ -4,9 +4,9 @@ import threading
 from typing import Any
 
 import pytest
-from supervised import Parent, Worker, ask, spawn_in
 
 from callboard import ActorSystem, DeadLetter, SpawnError, Supervision
+from tests.actors.supervised import Parent, Worker, ask, spawn_in
 
 
 def test_children_stop_before_their_parent(system: ActorSystem) -> None:

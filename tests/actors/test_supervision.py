@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from supervised import Worker, ask
 
 from callboard import Actor, ActorStopped, ActorSystem, ConfigError, DeadLetter, Supervision
 from callboard.testing import ManualSystem
+from tests.actors.supervised import Worker, ask
 
 # --- directives -----------------------------------------------------------------------------------
 

@@ -91,7 +91,7 @@ class Score:
 
     @property
     def valid(self) -> bool:
-        """Whether there are values, and no run failed."""
+        """Tell whether there are values, and no run failed."""
         return bool(self.values) and not self.error
 
     @property

@@ -119,11 +119,12 @@ def latency(plan: Plan) -> Benchmark:
 def shapes(
     plan: Plan, option: str, values: Sequence[str], measure: str, **fixed: Any
 ) -> Iterator[Competitor]:
-    """The five shapes, each with each value of an option. Rows are costly, so rounds are small."""
+    """Play the five shapes with each value of an option. Rows are costly, so rounds are small."""
     for query, workers, value in product(QUERIES, plan.workers, values):
         game = plan.game("shapes", 400_000 // COSTS[query])
         small = {"batch_size": 16, "window": 64, "markers": 4}
-        options = {**small, **fixed, option: POLICIES.get(value, value)}
+        chosen = rival(value) if option == "rivals" else {option: POLICIES[value]}
+        options = {**small, **fixed, **chosen}
         title = with_workers(f"Q{query}, {value}", workers)
         yield game.operators(title, query=query, workers=workers, measure=measure, **options)
 
@@ -158,9 +159,14 @@ def skew(plan: Plan) -> Benchmark:
     return figure("fig9", "A keyed operator of 10 us under skew", "rate", plan.some(players()))
 
 
+def rival(scheme: str) -> dict[str, Any]:
+    """Return the option that has a run use a rival of our own structures, if the scheme is one."""
+    return {} if scheme in ("hybrid", "non_blocking") else {"rivals": scheme}
+
+
 def partitioned(scheme: str, workers: int) -> dict[str, Any]:
-    """The paper has 100 partitions for the hybrid queue, and one for each worker for the other."""
-    return {"partitioning": scheme, "partitions": 100 if scheme == "hybrid" else workers}
+    """Partition as the paper: by 100 for the hybrid queue, by one a worker for the other."""
+    return {**rival(scheme), "partitions": 100 if scheme == "hybrid" else workers}
 
 
 def latency_by_cost(plan: Plan) -> Benchmark:
@@ -177,12 +183,12 @@ def latency_by_cost(plan: Plan) -> Benchmark:
 
 def partitioning_of_queries(plan: Plan, measure: str) -> Benchmark:
     policy = POLICIES["CT"]
-    players = plan.some(shapes(plan, "partitioning", PARTITIONING, measure, policy=policy))
+    players = plan.some(shapes(plan, "rivals", PARTITIONING, measure, policy=policy))
     return figure(f"fig11_{measure}", "Partitioning on the queries' shapes", measure, players)
 
 
 def light(plan: Plan) -> Benchmark:
-    """Rounds of one row in the stages of tests/native/bench: no Python, which would send slower."""
+    """Send rounds of one row through the stages of tests/native/bench; Python would send slower."""
 
     def players() -> Iterator[Competitor]:
         for ns, scheme, workers in product((0, 200, 1_000, 10_000), REORDERING, plan.workers):
@@ -198,7 +204,7 @@ def light_in_rounds(plan: Plan) -> Benchmark:
         game = plan.game("stateless", 400_000)
         for ns, scheme, workers in product((50, 200, 1_000), REORDERING, plan.workers):
             title = with_workers(f"{ns:,} ns, {scheme}", workers)
-            options: dict[str, Any] = {"reordering": scheme, "batch_size": 16, "window": 1024}
+            options: dict[str, Any] = {**rival(scheme), "batch_size": 16, "window": 1024}
             yield game.operators(title, ns=ns, workers=workers, **options)
 
     title = "A light operator, rounds of 16 rows"
@@ -210,14 +216,14 @@ def selective(plan: Plan) -> Benchmark:
         game = plan.game("selective", 4_000)
         for batch, scheme, workers in product((1, 16), REORDERING, plan.workers):
             title = with_workers(f"rounds of {batch}, {scheme}", workers)
-            yield game.operators(title, batch_size=batch, reordering=scheme, workers=workers)
+            yield game.operators(title, batch_size=batch, workers=workers, **rival(scheme))
 
     return figure("fig13", "50 rows for each, 100 us", "rate", plan.some(players()))
 
 
 def reordering_of_queries(plan: Plan) -> Benchmark:
     policy = POLICIES["CT"]
-    players = plan.some(shapes(plan, "reordering", REORDERING, "rate", policy=policy))
+    players = plan.some(shapes(plan, "rivals", REORDERING, "rate", policy=policy))
     return figure("fig14", "Reordering on the queries' shapes", "rate", players)
 
 

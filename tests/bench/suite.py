@@ -90,7 +90,7 @@ def room_asks(smoke: bool) -> Benchmark:
 
 
 def token(smoke: bool) -> Benchmark:
-    """The interpreter token against workers that contend for the GIL."""
+    """Compare the interpreter token with workers that contend for the GIL."""
     ring = Game("savina.thread_ring", 400_000, 1_000, smoke)
     banking = Game("savina.banking", 40_000, 1_000, smoke)
     mixed = Game("runtime.mixed", 400_000, 1_000, smoke)
@@ -108,7 +108,7 @@ def token(smoke: bool) -> Benchmark:
 
 
 def scaling(smoke: bool) -> Benchmark:
-    """Independent pairs of actors; Python's run in parallel on a free-threaded build."""
+    """Play independent pairs; Python's run in parallel on a free-threaded build."""
     game = Game("runtime.pairs", 400_000, 100, smoke)
     players = []
     for workers in (1, 2):

@@ -11,8 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from sessions import Change
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
+ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 SAMPLE = EXAMPLES / "data" / "changes-sample.csv.gz"
 WHOLE = Path(
@@ -20,7 +19,7 @@ WHOLE = Path(
 )
 
 # The examples are scripts: they import each other from their own folder, as when Python runs them.
-sys.path[:0] = [str(EXAMPLES), str(HERE)]
+sys.path.insert(0, str(EXAMPLES))
 
 
 @cache

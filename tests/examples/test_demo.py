@@ -11,7 +11,7 @@ import pytest
 
 from answers import Answers
 from demo import main, track
-from sequential import changes_by_file, read_rows, sessions_of
+from tests.examples.sequential import changes_by_file, read_rows, sessions_of
 
 SPARK_IS_SLOW = pytest.mark.timeout(300)  # to start, on a busy machine
 Run = Callable[..., subprocess.CompletedProcess[str]]

@@ -9,8 +9,8 @@ import pytest
 from answers import Answers
 from changes import read_changes
 from progress import Progress
-from sequential import changes_by_file, sessions_of
 from sessions import Change, FileCount, Session, Sessions
+from tests.examples.sequential import changes_by_file, sessions_of
 
 MINUTE = 60
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from sequential import read_rows
 from sessions import Change
+from tests.examples.sequential import read_rows
 from tpcxbb import changes, sequential
 
 File = tuple[str, str]

@@ -14,8 +14,9 @@ missed=0
 seed() {
     name=$1 header=$2 change=$3 test=$4 sentence=$5 expected=$6 flags=$7
     copy=$build/seeded/$name
-    rm -rf "$copy" && mkdir -p "$copy/callboard"
+    rm -rf "$copy" && mkdir -p "$copy/callboard/tests/native"
     cp -r "$root/core" "$root/mailbox" "$root/scheduling" "$copy/callboard"
+    cp "$here"/*.hpp "$here/$test.cpp" "$copy/callboard/tests/native"
     sed -i "$change" "$copy/callboard/$header"
     if cmp -s "$root/$header" "$copy/callboard/$header"; then
         echo "FAIL seed $name: its line is no longer in $header"
@@ -23,7 +24,7 @@ seed() {
         return
     fi
     # shellcheck disable=SC2086  # the flags are several words
-    $compiler -std=c++17 -pthread -DSTRESS_PATIENCE_S=1 -I"$copy" -I"$here" $flags "$here/$test.cpp" -o "$copy/$test" || exit 1
+    $compiler -std=c++17 -pthread -DSTRESS_PATIENCE_S=1 -I"$copy" $flags "$copy/callboard/tests/native/$test.cpp" -o "$copy/$test" || exit 1
     for attempt in $(seq 25); do  # a race needs two threads that run at once, and some luck
         if ! output=$(TSAN_OPTIONS="halt_on_error=1 symbolize=0" timeout 60 "$copy/$test" "$sentence" 2>&1) &&
             echo "$output" | grep -q "$expected"; then

@@ -6,27 +6,27 @@ using namespace callboard;
 
 namespace {
 
-// One serial stage, whose operator calls a function, and one lane, which counts how often it is woken.
+// One ordered stage, whose operator calls a function, and one lane, which counts how often it is woken.
 struct OneStage {
-    Flow flow{{}, Heuristic(Heuristic::last_in_pipeline)};
+    Flow flow{{}, std::make_unique<ChooseLatest>()};
     int woken = 0;
     void (*during)(OneStage&) = nullptr;
 
-    Operator what() {
-        Operator what;
-        what.self = this;
-        what.process = [](void* self, std::int64_t, void**, Tally& tally) -> void* {
+    Work work() {
+        Work work;
+        work.self = this;
+        work.process = [](void* self, std::int64_t, void**, RowCounts& counts) -> void* {
             auto& one = *static_cast<OneStage*>(self);
-            ++tally.taken;
+            ++counts.taken;
             if (one.during != nullptr) one.during(one);
             return nullptr;
         };
-        return what;
+        return work;
     }
 
     OneStage() {
-        Stage& stage = flow.add(StageKind::serial, all_lanes, 1, 0, 1, what());
-        flow.finish_graph({{&stage, 0}});
+        flow.add_entry(flow.add_ordered(work(), all_lanes, 1), 0);
+        flow.finish_graph();
         flow.add_lane(all_lanes, [](void* lane) { ++static_cast<OneStage*>(lane)->woken; }, this);
     }
 
@@ -59,11 +59,10 @@ TEST("a helper that leaves rounds behind wakes the lane that found it at work") 
 }
 
 TEST("a round that comes while the awake lane is at work on a long one wakes another lane") {
-    OneStage one, other;  // `other` lends its operator only
-    Flow flow{{}, Heuristic(Heuristic::last_in_pipeline)};
-    Stage& first = flow.add(StageKind::serial, all_lanes, 1, 0, 1, one.what());
-    Stage& second = flow.add(StageKind::serial, all_lanes, 1, 0, 1, other.what());
-    flow.finish_graph({{&first, 0}, {&second, 0}});
+    OneStage one, other;  // `other` lends its work only
+    Flow flow{{}, std::make_unique<ChooseLatest>()};
+    for (OneStage* each : {&one, &other}) flow.add_entry(flow.add_ordered(each->work(), all_lanes, 1), 0);
+    flow.finish_graph();
     int woken[2] = {0, 0};
     for (int& count : woken) flow.add_lane(all_lanes, [](void* lane) { ++*static_cast<int*>(lane); }, &count);
 

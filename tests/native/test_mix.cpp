@@ -3,10 +3,10 @@
 
 #include <set>
 
-#include "callboard/scheduling/flow/parts.hpp"
+#include "callboard/scheduling/flow/division.hpp"
 #include "check.hpp"
 
-using callboard::Parts;
+using callboard::Division;
 using callboard::random_number;
 
 TEST("as a generator it gives the published numbers of SplitMix64 for the seed 0") {
@@ -18,7 +18,7 @@ TEST("as a generator it gives the published numbers of SplitMix64 for the seed 0
 TEST("keys that are multiples of a power of two are spread over all partitions") {
     for (int shift = 0; shift < 64 - 10; ++shift) {
         std::set<std::uint32_t> found;
-        for (std::uint64_t key = 0; key < 1024; ++key) found.insert(Parts::partition_of(key << shift, 64));
+        for (std::uint64_t key = 0; key < 1024; ++key) found.insert(Division::partition_of(key << shift, 64));
         CHECK_EQUAL(found.size(), 64u);
     }
 }

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from shapes import Chain, Fork, Functions, Op, Refused, Running, number
-
 from callboard.streams import Failure, Watermark, Window
+from tests.streams.shapes import Chain, Fork, Functions, Op, Refused, Running, number
 
 
 def model_of(link: Chain | Fork | Op) -> Any:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from shapes import Chain
-
 from callboard import ActorSystem
 from callboard.streams import Graph, StreamError, entry
+from tests.streams.shapes import Chain
 
 Way = Callable[[Graph[Any]], object]
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hypothesis import strategies as st
-from shapes import Chain, Fork, Functions, Op
 
 from callboard.streams import Graph, Watermark, entry
+from tests.streams.shapes import Chain, Fork, Functions, Op
 
 small = st.integers(1, 4)
 policies = st.sampled_from(["fail", "skip", "side"])

@@ -164,7 +164,7 @@ class Op:
                                  late=self.late, errors=self.errors)  # fmt: skip
         else:
             made = getattr(source, self.kind)(*arguments[self.kind], **options)
-        sides = [made.side(name) for name in made._operator.ports[1:]]
+        sides = [made.side(name) for name in made._place.operator.ports[1:]]
         joined: Stream[Any] = made.union(*sides) if sides else made
         return joined
 

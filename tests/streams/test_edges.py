@@ -98,7 +98,7 @@ def test_a_function_on_arrays_sees_each_as_one_row() -> None:
     arrays = [np.arange(3), np.arange(5)]
     doubled = rows.map_batches(lambda array: array * 2)
     assert doubled.rows().collect().run_sequentially({"rows": arrays}) == [0, 2, 4, 0, 2, 4, 6, 8]
-    assert doubled._operator.make("double").releases_gil
+    assert doubled._place.operator.make("double").releases_gil
 
 
 def test_rows_become_arrow_batches_and_batches_rows() -> None:

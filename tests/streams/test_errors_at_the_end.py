@@ -38,7 +38,7 @@ def time_of(row: Any) -> Any:
 
 def read(stream: Stream[Any]) -> Stream[Any]:
     """A stream with its operator's failures, if those are a side output."""
-    return stream.union(stream.failures) if "failures" in stream._operator.ports else stream
+    return stream.union(stream.failures) if "failures" in stream._place.operator.ports else stream
 
 
 def directly(errors: Any) -> Graph[Any]:

@@ -17,7 +17,7 @@ def give_way(row):
 class Driver(Actor):
     def receive(self, graph):
         for _ in range(30):
-            run = self.system.run(graph, batch_size=1, window=16, reordering="locked")
+            run = self.system.run(graph, batch_size=1, window=16, rivals="locked")
             run.send("x", range(400))
             assert run.finish(timeout=30) == list(range(400))
 

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem
-from callboard.scheduling.flow.heuristics import Heuristic
-from callboard.streams import Graph, Run, entry
+from callboard.streams import Graph, Heuristic, Run, entry
 from callboard.streams.programs.program import Batch
 from callboard.testing import ManualSystem
 

@@ -1,4 +1,4 @@
-"""Keyed programs by parts: the same outputs as alone, whichever partition has its turn when."""
+"""Keyed programs, divided: the same outputs as alone, whichever partition has its turn when."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from random_graphs import STATEFUL, ops, rows
-from shapes import Functions, Op, plain
 
 from callboard.streams import StreamError, Tally, entry
-from callboard.streams.programs.program import Batch, Part, Program
+from callboard.streams.programs.program import Batch, DividedBatch, Program
+from tests.streams.random_graphs import STATEFUL, ops, rows
+from tests.streams.shapes import Functions, Op, plain
 
 keyed = ops(STATEFUL).filter(lambda op: op.key is not None)
 
 
 def program_of(op: Op, tally: Tally) -> Program:
     """Make the program of an operator."""
-    stream = op.add_to(entry("rows"))
-    while stream._operator.kind != op.kind:  # past the union with its side outputs
-        stream = stream._operator.inputs[0]
-    program = stream._operator.make("op")
+    operator = op.add_to(entry("rows"))._place.operator
+    while operator.kind != op.kind:  # past the union with its side outputs
+        operator = operator.inputs[0].operator
+    program = operator.make("op")
     program.context = tally
     return program
 
@@ -48,24 +48,23 @@ def alone(program: Program, batches: list[Batch]) -> list[list[Batch]]:
     return outputs
 
 
-def by_parts(program: Program, batches: list[Batch], seed: int) -> list[list[Batch]]:
-    """Give partitions turns by chance; each does its parts in order."""
+def by_shares(program: Program, batches: list[Batch], seed: int) -> list[list[Batch]]:
+    """Give partitions turns by chance; each does its shares in order."""
     chance = random.Random(seed)
-    split = [program.split(batch) for batch in batches]
-    waiting: dict[int, list[Part]] = {}
-    for parts in split:
-        for part in parts:
-            waiting.setdefault(part.partition, []).append(part)
+    divided = [program.divide(batch) for batch in batches]
+    waiting: dict[int, list[tuple[DividedBatch, int]]] = {}
+    for one in divided:
+        for number, partition in enumerate(one.partitions):
+            waiting.setdefault(partition, []).append((one, number))
     while waiting:
         partition = chance.choice(list(waiting))
-        program.process_part(waiting[partition].pop(0))
+        program.process_share(*waiting[partition].pop(0))
         if not waiting[partition]:
             del waiting[partition]
     outputs = []
-    for batch, parts in zip(batches, split, strict=True):
+    for batch, one in zip(batches, divided, strict=True):
         outputs.append([batch.follower() for _ in program.ports])
-        chance.shuffle(parts)
-        program.gather(batch, parts, outputs[-1])
+        program.gather(one, outputs[-1])
     return outputs
 
 
@@ -74,19 +73,19 @@ def said(outputs: list[list[Batch]]) -> list[Any]:
 
 
 @given(keyed, rows, st.integers(1, 20), st.booleans(), st.integers(0, 1000))
-def test_parts_in_any_order_give_what_the_program_gives_alone(
+def test_shares_in_any_order_give_what_the_program_gives_alone(
     op: Op, rows: list[Any], size: int, with_origins: bool, seed: int
 ) -> None:
     tallies = Tally(), Tally()
     batches = batches_of(rows, size, with_origins)
     expected = alone(program_of(op, tallies[0]), batches)
-    assert said(by_parts(program_of(op, tallies[1]), batches, seed)) == said(expected)
+    assert said(by_shares(program_of(op, tallies[1]), batches, seed)) == said(expected)
     assert tallies[0].skips == tallies[1].skips
     assert tallies[0].lates == tallies[1].lates
 
 
 @given(st.lists(st.integers(0, 60), max_size=30), st.booleans(), st.integers(0, 1000))
-def test_parts_fail_where_the_program_fails_alone(
+def test_shares_fail_where_the_program_fails_alone(
     rows: list[Any], key_fails: bool, seed: int
 ) -> None:
     failing = Functions(2, 11)
@@ -94,30 +93,31 @@ def test_parts_fail_where_the_program_fails_alone(
     op = Op("scan", Functions() if key_fails else failing, key=key, partitions=3)
     batch = Batch(rows)
     into, gathered = [Batch([])], [Batch([])]
-    error = parts_error = None
+    error = shares_error = None
     try:
         program_of(op, Tally()).process(batch, into)
     except StreamError as raised:
         error = raised
     try:
         program = program_of(op, Tally())
-        parts = program.split(batch)
-        random.Random(seed).shuffle(parts)
-        for part in parts:
-            program.process_part(part)
-        program.gather(batch, parts, gathered)
+        divided = program.divide(batch)
+        numbers = list(range(len(divided.partitions)))
+        random.Random(seed).shuffle(numbers)
+        for number in numbers:
+            program.process_share(divided, number)
+        program.gather(divided, gathered)
     except StreamError as raised:
-        parts_error = raised
+        shares_error = raised
     assert gathered[0].rows == into[0].rows
-    assert str(parts_error) == str(error)
+    assert str(shares_error) == str(error)
     assert (error is None) == all(row % 11 for row in rows)
 
 
 def partitions_of(keys: list[Any], partitions: int = 64) -> list[int]:
     """Find the partition of each key."""
     counts = entry("rows").key_by(lambda key: key, partitions=partitions).count()
-    program = counts._operator.make("counts")
-    return [program.split(Batch([key]))[0].partition for key in keys]
+    program = counts._place.operator.make("counts")
+    return [program.divide(Batch([key])).partitions[0] for key in keys]
 
 
 @pytest.mark.parametrize("step", [64, 128, 2**10, 2**40, -64, 64.0, 2.0**-20])

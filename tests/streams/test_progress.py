@@ -21,7 +21,7 @@ def test_the_last_line_shows_all_rows(file: type[io.StringIO]) -> None:
     out = file()
     with ActorSystem() as system:
         run = system.run(entry("x").map(lambda n: n).collect())
-        with Progress(run, total=1000, file=out):
+        with Progress(run.statistics, total=1000, file=out):
             run.send("x", range(1000))
             run.finish(timeout=60)
     assert "100%  1,000 rows" in out.getvalue().splitlines()[-1]

@@ -6,12 +6,12 @@ from typing import Any
 
 from hypothesis import example, given
 from hypothesis import strategies as st
-from model import model_of
-from outcomes import in_sequence, outcome_of
-from random_graphs import Case, cases, chains, fragile_chains, rows
-from shapes import Chain, Op, plain
 
 from callboard.streams import Watermark, entry
+from tests.streams.model import model_of
+from tests.streams.outcomes import in_sequence, outcome_of
+from tests.streams.random_graphs import Case, cases, chains, fragile_chains, rows
+from tests.streams.shapes import Chain, Op, plain
 
 
 @given(chains(), rows, st.integers(1, 50))

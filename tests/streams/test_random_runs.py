@@ -6,13 +6,13 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from outcomes import in_sequence, in_system, outcome_of
-from random_graphs import Case, cases, fragile_chains, rows
-from shapes import Chain
 
 from callboard import ActorSystem
 from callboard.streams import Run, Tally
 from callboard.testing import ManualSystem
+from tests.streams.outcomes import in_sequence, in_system, outcome_of
+from tests.streams.random_graphs import Case, cases, fragile_chains, rows
+from tests.streams.shapes import Chain
 
 policies = st.sampled_from(
     ["queue_size_throttling", "last_in_pipeline", "estimated_time", "current_throughput"]

@@ -13,8 +13,7 @@ import pytest
 from callboard import Actor, ActorSystem
 from callboard.core.errors import CallboardError, ConfigError
 from callboard.messages import DeadLetter
-from callboard.scheduling.flow.heuristics import Heuristic
-from callboard.streams import Graph, GraphError, Run, RunTimeout, StreamError, entry
+from callboard.streams import Graph, GraphError, Heuristic, Run, RunTimeout, StreamError, entry
 from callboard.streams.running.lanes import PythonLane
 from callboard.testing import ManualSystem
 

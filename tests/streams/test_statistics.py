@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from callboard.streams.programs.tally import Tally
 from callboard.streams.running.statistics import collect
+from callboard.streams.running.tally import Tally
 
 
 class Counters:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from callboard.streams import Session, Sliding, Stream, Tally, Tumbling, Watermark, Window, entry
-from callboard.streams.programs.window_states import Fixed
+from callboard.streams.programs.window_states import TimedWindows
 
 
 def windows(
@@ -148,13 +148,13 @@ def test_a_watermark_that_goes_back_changes_nothing() -> None:
 
 def test_a_watermark_asks_only_the_keys_that_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
-    on_watermark = Fixed.on_watermark
+    on_watermark = TimedWindows.on_watermark
 
-    def noted(state: Fixed, time: Any) -> Any:
+    def noted(state: TimedWindows, time: Any) -> Any:
         asked.append(time)
         return on_watermark(state, time)
 
-    monkeypatch.setattr(Fixed, "on_watermark", noted)
+    monkeypatch.setattr(TimedWindows, "on_watermark", noted)
     rows: list[Any] = [(key, 10 * key) for key in range(100)]
     marks = [Watermark(10), Watermark(11), Watermark(30), Watermark(30)]
     stream = entry("rows").key_by(lambda row: row[0])

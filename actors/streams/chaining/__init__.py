@@ -1,1 +1,1 @@
-"""What users chain: streams, and the operators that their methods add."""
+"""What users chain: streams, whose methods add operators, and the graphs that they end in."""

@@ -4,30 +4,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from os import PathLike
 from typing import Any, TypeVar
 
 from callboard._inside.sending.ref import ActorRef
 from callboard.actor import Actor
-from callboard.streams.chaining.place import Place
+from callboard.streams.chaining.chainable import Chainable
+from callboard.streams.chaining.graph import Graph
 from callboard.streams.checks import check_function, check_name
 from callboard.streams.errors import GraphError
-from callboard.streams.planning.graph import Graph
-from callboard.streams.planning.operator import Errors, label_of
+from callboard.streams.planning.operator import Errors, Operator, label_of
 from callboard.streams.programs.files import to_file
+from callboard.streams.programs.program import Program
 from callboard.streams.programs.sinks import Call, Collect, Tell
 
 T = TypeVar("T", covariant=True)
 
 
-class Ends(Place[T]):
+class Ends(Chainable[T]):
     """What makes a graph of a stream. Watermarks end here, too."""
 
     __slots__ = ()
 
     def collect(self, *, name: str | None = None) -> Graph[list[T]]:
         """End in a list, which is the run's result, or a part of it by this name."""
-        return self._end({"kind": "collect", "program": Collect}, "collect", name, "fail")
+        return self._end("collect", Collect, name)
 
     def to(
         self,
@@ -44,21 +46,29 @@ class Ends(Place[T]):
         that name is replaced when a run starts, which raises RunError if another run is writing it.
         """
         if isinstance(sink, ActorRef):
-            what = {"program": Tell, "args": (sink,), "detail": sink.path}
-            return self._end(what, "tell", name, errors)
+            program = partial(Tell, ref=sink)
+            return self._end("to", program, name, errors, label="tell", detail=sink.path)
         if isinstance(sink, str | PathLike):
             check_name("a file's name", os.fspath(sink))
-            what = {"program": to_file, "args": (sink,), "detail": str(sink)}
-            return self._end(what, "write", name, errors)
+            file = partial(to_file, path=sink)
+            return self._end("to", file, name, errors, label="write", detail=str(sink))
         if isinstance(sink, type) and issubclass(sink, Actor):
             raise GraphError(f"an actor that ends a stream is given by its ref, not as {sink!r}")
         check_function("a sink", sink)
-        what = {"program": Call, "args": (sink,)}
-        return self._end(what, label_of(sink, "to"), name, errors)
+        call = partial(Call, function=sink)
+        return self._end("to", call, name, errors, label=label_of(sink, "to"))
 
     def _end(
-        self, what: dict[str, Any], label: str, name: str | None, errors: Errors
+        self,
+        kind: str,
+        program: Callable[..., Program],
+        name: str | None,
+        errors: Errors = "fail",
+        *,
+        label: str = "",
+        detail: str = "",
     ) -> Graph[Any]:
-        what = {"kind": "to", "label": label, **what}
-        end = self._then(**what, ports=(), stateful=True, name=name, errors=errors)
-        return Graph._of(end._operator)
+        operator = Operator(
+            kind=kind, program=program, label=label, detail=detail, ports=(), stateful=True
+        )
+        return Graph._of(self._then(operator, name, errors)._place.operator)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from callboard.core.text import safe_repr
-from callboard.streams.chaining.place import Place
+from callboard.streams.chaining.chainable import Chainable
 from callboard.streams.checks import check_function
 from callboard.streams.errors import GraphError
 from callboard.streams.planning.operator import Errors, Operator, label_of
 from callboard.streams.programs.merge import ByTime, Union, Zip
+from callboard.streams.programs.program import Program
 
 if TYPE_CHECKING:
     from callboard.streams.chaining.stream import Stream
@@ -19,7 +21,7 @@ T = TypeVar("T", covariant=True)
 U = TypeVar("U")
 
 
-class Joins(Place[T]):
+class Joins(Chainable[T]):
     """What brings streams together.
 
     Event time has then come to the earliest time that all of the streams have come to.
@@ -43,18 +45,14 @@ class Joins(Place[T]):
         is as well; of one time, rows of the earlier stream among the arguments come first. So a row
         waits until each stream after its own has come to its time, and each before it beyond, by a
         row or by a watermark, or until the end. One that is behind its own stream does not wait for
-        its place, which is past. What `by` answers may be anything that has an order; NaN is an
+        its place, which is past. What `by` returns may be anything that has an order; NaN is an
         error of the row.
         """
-        self._check("union", others)
-        inputs = (self, *others)
         if by is None:
-            return self._join("union", Union, inputs, name=name)
+            return self._join("union", Union, others, name)
         check_function("by", by)
-        return self._join(
-            "union", ByTime, inputs, args=(by,), name=name, errors=errors,
-            detail=f"by {label_of(by, 'time')}",
-        )
+        detail = f"by {label_of(by, 'time')}"
+        return self._join("union", partial(ByTime, time_of=by), others, name, errors, detail)
 
     def zip(self, *others: Stream[Any], name: str | None = None) -> Stream[tuple[Any, ...]]:
         """Give tuples of the streams' first rows, then of their second rows, and so on.
@@ -62,16 +60,21 @@ class Joins(Place[T]):
         A row waits for its partners. If they have not come at the end of the stream it is dropped,
         and counted by the run as unpaired; in an actor system it becomes a dead letter.
         """
-        self._check("zip", others)
-        return self._join("zip", Zip, (self, *others), name=name)
+        return self._join("zip", Zip, others, name)
 
-    def _check(self, kind: str, others: tuple[Any, ...]) -> None:
+    def _join(
+        self,
+        kind: str,
+        program: Callable[..., Program],
+        others: tuple[Any, ...],
+        name: str | None,
+        errors: Errors = "fail",
+        detail: str = "",
+    ) -> Stream[Any]:
         if not others:
             raise GraphError(f"{kind}() takes one stream or more")
         for other in others:
-            if not isinstance(other, Place):
+            if not isinstance(other, Chainable):
                 raise GraphError(f"{kind}() takes streams, not {safe_repr(other)}")
-
-    def _join(self, kind: str, program: Any, inputs: tuple[Any, ...], **what: Any) -> Stream[Any]:
-        operator = Operator(kind=kind, program=program, inputs=inputs, joins=True, **what)
-        return cast("Stream[Any]", type(self)(operator))
+        operator = Operator(kind=kind, program=program, joins=True, detail=detail)
+        return self._then(operator, name, errors, others=others)

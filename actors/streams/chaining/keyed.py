@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from callboard.streams.chaining import recipes
-from callboard.streams.chaining.place import Place
+from callboard.streams.chaining.chainable import Chainable
 from callboard.streams.chaining.protocols import Receives
-from callboard.streams.chaining.recipes import itself
-from callboard.streams.planning.operator import Errors, Late
+from callboard.streams.operators import accumulators, distinct, lists, receivers, top_k, windowing
+from callboard.streams.planning.operator import Errors, Late, Operator, itself
 from callboard.streams.programs.windows import Session, Sliding, Tumbling, Window
 
 if TYPE_CHECKING:
@@ -30,22 +31,28 @@ class KeyedStream(Generic[K, T]):
     again. A key is there when a row of it has been handled: one whose rows have all raised is not.
     """
 
-    __slots__ = ("_place", "_key", "_partitions")
+    __slots__ = ("_stream", "_key", "_partitions")
 
-    def __init__(self, place: Place[T], key: Callable[[T], K], partitions: int) -> None:
-        self._place = place
+    def __init__(self, stream: Chainable[T], key: Callable[[T], K], partitions: int) -> None:
+        self._stream = stream
         self._key = key
         self._partitions = partitions
 
     def __repr__(self) -> str:
-        return f"<KeyedStream: {self._partitions} partitions of {self._place!r}>"
+        return f"<KeyedStream: {self._partitions} partitions of {self._stream!r}>"
 
     def _then(
-        self, recipe: recipes.Recipe, name: str | None, errors: Errors = "fail"
+        self,
+        operator: Operator,
+        name: str | None,
+        errors: Errors = "fail",
+        *,
+        releases_gil: bool = False,
     ) -> Stream[Any]:
-        by_key = {"key": self._key, "partitions": self._partitions}
-        recipe["options"] = recipe.get("options", {}) | by_key
-        return self._place._then(**recipe, name=name, errors=errors, partitions=self._partitions)
+        assert operator.program is not None
+        program = partial(operator.program, key=self._key, partitions=self._partitions)
+        operator = replace(operator, program=program, partitions=self._partitions)
+        return self._stream._then(operator, name, errors, releases_gil=releases_gil)
 
     def stateful(
         self,
@@ -63,8 +70,8 @@ class KeyedStream(Generic[K, T]):
         the side output of that name in `sides`. `releases_gil` says that `receive` lets the
         interpreter lock go while it works, so that several partitions get further than one.
         """
-        recipe = recipes.stateful(cls, args, kwargs, sides, keyed=True)
-        return self._then(recipe | {"releases_gil": releases_gil}, name, errors)
+        operator = receivers.stateful(cls, args, kwargs, sides, keyed=True)
+        return self._then(operator, name, errors, releases_gil=releases_gil)
 
     def scan(
         self,
@@ -75,7 +82,7 @@ class KeyedStream(Generic[K, T]):
         errors: Errors = "fail",
     ) -> Stream[tuple[K, A]]:
         """Give the key and `function(accumulator, row)`, its next accumulator, for each row."""
-        return self._then(recipes.scan(initial, function), name, errors)
+        return self._then(accumulators.scan(initial, function), name, errors)
 
     def fold(
         self,
@@ -86,11 +93,11 @@ class KeyedStream(Generic[K, T]):
         errors: Errors = "fail",
     ) -> Stream[tuple[K, A]]:
         """Give each key and its last accumulator, at the end of the stream."""
-        return self._then(recipes.fold(initial, function), name, errors)
+        return self._then(accumulators.fold(initial, function), name, errors)
 
     def count(self, *, name: str | None = None, errors: Errors = "fail") -> Stream[tuple[K, int]]:
         """Give for each row its key, and how many rows with it have come."""
-        return self._then(recipes.count(), name, errors)
+        return self._then(accumulators.count(), name, errors)
 
     def reduce(
         self,
@@ -101,13 +108,13 @@ class KeyedStream(Generic[K, T]):
         errors: Errors = "fail",
     ) -> Stream[tuple[K, U]]:
         """Give a key and `function(rows)` for `every` rows of it, and for those left at the end."""
-        return self._then(recipes.reduce(function, every), name, errors)
+        return self._then(lists.reduce(function, every), name, errors)
 
     def batch(
         self, size: int, *, name: str | None = None, errors: Errors = "fail"
     ) -> Stream[tuple[K, list[T]]]:
         """Give a key and a list of `size` rows of it, and of those left at the end."""
-        return self._then(recipes.batch(size), name, errors)
+        return self._then(lists.batch(size), name, errors)
 
     @overload
     def window(
@@ -138,7 +145,7 @@ class KeyedStream(Generic[K, T]):
         errors: Errors = "fail",
     ) -> Stream[Any]:
         """Give a key and a Window of `function(rows)` when one closes. See Stream.window()."""
-        return self._then(recipes.window(windows, function, late), name, errors)
+        return self._then(windowing.window(windows, function, late), name, errors)
 
     def top_k(
         self,
@@ -150,7 +157,7 @@ class KeyedStream(Generic[K, T]):
         errors: Errors = "fail",
     ) -> Stream[tuple[K, list[T]]]:
         """Give each key and its `k` rows with the largest `by(row)`. See Stream.top_k()."""
-        return self._then(recipes.top_k(k, by, every), name, errors)
+        return self._then(top_k.top_k(k, by, every), name, errors)
 
     def distinct(
         self,
@@ -160,4 +167,4 @@ class KeyedStream(Generic[K, T]):
         errors: Errors = "fail",
     ) -> Stream[T]:
         """Give the first of the rows of a key whose `by(row)` is equal."""
-        return self._then(recipes.distinct(by), name, errors)
+        return self._then(distinct.distinct(by), name, errors)

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from callboard.core import checks
 from callboard.core.text import safe_repr
-from callboard.streams.chaining import recipes
-from callboard.streams.chaining.place import Place
+from callboard.streams.chaining.chainable import Chainable
 from callboard.streams.chaining.protocols import Receives, ReceivesMany
 from callboard.streams.checks import MOST_PARTITIONS, check_count, check_function
 from callboard.streams.errors import GraphError
 from callboard.streams.native import NativeOperator, NativeProgram
-from callboard.streams.planning.operator import Errors, label_of
+from callboard.streams.operators import receivers
+from callboard.streams.planning.operator import Errors, Operator, label_of
 from callboard.streams.programs.arrow import rows_of
-from callboard.streams.programs.stateless import Branch, Every, Filter, Fraction, Map, Same
+from callboard.streams.programs.program import Program
+from callboard.streams.programs.stateless import Branch, Every, Filter, FlatMap, Fraction, Map, Same
 
 if TYPE_CHECKING:
     from callboard.streams.chaining.stream import Stream
@@ -34,7 +35,7 @@ Receiver = (
 )
 
 
-class RowByRow(Place[T]):
+class RowByRow(Chainable[T]):
     """The stateless operators: any number of workers may be in one at once.
 
     `releases_gil` says that a function lets the interpreter lock go while it works, so that several
@@ -78,8 +79,8 @@ class RowByRow(Place[T]):
 
         An output that is `Side(name, value)` goes to the side output of that name in `sides`.
         """
-        recipe = recipes.flat_map(function, sides)
-        return self._then(**recipe, name=name, errors=errors, releases_gil=releases_gil)
+        operator = receivers.flat_map(function, sides)
+        return self._then(operator, name, errors, releases_gil=releases_gil)
 
     def stateless(
         self,
@@ -96,8 +97,8 @@ class RowByRow(Place[T]):
         A class is called with the other arguments, once for each run. Several workers may call the
         object at once, so it only reads what it has; see `Receives` for what it may have.
         """
-        recipe = recipes.stateless(what, args, kwargs, sides)
-        return self._then(**recipe, name=name, errors=errors, releases_gil=releases_gil)
+        operator = receivers.stateless(what, args, kwargs, sides)
+        return self._then(operator, name, errors, releases_gil=releases_gil)
 
     def map_batches(
         self,
@@ -112,8 +113,8 @@ class RowByRow(Place[T]):
 
     def rows(self, *, name: str | None = None, errors: Errors = "fail") -> Stream[Any]:
         """Give the rows of Arrow batches as dictionaries, and the items of arrays and lists."""
-        recipe = recipes.flat_map(rows_of, ()) | {"kind": "rows", "label": "rows"}
-        return self._then(**recipe, name=name, errors=errors)
+        program = partial(FlatMap, function=rows_of)
+        return self._then(Operator(kind="rows", program=program), name, errors)
 
     def native(
         self,
@@ -132,18 +133,18 @@ class RowByRow(Place[T]):
         if not (isinstance(cls, type) and issubclass(cls, NativeOperator)):
             raise GraphError(f"native() wants a subclass of NativeOperator, not {safe_repr(cls)}")
         if partitions is not None:
-            partitions = check_count("partitions", partitions, MOST_PARTITIONS)
+            partitions = check_count("partitions", partitions, most=MOST_PARTITIONS)
         elif cls.kind not in ("stateless", "stateful"):
             raise GraphError(f"{cls.__name__}.kind is 'stateless' or 'stateful', not {cls.kind!r}")
-        return self._then(
+        make = partial(cls, *args, **kwargs)
+        operator = Operator(
             kind="native",
-            program=NativeProgram,
-            args=(partial(cls, *args, **kwargs), partitions or 0),
+            program=partial(NativeProgram, make=make, partitions=partitions or 0),
+            in_lots=True,
             label=cls.__name__,
             partitions=partitions or 1,
-            releases_gil=True,
-            name=name,
         )
+        return self._then(operator, name, releases_gil=True)
 
     def sample(
         self,
@@ -161,12 +162,13 @@ class RowByRow(Place[T]):
             raise GraphError("sample() takes one of every= and fraction=")
         if every is not None:
             every = check_count("every", every)
-            return self._sample(Every, (every,), f"1 of {every:,}", name)
+            return self._sample(partial(Every, every=every), f"1 of {every:,}", name)
         fraction = checks.finite("fraction", fraction, error=GraphError)
         if not 0 <= fraction <= 1:
             raise GraphError(f"fraction is a number from 0 to 1, not {fraction!r}")
         seed = checks.whole("seed", seed, 0, 2**64 - 1, error=GraphError)
-        return self._sample(Fraction, (fraction, seed), f"{fraction:g} of all", name)
+        program = partial(Fraction, fraction=fraction, seed=seed)
+        return self._sample(program, f"{fraction:g} of all", name)
 
     def throttle(self, rate: float, *, name: str | None = None) -> Stream[T]:
         """Give the rows, and have a run take no more than `rate` of them a second.
@@ -176,15 +178,10 @@ class RowByRow(Place[T]):
         rate = checks.finite("rate", rate, error=GraphError)
         if rate < 1e-9:
             raise GraphError(f"rate is a number of rows a second, 1e-9 or more, not {rate!r}")
-        return self._then(
-            kind="throttle",
-            program=Same,
-            args=(rate,),
-            options={"kind": "stateful"},
-            stateful=True,
-            name=name,
-            detail=f"{rate:g} rows/s",
-        )
+        program = partial(Same, rate=rate, kind="stateful")
+        detail = f"{rate:g} rows/s"
+        operator = Operator(kind="throttle", program=program, stateful=True, detail=detail)
+        return self._then(operator, name)
 
     def branch(
         self, *functions: Callable[[T], object], name: str | None = None
@@ -198,25 +195,25 @@ class RowByRow(Place[T]):
         for function in functions:
             check_function("branch()'s argument", function)
         ports = (*map(str, range(1, len(functions) + 1)), "rest")
-        args = (list(functions),)
-        branched = self._then(
-            kind="branch", program=Branch, args=args, ports=ports, name=name
-        )
+        program = partial(Branch, functions=list(functions))
+        branched = self._then(Operator(kind="branch", program=program, ports=ports), name)
         return branched._outputs()
 
     def _each(
-        self, kind: str, program: Any, function: Any, name: str | None, errors: Errors, gil: bool
+        self,
+        kind: str,
+        program: type[Map | Filter],
+        function: Any,
+        name: str | None,
+        errors: Errors,
+        gil: bool,
     ) -> Stream[Any]:
         check_function(f"{kind}()'s argument", function)
-        return self._then(
-            kind=kind,
-            program=program,
-            args=(function,),
-            label=label_of(function, kind),
-            name=name,
-            errors=errors,
-            releases_gil=gil,
-        )
+        label = label_of(function, kind)
+        operator = Operator(kind=kind, program=partial(program, function=function), label=label)
+        return self._then(operator, name, errors, releases_gil=gil)
 
-    def _sample(self, program: Any, args: Any, detail: str, name: str | None) -> Stream[T]:
-        return self._then(kind="sample", program=program, args=args, detail=detail, name=name)
+    def _sample(
+        self, program: Callable[..., Program], detail: str, name: str | None
+    ) -> Stream[T]:
+        return self._then(Operator(kind="sample", program=program, detail=detail), name)

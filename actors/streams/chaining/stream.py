@@ -9,7 +9,7 @@ from callboard.streams.chaining.joins import Joins
 from callboard.streams.chaining.rowwise import RowByRow
 from callboard.streams.chaining.with_state import WithState
 from callboard.streams.checks import check_name
-from callboard.streams.planning.operator import Operator
+from callboard.streams.planning.operator import Operator, Place
 
 T = TypeVar("T", covariant=True)
 Row = TypeVar("Row")
@@ -18,7 +18,7 @@ Row = TypeVar("Row")
 class Stream(RowByRow[T], WithState[T], Joins[T], Ends[T]):
     """A sequence of rows, as a place in a graph; `entry()` makes the first.
 
-    Each method adds an operator and answers a new stream; a stream itself never changes, and may be
+    Each method adds an operator and returns a new stream; a stream itself never changes, and may be
     used any number of times: all who use it get all of its rows. Most operators take
 
     `name`      what errors, pictures and statistics call it; without, it is its function's name
@@ -42,4 +42,4 @@ def entry(name: str, of: Any = None) -> Stream[Any]:
     `of` is the type of the rows, for type checkers alone.
     """
     check_name("an entry's name", name)
-    return Stream(Operator(kind="entry", program=None, name=name))
+    return Stream(Place(Operator(kind="entry", program=None, name=name)))

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from callboard.streams.chaining import recipes
-from callboard.streams.chaining.place import Place
+from callboard.streams.chaining.chainable import Chainable
+from callboard.streams.chaining.keyed import KeyedStream
 from callboard.streams.chaining.protocols import Receives, ReceivesMany
-from callboard.streams.chaining.recipes import itself
 from callboard.streams.checks import MOST_PARTITIONS, check_count, check_function
-from callboard.streams.planning.operator import Errors, Late
-from callboard.streams.programs.windows import Session, Sliding, Tumbling, Window
+from callboard.streams.operators import accumulators, distinct, lists, receivers, top_k, windowing
+from callboard.streams.planning.operator import Errors, Late, Operator, itself
+from callboard.streams.programs.clock import Clock
+from callboard.streams.programs.windows import Session, Sliding, Tumbling, Window, check_lag
 
 if TYPE_CHECKING:
-    from callboard.streams.chaining.keyed import KeyedStream
     from callboard.streams.chaining.stream import Stream
 
 T = TypeVar("T", covariant=True)
@@ -23,7 +24,7 @@ A = TypeVar("A")
 K = TypeVar("K", bound=Hashable)
 
 
-class WithState(Place[T]):
+class WithState(Chainable[T]):
     """The stateful operators: one worker at a time, which sees the rows in order."""
 
     __slots__ = ()
@@ -32,12 +33,10 @@ class WithState(Place[T]):
         """Have the operator that follows keep a state for each `function(row)`, the row's key.
 
         Workers share the keys by partitions: one worker at a time is in a partition. If `function`
-        raises or answers NaN, which is equal to no key, the operator that follows has raised.
+        raises or returns NaN, which is equal to no key, the operator that follows has raised.
         """
-        from callboard.streams.chaining.keyed import KeyedStream  # which is made of streams
-
         check_function("key_by()'s argument", function)
-        partitions = check_count("partitions", partitions, MOST_PARTITIONS)
+        partitions = check_count("partitions", partitions, most=MOST_PARTITIONS)
         return KeyedStream(self, function, partitions)
 
     def stateful(
@@ -56,8 +55,8 @@ class WithState(Place[T]):
         `releases_gil` says that `receive` lets the interpreter lock go while it works, so that
         other operators get further meanwhile.
         """
-        recipe = recipes.stateful(cls, args, kwargs, sides, keyed=False)
-        return self._then(**recipe, name=name, errors=errors, releases_gil=releases_gil)
+        operator = receivers.stateful(cls, args, kwargs, sides, keyed=False)
+        return self._then(operator, name, errors, releases_gil=releases_gil)
 
     def scan(
         self,
@@ -68,7 +67,7 @@ class WithState(Place[T]):
         errors: Errors = "fail",
     ) -> Stream[A]:
         """Give `function(accumulator, row)` for each row; it is the accumulator of the next."""
-        return self._then(**recipes.scan(initial, function), name=name, errors=errors)
+        return self._then(accumulators.scan(initial, function), name, errors)
 
     def fold(
         self,
@@ -79,11 +78,11 @@ class WithState(Place[T]):
         errors: Errors = "fail",
     ) -> Stream[A]:
         """Give the last accumulator, at the end of the stream; `initial` if there was no row."""
-        return self._then(**recipes.fold(initial, function), name=name, errors=errors)
+        return self._then(accumulators.fold(initial, function), name, errors)
 
     def count(self, *, name: str | None = None) -> Stream[int]:
         """Give for each row how many have come, with this one."""
-        return self._then(**recipes.count(), name=name)
+        return self._then(accumulators.count(), name)
 
     def reduce(
         self,
@@ -94,11 +93,11 @@ class WithState(Place[T]):
         errors: Errors = "fail",
     ) -> Stream[U]:
         """Give `function(rows)` for each `every` rows, as a list, and for those left at the end."""
-        return self._then(**recipes.reduce(function, every), name=name, errors=errors)
+        return self._then(lists.reduce(function, every), name, errors)
 
     def batch(self, size: int, *, name: str | None = None) -> Stream[list[T]]:
         """Give lists of `size` rows, and one of those left at the end."""
-        return self._then(**recipes.batch(size), name=name)
+        return self._then(lists.batch(size), name)
 
     def to_arrow(
         self, size: int, schema: Any = None, *, name: str | None = None, errors: Errors = "fail"
@@ -107,7 +106,7 @@ class WithState(Place[T]):
 
         Rows are dictionaries or dataclass objects; with a `schema`, tuples as well.
         """
-        return self._then(**recipes.to_arrow(size, schema), name=name, errors=errors)
+        return self._then(lists.to_arrow(size, schema), name, errors)
 
     @overload
     def window(
@@ -147,7 +146,7 @@ class WithState(Place[T]):
         windows that have closed, all or some, open anew, without the rows that they had, and close
         when time next moves on.
         """
-        return self._then(**recipes.window(windows, function, late), name=name, errors=errors)
+        return self._then(windowing.window(windows, function, late), name, errors)
 
     def top_k(
         self,
@@ -162,9 +161,9 @@ class WithState(Place[T]):
 
         Of equal rows the earlier comes first. With `every`, the list of the rows so far is given
         after each `every` rows, and at the end if rows have come since. NaN has no place in an
-        order: where `by` answers it, it has raised.
+        order: where `by` returns it, it has raised.
         """
-        return self._then(**recipes.top_k(k, by, every), name=name, errors=errors)
+        return self._then(top_k.top_k(k, by, every), name, errors)
 
     def distinct(
         self,
@@ -175,9 +174,9 @@ class WithState(Place[T]):
     ) -> Stream[T]:
         """Give the first of all rows whose `by(row)` is equal. It remembers each `by(row)`.
 
-        NaN is equal to nothing: where `by` answers it, it has raised.
+        NaN is equal to nothing: where `by` returns it, it has raised.
         """
-        return self._then(**recipes.distinct(by), name=name, errors=errors)
+        return self._then(distinct.distinct(by), name, errors)
 
     def watermarks(
         self,
@@ -194,4 +193,8 @@ class WithState(Place[T]):
         where windows close anyway. `lag` is how late a row may come, 0 or more. It has the type of
         a difference of times. A time that is NaN or infinite is an error of its row.
         """
-        return self._then(**recipes.watermarks(by, lag, every), name=name, errors=errors)
+        check_function("watermarks()'s first argument", by)
+        check_lag(lag)
+        check_count("every", every)
+        program = partial(Clock, by=by, lag=lag, every=every)
+        return self._then(Operator(kind="watermarks", program=program, stateful=True), name, errors)

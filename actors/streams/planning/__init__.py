@@ -1,1 +1,1 @@
-"""From operators to what runs: checked, numbered where branches meet again, drawn."""
+"""What is asked for, and what a run makes of it: operators, and the plan of a graph of them."""

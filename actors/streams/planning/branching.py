@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from callboard.streams.planning.operator import Operator
+from callboard.streams.planning.operator import Operator, Place
 
 # A spot in the graph: an output of an operator, an operator, or None: where all rows come from.
-Output = tuple[Operator, int]
-Spot = Output | Operator | None
+Spot = Place | Operator | None
 
 
 def where_branches_part(operators: Sequence[Operator]) -> dict[Operator, Spot]:
@@ -32,9 +31,9 @@ def where_branches_part(operators: Sequence[Operator]) -> dict[Operator, Spot]:
 
     for operator in operators:
         meeting: Spot = None
-        for place, each in enumerate(operator.inputs):
-            other: Spot = (each._operator, each._port)
-            meeting = other if place == 0 else meeting
+        for number, place in enumerate(operator.inputs):
+            other: Spot = place
+            meeting = other if number == 0 else meeting
             while meeting != other:
                 if depths[meeting] < depths[other]:
                     other = above[other]
@@ -42,8 +41,8 @@ def where_branches_part(operators: Sequence[Operator]) -> dict[Operator, Spot]:
                     meeting = above[meeting]
         hang(operator, meeting)
         for port in range(len(operator.ports)):
-            hang((operator, port), operator)
-        origins = [entries[each._operator] for each in operator.inputs]
+            hang(Place(operator, port), operator)
+        origins = [entries[place.operator] for place in operator.inputs]
         entries[operator] = set().union(*origins) or {operator}
         if operator.joins and sum(map(len, origins)) > len(entries[operator]):
             while isinstance(meeting, Operator):  # they part on several outputs of one operator
@@ -52,9 +51,9 @@ def where_branches_part(operators: Sequence[Operator]) -> dict[Operator, Spot]:
     return parting
 
 
-def numbering_spot(output: Output) -> Spot:
-    """Say where the rows of an output are numbered: those of entries all in one, as they arrive."""
-    return None if output[0].kind == "entry" else output
+def numbering_spot(place: Place) -> Spot:
+    """Say where the rows of a place are numbered: those of entries all in one, as they arrive."""
+    return None if place.operator.kind == "entry" else place
 
 
 def joins_ahead(
@@ -64,6 +63,6 @@ def joins_ahead(
     ahead = {operator: frozenset[Operator]() for operator in operators}
     ahead |= {join: frozenset({join}) for join in joins}
     for operator in reversed(operators):
-        for each in operator.inputs:
-            ahead[each._operator] |= ahead[operator]
+        for place in operator.inputs:
+            ahead[place.operator] |= ahead[operator]
     return ahead

@@ -1,37 +1,47 @@
-"""Operators: the nodes of a graph, as they were asked for. A run makes a program of each."""
+"""Operators: the boxes of a graph, as they were asked for. A run makes a program of each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from callboard.streams.checks import check_choice, check_flag, check_name
 from callboard.streams.errors import GraphError
-
-if TYPE_CHECKING:
-    from callboard.streams.chaining.stream import Stream
-    from callboard.streams.programs.program import Program
+from callboard.streams.programs.program import Program
 
 Errors = Literal["fail", "skip", "side"]
 Late = Literal["drop", "side", "include"]
 
 
+class Place(NamedTuple):
+    """A place in a graph: an output of an operator."""
+
+    operator: Operator
+    port: int = 0
+
+    @property
+    def label(self) -> str:
+        """The output's name, where that is not an operator's main one; else nothing."""
+        operator, port = self
+        return operator.ports[port] if port or operator.kind == "branch" else ""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Operator:
-    """A node of a graph.
+    """A box of a graph.
 
-    `program` is called with the operator's name, `args` and `options`, and those that all programs
-    take; None for an entry. What several branches join in takes first what a plan knows of origins.
+    `program` is called with the operator's name, and by keyword what all programs take; None for an
+    entry. What several branches join in takes behind its name what a plan knows of origins.
     """
 
     kind: str
     program: Callable[..., Program] | None
+    in_lots: bool = False
+    """Its program is handed many rows at once, so what it makes of one of them is not known."""
     program_by_row: Callable[..., Program] | None = None
-    """One for the same that is handed row by row: where branches join, if the other is not."""
-    args: tuple[Any, ...] = ()
-    options: Mapping[str, Any] = field(default_factory=dict)
-    inputs: tuple[Stream[Any], ...] = ()
+    """Of one that works in lots: the same row by row, for where branches join. None: it cannot."""
+    inputs: tuple[Place, ...] = field(default=(), repr=False)
     name: str | None = None
     label: str = ""
     ports: tuple[str, ...] = ("out",)
@@ -57,16 +67,28 @@ class Operator:
 
     def make(self, name: str, *origins: Any, by_row: bool = False) -> Program:
         """Make the program of one run."""
-        make = self.program_by_row if by_row and self.program_by_row else self.program
+        make = self.program_by_row if by_row else self.program
         assert make is not None
-        program = make(
-            name, *origins, *self.args, ports=self.ports, errors=self.errors, **self.options
-        )
+        program = make(name, *origins, ports=self.ports, errors=self.errors)
         program.releases_gil = self.releases_gil
         return program
+
+    @property
+    def work(self) -> Literal["stateless", "partitioned", "stateful", "end"]:
+        """What kind of work it is, which says how workers share it. An entry is an end, too."""
+        if self.program is None or not self.ports:
+            return "end"
+        if self.partitions > 1:
+            return "partitioned"
+        return "stateful" if self.stateful or self.joins else "stateless"
+
+
+def itself(row: Any) -> Any:
+    """Return the row: what an operator applies that is given no function."""
+    return row
 
 
 def label_of(function: Any, kind: str) -> str:
     """Say what to call an operator that has no name: as its function, if that has one."""
-    name = getattr(function, "__name__", "")
+    name = "" if function is itself else getattr(function, "__name__", "")
     return name if isinstance(name, str) and name.isidentifier() else kind

@@ -1,71 +1,59 @@
-"""What one run of a graph has."""
+"""What the runs of a graph have in common, and the programs of one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from callboard.core.log import log
-from callboard.streams.planning.stages import Stage
 from callboard.streams.programs.program import Program
 from callboard.streams.programs.sinks import Collect
 
+# Where an input comes from: (number of a step, port), or (None, number of an entry).
+Source = tuple[int | None, int]
+
 
 @dataclass(frozen=True)
-class Node:
-    """A program of a run, and where its inputs come from.
+class Step:
+    """What each run makes a program of, and where its inputs come from."""
 
-    Each of `sources` is (number of a node, port), or (None, number of an entry).
-    """
-
-    name: str
-    program: Program
-    sources: tuple[tuple[int | None, int], ...]
+    make: Callable[[], Program]
+    sources: tuple[Source, ...]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What one run of a graph has: its own programs, each after those that it has its rows from."""
+    """What each run of a graph is made of. A step comes after those that it has its rows from."""
 
-    nodes: list[Node]
-    entries: list[str]
+    entries: tuple[str, ...]
+    steps: tuple[Step, ...]
 
-    def result(self) -> Any:
-        """Make the run's result of what its collectors have."""
-        found = [node for node in self.nodes if isinstance(node.program, Collect)]
-        collected = {node.name: cast("Collect", node.program).collected for node in found}
-        if len(collected) == 1:
-            return next(iter(collected.values()))
-        return collected or None
-
-    def close(self) -> None:
-        """Close the programs. What they raise is logged: it is not the run's result."""
-        for node in self.nodes:
-            try:
-                node.program.close()
-            except Exception as error:
-                log.error("an operator failed to close", operator=node.name, exc_info=error)
+    def make_programs(self, tally: object) -> list[Program]:
+        """Make the programs of one run, one for each step. They count with `tally`."""
+        programs: list[Program] = []
+        try:
+            for step in self.steps:
+                programs.append(step.make())
+                programs[-1].context = tally
+        except BaseException:
+            close(programs)
+            raise
+        return programs
 
 
-def plan_of(stages: Sequence[Stage]) -> Plan:
-    """Make the programs of one run."""
-    plan = Plan([], [])
-    places: list[tuple[int | None, int]] = []  # of each stage
-    try:
-        for stage in stages:
-            if stage.make is None:
-                places.append((None, len(plan.entries)))
-                plan.entries.append(stage.name)
-            else:
-                sources = [_source(places[index], port) for index, port in stage.sources]
-                places.append((len(plan.nodes), 0))
-                plan.nodes.append(Node(stage.name, stage.make(), tuple(sources)))
-    except BaseException:
-        plan.close()
-        raise
-    return plan
+def result_of(programs: Iterable[Program]) -> Any:
+    """Make a run's result of what its collectors have."""
+    collected = {each.name: each.collected for each in programs if isinstance(each, Collect)}
+    if len(collected) == 1:
+        return next(iter(collected.values()))
+    return collected or None
 
 
-def _source(place: tuple[int | None, int], port: int) -> tuple[int | None, int]:
-    return place if place[0] is None else (place[0], port)
+def close(programs: Iterable[Program]) -> None:
+    """Close a run's programs. What they raise is logged: it is not the run's result."""
+    for program in programs:
+        try:
+            program.close()
+        except Exception as error:
+            log.error("an operator failed to close", operator=program.name, exc_info=error)

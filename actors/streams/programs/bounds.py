@@ -8,29 +8,26 @@ comparison that whoever reads the bounds would make.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from callboard.core.text import safe_repr
-
-if TYPE_CHECKING:
-    from callboard.streams.programs.windows import Sliding, Tumbling
 
 # The number that a division gives is wrong by no more than what three roundings move.
 _TRIES = 8
 
 
 class Bounds:
-    """The bounds of tumbling or sliding windows by time.
+    """The bounds of windows of one size that begin one step after each other.
 
     Window n begins at `origin + n * step`. It ends where window `n + steps` begins, `rest` later if
     the step is no part of the size. So both bounds grow with the number, and no time lies between
     the end of a window and the start of one that follows it at once.
     """
 
-    def __init__(self, windows: Tumbling | Sliding) -> None:
-        self.origin = windows.origin
-        self.step = step_of(windows)
-        self.steps, self.rest = _divide(windows.size, self.step)
+    def __init__(self, origin: Any, size: Any, step: Any) -> None:
+        self.origin = origin
+        self.step = step
+        self.steps, self.rest = _divide(size, step)
 
     @property
     def overlap(self) -> int:
@@ -38,11 +35,11 @@ class Bounds:
         return self.steps + (self.rest is not None)
 
     def start(self, number: int) -> Any:
-        """Where a window begins."""
+        """Return where a window begins."""
         return self.origin + number * self.step
 
     def end(self, number: int) -> Any:
-        """Where it ends."""
+        """Return where it ends."""
         last = self.start(number + self.steps)
         return last if self.rest is None else last + self.rest
 
@@ -67,7 +64,7 @@ class Bounds:
         ) from cause
 
     def is_coarse(self, bound: Any) -> bool:
-        """Whether floats around a bound are further apart than windows."""
+        """Return whether floats around a bound are further apart than windows."""
         return isinstance(bound, float) and math.ulp(abs(bound) + abs(self.origin)) > self.step
 
 
@@ -81,13 +78,8 @@ def check_time(time: Any) -> None:
         raise ValueError(f"the time of a row is a point in time, not {safe_repr(time)}")
 
 
-def step_of(windows: Tumbling | Sliding) -> Any:
-    """Say how far windows begin after each other."""
-    return getattr(windows, "step", windows.size)
-
-
 def _divide(size: Any, step: Any) -> tuple[int, Any]:
-    """How many steps a size has, and what is left, or None.
+    """Say how many steps a size has, and what is left, or None.
 
     Of floats, the nearest number of steps is meant where it makes no more difference than rounding
     does: 0.3 is three steps of 0.1, though three times the float 0.1 is more than the float 0.3.

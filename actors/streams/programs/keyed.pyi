@@ -10,7 +10,7 @@ class Objects(Stateful):
     def __init__(
         self,
         name: str,
-        make: Callable[[Any], Any],
+        make: Callable[..., Any],
         *,
         drops: bool = False,
         paired: bool = False,

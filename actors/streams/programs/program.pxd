@@ -1,5 +1,8 @@
 # What a stage of a graph does with a batch of rows.
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint32_t
+from libcpp.vector cimport vector
+
+from callboard.scheduling.flow.stage cimport AtomicCount, Division, Stage
 
 cdef extern from *:
     """
@@ -35,16 +38,37 @@ cdef class Batch:
 
 
 cdef class Part:
-    # One partition's share of a batch: made by split(), filled by process_part(), read by gather().
-    cdef readonly Batch batch
-    cdef readonly Py_ssize_t partition
-    cdef list indices     # which rows, in order
-    cdef list keys        # of all rows of the batch, shared by its parts
-    cdef list outs        # what the rows gave, one after the other
-    cdef list ends        # for each index, how long outs was after it
-    cdef Py_ssize_t taken  # how many of indices gather() has read
-    cdef dict errors      # index -> what its row raised
-    cdef dict marks       # index of a watermark, or one past the last row -> [(born, outputs, error)]
+    # What one share of a divided batch gave.
+    cdef list outs        # of its rows, one after the other
+    cdef dict errors      # row -> what it raised
+    cdef dict marks       # row of a watermark, or one past the last row -> [(born, outputs, error)]
+
+
+cdef class DividedBatch:
+    # A batch on its way through a keyed program: made by divide(), read by gather().
+    cdef Division division
+    cdef Batch batch
+    cdef list keys        # of all rows of the batch
+    cdef list parts       # one for each share
+    cdef object error     # None, or the StreamError that ends the run at the end of this round
+
+    cdef int begin(self, Batch batch, Py_ssize_t partitions) except -1
+
+
+cdef class Ending:
+    # How a run ends: shared by its programs.
+    cdef AtomicCount stopped_at   # rounds after this one are dropped
+    cdef object failed            # ((serial, -position), error) of the first failure, or None
+    cdef dict positions           # of the operators, by name
+
+    cdef int fail(self, int64_t serial, object error) except -1
+    cdef object later(self, object first, object second)
+    cdef object position_of(self, object error)
+
+
+cdef struct Exit:
+    Py_ssize_t port
+    bint in_lots              # who reads there takes lots of native values
 
 
 cdef class Program:
@@ -58,13 +82,25 @@ cdef class Program:
     cdef public object context       # the run, as far as programs see it: see context.py
     cdef Py_ssize_t failures         # the port of failures, or -1
     cdef dict sides                  # name -> port of the other outputs beside the main one, or None
+    cdef bint in_lots                # it takes and gives lots of native values
+    cdef double ns_per_row           # it wants no further input for so long after a row; mostly 0
+
+    # In a flow: see rounds.pyx.
+    cdef Ending ending
+    cdef Stage* stage
+    cdef vector[bint] from_lots      # for each input, whether a lot comes there that is to be read as rows
+    cdef vector[Exit] exits          # its edges, in the order of ports
+    cdef vector[int64_t] passed      # for each port, how many rows left by it
+    cdef bint rests                  # after rows, as ns_per_row says
 
     cpdef process(self, Batch batch, list into)
     cpdef process_many(self, list batches, list into)
-    cpdef list split(self, Batch batch)
-    cpdef process_part(self, Part part)
-    cpdef gather(self, Batch batch, list parts, list into)
+    cpdef DividedBatch divide(self, Batch batch)
+    cpdef process_share(self, DividedBatch divided, uint32_t number)
+    cpdef gather(self, DividedBatch divided, list into)
     cpdef close(self)
+
+    cdef int enter(self, Ending ending, int inputs) except -1
 
     # For programs. work() is process() from row `at` on, and leaves `at` on the row that raised.
     cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1

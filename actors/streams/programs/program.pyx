@@ -6,7 +6,7 @@ on each edge of the graph, often an empty one. How many threads may be in one pr
 
     stateless     any number, on different rounds, in any order
     stateful      one at a time, rounds in order
-    partitioned   the same by process(); or by parts, where split() is stateless, process_part() is
+    partitioned   the same by process(); or divided, where divide() is stateless, process_share() is
                   stateful for each partition by itself, and gather() is stateless. A run uses one
                   of the two ways for a program from its first round to its last.
 
@@ -16,6 +16,7 @@ A program with several inputs has process_many() in the place of process(), and 
 import cython
 
 from cpython.object cimport PyObject
+from libc.stdint cimport INT64_MAX
 
 from callboard.streams.errors import Failure, StreamError
 
@@ -103,10 +104,53 @@ cdef class Batch:
 
 @cython.final
 cdef class Part:
-    """A partition's share of a batch."""
+    """What one partition made of a batch."""
 
-    def __repr__(self):
-        return f"<Part of partition {self.partition}: rows {self.indices!r}>"
+
+@cython.final
+cdef class DividedBatch:
+    """A batch that is divided among partitions, as scheduling/flow/division.hpp says."""
+
+    cdef int begin(self, Batch batch, Py_ssize_t partitions) except -1:
+        self.batch = batch
+        self.error = batch.error
+        self.keys = [None] * len(batch.rows)
+        self.parts = []
+        self.division.batch = <void*>self
+        self.division.divide_among(partitions, len(batch.rows))
+        return 0
+
+    @property
+    def partitions(self):
+        """Those that the batch concerns, one for each share."""
+        return [self.division.share(number).partition for number in range(self.division.count())]
+
+
+cdef class Ending:
+    """How a run ends."""
+
+    def __cinit__(self):
+        self.stopped_at.store(INT64_MAX)
+        self.positions = {}
+
+    cdef int fail(self, int64_t serial, object error) except -1:
+        """A round came to its end with an error. The run's is that of the earliest round; of one round,
+        that of the latest operator, to which earlier rows came."""
+        cdef object key = (serial, -self.position_of(error))
+        with cython.critical_section(self):
+            if self.stopped_at.load() >= 0 and (self.failed is None or key < self.failed[0]):
+                self.failed = (key, error)
+                self.stopped_at.store(serial)
+        return 0
+
+    cdef object later(self, object first, object second):
+        """Of two errors of one round, or None, that of the later operator."""
+        if first is None or second is None:
+            return first if second is None else second
+        return second if self.position_of(second) > self.position_of(first) else first
+
+    cdef object position_of(self, object error):
+        return self.positions.get(error.operator, 0)
 
 
 cdef class Program:
@@ -128,6 +172,14 @@ cdef class Program:
         if late_is_counted:
             self.sides["late"] = nowhere
         self.sides = self.sides or None
+
+    cdef int enter(self, Ending ending, int inputs) except -1:
+        """Be a part of a run, with so many inputs."""
+        ending.positions[self.name] = len(ending.positions)
+        self.ending = ending
+        self.from_lots.resize(inputs)
+        self.passed.resize(len(self.ports))
+        return 0
 
     cpdef process(self, Batch batch, list into):
         """Append to the batches `into`, one for each port, what the batch gives.
@@ -151,16 +203,16 @@ cdef class Program:
         """Append to `into` what the round's batches give, one for each input."""
         raise NotImplementedError
 
-    cpdef list split(self, Batch batch):
-        """Divide a batch into parts, one for each partition that has something to do with it."""
+    cpdef DividedBatch divide(self, Batch batch):
+        """Divide a batch among the partitions that have something to do with it."""
         raise NotImplementedError
 
-    cpdef process_part(self, Part part):
+    cpdef process_share(self, DividedBatch divided, uint32_t number):
         """Do a partition's share."""
         raise NotImplementedError
 
-    cpdef gather(self, Batch batch, list parts, list into):
-        """Append to `into` what the parts gave, in the order of the rows."""
+    cpdef gather(self, DividedBatch divided, list into):
+        """Append to `into` what the shares gave, in the order of the rows."""
         raise NotImplementedError
 
     cpdef close(self):

@@ -1,7 +1,7 @@
 # Programs with a state, or one for each key.
 from libc.stdint cimport int64_t
 
-from callboard.streams.programs.program cimport Batch, Part, Program
+from callboard.streams.programs.program cimport Batch, DividedBatch, Program
 
 
 cdef class EventTime:
@@ -23,7 +23,7 @@ cdef class Stateful(Program):
     cdef object key          # row -> key; None without keys: then the one state has the key None
     cdef bint marks_time     # whether states have something to say at a watermark
     cdef bint marks_end      # and at the end
-    cdef list tables         # one for each partition, when it works by parts
+    cdef list tables         # one for each partition, when it works divided
     cdef Table table         # the only one, when it does not
 
     # For programs: append to `outs` what a row gives, or nothing if it raises.
@@ -35,7 +35,7 @@ cdef class Stateful(Program):
     cdef list asked(self, Table table, Batch batch, Py_ssize_t at)
     cdef int settle(self, Batch batch, Py_ssize_t at, list outputs, object error, list into) except -1
     cdef int settle_each(self, Batch batch, Py_ssize_t at, list outputs, object error, list into) except -1
-    cdef int merge(self, Batch batch, Py_ssize_t at, list parts, list into) except -1
+    cdef int merge(self, DividedBatch divided, Py_ssize_t at, list into) except -1
 
 
 cdef born_of(answer)

@@ -1,20 +1,21 @@
 """Programs of operators with a state, or with one for each key.
 
 Without keys there is one state, whose key is None. With keys and partitions a program works either
-alone, by process(), or by parts; the states are then in one table or in one for each partition. In
+alone, by process(), or divided; the states are then in one table or in one for each partition. In
 both ways the states of keys are asked at watermarks and at the end in the order of their keys'
-first arrival, which is the order of a dictionary's keys; parts are merged by the serial number with
+first arrival, which is the order of a dictionary's keys; shares are merged by the serial number with
 which a key came.
 """
 
 import cython
 
 from cpython.object cimport PyObject_Hash
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from callboard.scheduling.flow.parts cimport Parts
+from callboard.scheduling.flow.stage cimport Division, Outputs, Share
 from callboard.streams.programs.program cimport (
-    Batch, Part, Program, PyVectorcall_Function, Watermark, call_one, pass_on, vectorcallfunc,
+    Batch, DividedBatch, Part, Program, PyVectorcall_Function, Watermark, call_one, pass_on,
+    vectorcallfunc,
 )
 
 from callboard.streams.programs.program import Raised
@@ -160,41 +161,41 @@ cdef class Stateful(Program):
                     good.append(output)
         return self.settle(batch, at, good, error, into)
 
-    # --- by parts ------------------------------------------------------------------------------------
+    # --- divided -------------------------------------------------------------------------------------
 
-    cpdef list split(self, Batch batch):
-        cdef list rows = batch.rows, found = [], keys = [None] * len(rows)
-        cdef list parts = [None] * self.partitions
-        cdef Py_ssize_t i, partition
-        cdef Part part
+    cpdef DividedBatch divide(self, Batch batch):
+        cdef DividedBatch divided = DividedBatch.__new__(DividedBatch)
+        cdef Division* division = &divided.division
+        cdef Py_ssize_t i
+        divided.begin(batch, self.partitions)
         if batch.final and self.marks_end:
-            found = everybody(batch, keys, parts)
-        for i, row in enumerate(rows):
+            division.concern_all()
+        for i, row in enumerate(batch.rows):
             if type(row) is Watermark:
                 if self.marks_time:
-                    found = everybody(batch, keys, parts)
-                    for part in found:
-                        part.indices.append(i)
+                    division.add_to_all()
+                else:
+                    division.add_to_none()
                 continue
-            partition = 0  # of a row that no key can be found for, too
             try:
-                keys[i] = PyObject_CallOneArg(self.key, row)
-                partition = Parts.partition_of(<uint64_t>PyObject_Hash(keys[i]), self.partitions)
+                divided.keys[i] = PyObject_CallOneArg(self.key, row)
+                division.add(<uint64_t>PyObject_Hash(divided.keys[i]))
             except Exception as error:
-                keys[i] = NoKey(error)
-            part = parts[partition]
-            if part is None:
-                part = parts[partition] = new_part(batch, partition, keys)
-                found.append(part)
-            part.indices.append(i)
-        return found
+                divided.keys[i] = NoKey(error)
+                division.add_to(0)
+        divided.parts = [new_part() for _ in range(division.count())]
+        return divided
 
-    cpdef process_part(self, Part part):
-        cdef Batch batch = part.batch
-        cdef Table table = self.tables[part.partition]
-        cdef Py_ssize_t i, n = len(batch.rows)
-        for i in part.indices:
-            row, key = batch.rows[i], part.keys[i]
+    cpdef process_share(self, DividedBatch divided, uint32_t number):
+        cdef Batch batch = divided.batch
+        cdef Part part = divided.parts[number]
+        cdef Share* share = &divided.division.share(number)
+        cdef Table table = self.tables[share.partition]
+        cdef size_t at
+        cdef Py_ssize_t i
+        for at in range(share.rows.size()):
+            i = share.rows[at]
+            row, key = batch.rows[i], divided.keys[i]
             if type(row) is Watermark:
                 part.marks[i] = self.asked(table, batch, i)
             else:
@@ -206,41 +207,46 @@ cdef class Stateful(Program):
                     part.errors[i] = error
                     if self.errors == "fail":
                         return  # gather() raises at this row, and needs none after it
-            part.ends.append(len(part.outs))
+            share.ends.push_back(len(part.outs))
         if batch.final and self.marks_end:
-            part.marks[n] = self.asked(table, batch, n)
+            i = len(batch.rows)
+            part.marks[i] = self.asked(table, batch, i)
 
-    cpdef gather(self, Batch batch, list parts, list into):
-        cdef list owners = [None] * len(batch.rows)
+    cpdef gather(self, DividedBatch divided, list into):
+        cdef Batch batch = divided.batch
         cdef Py_ssize_t i, n = len(batch.rows)
+        cdef uint32_t owner
         cdef Part part
-        for part in parts:
-            for i in part.indices:
-                owners[i] = part
+        if divided.division.rows() != <size_t>n:
+            raise ValueError("the batch was changed since it was divided")
         for i in range(n):
             if type(batch.rows[i]) is Watermark:
-                self.merge(batch, i, parts, into)
+                self.merge(divided, i, into)
                 pass_on(batch, i, into)
                 continue
-            part = owners[i]
+            owner = divided.division.owner(i)
+            part = divided.parts[owner]
             error = part.errors.get(i)
-            self.settle(batch, i, None if error is not None and self.errors == "fail" else taken(part), error, into)
+            failed = error is not None and self.errors == "fail"
+            self.settle(batch, i, None if failed else next_outs(divided, owner), error, into)
         if batch.final and self.marks_end:
-            self.merge(batch, n, parts, into)
+            self.merge(divided, n, into)
 
-    cdef int merge(self, Batch batch, Py_ssize_t at, list parts, list into) except -1:
-        """Emit what all parts' states had to say at a watermark, or at the end, by their keys' arrival."""
+    cdef int merge(self, DividedBatch divided, Py_ssize_t at, list into) except -1:
+        """Emit what all shares' states had to say at a watermark, or at the end, by their keys' arrival."""
         cdef list answers = []
+        cdef bint is_row = at < len(divided.batch.rows)
+        cdef uint32_t number
         cdef Part part
-        if not self.marks_time and at < len(batch.rows):
+        if not self.marks_time and is_row:
             return 0
-        for part in parts:
+        for number, part in enumerate(divided.parts):
             answers += part.marks[at]
-            if at < len(batch.rows):
-                taken(part)
+            if is_row:
+                next_outs(divided, number)
         answers.sort(key=born_of)
         for _, outputs, error in answers:
-            self.settle_each(batch, at, outputs, error, into)
+            self.settle_each(divided.batch, at, outputs, error, into)
         return 0
 
 
@@ -254,27 +260,20 @@ cdef class NoKey:
         self.error = error
 
 
-cdef Part new_part(Batch batch, Py_ssize_t partition, list keys):
+cdef Part new_part():
     cdef Part part = Part.__new__(Part)
-    part.batch, part.partition, part.keys = batch, partition, keys
-    part.indices, part.outs, part.ends, part.errors, part.marks = [], [], [], {}, {}
+    part.outs, part.errors, part.marks = [], {}, {}
     return part
 
 
-cdef list everybody(Batch batch, list keys, list parts):
-    """Parts of all partitions: those that there are, and new ones."""
-    for partition, part in enumerate(parts):
-        if part is None:
-            parts[partition] = new_part(batch, partition, keys)
-    return list(parts)
-
-
-cdef list taken(Part part):
-    """What the next of a part's rows gave."""
-    cdef Py_ssize_t begin = part.ends[part.taken - 1] if part.taken else 0
-    cdef Py_ssize_t end = part.ends[part.taken]
-    part.taken += 1
-    return part.outs[begin:end]
+cdef list next_outs(DividedBatch divided, uint32_t number):
+    """What the next of a share's rows gave."""
+    cdef list outs = (<Part?>divided.parts[number]).outs
+    cdef Share* share = &divided.division.share(number)
+    if share.gathered >= share.ends.size():
+        raise IndexError(f"a share of {share.ends.size()} rows has no further one")
+    cdef Outputs outputs = Division.next(share[0])
+    return outs[outputs.begin:outputs.end]
 
 
 cdef born_of(answer):

@@ -33,7 +33,6 @@ class Fraction(Program):
 
 @disjoint_base
 class Same(Program):
-    rate: float | None
     def __init__(self, name: str, rate: float | None = None, **options: Any) -> None: ...
 
 class Number(Program): ...

@@ -167,11 +167,10 @@ cdef class Fraction(Program):
 cdef class Same(Program):
     """All rows as they are. `rate`, in rows a second, is for the run to hold, if it is not None."""
 
-    cdef readonly object rate
-
     def __init__(self, str name, rate=None, **options):
         super().__init__(name, **options)
-        self.rate = rate
+        if rate is not None:
+            self.ns_per_row = 1e9 / rate
 
     cpdef process(self, Batch batch, list into):
         (<Batch?>into[0]).rows = batch.rows

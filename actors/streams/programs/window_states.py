@@ -6,19 +6,18 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from callboard.streams.programs.bounds import Bounds, step_of
+from callboard.streams.programs.bounds import Bounds
 from callboard.streams.programs.program import Raised, Side
 from callboard.streams.programs.windows import Sliding, Tumbling, Window
 
 Function = Callable[[list[Any]], Any]
 
 
-class ByCount:
+class CountedWindows:
     """Windows of so many rows."""
 
     def __init__(self, windows: Tumbling | Sliding, function: Function) -> None:
-        self.size, self.function = windows.size, function
-        self.step = step_of(windows)
+        self.size, self.step, self.function = windows.size, windows.step, function
         self.count = 0
         self.open: deque[tuple[int, list[Any]]] = deque()
 
@@ -39,7 +38,7 @@ class ByCount:
         return closed(start, start + len(rows), self.function, rows)
 
 
-class Fixed:
+class TimedWindows:
     """Tumbling and sliding windows by time. The open ones are kept by their numbers."""
 
     def __init__(
@@ -81,7 +80,7 @@ class Fixed:
         return self.close(None)
 
     def has_come(self, time: Any) -> bool:
-        """Whether event time has come to a time, for this key."""
+        """Return whether event time has come to a time, for this key."""
         clock, latest = self.clock.time, self.latest
         if clock is not None and time <= clock:
             return True
@@ -136,7 +135,7 @@ def closed(start: Any, end: Any, function: Function, rows: list[Any]) -> Window[
 
 
 def whole(windows: list[Any]) -> list[Any]:
-    """Answer the windows that a row closes. If one has raised, the row has."""
+    """Return the windows that a row closes. If one has raised, the row has."""
     for window in windows:
         if type(window) is Raised:
             raise window.error

@@ -38,7 +38,7 @@ class Window(NamedTuple, Generic[V]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Timed:
+class _Regular:
     by: Callable[[Any], Any] | None = None
     origin: Any = 0
     ordered: bool = False
@@ -53,7 +53,7 @@ class _Timed:
     def _check_bounds(self, size: Any, step: Any) -> None:
         """Check that windows can be laid out, and how many overlap."""
         try:
-            bounds = Bounds(self)  # type: ignore[arg-type]
+            bounds = Bounds(self.origin, size, step)
             fits = self.origin - self.origin == step - step and not isinstance(self.origin, bool)
             fits = fits and self.origin < bounds.start(1) <= bounds.start(1) + size
         except (TypeError, ArithmeticError, ValueError):
@@ -71,7 +71,7 @@ class _Timed:
 
 
 @dataclass(frozen=True)
-class Tumbling(_Timed):
+class Tumbling(_Regular):
     """Windows of `size` rows, one after the other; or with `by`, the time of a row, of `size` time.
 
     `origin` is where a window by time starts; the others lie before and after it: number n starts
@@ -86,9 +86,14 @@ class Tumbling(_Timed):
         _check_extent("size", self.size, self.by)
         self._check_bounds(self.size, self.size)
 
+    @property
+    def step(self) -> Any:
+        """How far windows begin after each other."""
+        return self.size
+
 
 @dataclass(frozen=True)
-class Sliding(_Timed):
+class Sliding(_Regular):
     """Windows of `size`, each beginning `step` after the one before. See Tumbling.
 
     A row is in about `size / step` windows, in 100,000 at most. If `step` is larger than `size`,
@@ -137,7 +142,7 @@ def check_lag(value: Any) -> None:
 
 
 def _is_length(value: Any, *, zero: bool) -> bool:
-    """Whether a value is a difference of times: finite, and more than none, or (`zero`) none."""
+    """Return whether a value is a finite difference of times, and above none, or (`zero`) none."""
     try:
         none = value - value  # NaN of an infinite length
         if isinstance(value, bool) or none != none:

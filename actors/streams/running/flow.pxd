@@ -3,27 +3,20 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint32_t
 from libcpp.vector cimport vector
 
-from callboard.scheduling.flow.flow cimport Edge, FlowOf, LaneKinds, Rest, Stage, StageKind
-from callboard.streams.programs.program cimport Program
-from callboard.streams.programs.work cimport Ending, Work
-from callboard.streams.native cimport NativeProgram
+from callboard.scheduling.flow.flow cimport Flow, Rest
+from callboard.scheduling.flow.heuristics cimport OperatorView
+from callboard.streams.programs.program cimport Ending, Exit
 
 
-cdef class Flow:
+cdef class GraphFlow:
     cdef object __weakref__
-    cdef FlowOf* flow
-    cdef vector[Stage*] inlets        # of the nodes, by their numbers
-    cdef vector[Stage*] outlets
-    cdef vector[Stage*] all_stages
-    cdef vector[Edge] entry_edges
-    cdef vector[void*] slots          # the batches for these, while a round is admitted
-    cdef list entry_of                # for each of them, which entry
-    cdef list links                   # (node, port, to node, input)
-    cdef list works                   # of the stages, in their order
+    cdef Flow* flow
+    cdef list programs                # in the order in which they were added
+    cdef list readers                 # until they are connected: (program or -1, port, program, input)
+    cdef list of_stages               # the program of each stage, in the stages' order
     cdef vector[PyObject*] kept       # owned
-    cdef list outlet_works
-    cdef list inlet_works
-    cdef list entry_to_native         # for each of the entries' edges
+    cdef vector[Exit] entries         # the graph's edges in; a port is the number of an entry
+    cdef vector[void*] slots          # the batches for these, while a round is admitted
     cdef object heuristic
     cdef bint heuristic_failed
     cdef bint one_by_one
@@ -33,19 +26,8 @@ cdef class Flow:
     cdef bint connected               # the graph is whole
     cdef Ending ending
 
-    cdef Stage* stage_of(self, Work work, Program program, LaneKinds kinds, StageKind kind, int inputs,
-                         int partitions, int most_lanes)
-    cdef int add_native(self, NativeProgram program, LaneKinds kinds, int partitions, int most_lanes,
-                        Stage** inlet, Stage** outlet) except -1
     cdef int check(self, bint connected) except -1
-    cdef int give_work(self, Work work, Program program, int inputs) except -1
     cdef void drop_all(self) noexcept
     cdef void keep(self, object what) noexcept
-    cdef OperatorView view(self, int i)
+    cdef OperatorView view(self, size_t i)
     cdef object next_turn(self, Rest rest)
-
-
-cdef class OperatorView:
-    cdef Flow flow
-    cdef Stage* stage
-    cdef readonly str name

@@ -4,34 +4,12 @@ from weakref import ReferenceType
 
 from callboard._inside.sending.ref import ActorRef
 from callboard.native import NativeActor
-from callboard.scheduling.flow.heuristics import Heuristic
+from callboard.scheduling.flow.heuristics import Heuristic, OperatorView
 from callboard.streams.errors import StreamError
 from callboard.streams.programs.program import Batch, Program
 
 @final
-class OperatorView:
-    name: str
-    @property
-    def position(self) -> int: ...
-    @property
-    def cost(self) -> float: ...
-    @property
-    def selectivity(self) -> float: ...
-    @property
-    def queued(self) -> float: ...
-    @property
-    def workers(self) -> int: ...
-    @property
-    def most_workers(self) -> int: ...
-    @property
-    def busy(self) -> float: ...
-    @property
-    def taken(self) -> int: ...
-    @property
-    def given(self) -> int: ...
-
-@final
-class Flow:
+class GraphFlow:
     window: int
     def __init__(
         self,
@@ -40,8 +18,7 @@ class Flow:
         slice_s: float,
         marker_every: int,
         one_by_one: bool,
-        reordering: str,
-        partitioning: str,
+        rivals: list[str],
     ) -> None: ...
     def add(
         self,
@@ -73,4 +50,4 @@ class Flow:
 
 @final
 class NativeLane(NativeActor):
-    def __init__(self, flow: ReferenceType[Flow], number: int) -> None: ...
+    def __init__(self, flow: ReferenceType[GraphFlow], number: int) -> None: ...

@@ -4,24 +4,24 @@ cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport INT64_MAX, int64_t, uint32_t
+from libcpp.memory cimport unique_ptr
 from libcpp.vector cimport vector
 
 from callboard._inside.sending.native_ref cimport send
 from callboard._inside.sending.ref cimport ActorRef
 from callboard.core.clock cimport monotonic_ns
 from callboard.core.node cimport Kind, Node
-from callboard.core.sealed cimport maker_key, only_by_runtime
+from callboard.core.sealed cimport maker_key
 from callboard.native cimport Message, NativeActor
 from callboard.scheduling.cell cimport Context
 from callboard.scheduling.context cimport current_context
-from callboard.scheduling.flow.flow cimport (
-    Chooser, FlowOf, LaneKinds, NativeStage, Partitioning, Reordering, Rest, RestReason, Settings, Stage,
-    StageKind, Times, all_lanes, edge_to, native_lanes, python_lanes,
-)
-from callboard.scheduling.flow.heuristics cimport Heuristic
-from callboard.streams.programs.program cimport Batch, Program
-from callboard.streams.programs.work cimport Ending, NativeWork, Parts, Splitter, Work, native_batch
+from callboard.scheduling.flow.flow cimport Flow, Partitioning, Reordering, Rest, RestReason, Settings, Times
+from callboard.scheduling.flow.heuristics cimport Ask, Chooser, Heuristic, OperatorView
+from callboard.scheduling.flow.native_work cimport NativeWork
+from callboard.scheduling.flow.stage cimport LaneKinds, Stage, Work, all_lanes, native_lanes, python_lanes
 from callboard.streams.native cimport NativeProgram
+from callboard.streams.programs.program cimport Batch, Ending, Exit, Program
+from callboard.streams.programs.rounds cimport divider_of, native_batch, work_of
 
 from callboard.core.interpreter import has_gil
 from callboard.core.log import log
@@ -29,73 +29,57 @@ from callboard.core.log import log
 cdef extern from "Python.h":
     void DECREF "Py_DECREF" (PyObject*)
 
+cdef extern from *:
+    """
+    #include "callboard/scheduling/flow/flow.hpp"
 
-cdef class OperatorView:
-    """An operator of a running graph, as heuristics and statistics see it."""
+    // The flows that the calling thread works on, the latest first: an operator may help another flow.
+    struct AtWork {
+        const void* flow;
+        const AtWork* outer;
+        static thread_local const AtWork* here;
 
-    def __cinit__(self, key=None):
-        only_by_runtime(key, self, "the views of operators come from a run")
+        explicit AtWork(const void* flow) : flow(flow), outer(here) { here = this; }
+        ~AtWork() { here = outer; }
+        AtWork(const AtWork&) = delete;
 
-    @property
-    def position(self):
-        """Its place in the order of the graph, from 0."""
-        return self.stage.position
+        static bool is_on(const void* flow) {
+            const AtWork* one = here;
+            while (one != nullptr && one->flow != flow) one = one->outer;
+            return one != nullptr;
+        }
+    };
+    thread_local const AtWork* AtWork::here = nullptr;
 
-    @property
-    def cost(self):
-        """The estimated time for a row, in seconds; 0 while it is not known."""
-        return self.stage.cost_ns() / 1e9
+    static callboard::Flow::Rest run_flow(callboard::Flow& flow, std::uint32_t lane) {
+        const AtWork here(&flow);
+        return flow.run(lane);
+    }
+    static bool help_flow(callboard::Flow& flow) {
+        const AtWork here(&flow);
+        return flow.help(callboard::all_lanes, flow.now());
+    }
+    """
+    Rest run_flow(Flow& flow, uint32_t lane) nogil
+    bint help_flow(Flow& flow) nogil
+    bint is_at_work "AtWork::is_on" (const void* flow) nogil
 
-    @property
-    def selectivity(self):
-        """The estimated number of rows out for a row in."""
-        return self.stage.selectivity()
-
-    @property
-    def queued(self):
-        """About how many rows wait for it."""
-        return self.stage.queued()
-
-    @property
-    def workers(self):
-        """How many workers are at work on it."""
-        return self.stage.lanes()
-
-    @property
-    def most_workers(self):
-        """How many may be."""
-        return self.stage.most_lanes
-
-    @property
-    def busy(self):
-        """How long workers were at work on it, in seconds."""
-        return self.stage.busy_ns() / 1e9
-
-    @property
-    def taken(self):
-        """Rows in, so far."""
-        return self.stage.taken()
-
-    @property
-    def given(self):
-        """Rows out, so far."""
-        return self.stage.given()
-
-    def __repr__(self):
-        return f"<operator {self.name!r}, {self.queued:.0f} rows wait, {self.cost * 1e6:.3g} us each>"
+cdef dict KINDS = {"native": native_lanes, "python": python_lanes, "all": all_lanes}
 
 
 @cython.no_gc_clear  # its end needs what it refers to
-cdef class Flow:
-    """The stages of one run. Made by Run, which adds the graph's nodes in topological order."""
+cdef class GraphFlow:
+    """The stages of one run. Made by Run, which adds the graph's programs in topological order."""
 
     def __cinit__(self, Heuristic heuristic, uint32_t window, double slice_s, uint32_t marker_every,
-                  bint one_by_one, str reordering, str partitioning):
+                  bint one_by_one, list rivals):
         cdef Settings settings
-        settings.reordering = Reordering.locked if reordering == "locked" else Reordering.non_blocking
-        settings.partitioning = (
-            Partitioning.by_partition if partitioning == "partitioned"
-            else Partitioning.shared if partitioning == "shared" else Partitioning.hybrid)
+        if "locked" in rivals:
+            settings.reordering = Reordering.locked
+        if "partitioned" in rivals:
+            settings.partitioning = Partitioning.partitioned
+        if "shared" in rivals:
+            settings.partitioning = Partitioning.shared
         settings.window = window
         settings.slice_ns = <int64_t>(slice_s * 1e9)
         settings.turn_ns = 4 * settings.slice_ns
@@ -108,14 +92,11 @@ cdef class Flow:
         # that waited for another's lock (that of a reorder buffer) would keep the collector waiting, too.
         self.keeps_interpreter = has_gil()
         self.heuristic = heuristic
-        self.works = []
-        self.links = []
-        self.outlet_works = []
-        self.inlet_works = []
-        self.entry_to_native = []
-        self.entry_of = []
-        self.flow = new FlowOf(settings, Chooser(
-            heuristic.kind, heuristic.capacity, heuristic.window_ns, settings.slice_ns, choose, <void*>self))
+        self.programs = []
+        self.readers = []
+        self.of_stages = []
+        self.flow = new Flow(
+            settings, unique_ptr[Chooser](heuristic.chooser(settings.slice_ns, <Ask>ask_heuristic, <void*>self)))
 
     def __dealloc__(self):
         if self.flow == NULL:
@@ -141,111 +122,61 @@ cdef class Flow:
 
     # --- the graph -----------------------------------------------------------------------------------
 
-    def add(self, Program program, list sources, str runs_on, int partitions, int most_lanes):
-        """Add a node. `sources` says for each input where it comes from: (node, port), both numbers, or
-        (None, entry). `runs_on` is the kind of lanes that may work on it. With `partitions` it works
-        by parts."""
+    def add(self, Program program, sources, str runs_on, int partitions, int most_lanes):
+        """Add a program. `sources` says for each input where it comes from: (number of a program, port),
+        or (None, entry). `runs_on` is the kind of lanes that may work on it. With `partitions` it works
+        divided."""
         self.check(False)
-        cdef LaneKinds kinds = {"native": native_lanes, "python": python_lanes, "all": all_lanes}[runs_on]
-        cdef Stage* inlet
-        cdef Stage* outlet
+        cdef LaneKinds kinds = KINDS[runs_on]
+        cdef NativeWork* native = NULL
+        cdef Program source
         if isinstance(program, NativeProgram):
-            self.add_native(program, kinds, partitions, most_lanes, &inlet, &outlet)
-        elif partitions:
-            inlet = self.stage_of(Splitter.__new__(Splitter), program, kinds, StageKind.parallel, 1, 0, most_lanes)
-            inlet.divides = True
-            outlet = self.stage_of(Parts.__new__(Parts), program, kinds, StageKind.partitioned, 1, partitions,
-                                   min(partitions, most_lanes))
-            self.flow.connect(inlet[0], outlet[0], 0)
-        elif program.kind == "stateless" and getattr(program, "rate", None) is None and most_lanes > 1:
-            inlet = outlet = self.stage_of(
-                Work.__new__(Work), program, kinds, StageKind.parallel, 1, 0, most_lanes)
+            native = &(<NativeProgram>program).native
+        self.keep(program)
+        program.enter(self.ending, len(sources))
+        cdef Work work = work_of(program) if native == NULL else native.whole()
+        if partitions:
+            self.of_stages.append(program)
+            program.stage = &self.flow.add_keyed(
+                divider_of(program) if native == NULL else native.divider(),
+                work if native == NULL else native.shares(), kinds, most_lanes, partitions)
+        elif program.kind == "stateless" and program.ns_per_row == 0 and most_lanes > 1:
+            program.stage = &self.flow.add_shared(work, kinds, most_lanes)
         else:
-            inlet = outlet = self.stage_of(
-                Work.__new__(Work), program, kinds, StageKind.serial, len(sources), 0, 1)
-            if not self.one_by_one:  # no clock is read then
-                (<Work>self.works[len(self.works) - 1]).throttle(outlet)
+            program.stage = &self.flow.add_ordered(work, kinds, len(sources))
+            program.rests = program.ns_per_row != 0 and not self.one_by_one  # no clock is read then
+        self.of_stages.append(program)
         for number, (node, port) in enumerate(sources):
-            self.links.append((-1 if node is None else node, port, self.inlets.size(), number))
-        self.inlets.push_back(inlet)
-        self.outlets.push_back(outlet)
-        self.outlet_works.append(self.works[len(self.works) - 1])
-        self.inlet_works.append(self.works[len(self.works) - (2 if inlet != outlet else 1)])
-
-    cdef int add_native(self, NativeProgram program, LaneKinds kinds, int partitions, int most_lanes,
-                        Stage** inlet, Stage** outlet) except -1:
-        cdef NativeWork work = NativeWork.__new__(NativeWork)
-        cdef NativeStage* native = &work.native
-        self.give_work(work, program, 1)
-        work.prepare(program)
-        if program.kind != "partitioned" or not partitions:
-            if program.kind != "stateless":
-                most_lanes = 1
-            outlet[0] = &self.flow.add(
-                StageKind.serial if most_lanes == 1 else StageKind.parallel, kinds, 1, 0, most_lanes,
-                NativeStage.whole(native))
-            inlet[0] = outlet[0]
-        else:
-            inlet[0] = &self.flow.add(StageKind.parallel, kinds, 1, 0, most_lanes, NativeStage.divider(native))
-            inlet[0].divides = True
-            self.all_stages.push_back(inlet[0])
-            self.works.insert(len(self.works) - 1, work)  # for its place in operators()
-            outlet[0] = &self.flow.add(StageKind.partitioned, kinds, 1, partitions,
-                                       min(partitions, most_lanes), NativeStage.parts(native))
-            self.flow.connect(inlet[0][0], outlet[0][0], 0)
-        self.all_stages.push_back(outlet[0])
-        return 0
-
-    cdef int give_work(self, Work work, Program program, int inputs) except -1:
-        work.ending = self.ending
-        self.ending.positions[program.name] = len(self.works)
-        work.program = program
-        work.ports_of = []
-        work.passed = [0] * len(program.ports)
-        work.inputs = inputs
-        work.from_native.resize(inputs)
-        self.works.append(work)
-        self.keep(work)
-        return 0
-
-    cdef Stage* stage_of(self, Work work, Program program, LaneKinds kinds, StageKind kind, int inputs,
-                         int partitions, int most_lanes):
-        self.give_work(work, program, inputs)
-        cdef Stage* stage = &self.flow.add(kind, kinds, inputs, partitions, most_lanes, work.as_operator())
-        self.all_stages.push_back(stage)
-        return stage
+            self.readers.append((-1 if node is None else node, port, len(self.programs), number))
+        self.programs.append(program)
 
     def connect(self):
-        """Make the edges, when all nodes are there."""
+        """Make the edges, when all programs are there."""
         self.check(False)
-        cdef Work work, reader
-        for node, port, to, number in sorted(self.links):  # the edges of a node in the order of its ports
-            reader = self.inlet_works[to]
+        cdef Program program, reader
+        for node, port, to, number in sorted(self.readers):  # a program's edges in the order of its ports
+            reader = self.programs[to]
             if node < 0:
-                self.entry_edges.push_back(edge_to(self.inlets[to], number))
-                self.entry_of.append(port)
-                self.entry_to_native.append(isinstance(reader, NativeWork))
+                self.flow.add_entry(reader.stage[0], number)
+                self.entries.push_back(Exit(port, reader.in_lots))
                 continue
-            work = self.outlet_works[node]
-            work.ports_of.append(port)
-            work.edges += 1
-            work.to_native.push_back(isinstance(reader, NativeWork))
-            if isinstance(work, NativeWork):
-                (<NativeWork>work).native.edges += 1
-                (<NativeWork>work).native.is_sink = False
-                reader.from_native[number] = not isinstance(reader, NativeWork)
-            self.flow.connect(self.outlets[node][0], self.inlets[to][0], number)
-        self.slots.resize(self.entry_edges.size())
-        self.flow.finish_graph(self.entry_edges)
+            program = self.programs[node]
+            program.exits.push_back(Exit(port, reader.in_lots))
+            reader.from_lots[number] = program.in_lots and not reader.in_lots
+            self.flow.connect(program.stage[0], reader.stage[0], number)
+        for program in self.programs:
+            if isinstance(program, NativeProgram):
+                (<NativeProgram>program).native.edges = program.exits.size()
+        self.slots.resize(self.entries.size())
+        self.flow.finish_graph()
         self.connected = True
 
     def add_lane(self, ActorRef ref, str kind):
-        """Let the actor `ref` be a lane: it calls run() when it gets a message. Answer its number."""
+        """Let the actor `ref` be a lane: it calls run_lane() when it gets a message. Return its number."""
         self.check(True)
         self.keep(ref)
         self.lanes += 1
-        return self.flow.add_lane(
-            {"native": native_lanes, "python": python_lanes, "all": all_lanes}[kind], wake_lane, <void*>ref)
+        return self.flow.add_lane(KINDS[kind], wake_lane, <void*>ref)
 
     # --- rounds --------------------------------------------------------------------------------------
 
@@ -282,10 +213,10 @@ cdef class Flow:
         for batch in batches.values():
             batch.hide()
         for i in range(self.slots.size()):
-            batch = batches.get(self.entry_of[i])
+            batch = batches.get(self.entries[i].port)
             if batch is None:
                 self.slots[i] = NULL
-            elif self.entry_to_native[i]:
+            elif self.entries[i].in_lots:
                 self.slots[i] = native_batch(batch, "entry")
             else:
                 Py_INCREF(batch)
@@ -308,13 +239,13 @@ cdef class Flow:
         cdef bint worked
         self.check(True)
         with nogil:
-            worked = self.flow.help(all_lanes, self.flow.now())
+            worked = help_flow(self.flow[0])
         return worked
 
     @property
     def is_at_work_here(self):
         """The calling thread is in the middle of an operator of this flow."""
-        return self.flow.is_at_work_here()
+        return is_at_work(self.flow)
 
     def run_lane(self, uint32_t lane):
         """Work as a lane of Python stages. None: the lane is idle; else the seconds after which it wants
@@ -323,9 +254,9 @@ cdef class Flow:
         if lane >= self.lanes:
             raise IndexError(f"no lane {lane}; there are {self.lanes}")
         if self.keeps_interpreter:
-            return self.next_turn(self.flow.run(lane))
+            return self.next_turn(run_flow(self.flow[0], lane))
         with nogil:
-            rest = self.flow.run(lane)
+            rest = run_flow(self.flow[0], lane)
         return self.next_turn(rest)
 
     cdef object next_turn(self, Rest rest):
@@ -344,20 +275,21 @@ cdef class Flow:
     cdef void drop_all(self) noexcept:
         cdef size_t i
         self.ending.stopped_at.store(-1)
-        for i in range(self.all_stages.size()):
-            self.all_stages[i].rest_until(0)
+        for i in range(self.flow.stages().size()):
+            self.flow.stages()[i].get().rest_until(0)
 
     # --- what can be seen ----------------------------------------------------------------------------
 
     def operators(self):
         """The operators, in the order of the graph, as heuristics and statistics see them."""
-        return [self.view(i) for i in range(<int>self.all_stages.size())]
+        cdef size_t i
+        return [self.view(i) for i in range(self.flow.stages().size())]
 
-    cdef OperatorView view(self, int i):
+    cdef OperatorView view(self, size_t i):
         cdef OperatorView view = OperatorView.__new__(OperatorView, maker_key())
         view.flow = self
-        view.stage = self.all_stages[i]
-        view.name = (<Work>self.works[i]).program.name
+        view.stage = self.flow.stages()[i].get()
+        view.name = (<Program>self.of_stages[i]).name
         return view
 
     def times(self):
@@ -367,21 +299,25 @@ cdef class Flow:
         return [(one.serial, one.arrived, one.begun, one.left) for one in finished]
 
 
-cdef uint32_t choose(void* owner, const uint32_t* positions, uint32_t count) noexcept with gil:
-    """Ask a heuristic in Python. Beyond the last: it failed."""
-    cdef Flow flow = <Flow>owner
-    cdef uint32_t i
+cdef Stage* ask_heuristic(void* asker, LaneKinds kinds, int64_t time) noexcept with gil:
+    """Ask a heuristic in Python. Null: it failed, or nothing is schedulable any more."""
+    cdef GraphFlow flow = <GraphFlow>asker
+    cdef OperatorView view
     cdef list views = []
+    cdef size_t i
     if flow.heuristic_failed or flow.ending.stopped_at.load() < 0:
-        return count
+        return NULL
     try:
-        for i in range(count):
-            views.append(flow.view(positions[i]))
-        chosen = flow.heuristic.choose(views)
-        for i in range(count):
-            if chosen is views[i]:
-                return i
-        problem = f"choose() answered {chosen!r}, which is none of {views!r}"
+        for i in range(flow.flow.stages().size()):
+            if flow.flow.stages()[i].get().is_schedulable(kinds, time):
+                views.append(flow.view(i))
+        if not views:
+            return NULL
+        chosen = flow.heuristic.choose(views) if len(views) > 1 else views[0]
+        for view in views:
+            if chosen is view:
+                return view.stage
+        problem = f"choose() returned {chosen!r}, which is none of {views!r}"
         error = None
     except BaseException as raised:
         problem = "choose() raised"
@@ -389,7 +325,7 @@ cdef uint32_t choose(void* owner, const uint32_t* positions, uint32_t count) noe
     flow.heuristic_failed = True
     log.error("a heuristic failed; its graph goes on with the last operator in the pipeline",
               heuristic=repr(flow.heuristic), problem=problem, exc_info=error)
-    return count
+    return NULL
 
 
 # --- lanes ---------------------------------------------------------------------------------------------
@@ -414,7 +350,7 @@ cdef void send_wake(ActorRef ref) noexcept nogil:
 cdef class NativeLane(NativeActor):
     """A lane that runs without the interpreter."""
 
-    cdef Flow flow
+    cdef GraphFlow flow
     cdef uint32_t number
 
     def __init__(self, flow, uint32_t number):
@@ -424,7 +360,7 @@ cdef class NativeLane(NativeActor):
     cdef void receive(self, Message* message) noexcept nogil:
         if self.flow is None:
             return
-        cdef Rest rest = self.flow.flow.run(self.number)
+        cdef Rest rest = run_flow(self.flow.flow[0], self.number)
         if rest.reason == RestReason.turn_over:
             self.send_integer(self.own_ref, 0)
         # Not `until`: throttled stages are for lanes that hold the interpreter.

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import ReferenceType, ref
 
+from callboard._inside.sending.ref import ActorRef
 from callboard.actor import Actor
 from callboard.scheduling.placement import Fixed
-from callboard.streams.running.flow import Flow, NativeLane
+from callboard.streams.running.flow import GraphFlow, NativeLane
+from callboard.system import ActorSystem
 from callboard.timers import Timer
-
-if TYPE_CHECKING:
-    from callboard._inside.sending.ref import ActorRef
-    from callboard.system import ActorSystem
-
 
 _MOST = 64  # lanes of a flow
 
@@ -21,7 +18,7 @@ _MOST = 64  # lanes of a flow
 class PythonLane(Actor[object]):
     """A lane that holds the interpreter. Any message means: look for work."""
 
-    def __init__(self, flow: ReferenceType[Flow], number: int) -> None:
+    def __init__(self, flow: ReferenceType[GraphFlow], number: int) -> None:
         self.flow = flow()
         self.number = number
         self.alarm: Timer | None = None  # the latest
@@ -40,7 +37,7 @@ class PythonLane(Actor[object]):
 
 
 def add_lanes(
-    system: ActorSystem, flow: Flow, *, python: int, native: int, kind: str
+    system: ActorSystem, flow: GraphFlow, *, python: int, native: int, kind: str
 ) -> list[ActorRef[Any]]:
     """Give a flow its lanes: so many of each sort, spread over the system's workers.
 

@@ -6,14 +6,12 @@ import shutil
 import sys
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TextIO
+from typing import Self, TextIO
 
 from callboard.core import checks
-
-if TYPE_CHECKING:
-    from callboard.streams.running.run import Run
-    from callboard.streams.running.statistics import RunStatistics
+from callboard.streams.running.statistics import RunStatistics
 
 _WIDTH = 20  # of the bar
 
@@ -28,14 +26,14 @@ class Progress:
 
     def __init__(
         self,
-        run: Run[Any],
+        look: Callable[[], RunStatistics],
         total: int | None = None,
         *,
         every: float = 0.5,
         file: TextIO | None = None,
     ) -> None:
         every = checks.seconds("every", every, zero=False)
-        self._run = run
+        self._look = look
         self._total = None if total is None else checks.whole("total", total, 0)
         self._file = sys.stderr if file is None else file
         self._redraws = self._file.isatty()
@@ -60,7 +58,7 @@ class Progress:
         rows, then = 0, time.monotonic()
         while True:
             over = self._over.wait(self._every)
-            statistics, now = self._run.statistics(), time.monotonic()
+            statistics, now = self._look(), time.monotonic()
             done = _rows_done(statistics)
             line = describe(statistics, done, self._total, (done - rows) / (now - then))
             rows, then = done, now
@@ -75,7 +73,7 @@ class Progress:
 
 
 def _rows_done(statistics: RunStatistics) -> int:
-    """About how many of the rows that were sent have left the graph."""
+    """Estimate how many of the rows that were sent have left the graph."""
     if not statistics.rounds:
         return 0
     return statistics.rows * statistics.rounds_done // statistics.rounds

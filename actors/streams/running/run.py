@@ -8,34 +8,33 @@ import warnings
 from collections.abc import Iterable
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from callboard.core import checks
+from callboard.core.batches import Batches
 from callboard.core.errors import ConfigError
 from callboard.core.interpreter import has_gil
-from callboard.core.text import safe_repr
-from callboard.scheduling.flow.heuristics import Heuristic, LastInPipeline
-from callboard.scheduling.policies import choose_priority
 from callboard.scheduling.worker import on_worker
 from callboard.streams.checks import MOST, check_entry
-from callboard.streams.errors import Failure, GraphError, RunEnded, RunError, RunTimeout
+from callboard.streams.errors import RunEnded, RunError, RunTimeout
 from callboard.streams.native import NativeProgram
-from callboard.streams.planning.graph import Graph
-from callboard.streams.programs.batches import Batches
+from callboard.streams.planning.plan import Plan, close, result_of
 from callboard.streams.programs.program import Batch
-from callboard.streams.programs.tally import Tally
-from callboard.streams.running.flow import Flow
+from callboard.streams.running.flow import GraphFlow
 from callboard.streams.running.lanes import add_lanes
+from callboard.streams.running.options import (
+    chosen_rivals,
+    heuristic,
+    power_of_two,
+    short_time,
+)
 from callboard.streams.running.progress import Progress
 from callboard.streams.running.statistics import RunStatistics, collect
-
-if TYPE_CHECKING:
-    from callboard.system import ActorSystem
+from callboard.streams.running.tally import DeadLetterTally
+from callboard.system import ActorSystem
 
 R = TypeVar("R", covariant=True)
 
-_REORDERING = ("non_blocking", "locked")
-_PARTITIONING = ("hybrid", "partitioned", "shared")
 _MANUAL_LANES = 3  # that take turns in a manual system
 _LOOK = 0.1  # seconds: how often a waiting caller looks whether the system still runs
 _HELP = 0.001  # how often one that keeps a worker busy looks whether there is work for it
@@ -53,57 +52,48 @@ class Run(Generic[R]):
     def __init__(
         self,
         system: ActorSystem,
-        graph: Graph[R],
+        plan: Plan,
         *,
         policy: Any = None,
         batch_size: int = 512,
         window: int = 256,
         time_slice: float = 0.0005,
         markers: int = 64,
-        reordering: str = "non_blocking",
-        partitioning: str = "hybrid",
+        rivals: str = "",
     ) -> None:
         self._system = system
-        if not isinstance(graph, Graph):
-            raise GraphError(
-                f"run() takes a graph, which a sink such as collect() makes of a stream, "
-                f"not {safe_repr(graph)}"
-            )
         self._batch_size = checks.whole("batch_size", batch_size, 1, MOST, error=ConfigError)
         self._lock = threading.Lock()  # of senders
         self._ending = threading.Lock()
-        self._sent = dict.fromkeys(graph.entries, 0)
+        self._sent = dict.fromkeys(plan.entries, 0)
         self._finishing = False  # finish() was called
         self._flushed = False  # the last round is on its way
         self._manual = system._runtime.manual
-        self._flow = Flow(
-            _heuristic(policy, system),
-            _power_of_two("window", window),
-            _slice("time_slice", time_slice),
+        self._flow = GraphFlow(
+            heuristic(policy, system.config),
+            power_of_two("window", window),
+            short_time("time_slice", time_slice),
             checks.whole("markers", markers, 0, MOST, error=ConfigError),
             self._manual,
-            checks.one_of("reordering", reordering, _REORDERING, error=ConfigError),
-            checks.one_of("partitioning", partitioning, _PARTITIONING, error=ConfigError),
+            chosen_rivals(rivals),
         )
-        self.tally = _Tally(system)
-        self._plan = graph._plan()
+        self.tally = DeadLetterTally(system.dead_letters)
+        self._programs = plan.make_programs(self.tally)
         self._begun = time.monotonic()
         try:
-            self._lanes = self._build()
+            self._lanes = self._build(plan)
         except BaseException:
-            self._plan.close()
+            close(self._programs)
             raise
         self.tally.lane = self._lanes[0]
         self._ended = False
 
-    def _build(self) -> list[Any]:
+    def _build(self, plan: Plan) -> list[Any]:
         system, flow = self._system, self._flow
         workers = _MANUAL_LANES if self._manual else system.config.workers
         locked = has_gil() and not self._manual
         released = False  # some operators need no interpreter lock
-        for node in self._plan.nodes:
-            program = node.program
-            program.context = self.tally
+        for step, program in zip(plan.steps, self._programs, strict=True):
             free = program.releases_gil or not locked
             released |= free
             runs_on = "all" if not locked else "native" if free else "python"
@@ -114,7 +104,7 @@ class Run(Generic[R]):
             )
             flow.add(
                 program,
-                list(node.sources),
+                step.sources,
                 runs_on,
                 program.partitions if by_parts else 0,
                 workers if free else 1,
@@ -141,7 +131,7 @@ class Run(Generic[R]):
 
         An operator of the same run gets CallboardError: it would wait for itself.
         """
-        self._refuse_operators("send")
+        self._refuse_own_operators("send")
         check_entry(entry, self._sent)
         number = list(self._sent).index(entry)
         deadline = _deadline("send()", timeout)
@@ -151,7 +141,7 @@ class Run(Generic[R]):
             for batch in batches:
                 self._begin_sending(deadline)
                 try:
-                    self._refuse_ended()
+                    self._refuse_if_ended()
                     self._admit({number: Batch(batch, self._sent[entry])}, deadline)
                     self._sent[entry] += len(batch)
                 finally:
@@ -185,16 +175,16 @@ class Run(Generic[R]):
         while not flow.try_admit(batches):
             # Many rounds at once: to wake a sender costs more than a round.
             if not self._wait(flow.admitted - flow.window + self._refill, deadline):
-                raise RunTimeout(f"no room came in time in {self!r}: {self._lag()}")
+                raise RunTimeout(f"no room came in time in {self!r}: {self._slowest()}")
             if self._ended:
-                raise self._end(f"{self!r} ended meanwhile")
+                raise self._why_ended(f"{self!r} ended meanwhile")
 
     def _wait(self, rounds: int, deadline: float | None) -> bool:
         """Wait until so many rounds are done. False: the deadline passed."""
         flow, system = self._flow, self._system
         while flow.done < rounds:
             if self._ended:  # by a cancel() that did not wait for an operator; no lane goes on
-                raise self._end(f"{self!r} was cancelled")
+                raise self._why_ended(f"{self!r} was cancelled")
             if deadline is not None and time.monotonic() >= deadline:
                 return False
             if system.is_run_here:
@@ -207,20 +197,20 @@ class Run(Generic[R]):
                 system._refuse_fork()
                 if system.is_closed:
                     flow.cancel()  # what came so far is not the result
-                    self._lose()
+                    self._end()
                     raise RunEnded(f"{system!r} was stopped before {self!r} ended")
         return True
 
-    def _refuse_operators(self, call: str) -> None:
+    def _refuse_own_operators(self, call: str) -> None:
         if self._flow.is_at_work_here:
             raise RunError(f"{call}() in an operator of {self!r} waits for that operator")
 
-    def _refuse_ended(self) -> None:
+    def _refuse_if_ended(self) -> None:
         self._system._refuse_fork()
         if self._ended or self._finishing or self._flow.is_stopped or self._system.is_closed:
-            raise self._end(f"{self!r} takes no more rows")
+            raise self._why_ended(f"{self!r} takes no more rows")
 
-    def _end(self, what: str) -> RunError:
+    def _why_ended(self, what: str) -> RunError:
         """Say why the run does not go on: it failed, or `what`."""
         failure = self._flow.failure  # it is there before the flow stops
         return RunEnded(what) if failure is None else failure.again()
@@ -236,22 +226,22 @@ class Run(Generic[R]):
         Raises the StreamError of a run that failed, RunEnded of one that was cancelled, and
         RunTimeout after `timeout` seconds; then the run goes on, and finish() may be called again.
         """
-        self._refuse_operators("finish")
+        self._refuse_own_operators("finish")
         deadline = _deadline("finish()", timeout)
         self._finishing = True
         if not self._acquire(self._ending, deadline):
-            raise RunTimeout(f"{self!r} did not end in {timeout} s: {self._lag()}")
+            raise RunTimeout(f"{self!r} did not end in {timeout} s: {self._slowest()}")
         try:
             if not self._ended:
                 self._flush(deadline)
                 if not self._wait(self._flow.admitted, deadline):
-                    raise RunTimeout(f"{self!r} did not end in {timeout} s: {self._lag()}")
-                self._lose()
+                    raise RunTimeout(f"{self!r} did not end in {timeout} s: {self._slowest()}")
+                self._end()
         finally:
             self._ending.release()
         if self._flow.is_stopped:
-            raise self._end(f"{self!r} was cancelled, or its system was stopped")
-        result: R = self._plan.result()
+            raise self._why_ended(f"{self!r} was cancelled, or its system was stopped")
+        result: R = result_of(self._programs)
         return result
 
     def _flush(self, deadline: float | None) -> None:
@@ -279,13 +269,13 @@ class Run(Generic[R]):
         try:
             if not self._ended and owned:
                 self._wait(self._flow.admitted, deadline)
-            self._lose()
+            self._end()
         finally:
             if owned:
                 self._ending.release()
 
-    def _lose(self) -> None:
-        """Let lanes and programs go."""
+    def _end(self) -> None:
+        """End, and let lanes and programs go."""
         if self._ended:
             return
         self._ended = True
@@ -293,7 +283,7 @@ class Run(Generic[R]):
             lane.stop()
         if self._flow.done < self._flow.admitted:  # an operator is in the middle of a row
             return
-        self._plan.close()
+        close(self._programs)
 
     def __enter__(self) -> Self:
         return self
@@ -326,9 +316,9 @@ class Run(Generic[R]):
 
     def progress(self, total: int | None = None, *, every: float = 0.5) -> Progress:
         """Show on stderr how the run gets on, within a `with` block. See Progress."""
-        return Progress(self, total, every=every)
+        return Progress(self.statistics, total, every=every)
 
-    def _lag(self) -> str:
+    def _slowest(self) -> str:
         slow = max(self._flow.operators(), key=lambda operator: operator.queued)
         return f"about {slow.queued:.0f} rows wait for the operator {slow.name!r}"
 
@@ -338,54 +328,6 @@ class Run(Generic[R]):
         return f"<Run {state}, {flow.done} of {flow.admitted} rounds done>"
 
 
-class _Tally(Tally):
-    """Counts, and makes dead letters of what operators skip."""
-
-    def __init__(self, system: ActorSystem) -> None:
-        super().__init__()
-        self.lane: Any = None
-        self._dead_letters = system.dead_letters
-
-    def skipped(self, failure: Failure) -> None:
-        super().skipped(failure)
-        self._dead_letters.post(failure, self.lane, None, "skipped", failure.error)
-
-    def late(self, operator: str, row: Any) -> None:
-        super().late(operator, row)
-        self._dead_letters.post(row, self.lane, None, "late")
-
-    def unpaired(self, operator: str, row: Any) -> None:
-        super().unpaired(operator, row)
-        self._dead_letters.post(row, self.lane, None, "unpaired")
-
-
-def _heuristic(policy: Any, system: ActorSystem) -> Heuristic:
-    """Answer the graph's heuristic: its own, or the system's priority policy if that is one."""
-    if isinstance(policy, Heuristic):
-        policy._check()
-        return policy
-    chosen = choose_priority(policy) if policy is not None else system.config.priority_policy()
-    if isinstance(chosen, Heuristic):
-        return chosen
-    if policy is not None:
-        raise ConfigError(f"a graph's policy is a heuristic, and {policy!r} is none")
-    return LastInPipeline()
-
-
 def _deadline(call: str, timeout: float | None) -> float | None:
     seconds = checks.timeout(f"{call}'s timeout", timeout)
     return None if seconds is None else time.monotonic() + seconds
-
-
-def _power_of_two(option: str, value: Any) -> int:
-    number = checks.whole(option, value, 1, 2**20, error=ConfigError)
-    if number & (number - 1):
-        raise ConfigError(f"{option} is a power of two, 2**20 at most, not {value!r}")
-    return number
-
-
-def _slice(option: str, value: Any) -> float:
-    seconds = checks.seconds(option, value, zero=False, error=ConfigError)
-    if seconds > 1:
-        raise ConfigError(f"{option} is in seconds, above 0 and 1 at most, not {value!r}")
-    return seconds

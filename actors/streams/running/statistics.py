@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from callboard.streams.programs.tally import Tally
-    from callboard.streams.running.flow import Flow
+from callboard.streams.running.flow import GraphFlow
+from callboard.streams.running.tally import Tally
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ class RunStatistics:
     operators: tuple[OperatorStatistics, ...]
 
 
-def collect(flow: Flow, tally: Tally, rows: int, seconds: float) -> RunStatistics:
+def collect(flow: GraphFlow, tally: Tally, rows: int, seconds: float) -> RunStatistics:
     """Read a flow's counters. Any thread."""
     times = sorted(flow.times())
     middle = times[len(times) // 5 : max(len(times) * 4 // 5, len(times) // 5 + 1)]

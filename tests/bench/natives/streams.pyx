@@ -4,9 +4,8 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libcpp.vector cimport vector
 
 from callboard.core.clock cimport monotonic_ns
-from callboard.scheduling.flow.parts cimport Parts
-from callboard.scheduling.flow.values cimport Output, Value
-from callboard.streams.native cimport NativeOperator
+from callboard.scheduling.flow.stage cimport Division
+from callboard.streams.native cimport NativeOperator, Output, Value
 
 
 cdef void spin(int64_t ns) noexcept nogil:
@@ -119,7 +118,7 @@ cdef class Parametric(NativeOperator):
             spin(self.ns)
             serial = values[i].integer >> LOW_BITS
             low = values[i].integer & LOW
-            chance = Parts.partition_of(<uint64_t>values[i].integer, 1000)
+            chance = Division.partition_of(<uint64_t>values[i].integer, 1000)
             children = <int64_t>(self.selectivity + chance / 1000.0)
             for child in range(children):
                 out.push_integer(serial << LOW_BITS | (low * 31 + child) & LOW, 0)
@@ -146,7 +145,7 @@ cdef class Ranged(NativeOperator):
         self.ns = ns
         for partition in range(partitions):
             key = 0
-            while Parts.partition_of(key, partitions) != partition:
+            while Division.partition_of(key, partitions) != partition:
                 key += 1
             self.keys.push_back(key)
 

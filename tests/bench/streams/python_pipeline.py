@@ -59,7 +59,7 @@ def counted(rows: Iterable[int], key: Callable[[int], int]) -> Iterator[tuple[in
 
 
 def by_bytewax(rows: list[int], batch_size: int) -> tuple[float, Counts]:
-    """Its keys are strings, so it makes one of each."""
+    """Count with Bytewax, whose keys are strings, so one is made of each."""
     import bytewax.operators as op
     from bytewax.dataflow import Dataflow
     from bytewax.testing import TestingSink, TestingSource, run_main
@@ -81,7 +81,7 @@ def by_bytewax(rows: list[int], batch_size: int) -> tuple[float, Counts]:
 
 
 def in_order_of_arrival(rows: list[int], got: list[tuple[str, int]]) -> Counts:
-    """Bytewax gives a batch's outputs key by key; each key's are in order."""
+    """Merge the outputs of Bytewax, which come key by key, each key's in order."""
     of_key: dict[str, Iterator[int]] = {}
     for key in {key for key, _ in got}:
         of_key[key] = iter([count for each, count in got if each == key])

@@ -124,7 +124,7 @@ def by_plain_python(changes: list[Change]) -> tuple[float, Found]:
 
 
 def by_pandas(changes: list[Change]) -> tuple[float, Found]:
-    """A data frame is made of the rows, and its answer is rows again."""
+    """Make a data frame of the rows, and rows of its answer."""
     import pandas
 
     begin = perf_counter()

@@ -33,8 +33,8 @@ def cost(query: int) -> float:
 def run(
     n: int, *, query: int = 1, workers: int = 1, partitions: int = 64, **options: Any
 ) -> Result | Quantity:
-    """With partitioning="partitioned" there are as many partitions as workers, as in the paper."""
-    if options.get("partitioning") == "partitioned":
+    """Play a query; the rival "partitioned" has as many partitions as workers, as in the paper."""
+    if options.get("rivals") == "partitioned":
         partitions = workers
 
     def build(stream: Stream[int], cost: float) -> Stream[int]:

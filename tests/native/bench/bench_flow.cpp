@@ -20,8 +20,10 @@ constexpr double run_ns = 20e6;  // about how long a run of the tables takes
 
 double speed;  // turns of the generator per nanosecond
 
+enum class Kind { stateless, stateful, keyed };
+
 struct Shape {
-    StageKind kind;
+    Kind kind;
     int stages;
     int lanes;
     double cost_ns;  // of a round, in each stage
@@ -39,22 +41,29 @@ struct Worker {
         if (done == 1) kept.store(done, relaxed);  // or the work could be left out
     }
 
-    static void* process(void* self, std::int64_t, void** inputs, Tally& tally) {
-        ++tally.taken, ++tally.given;
+    static void* process(void* self, std::int64_t, void** inputs, RowCounts& counts) {
+        ++counts.taken, ++counts.given;
         static_cast<Worker*>(self)->work(inputs[0]);
         return inputs[0];
     }
     // Eight partitions, by the batch, which is a small number.
-    static std::uint32_t split(void*, void* batch, std::uint32_t* partitions) {
-        partitions[0] = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(batch) % 8);
-        return 1;
+    static void* divide(void*, std::int64_t, void** inputs, RowCounts& counts) {
+        ++counts.taken, ++counts.given;
+        auto* division = new Division;
+        division->batch = inputs[0];
+        division->divide_among(8, 1);
+        division->add_to(static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(inputs[0]) % 8));
+        return division;
     }
-    static bool part(void* self, std::uint32_t, std::int64_t, void* batch, Tally& tally) {
-        ++tally.taken, ++tally.given;
-        static_cast<Worker*>(self)->work(batch);
-        return true;
+    static void share(void* self, Division& division, std::uint32_t, RowCounts& counts) {
+        ++counts.taken, ++counts.given;
+        static_cast<Worker*>(self)->work(division.batch);
     }
-    static void* gather(void*, std::int64_t, void* batch) { return batch; }
+    static void* gather(void*, Division& division) {
+        void* batch = division.batch;
+        delete &division;
+        return batch;
+    }
 };
 
 // The end: counts rounds, and sees whether they come in order.
@@ -62,9 +71,9 @@ struct End {
     std::int64_t got{0};
     bool in_order{true};
 
-    static void* process(void* self, std::int64_t serial, void** inputs, Tally& tally) {
+    static void* process(void* self, std::int64_t serial, void** inputs, RowCounts& counts) {
         End& end = *static_cast<End*>(self);
-        ++tally.taken;
+        ++counts.taken;
         end.in_order &= serial == end.got && reinterpret_cast<std::intptr_t>(inputs[0]) == serial + 1;
         ++end.got;
         return nullptr;
@@ -77,23 +86,22 @@ double pass(Shape shape, std::int64_t rounds) {
     Flow::Settings settings;
     settings.marker_every = 0;
     settings.reordering = shape.reordering;
-    Flow flow(settings, Heuristic(Heuristic::last_in_pipeline));
+    Flow flow(settings, std::make_unique<ChooseLatest>());
     Worker worker{static_cast<int>(shape.cost_ns * speed)};
-    const Operator what{&worker, Worker::process, nullptr, End::discard,
-                        Worker::split, Worker::part, Worker::gather};
-    Stage* first = nullptr;
+    const Work divider{&worker, Worker::divide, nullptr, End::discard, nullptr, nullptr};
+    const Work work{&worker, Worker::process, nullptr, End::discard, Worker::share, Worker::gather};
     Stage* last = nullptr;
     for (int i = 0; i < shape.stages; ++i) {
-        Stage& stage = flow.add(shape.kind, all_lanes, 1, 8, shape.kind == StageKind::serial ? 1 : 8, what);
+        Stage& stage = shape.kind == Kind::keyed       ? flow.add_keyed(divider, work, all_lanes, 8, 8)
+                       : shape.kind == Kind::stateless ? flow.add_shared(work, all_lanes, 8)
+                                                       : flow.add_ordered(work, all_lanes, 1);
         if (last != nullptr) flow.connect(*last, stage, 0);
-        else first = &stage;
+        else flow.add_entry(stage, 0);
         last = &stage;
     }
     End end;
-    Stage& sink = flow.add(StageKind::serial, all_lanes, 1, 0, 1,
-                           {&end, End::process, nullptr, End::discard, nullptr, nullptr, nullptr});
-    flow.connect(*last, sink, 0);
-    flow.finish_graph({{first, 0}});
+    flow.connect(*last, flow.add_ordered({&end, End::process, nullptr, End::discard, nullptr, nullptr}, all_lanes, 1), 0);
+    flow.finish_graph();
     const auto lane = [&](int index) {
         while (flow.done() < rounds) {
             const bool worked = flow.step(all_lanes, flow.now());
@@ -130,14 +138,14 @@ double pass(Shape shape) {
     return pass(shape, static_cast<std::int64_t>(run_ns / expected));
 }
 
-const char* name_of(StageKind kind) {
-    return kind == StageKind::parallel ? "stateless" : kind == StageKind::serial ? "stateful" : "keyed";
+const char* name_of(Kind kind) {
+    return kind == Kind::stateless ? "stateless" : kind == Kind::stateful ? "stateful" : "keyed";
 }
 
 void overhead() {
     std::printf("Operators that do nothing, five in a row.\n\n");
     bench::head("ns per round and stage", {"1 lane", "2 lanes"});
-    for (const auto kind : {StageKind::serial, StageKind::parallel, StageKind::partitioned}) {
+    for (const auto kind : {Kind::stateful, Kind::stateless, Kind::keyed}) {
         auto samples = bench::rounds(round_count, {
             {"", [=] { return pass({kind, 5, 1, 0, Reordering::non_blocking}) / 6; }},
             {"", [=] { return pass({kind, 5, 2, 0, Reordering::non_blocking}) / 6; }},
@@ -154,8 +162,8 @@ void reordering(int lanes) {
         char name[40];
         std::snprintf(name, sizeof name, "%.0f ns", cost);
         const auto samples = bench::rounds(round_count, {
-            {"", [=] { return pass({StageKind::parallel, 1, lanes, cost, Reordering::non_blocking}); }},
-            {"", [=] { return pass({StageKind::parallel, 1, lanes, cost, Reordering::locked}); }},
+            {"", [=] { return pass({Kind::stateless, 1, lanes, cost, Reordering::non_blocking}); }},
+            {"", [=] { return pass({Kind::stateless, 1, lanes, cost, Reordering::locked}); }},
         });
         std::printf("| %s |", name);
         for (const auto& sample : samples)
@@ -170,7 +178,7 @@ void reordering(int lanes) {
 int one(char** words) {
     const std::int64_t rounds = std::atoll(words[2]);
     const auto scheme = std::strcmp(words[5], "locked") == 0 ? Reordering::locked : Reordering::non_blocking;
-    const double ns = pass({StageKind::parallel, 1, std::atoi(words[3]), std::atof(words[4]), scheme}, rounds);
+    const double ns = pass({Kind::stateless, 1, std::atoi(words[3]), std::atof(words[4]), scheme}, rounds);
     std::printf("{\"operations\": %lld, \"seconds\": %.9f, \"got\": 1, \"want\": 1}\n",
                 static_cast<long long>(rounds), ns * static_cast<double>(rounds) / 1e9);
     return 0;

@@ -1,0 +1,35 @@
+"""What each of the partition functions can be told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+Lifetime: TypeAlias = Literal["task", "process"]
+
+
+@dataclass(frozen=True)
+class PartitionOptions:
+    """What all partition functions take.
+
+    `entry` names the entry point where `build` returns several. It is given at most `in_flight`
+    batches that it has not answered, which bounds the memory that waiting batches take. With
+    `flush` it is asked `PartitionEnd` after the last batch.
+
+    `lifetime="task"` builds the graph anew for each task, so no task sees what another left in an
+    actor. `"process"` keeps it for the next task of the same worker process that has the same build
+    function; the entry point is then asked `PartitionStart` before the first batch of each, and
+    forgetting the last partition is the actors' own work.
+
+    `workers` is the number of the actor system's worker threads: the task's CPUs unless given.
+    `config` is the system's configuration: a dict, or the path of a TOML file, which the driver
+    reads. One batch may take `drain_timeout` seconds, and draining at the end as many.
+    """
+
+    entry: str | None
+    in_flight: int
+    flush: bool
+    lifetime: Lifetime
+    workers: int | None
+    drain_timeout: float
+    config: Any

@@ -1,0 +1,68 @@
+"""What streams have in common: how an operator is chained to them, and its side outputs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from callboard.streams.checks import check_name
+from callboard.streams.errors import Failure, GraphError
+from callboard.streams.planning.operator import Errors, Operator, Place
+
+if TYPE_CHECKING:
+    from callboard.streams.chaining.stream import Stream
+
+T = TypeVar("T", covariant=True)
+
+
+class Chainable(Generic[T]):
+    """What the kinds of methods of a stream have in common."""
+
+    __slots__ = ("_place",)
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    def __repr__(self) -> str:
+        operator, port = self._place
+        output = f", output {operator.ports[port]!r}" if port else ""
+        name = operator.name or operator.label or operator.kind
+        return f"<Stream: {operator.kind} {name!r}{output}>"
+
+    def _then(
+        self,
+        operator: Operator,
+        name: str | None,
+        errors: Errors = "fail",
+        *,
+        releases_gil: bool = False,
+        others: tuple[Stream[Any], ...] = (),
+    ) -> Stream[Any]:
+        """Make the stream of an operator that has this one as its input, and maybe others."""
+        inputs = (self._place, *(other._place for other in others))
+        operator = replace(
+            operator, inputs=inputs, name=name, errors=errors, releases_gil=releases_gil
+        )
+        return self._at(Place(operator))
+
+    def _at(self, place: Place) -> Stream[Any]:
+        return cast("Stream[Any]", type(self)(place))
+
+    def _outputs(self) -> tuple[Stream[Any], ...]:
+        """Make the streams of all outputs of this one's operator."""
+        operator = self._place.operator
+        return tuple(self._at(Place(operator, port)) for port in range(len(operator.ports)))
+
+    def side(self, name: str) -> Stream[Any]:
+        """Give a side output of this stream's operator: "failures", "late", or one of its own."""
+        check_name("a side output's name", name)
+        ports = self._place.operator.ports
+        if name not in ports[1:]:
+            has = ", ".join(map(repr, ports[1:])) or "none"
+            raise GraphError(f"{self!r} has no side output {name!r}: it has {has}")
+        return self._outputs()[ports.index(name)]
+
+    @property
+    def failures(self) -> Stream[Failure]:
+        """The inputs at which this stream's operator raised; it has `errors="side"`."""
+        return self.side("failures")

@@ -1,0 +1,173 @@
+"""Graphs: what runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Generic, Literal, TypeVar, overload
+
+from callboard.core.text import safe_repr
+from callboard.streams.checks import MOST, check_choice, check_count
+from callboard.streams.drawing.describe import describe
+from callboard.streams.drawing.mermaid import mermaid
+from callboard.streams.drawing.svg import svg
+from callboard.streams.errors import GraphError
+from callboard.streams.planning.operator import Operator, Place
+from callboard.streams.planning.plan import Plan
+from callboard.streams.planning.planner import plan_of
+from callboard.streams.running import sequential
+from callboard.streams.running.run import Run
+from callboard.streams.running.tally import Tally
+from callboard.system import ActorSystem
+
+R = TypeVar("R")
+
+
+class Graph(Generic[R]):
+    """Streams from their entries to their sinks, checked and ready to run, any number of times.
+
+    A sink, such as `collect()`, makes a graph of the stream that it ends. `Graph(a, b)` is one with
+    the sinks of several; streams that they share are one stream in it.
+
+    Raises GraphError if two entries, or two operators that were given a name, have the same one.
+    """
+
+    @overload
+    def __init__(self, part: Graph[R], /) -> None: ...
+    @overload
+    def __init__(self: Graph[dict[str, list[Any]]], *parts: Graph[Any]) -> None: ...
+    def __init__(self, *parts: Graph[Any]) -> None:
+        sinks: dict[Operator, None] = {}
+        for part in parts:
+            if not isinstance(part, Graph):
+                what = safe_repr(part)
+                raise GraphError(f"a graph is made of graphs, each with its sinks, not of {what}")
+            sinks.update(dict.fromkeys(part._sinks))
+        if not sinks:
+            raise GraphError("a graph has a sink")
+        self._build(tuple(sinks))
+
+    @classmethod
+    def _of(cls, sink: Operator) -> Graph[Any]:
+        graph = cls.__new__(cls)
+        graph._build((sink,))
+        return graph
+
+    def _build(self, sinks: tuple[Operator, ...]) -> None:
+        self._sinks = sinks
+        self._operators = _upstream(sinks)
+        self._names = _names(self._operators)
+        self._plan = plan_of(self._operators, self._names)
+
+    # --- what it is made of -----------------------------------------------------------------------
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """The names of its entries."""
+        return self._plan.entries
+
+    @property
+    def collectors(self) -> tuple[str, ...]:
+        """The names of its `collect()`s."""
+        return tuple(self._names[each] for each in self._operators if each.kind == "collect")
+
+    # --- looking at it ----------------------------------------------------------------------------
+
+    def draw(self, format: Literal["svg", "mermaid"] = "svg") -> str:  # noqa: A002
+        """Draw the graph, as the text of an SVG picture or of a Mermaid diagram."""
+        check_choice("format", format, ("svg", "mermaid"))
+        return (svg if format == "svg" else mermaid)(self._operators, self._names)
+
+    def mermaid(self) -> str:
+        """Draw the graph, as the text of a Mermaid diagram."""
+        return self.draw("mermaid")
+
+    def describe(self) -> str:
+        """Say what the graph does: a line for each operator."""
+        return describe(self._operators, self._names)
+
+    def __repr__(self) -> str:
+        return f"<Graph: {' → '.join(map(self._names.__getitem__, self._operators))}>"
+
+    # --- running it -------------------------------------------------------------------------------
+
+    def run_sequentially(
+        self,
+        inputs: Mapping[str, Iterable[Any]] | Iterable[tuple[str, Iterable[Any]]],
+        *,
+        batch_size: int = 256,
+        tally: Tally | None = None,
+    ) -> R:
+        """Run on the calling thread, with no actors, and return the result.
+
+        `inputs` are the rows for each entry, or pairs of an entry and rows for it in the order of
+        their arrival. The result is the list of the graph's `collect()`; a dictionary of lists by
+        name if there are several, None if there is none. `tally` counts what was skipped.
+
+        The result does not depend on `batch_size`, the number of rows that go through the graph at
+        a time. Every other way to run the graph has the same result.
+
+        Raises StreamError when an operator raises, and GraphError for an entry that there is not.
+        If `rows` of an entry raise, those that were given before have gone through the graph.
+        """
+        check_count("batch_size", batch_size, most=MOST)
+        if not isinstance(tally, Tally | None):
+            raise GraphError(f"tally is a Tally, not {safe_repr(tally)}")
+        pairs = sequential.pairs(inputs, self.entries)
+        result: R = sequential.run(self._complete_plan(), pairs, batch_size, tally or Tally())
+        return result
+
+    def _run_in(self, system: ActorSystem, **options: Any) -> Run[R]:
+        """Run in an actor system. See `ActorSystem.run`, which calls this."""
+        return Run(system, self._complete_plan(), **options)
+
+    def _complete_plan(self) -> Plan:
+        """Return the plan of a graph that is no part of another, which might read more outputs."""
+        _check_sides(self._operators, self._names)
+        return self._plan
+
+
+def _upstream(sinks: tuple[Operator, ...]) -> tuple[Operator, ...]:
+    """List the operators that lead to the sinks, each after its inputs."""
+    done: dict[Operator, None] = {}
+    todo = list(reversed(sinks))
+    while todo:
+        operator = todo[-1]
+        waiting = [each.operator for each in operator.inputs if each.operator not in done]
+        if waiting:
+            todo += reversed(waiting)
+        else:
+            done[todo.pop()] = None
+    return tuple(done)
+
+
+def _names(operators: tuple[Operator, ...]) -> dict[Operator, str]:
+    """Give each operator a name of its own: its own, else its label's, with a number if need be."""
+    taken: dict[str, Operator] = {}
+    for operator in operators:
+        if operator.name is None:
+            continue
+        if operator.name in taken:
+            kinds = f"{taken[operator.name].kind} and {operator.kind}"
+            raise GraphError(f"two operators, {kinds}, have the name {operator.name!r}")
+        taken[operator.name] = operator
+    for operator in operators:
+        if operator.name is None:
+            name = label = operator.label or operator.kind
+            number = 1
+            while name in taken:
+                number += 1
+                name = f"{label} {number}"
+            taken[name] = operator
+    names = {operator: name for name, operator in taken.items()}
+    return {operator: names[operator] for operator in operators}
+
+
+def _check_sides(operators: tuple[Operator, ...], names: dict[Operator, str]) -> None:
+    """Refuse a side output that nobody reads: what goes there would be lost, and not be counted."""
+    read = {place for operator in operators for place in operator.inputs}
+    for operator in operators:
+        if operator.kind == "branch":
+            continue
+        for port, name in enumerate(operator.ports):
+            if port and Place(operator, port) not in read:
+                raise GraphError(f"nobody reads the side output {name!r} of {names[operator]!r}")

@@ -1,0 +1,34 @@
+"""The first of equal rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from callboard.streams.checks import check_function, check_value
+from callboard.streams.operators.objects import objects
+from callboard.streams.planning.operator import Operator
+
+
+def distinct(by: Any) -> Operator:
+    """Drop rows that were there before."""
+    if by is not None:
+        check_function("distinct()'s argument", by)
+    return objects("distinct", partial(_Distinct, by), paired=False)
+
+
+class _Distinct:
+    """The first of all rows that are equal, or whose `by` is."""
+
+    def __init__(self, by: Callable[[Any], Any] | None) -> None:
+        self.by = by
+        self.seen: set[Any] = set()
+
+    def receive(self, row: Any) -> Sequence[Any] | None:
+        value = row if self.by is None else self.by(row)
+        if value in self.seen:
+            return None
+        check_value("what distinct() goes by", value)
+        self.seen.add(value)
+        return [row]

@@ -1,0 +1,48 @@
+"""Windows of rows, and what a function makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from callboard.core.text import safe_repr
+from callboard.streams.checks import check_choice, check_function
+from callboard.streams.errors import GraphError
+from callboard.streams.operators.objects import objects
+from callboard.streams.planning.operator import Operator, label_of
+from callboard.streams.programs.bounds import Bounds
+from callboard.streams.programs.program import Program
+from callboard.streams.programs.sessions import Sessions
+from callboard.streams.programs.timed import Timed
+from callboard.streams.programs.window_states import CountedWindows, TimedWindows
+from callboard.streams.programs.windows import Session, Sliding, Tumbling
+
+
+def window(windows: Tumbling | Sliding | Session, function: Any, late: str) -> Operator:
+    """Apply a function to windows of rows."""
+    if not isinstance(windows, Tumbling | Sliding | Session):
+        raise GraphError(f"windows are Tumbling, Sliding or Session, not {safe_repr(windows)}")
+    check_function("window()'s second argument", function)
+    check_choice("late", late, ("drop", "side", "include"))
+    label = label_of(function, "window")
+    program: Callable[..., Program]
+    if isinstance(windows, Session):
+        program = partial(Sessions, session=windows, function=function, late=late)
+    elif windows.by is not None:
+        bounds = Bounds(windows.origin, windows.size, windows.step)
+        program = partial(Timed, make=partial(TimedWindows, windows, bounds, function, late))
+    elif late != "drop":
+        raise GraphError(f"late={late!r} is for windows by time, and {windows!r} are by count")
+    else:
+        make = partial(CountedWindows, windows, function)
+        return objects("window", make, label=label, detail=str(windows), marks_end=True)
+    options = {"paired": True, "marks_time": True, "marks_end": True}
+    return Operator(
+        kind="window",
+        program=partial(program, late_is_counted=late == "drop", **options),
+        label=label,
+        detail=str(windows),
+        ports=("out", "late") if late == "side" else ("out",),
+        stateful=True,
+    )

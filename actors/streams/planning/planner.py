@@ -1,0 +1,116 @@
+"""From operators to the plan of a graph: the steps of its runs, and how origins are kept.
+
+Where branches of one stream are joined, rows follow each other as in a run row by row: for each
+row of that stream, what the branches made of it, branch by branch. So rows carry their origins
+there: the numbers of the rows that they come from. A step that numbers rows stands where branches
+part, and the join forgets the numbers; elsewhere there are none, and they cost nothing. Within a
+region between such a place and its join another may lie, so the origins of a row are a stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import takewhile
+
+from callboard.streams.errors import GraphError
+from callboard.streams.planning.branching import (
+    Spot,
+    joins_ahead,
+    numbering_spot,
+    where_branches_part,
+)
+from callboard.streams.planning.operator import Operator, Place
+from callboard.streams.planning.plan import Plan, Source, Step
+from callboard.streams.programs.program import Program
+from callboard.streams.programs.stateless import Number
+
+# The spots where a row's origins were given, from the outermost region to the innermost.
+Spots = tuple[Spot, ...]
+
+# A position in a batch takes so many bits of an origin.
+_BITS = 32
+
+
+def plan_of(operators: Sequence[Operator], names: Mapping[Operator, str]) -> Plan:
+    """Make the plan of operators, each of which comes after its inputs. Raises GraphError."""
+    return _Planner(operators, names).plan()
+
+
+class _Planner:
+    def __init__(self, operators: Sequence[Operator], names: Mapping[Operator, str]) -> None:
+        self.operators = operators
+        self.names = names
+        self.parting = where_branches_part(operators)
+        self.ahead = joins_ahead(operators, self.parting)
+        self.entries: list[str] = []
+        self.steps: list[Step] = []
+        self.sources: dict[Place, Source] = {}
+        self.numbered: dict[Place, Source] = {}
+        self.stacks: dict[Source, Spots] = {}
+
+    def plan(self) -> Plan:
+        for operator in self.operators:
+            if operator.program is None:
+                self.add_entry(operator)
+            else:
+                self.add(operator)
+        return Plan(tuple(self.entries), tuple(self.steps))
+
+    def add_entry(self, operator: Operator) -> None:
+        source = self.sources[Place(operator)] = None, len(self.entries)
+        self.stacks[source] = ()
+        self.entries.append(self.names[operator])
+
+    def add(self, operator: Operator) -> None:
+        sources = [self.source(place, operator) for place in operator.inputs]
+        stacks = [self.stacks[source] for source in sources]
+        common = left = _common_prefix(stacks)
+        levels: tuple[object, ...] = ()
+        if operator.joins:
+            while left and not self.needs(operator, left[-1:]):
+                left = left[:-1]
+            drops = [_BITS * (len(stack) - len(common)) for stack in stacks]
+            levels = drops, _BITS * (len(common) - len(left)) if left else None
+        by_row = self.needs(operator, common) and self.only_by_row(operator)
+        make = partial(operator.make, self.names[operator], *levels, by_row=by_row)
+        number = self.add_step(make, sources)
+        for port in range(len(operator.ports)):
+            self.sources[Place(operator, port)] = number, port
+            self.stacks[number, port] = left
+
+    def needs(self, operator: Operator, stack: Spots) -> bool:
+        """Return whether a join after an operator needs what one of some spots numbers."""
+        return any(self.parting[join] in stack for join in self.ahead[operator] - {operator})
+
+    def source(self, place: Place, reader: Operator) -> Source:
+        """Find where an operator reads the rows of a place, numbering them if need be."""
+        spot = numbering_spot(place)
+        if not any(self.parting[join] == spot for join in self.ahead[reader]):
+            return self.sources[place]
+        if place not in self.numbered:
+            source = self.sources[place]
+            make = partial(Number, f"{self.names[place.operator]}, numbered")
+            numbered = self.numbered[place] = self.add_step(make, [source]), 0
+            self.stacks[numbered] = (*self.stacks[source], spot)
+        return self.numbered[place]
+
+    def only_by_row(self, operator: Operator) -> bool:
+        """Return whether what works in lots does not here. Raises GraphError if it has to."""
+        if operator.in_lots and operator.program_by_row is None:
+            joins = self.ahead[operator]
+            join = next(self.names[each] for each in self.operators if each in joins)
+            raise GraphError(
+                f"{self.names[operator]!r} is handed many rows at once, and its outputs meet those "
+                f"of others row by row at {join!r}: an operator with receive() can do that"
+            )
+        return operator.in_lots
+
+    def add_step(self, make: Callable[[], Program], sources: list[Source]) -> int:
+        self.steps.append(Step(make, tuple(sources)))
+        return len(self.steps) - 1
+
+
+def _common_prefix(stacks: list[Spots]) -> Spots:
+    levels = takewhile(lambda level: len(set(level)) == 1, zip(*stacks, strict=False))
+    return tuple(level[0] for level in levels)

@@ -1,0 +1,6 @@
+from callboard.scheduling.flow.stage cimport Work
+from callboard.streams.programs.program cimport Batch, Program
+
+cdef Work work_of(Program program) noexcept
+cdef Work divider_of(Program program) noexcept
+cdef void* native_batch(Batch batch, str name) noexcept

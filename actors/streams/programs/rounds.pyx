@@ -1,0 +1,254 @@
+"""What the stages of a running graph do with rounds of Python rows.
+
+`scheduling/flow/flow.hpp` moves rounds; this module says what a round is: a Batch for each edge, given
+to a Program. All functions that stages call hold the interpreter while they run. What stages of native
+operators do is in `scheduling/flow/native_work.hpp`.
+"""
+
+cimport cython
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.stdint cimport int64_t, uint32_t
+
+from callboard.core.node cimport monotonic_ns
+from callboard.scheduling.flow.stage cimport Division, RowCounts, Work
+from callboard.scheduling.flow.values cimport Values
+from callboard.streams.programs.program cimport Batch, DividedBatch, Ending, Exit, Part, Program
+from callboard.streams.programs.values cimport lot_of, rows_of
+
+from callboard.streams.errors import StreamError
+
+
+cdef Work work_of(Program program) noexcept:
+    """What the program's stage calls. It points to the program, so somebody else must keep that."""
+    cdef Work work = divider_of(program)
+    work.process = process
+    work.pick = pick
+    work.share = do_share
+    work.gather = gather
+    return work
+
+
+cdef Work divider_of(Program program) noexcept:
+    """What the stage before it calls, whose one output goes on as it is."""
+    cdef Work work
+    work.self = <void*>program
+    work.process = divide
+    work.discard = discard
+    return work
+
+
+cdef void* process(void* this, int64_t serial, void** inputs, RowCounts& counts) noexcept with gil:
+    cdef Program program = <Program>this
+    cdef list batches = None
+    cdef Batch batch = take(program, 0, inputs)
+    cdef size_t i
+    if program.from_lots.size() > 1:
+        batches = [batch]
+        for i in range(1, program.from_lots.size()):
+            batches.append(take(program, i, inputs))
+        batch = whole(batches, program.ending)
+    if batch is None or is_dropped(program, serial):
+        return NULL
+    cdef object error = batch.error
+    cdef list into = fresh(program, batch)
+    try:
+        if batches is None:
+            counts.taken += len(batch.rows)
+            program.process(batch, into)
+        else:
+            for one in batches:
+                counts.taken += len((<Batch>one).rows)
+            program.process_many(batches, into)
+    except BaseException as raised:
+        error = named(program, raised)
+    if program.rests:
+        program.stage.rest_until(monotonic_ns() + <int64_t>min(program.ns_per_row * len(batch.rows), 1e18))
+        if is_dropped(program, serial):  # cancelled meanwhile
+            program.stage.rest_until(0)
+    return output_of(program, serial, into, batch.final, error, counts)
+
+
+cdef Batch take(Program program, size_t which, void** inputs):
+    """Take over what came by an input; None for an empty batch."""
+    cdef Values* lot
+    cdef Batch batch
+    if inputs[which] == NULL:
+        return None
+    if not program.from_lots[which]:
+        batch = <Batch>inputs[which]
+        Py_DECREF(batch)
+        return batch
+    lot = <Values*>inputs[which]
+    batch = Batch(rows_of(lot), lot.first, lot.final)
+    if lot.error != NULL:
+        batch.error = <object>lot.error
+    if lot.drop():
+        if lot.error != NULL:
+            Py_DECREF(batch.error)
+        lot.free()
+    return batch
+
+
+cdef Batch whole(list batches, Ending ending):
+    """Make the inputs of one round complete: empty batches in the place of None. What is said of the
+    round stands in any of them; None if it is empty everywhere."""
+    cdef Batch one = None
+    cdef Batch batch
+    cdef object error = None
+    cdef Py_ssize_t i
+    for batch in batches:
+        if batch is not None:
+            one = batch
+            error = ending.later(error, batch.error)
+    if one is None:
+        return None
+    for i in range(len(batches)):
+        if batches[i] is None:
+            batches[i] = one.follower()
+    if error is not one.error:
+        one = one.follower()
+        one.error = error
+    return one
+
+
+cdef bint is_dropped(Program program, int64_t serial) noexcept:
+    """The run failed in an earlier round, or was cancelled."""
+    return serial > program.ending.stopped_at.load()
+
+
+cdef list fresh(Program program, Batch batch):
+    cdef list into = []
+    cdef Batch one
+    cdef Py_ssize_t port
+    for port in range(len(program.ports)):
+        one = batch.follower()
+        one.hide()
+        into.append(one)
+    return into
+
+
+cdef object named(Program program, object raised):
+    """The error of the run for what a program raised. The programs name what user code raised."""
+    if isinstance(raised, StreamError):
+        return raised
+    error = StreamError(program.name, None, None)
+    error.__cause__ = raised
+    return error
+
+
+cdef void* output_of(
+    Program program, int64_t serial, list into, bint final, object error, RowCounts& counts
+) noexcept:
+    """The output of a round: the list of its batches, given away; null if there is nothing in it."""
+    cdef Batch out
+    cdef bint empty = not final and error is None
+    for out in into:
+        counts.given += len(out.rows)
+        empty = empty and not out.rows
+        if error is not None:
+            out.error = error
+            out.final = False  # what comes after goes on to the failure, but not to the end
+    if error is not None and program.exits.empty():
+        program.ending.fail(serial, error)
+    if empty or program.exits.empty():
+        return NULL
+    Py_INCREF(into)
+    return <void*>into
+
+
+cdef void* pick(void* this, void* output, uint32_t edge) noexcept with gil:
+    """The batch for an edge. In the order of rounds, one thread at a time."""
+    cdef Program program = <Program>this
+    cdef list into = <list>output
+    cdef Py_ssize_t port = program.exits[edge].port
+    cdef Batch batch = into[port]
+    if edge == 0 or program.exits[edge - 1].port != port:  # edges are in the order of ports
+        batch.first = program.passed[port]
+        program.passed[port] = batch.first + len(batch.rows)
+    if edge + 1 == program.exits.size():
+        Py_DECREF(into)
+    if not batch.rows and not batch.final and batch.error is None:
+        return NULL
+    if program.exits[edge].in_lots:
+        return native_batch(batch, program.name)
+    Py_INCREF(batch)
+    return <void*>batch
+
+
+cdef void discard(void* this, void* output) noexcept with gil:
+    Py_DECREF(<object>output)
+
+
+cdef void* native_batch(Batch batch, str name) noexcept:
+    """A batch as a lot of native values."""
+    cdef Values* lot = NULL
+    cdef object error = batch.error
+    try:
+        lot = lot_of(batch.rows)
+    except Exception as raised:
+        error = StreamError(name, None, None)
+        error.__cause__ = raised
+    if lot == NULL:
+        if not batch.final and error is None:
+            return NULL
+        lot = Values.make(0)
+    lot.first = batch.first
+    lot.final = batch.final and error is None
+    if error is not None:
+        Py_INCREF(error)
+        lot.error = <void*>error
+    return <void*>lot
+
+
+# --- divided programs ------------------------------------------------------------------------------------
+
+
+cdef void* divide(void* this, int64_t serial, void** inputs, RowCounts& counts) noexcept with gil:
+    cdef Program program = <Program>this
+    cdef Batch batch = take(program, 0, inputs)
+    cdef DividedBatch divided
+    if batch is None or is_dropped(program, serial):
+        return NULL
+    counts.taken += len(batch.rows)
+    counts.given += len(batch.rows)
+    try:
+        divided = program.divide(batch)
+    except BaseException as raised:
+        divided = DividedBatch.__new__(DividedBatch)
+        divided.begin(batch, 0)
+        divided.error = named(program, raised)
+    Py_INCREF(divided)
+    return <void*>&divided.division
+
+
+cdef void do_share(void* this, Division& division, uint32_t number, RowCounts& counts) noexcept with gil:
+    cdef Program program = <Program>this
+    cdef DividedBatch divided = <DividedBatch>division.batch
+    counts.taken += division.share(number).rows.size()
+    if is_dropped(program, division.serial):
+        return
+    try:
+        program.process_share(divided, number)
+        counts.given += len((<Part>divided.parts[number]).outs)
+    except BaseException as raised:
+        with cython.critical_section(divided):  # other shares may fail just now
+            divided.error = named(program, raised)
+
+
+cdef void* gather(void* this, Division& division) noexcept with gil:
+    cdef Program program = <Program>this
+    cdef DividedBatch divided = <DividedBatch>division.batch
+    cdef RowCounts given
+    cdef int64_t serial = division.serial
+    cdef object error = divided.error
+    cdef bint complete = error is divided.batch.error  # else a share broke off, and is not whole
+    Py_DECREF(divided)  # which the division lies in
+    if is_dropped(program, serial):
+        return NULL
+    cdef list into = fresh(program, divided.batch)
+    try:
+        if complete:
+            program.gather(divided, into)
+    except BaseException as raised:
+        error = named(program, raised)
+    return output_of(program, serial, into, divided.batch.final, error, given)

@@ -1,0 +1,91 @@
+"""A run on one thread, in plain order: what every other run is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from callboard.core.batches import Batches
+from callboard.core.text import safe_repr
+from callboard.streams.checks import check_entry
+from callboard.streams.errors import GraphError, StreamError
+from callboard.streams.planning.plan import Plan, close, result_of
+from callboard.streams.programs.program import Batch, Program
+from callboard.streams.running.tally import Tally
+
+Pair = tuple[str, Iterable[Any]]
+
+
+def pairs(
+    inputs: Mapping[str, Iterable[Any]] | Iterable[Pair], entries: tuple[str, ...]
+) -> Iterable[Pair]:
+    """Check, as far as they are there, the inputs of a run: pairs of an entry and rows for it."""
+    if isinstance(inputs, Mapping):
+        for name in inputs:
+            check_entry(name, entries)
+        return inputs.items()
+    if isinstance(inputs, str | bytes) or not isinstance(inputs, Iterable):
+        raise GraphError(f"inputs are rows by their entries, not {safe_repr(inputs)}")
+    return inputs
+
+
+def run(plan: Plan, inputs: Iterable[Pair], batch_size: int, tally: Tally) -> Any:
+    """Run a graph, and return its result."""
+    programs = plan.make_programs(tally)
+    try:
+        rounds = _Rounds(plan, programs)
+        for pair in inputs:
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                raise GraphError(f"inputs are pairs of an entry and rows, not {safe_repr(pair)}")
+            name, rows = pair
+            check_entry(name, plan.entries)
+            for batch in Batches("run_sequentially()", rows, batch_size):
+                rounds.send(plan.entries.index(name), batch)
+        rounds.send(None, [])
+    finally:
+        close(programs)
+    return result_of(programs)
+
+
+class _Rounds:
+    def __init__(self, plan: Plan, programs: list[Program]) -> None:
+        self.steps = [*zip(plan.steps, programs, strict=True)]
+        self.passed_entries = [0] * len(plan.entries)
+        self.passed = [[0] * len(program.ports) for program in programs]
+
+    def send(self, entry: int | None, rows: list[Any]) -> None:
+        """Take a batch for an entry through the graph; or, for None, the end of the stream."""
+        final = entry is None
+        entries = [Batch([], final=final) for _ in self.passed_entries]
+        if entry is not None:
+            entries[entry].rows = rows
+        _count(entries, self.passed_entries)
+        outputs: list[list[Batch]] = []
+        error: StreamError | None = None
+        for (step, program), passed in zip(self.steps, self.passed, strict=True):
+            batches = [entries[p] if n is None else outputs[n][p] for n, p in step.sources]
+            into = [batches[0].follower() for _ in passed]
+            try:
+                _work(program, batches, into)
+            except StreamError as raised:
+                error = raised
+                for batch in into:  # the stream goes on up to the failure, but not to its end
+                    batch.final = False
+            _count(into, passed)
+            outputs.append(into)
+        if error is not None:
+            raise error
+
+
+def _work(program: Program, batches: list[Batch], into: list[Batch]) -> None:
+    if len(batches) == 1:
+        program.process(batches[0], into)
+    else:
+        program.process_many(batches, into)
+
+
+def _count(batches: list[Batch], passed: list[int]) -> None:
+    """Give batches the number of their first row, at each place that they pass."""
+    for place, batch in enumerate(batches):
+        batch.first = passed[place]
+        passed[place] += len(batch)

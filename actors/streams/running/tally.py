@@ -1,0 +1,69 @@
+"""What a run counts of the rows that do not come through it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from threading import Lock
+from typing import Any
+
+from callboard.core import checks
+from callboard.dead_letters import DeadLetters
+from callboard.streams.errors import Failure
+
+
+class Tally:
+    """Counts, by operator, the inputs that were skipped, the rows that were late (`lates`), and
+    those that a zip had no partners for (`unpaireds`).
+
+    It keeps the first `kept` failures. Programs call `skipped()`, `late()` and `unpaired()` from
+    any thread.
+    """
+
+    def __init__(self, kept: int = 100) -> None:
+        self.kept = checks.whole("kept", kept, 0)
+        self.skips: Counter[str] = Counter()
+        self.lates: Counter[str] = Counter()
+        self.unpaireds: Counter[str] = Counter()
+        self.failures: list[Failure] = []
+        self._lock = Lock()
+
+    def skipped(self, failure: Failure) -> None:
+        """Count an input that an operator with `errors="skip"` raised at."""
+        with self._lock:
+            self.skips[failure.operator] += 1
+            if len(self.failures) < self.kept:
+                self.failures.append(failure)
+
+    def late(self, operator: str, row: Any) -> None:
+        """Count a row that came after its windows had closed."""
+        with self._lock:
+            self.lates[operator] += 1
+
+    def unpaired(self, operator: str, row: Any) -> None:
+        """Count a row whose partners had not come at the end of the stream."""
+        with self._lock:
+            self.unpaireds[operator] += 1
+
+
+class DeadLetterTally(Tally):
+    """Counts, and makes dead letters of what it counts; their recipient is the run's first lane."""
+
+    def __init__(self, dead_letters: DeadLetters) -> None:
+        super().__init__()
+        self.lane: Any = None
+        self._dead_letters = dead_letters
+
+    def skipped(self, failure: Failure) -> None:
+        """Count a failure, and post it."""
+        super().skipped(failure)
+        self._dead_letters.post(failure, self.lane, None, "skipped", failure.error)
+
+    def late(self, operator: str, row: Any) -> None:
+        """Count a late row, and post it."""
+        super().late(operator, row)
+        self._dead_letters.post(row, self.lane, None, "late")
+
+    def unpaired(self, operator: str, row: Any) -> None:
+        """Count a row without partners, and post it."""
+        super().unpaired(operator, row)
+        self._dead_letters.post(row, self.lane, None, "unpaired")

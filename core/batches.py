@@ -1,0 +1,68 @@
+"""Rows that are on their way into a graph of operators or of actors, in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from callboard.core.text import safe_repr
+
+
+class Batches:
+    """An iterator over lists of `size` rows, and one of those left at the end.
+
+    If `rows` raises an Exception, what it gave before is a batch of its own first. `taken` is the
+    latest batch, whole or not, and `raised` the exception that is to come after it, or None.
+
+    Raises TypeError, which names the `caller`, for what holds no rows.
+    """
+
+    def __init__(self, caller: str, rows: Iterable[Any], size: int) -> None:
+        if hasattr(rows, "__arrow_c_array__"):  # a row of its own, though one can iterate over it
+            rows = [rows]
+        if isinstance(rows, str | bytes | bytearray | Mapping):
+            kind = type(rows).__name__
+            raise TypeError(
+                f"{caller} wants an iterable of rows, not one {kind}: {safe_repr(rows)}"
+            )
+        if hasattr(rows, "__dataframe__"):  # iterating over a table gives its columns
+            raise TypeError(
+                f"{caller} wants an iterable of rows, not one {type(rows).__name__}: "
+                "give it the table's rows, or its batches"
+            )
+        try:
+            self._rows = iter(rows)
+        except TypeError:
+            raise TypeError(
+                f"{caller} wants an iterable of rows, not {safe_repr(rows)}"
+            ) from None
+        self._size = size
+        self._list = rows if type(rows) is list else None  # to be sliced, which is faster
+        self._at = 0
+        self.taken: list[Any] = []
+        self.raised: Exception | None = None
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        return self
+
+    def __next__(self) -> list[Any]:
+        if self._list is not None:
+            self.taken = self._list[self._at : self._at + self._size]
+            self._at += self._size
+        else:
+            self._take()
+        if not self.taken:
+            raise StopIteration
+        return self.taken
+
+    def _take(self) -> None:
+        self.taken = []
+        if self.raised is not None:
+            raise self.raised
+        try:
+            self.taken.extend(islice(self._rows, self._size))  # keeps what came before it raises
+        except Exception as error:
+            if not self.taken:
+                raise
+            self.raised = error

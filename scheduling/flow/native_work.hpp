@@ -1,0 +1,204 @@
+// What a native operator does with lots of values. Nothing here needs the interpreter, but for errors,
+// which are Python objects, and rare.
+//
+// A partitioned operator has an object for each partition, and two stages: the first divides lots,
+// the second does the shares. A sequential run does the same, one after the other.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "callboard/scheduling/flow/stage.hpp"
+#include "callboard/scheduling/flow/values.hpp"
+
+namespace callboard {
+
+struct NativeWork {
+    // --- the operator's; the first argument is the object ------------------------------------------
+    void (*process)(void*, const Value*, std::uint64_t count, Output*){nullptr};
+    void (*finish)(void*, Output*){nullptr};
+    std::uint64_t (*key_of)(void*, const Value*){nullptr};
+    std::vector<void*> objects;  // one, or one for each partition; borrowed
+
+    // --- the run's ---------------------------------------------------------------------------------
+    void* owner{nullptr};
+    const Atomic<std::int64_t>* stopped_at{nullptr};  // rounds after this one are dropped
+    std::uint32_t edges{0};                           // that lead on; none of a sink
+    // An error object for a reason, owned; another reference to one; letting one go; the run's end by
+    // one, which it takes over.
+    void* (*make_error)(void* owner, const char* reason){nullptr};
+    void (*retain_error)(void* error){nullptr};
+    void (*drop_error)(void* error){nullptr};
+    void (*report)(void* owner, std::int64_t serial, void* error){nullptr};
+
+    // --- as its stages do it -----------------------------------------------------------------------
+
+    Work whole() { return {this, process_lot, pick, discard, nullptr, nullptr}; }
+    Work divider() { return {this, divide, nullptr, discard, nullptr, nullptr}; }
+    Work shares() { return {this, nullptr, pick, discard, do_share, gather}; }
+
+    // The same on the calling thread: what a round's lot gives, or null.
+    Values* alone(Values* lot, bool divided) {
+        RowCounts counts;
+        void* input = lot;
+        if (!divided) return static_cast<Values*>(process_lot(this, 0, &input, counts));
+        auto* division = static_cast<Division*>(divide(this, 0, &input, counts));
+        for (std::uint32_t i = 0; i < division->count(); ++i) do_share(this, *division, i, counts);
+        return static_cast<Values*>(gather(this, *division));
+    }
+
+    void let_go(Values* lot) {
+        if (!lot->drop()) return;
+        if (lot->error != nullptr) drop_error(lot->error);
+        lot->free();
+    }
+
+private:
+    // What a share gave, and where it broke off, if it did: at which of its values, or at the stream's end.
+    struct Outcome {
+        Values* outputs{nullptr};
+        const char* failure{nullptr};
+        std::size_t failed_at{0};
+    };
+    struct DividedLot : Division {
+        Values* lot;
+        std::vector<Outcome> outcomes;
+    };
+
+    static NativeWork& of(void* self) { return *static_cast<NativeWork*>(self); }
+
+    bool is_dropped(std::int64_t serial) const { return serial > stopped_at->load(relaxed); }
+
+    // What `out` holds as the round's output. The lot that it was made of is let go.
+    void* output_of(std::int64_t serial, Values* lot, Output& out, const char* failure) {
+        void* error = failure != nullptr ? make_error(owner, failure) : lot->error;
+        if (failure == nullptr && error != nullptr) retain_error(error);
+        const bool final = lot->final && error == nullptr;
+        let_go(lot);
+        Values* output = out.take();
+        if (edges == 0) {
+            if (output != nullptr) output->free();
+            if (error != nullptr) report(owner, serial, error);
+            return nullptr;
+        }
+        if (output == nullptr && (final || error != nullptr)) output = Values::make(0);
+        if (output != nullptr) {
+            output->final = final;
+            output->error = error;
+        }
+        return output;
+    }
+
+    static void* process_lot(void* self, std::int64_t serial, void** inputs, RowCounts& counts) {
+        NativeWork& work = of(self);
+        auto* lot = static_cast<Values*>(inputs[0]);
+        if (lot == nullptr) return nullptr;
+        if (work.is_dropped(serial)) return work.let_go(lot), nullptr;
+        Output out(lot->count());
+        counts.taken += lot->count();
+        if (lot->count() != 0) work.process(work.objects[0], lot->begin(), lot->count(), &out);
+        if (lot->final && out.failure() == nullptr) work.finish(work.objects[0], &out);
+        counts.given += out.count();
+        return work.output_of(serial, lot, out, out.failure());
+    }
+
+    // Who takes it is the last, or holds another reference.
+    static void* pick(void* self, void* output, std::uint32_t edge) {
+        NativeWork& work = of(self);
+        auto* lot = static_cast<Values*>(output);
+        if (edge == 0) {
+            lot->first = work.passed_;
+            work.passed_ += static_cast<std::int64_t>(lot->count());
+        }
+        if (edge + 1 != work.edges) lot->retain();
+        return lot;
+    }
+
+    static void discard(void* self, void* output) { of(self).let_go(static_cast<Values*>(output)); }
+
+    static void* divide(void* self, std::int64_t serial, void** inputs, RowCounts& counts) {
+        NativeWork& work = of(self);
+        auto* lot = static_cast<Values*>(inputs[0]);
+        if (lot == nullptr) return nullptr;
+        if (work.is_dropped(serial)) return work.let_go(lot), nullptr;
+        counts.taken += lot->count();
+        counts.given += lot->count();
+        auto* divided = new DividedLot;
+        divided->lot = lot;
+        divided->divide_among(static_cast<std::uint32_t>(work.objects.size()), lot->count());
+        if (lot->final) divided->concern_all();
+        const Value* const values = lot->begin();
+        for (std::uint64_t i = 0; i < lot->count(); ++i)
+            divided->add(work.key_of(work.objects[0], &values[i]));
+        divided->outcomes.resize(divided->count());
+        return static_cast<Division*>(divided);
+    }
+
+    // Value by value, so that it is known which output comes from which.
+    static void do_share(void* self, Division& division, std::uint32_t number, RowCounts& counts) {
+        NativeWork& work = of(self);
+        auto& divided = static_cast<DividedLot&>(division);
+        Division::Share& share = division.share(number);
+        Outcome& outcome = divided.outcomes[number];
+        if (!work.is_dropped(division.serial)) {
+            counts.taken += share.rows.size();
+            void* object = work.objects[share.partition];
+            const Value* const values = divided.lot->begin();
+            Output out(share.rows.size());
+            share.ends.reserve(share.rows.size());
+            for (const auto row : share.rows) {
+                work.process(object, &values[row], 1, &out);
+                share.ends.push_back(out.count());
+                if (out.failure() != nullptr) break;
+                ++outcome.failed_at;
+            }
+            if (divided.lot->final && out.failure() == nullptr) work.finish(object, &out);
+            outcome.failure = out.failure();
+            counts.given += out.count();
+            outcome.outputs = out.take();
+        }
+        share.ends.resize(share.rows.size(), Division::after_rows(share));
+    }
+
+    // All outputs in the order of the values, up to the first failure; what comes at the stream's end by
+    // partition.
+    static void* gather(void* self, Division& division) {
+        NativeWork& work = of(self);
+        auto* divided = static_cast<DividedLot*>(&division);
+        Output out(divided->lot->count());
+        const char* failure = nullptr;
+        if (!work.is_dropped(division.serial)) failure = put_together(*divided, out);
+        for (auto& outcome : divided->outcomes)
+            if (outcome.outputs != nullptr) outcome.outputs->free();
+        const auto serial = division.serial;
+        Values* lot = divided->lot;
+        delete divided;
+        return work.output_of(serial, lot, out, failure);
+    }
+
+    static const char* put_together(DividedLot& divided, Output& out) {
+        for (std::size_t row = 0; row < divided.rows(); ++row) {
+            Division::Share& share = divided.share(divided.owner(row));
+            const Outcome& outcome = divided.outcomes[divided.owner(row)];
+            const auto here = share.gathered;
+            const auto outputs = Division::next(share);
+            push(out, outcome, outputs.begin, outputs.end);
+            if (outcome.failure != nullptr && outcome.failed_at == here) return outcome.failure;
+        }
+        for (std::uint32_t i = 0; i < divided.count(); ++i) {
+            const Outcome& outcome = divided.outcomes[i];
+            if (outcome.outputs != nullptr)
+                push(out, outcome, Division::after_rows(divided.share(i)), outcome.outputs->count());
+            if (outcome.failure != nullptr) return outcome.failure;
+        }
+        return nullptr;
+    }
+
+    static void push(Output& out, const Outcome& outcome, std::uint64_t begin, std::uint64_t end) {
+        for (auto i = begin; i < end; ++i) out.push(outcome.outputs->begin()[i]);
+    }
+
+    std::int64_t passed_{0};  // of who picks
+};
+
+}  // namespace callboard

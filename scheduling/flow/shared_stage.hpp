@@ -1,0 +1,61 @@
+// A stateless stage: a ring that any number of lanes take from, and a reorder buffer.
+#pragma once
+
+#include <algorithm>
+
+#include "callboard/mailbox/ordered/spmc.hpp"
+#include "callboard/scheduling/flow/stage.hpp"
+#include "callboard/scheduling/flow/structures.hpp"
+
+namespace callboard {
+
+class SharedStage final : public Stage {
+public:
+    SharedStage(const Place& place, const Work& work, std::uint32_t window, Reordering reordering)
+        : Stage(place, work), ring_(window), in_order_(reordering, window) {}
+
+    std::int64_t waiting() const override { return ring_.size(); }
+
+    void put(std::uint32_t, std::int64_t, void* batch) override {
+        [[maybe_unused]] const bool fits = ring_.try_push(batch);
+        assert(fits);
+        announce();
+    }
+
+    std::int64_t work(RowCounts& counts, double rows) override {
+        std::int64_t claims = 0;
+        while (is_less(claims, counts, rows) && work_on_some(counts)) ++claims;
+        return claims;
+    }
+
+private:
+    static constexpr double worth_ns = 2000;  // of work, for a claim
+    static constexpr std::int64_t most_at_once = 16;
+
+    // Several short rounds at once: each claim, and each change of hands in the reorder buffer, costs
+    // cache misses. Not more than half of what waits, so that other lanes find some.
+    bool work_on_some(RowCounts& counts) {
+        void* rounds[most_at_once];
+        std::int64_t first;
+        const auto count = ring_.try_pop(rounds, at_once(), first);
+        for (std::int64_t i = 0; i < count; ++i) {
+            note_beginning(first + i);
+            void* output = work_.process(work_.self, first + i, &rounds[i], counts);
+            in_order_.send(first + i, output, [this](void* ready) { deliver(ready); });
+        }
+        return count != 0;
+    }
+
+    std::int64_t at_once() const {
+        const double round_ns = cost_ns() * rows_per_unit();
+        if (round_ns <= 0 || round_ns >= worth_ns) return 1;
+        const auto most = static_cast<std::int64_t>(worth_ns / round_ns) + 1;
+        const auto half = (ring_.size() + 1) / 2;
+        return std::max<std::int64_t>(1, std::min({most, half, most_at_once}));
+    }
+
+    Spmc<void*> ring_;
+    RoundsInOrder in_order_;
+};
+
+}  // namespace callboard

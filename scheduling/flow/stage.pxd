@@ -1,0 +1,68 @@
+# What a stage is and does: see stage.hpp, division.hpp.
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libcpp cimport bool as cbool
+from libcpp.vector cimport vector
+
+cdef extern from "callboard/core/atomics.hpp" namespace "callboard" nogil:
+    cdef cppclass AtomicCount "callboard::Atomic<std::int64_t>":
+        int64_t load()
+        void store(int64_t value)
+
+cdef extern from "callboard/scheduling/flow/stage.hpp" namespace "callboard" nogil:
+    ctypedef uint8_t LaneKinds
+    const LaneKinds native_lanes
+    const LaneKinds python_lanes
+    const LaneKinds all_lanes
+
+    cdef cppclass RowCounts:
+        uint64_t taken
+        uint64_t given
+
+    cdef cppclass Share "callboard::Division::Share":
+        uint32_t partition
+        vector[uint32_t] rows
+        vector[uint64_t] ends
+        size_t gathered
+
+    cdef cppclass Outputs "callboard::Division::Outputs":
+        uint64_t begin
+        uint64_t end
+
+    cdef cppclass Division:
+        void* batch
+        int64_t serial
+        void divide_among(uint32_t partitions, size_t rows)
+        uint32_t add(uint64_t key)
+        uint32_t add_to(uint32_t partition)
+        void add_to_all()
+        void add_to_none()
+        void concern_all()
+        uint32_t count()
+        Share& share(uint32_t number)
+        size_t rows()
+        uint32_t owner(size_t row)
+        @staticmethod
+        Outputs next(Share& share)
+        @staticmethod
+        uint32_t partition_of(uint64_t key, uint32_t partitions)
+
+    cdef cppclass Work:
+        void* self
+        void* (*process)(void*, int64_t, void**, RowCounts&) noexcept nogil
+        void* (*pick)(void*, void*, uint32_t) noexcept nogil
+        void (*discard)(void*, void*) noexcept nogil
+        void (*share)(void*, Division&, uint32_t, RowCounts&) noexcept nogil
+        void* (*gather)(void*, Division&) noexcept nogil
+
+    cdef cppclass Stage:
+        uint32_t position
+        uint32_t most_lanes
+        uint32_t lanes()
+        cbool is_schedulable(LaneKinds kinds, int64_t time)
+        double cost_ns()
+        double selectivity()
+        double queued()
+        uint64_t taken()
+        uint64_t given()
+        int64_t busy_ns()
+        void rest_until(int64_t time)

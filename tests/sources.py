@@ -1,0 +1,140 @@
+"""What the sources import, cimport and include: the graph that the tests of their order read."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+# From the ground up. `actors` installs as `callboard` itself.
+FLOORS = ("core", "mailbox", "scheduling", "actors")
+
+CYTHON_FROM = re.compile(
+    r"^\s*from\s+([\w.]+)\s+c?import\s+(?:\(([^)]*)\)|([^#\n]*))", re.MULTILINE
+)
+CYTHON_IMPORT = re.compile(r"^\s*c?import\s+([^#\n]+)", re.MULTILINE)
+CYTHON_EXTERN = re.compile(r"""^\s*cdef\s+extern\s+from\s+["']<?([^"'>]+)>?["']""", re.MULTILINE)
+CYTHON_TEXT = re.compile(r"""^\s*include\s+["']([^"']+)["']""", re.MULTILINE)
+INCLUDE = re.compile(r"""^\s*#\s*include\s*[<"]([^>"]+)[>"]""", re.MULTILINE)
+
+
+def sources(root: Path) -> list[Path]:
+    """List the sources, relative to the root."""
+    suffixes = {".py", ".pyi", ".pyx", ".pxd", ".pxi", ".hpp"}
+    files = (path for floor in FLOORS for path in (root / floor).rglob("*"))
+    return sorted(path.relative_to(root) for path in files if path.suffix in suffixes)
+
+
+def names_imported(path: Path, text: str, *, for_types: bool = True) -> Iterator[str]:
+    """Yield each name that a Python or Cython source imports, with its module's.
+
+    Without `for_types`, what stands under `if TYPE_CHECKING` is left out.
+    """
+    if path.suffix in {".py", ".pyi"}:
+        for node in walk(ast.parse(text), for_types):
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                base = "." * node.level + (node.module or "")
+                yield from (f"{base.rstrip('.') or base}.{alias.name}" for alias in node.names)
+    else:
+        for base, in_brackets, on_line in CYTHON_FROM.findall(text):
+            for name in (in_brackets or on_line).split(","):
+                if name.strip():
+                    yield f"{base}.{name.split()[0]}"
+        for names in CYTHON_IMPORT.findall(text):
+            yield from (name.split()[0] for name in names.split(","))
+
+
+def walk(node: ast.AST, for_types: bool) -> Iterator[ast.AST]:
+    """Yield a syntax tree's nodes."""
+    yield node
+    skipped = (
+        node.body
+        if isinstance(node, ast.If) and not for_types and "TYPE_CHECKING" in ast.dump(node.test)
+        else []
+    )
+    for child in ast.iter_child_nodes(node):
+        if child not in skipped:
+            yield from walk(child, for_types)
+
+
+def files_included(path: Path, text: str) -> Iterator[str]:
+    """Yield each file that a Cython or C++ source includes, as it is written there."""
+    yield from INCLUDE.findall(text)
+    if path.suffix != ".hpp":
+        yield from CYTHON_EXTERN.findall(text)
+        yield from CYTHON_TEXT.findall(text)
+
+
+def unit_of(path: Path) -> Path:
+    """Return what a source is a part of: a header, or a module without its suffix."""
+    return path if path.suffix == ".hpp" else path.with_suffix("")
+
+
+def place_of(name: str) -> Path | None:
+    """Return where a name of ours lies below the root, or None for somebody else's."""
+    first, *rest = name.split(".")
+    if first != "callboard":
+        return None
+    return Path(*rest) if rest and rest[0] in FLOORS[:-1] else Path("actors", *rest)
+
+
+def imports(root: Path) -> dict[Path, set[Path]]:
+    """Map each header and each module to those that it needs when it is compiled or run.
+
+    Stubs need nothing, and what is imported for types alone is not needed.
+    """
+    files = [path for path in sources(root) if path.suffix != ".pyi"]
+    units = {unit_of(path) for path in files}
+    graph: dict[Path, set[Path]] = {unit: set() for unit in units}
+    for path in files:
+        text = (root / path).read_text()
+        needed = graph[unit_of(path)]
+        if path.suffix != ".hpp":
+            for name in names_imported(path, text, for_types=False):
+                place = place_of(name)
+                if place is not None:
+                    candidates = (
+                        place,
+                        place / "__init__",
+                        place.parent,
+                        place.parent / "__init__",
+                    )
+                    needed.update([unit for unit in candidates if unit in units][:1])
+        if path.suffix != ".py":
+            for name in files_included(path, text):
+                place = place_of(name.removesuffix(".hpp").replace("/", "."))
+                header = path.parent / name if place is None else place.with_suffix(".hpp")
+                needed.update({header} & units)
+    for unit, needed in graph.items():
+        needed.discard(unit)
+    return graph
+
+
+def circles(graph: dict[Path, set[Path]]) -> list[list[str]]:
+    """List the strongly connected components of more than one node, by Tarjan's algorithm."""
+    index: dict[Path, int] = {}
+    low: dict[Path, int] = {}
+    stack: list[Path] = []
+    found: list[list[str]] = []
+
+    def visit(node: Path) -> None:
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for following in sorted(graph[node]):
+            if following not in index:
+                visit(following)
+                low[node] = min(low[node], low[following])
+            elif following in stack:
+                low[node] = min(low[node], index[following])
+        if low[node] == index[node]:
+            at = stack.index(node)
+            component = stack[at:]
+            del stack[at:]
+            if len(component) > 1:
+                found.append(sorted(map(str, component)))
+
+    for node in sorted(graph):
+        if node not in index:
+            visit(node)
+    return sorted(found)
