@@ -9,7 +9,7 @@ cimport cython
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t, uint32_t
 
-from callboard.core.node cimport monotonic_ns
+from callboard.core.clock cimport monotonic_ns
 from callboard.scheduling.flow.stage cimport Division, RowCounts, Work
 from callboard.scheduling.flow.values cimport Values
 from callboard.streams.programs.program cimport Batch, DividedBatch, Ending, Exit, Part, Program
