@@ -53,6 +53,7 @@ public:
         return true;
     }
 
+    // Any thread, a hint: for tests that want their owner asleep.
     bool is_parked() const { return word_.load(relaxed) == parked; }
 
 private:

@@ -106,9 +106,6 @@ public:
         return state != free_ && !(state & owned_);
     }
 
-    // Any thread, a hint.
-    bool is_owned() const { return state_.load(relaxed) != free_; }
-
 private:
     // With the owned bit: nothing is pending, and the rest is the parker of an owner that sleeps, or 0.
     static constexpr std::uintptr_t free_ = 0, owned_ = 1;
@@ -141,9 +138,6 @@ public:
     [[nodiscard]] std::int64_t settle(std::int64_t served) {
         return pending_.fetch_sub(served, acq_rel) - served;
     }
-
-    // Any thread, a hint.
-    bool is_owned() const { return pending_.load(relaxed) != 0; }
 
 private:
     Atomic<std::int64_t> pending_{0};

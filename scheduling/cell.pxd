@@ -89,12 +89,7 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
         void (*destroy)(void* state) noexcept nogil
 
     cdef cppclass Token "callboard::Delegation<callboard::Cell>":
-        bint own_or_delegate(Cell* cell)
-        bint try_own()
-        bint try_release()
         bint has_pending()
-        bint is_owned()
-        Cell* take()
 
     cdef cppclass TeamState:
         Token token
@@ -115,7 +110,6 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
         uint64_t get_rests "rests.load" (memory_order)
         uint64_t add_rests "rests.fetch_add" (uint64_t, memory_order)
         uint64_t get_current "current.load" (memory_order)
-        void set_current "current.store" (uint64_t, memory_order)
         int64_t get_loop_time "loop_time.load" (memory_order)
         void set_loop_time "loop_time.store" (int64_t, memory_order)
         uint64_t get_dispatches "dispatches.load" (memory_order)
@@ -133,7 +127,6 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
         bint exact
         RecordRing* ring
         int64_t started
-        void add_busy_ns "busy_ns.add" (uint64_t)
         uint64_t get_busy_ns "busy_ns.get" ()
         void begin_idle "idle.begin" (int64_t now)
         void end_idle "idle.end" (int64_t now)

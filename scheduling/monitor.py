@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from callboard.core.errors import CallboardError
 from callboard.scheduling.records import read_records
@@ -136,22 +135,6 @@ def _table(
         yield "  ".join(line).rstrip()
 
 
-class Record(NamedTuple):
-    """One dispatch of an actor, or, with actor 0, one wait of the worker. Times in nanoseconds."""
-
-    time: int
-    """When it ended, on the monotonic clock."""
-    spent: int
-    actor: int
-    """The actor's number."""
-    dispatch: int
-    """Which dispatch of the actor, or which wait of the worker, it was, counted from 1."""
-    messages: int
-    """Handled in this dispatch."""
-    queue: int
-    """Messages that waited at its end; -1 where they are not counted."""
-
-
 class WorkerLog:
     """One worker's records, read as they come and turned into lines of text.
 
@@ -183,16 +166,18 @@ class WorkerLog:
         self._next = end
         index = self._worker.index
         lines = [f"*** worker {index} overwrote {lost} records"] if lost else []
-        lines.extend(_line(Record(*record), index, path_of) for record in records)
+        lines.extend(_line(record, index, path_of) for record in records)
         return lines
 
 
-def _line(record: Record, worker: int, path_of: Callable[[int], str]) -> str:
-    if record.actor == 0:
-        seconds = record.spent / 1e9
-        return f"{record.time} *** worker {worker} waited ({record.dispatch}) for {seconds:.9f}"
-    queue = f" queue {record.queue}" if record.queue >= 0 else ""
+def _line(
+    record: tuple[int, int, int, int, int, int], worker: int, path_of: Callable[[int], str]
+) -> str:
+    """Return the line of a `DispatchRecord` (`core/records.hpp`): of a dispatch, or of a wait."""
+    time, spent, actor, dispatch, messages, queue = record
+    if actor == 0:
+        return f"{time} *** worker {worker} waited ({dispatch}) for {spent / 1e9:.9f}"
+    waiting = f" queue {queue}" if queue >= 0 else ""
     return (
-        f"{record.time} actor {record.actor} {path_of(record.actor)} disp {record.dispatch} "
-        f"msgs {record.messages}{queue} et {record.spent}"
+        f"{time} actor {actor} {path_of(actor)} disp {dispatch} msgs {messages}{waiting} et {spent}"
     )

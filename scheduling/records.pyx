@@ -9,7 +9,7 @@ from callboard.scheduling.worker cimport WorkerThread
 def read_records(WorkerThread worker, uint64_t since):
     """Return a worker's records from number `since` on, and the number of the next one to come.
 
-    A record is (time, spent, actor, dispatch, messages, queue), as in `core/records.hpp`. Those that
+    A record is (time, spent, actor, dispatch, messages, queue): a `DispatchRecord` of `core/records.hpp`. Those that
     were overwritten are missing at the front. Any thread may read; it disturbs nobody.
     """
     cdef RecordRing* ring = worker.core.ring

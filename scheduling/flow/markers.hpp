@@ -9,6 +9,7 @@
 #include <mutex>
 #include <vector>
 
+#include "callboard/core/atomics.hpp"
 #include "callboard/core/clock.hpp"
 
 namespace callboard {

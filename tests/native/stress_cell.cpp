@@ -208,7 +208,7 @@ struct Stage {
             CHECK(cast[i].cell.tail.is_idle());
         }
         CHECK(sent.load(relaxed) > 0);
-        CHECK(!shared.token.is_owned());
+        CHECK(shared.token.try_own());
     }
 };
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -433,3 +434,11 @@ def test_a_failing_test_is_told_the_seed_and_the_latest_messages() -> None:
     [note] = caught.value.__notes__
     assert "seed 11" in note
     assert "the latest 10 of 100 messages: /probe <- 90, /probe <- 91" in note
+
+
+def test_only_the_thread_that_made_a_manual_system_runs_it() -> None:
+    with ManualSystem() as system, ThreadPoolExecutor(1) as elsewhere:
+        assert system.is_run_here
+        assert not elsewhere.submit(lambda: system.is_run_here).result()
+    with ActorSystem() as threaded:
+        assert not threaded.is_run_here

@@ -1,0 +1,32 @@
+// Buffers: who holds one, and what there is no memory for.
+#include "callboard/core/buffer.hpp"
+
+#include "check.hpp"
+
+using namespace callboard;
+
+TEST("a buffer is buried once, with its last reference") {
+    static int buried = 0;
+    Buffer buffer;
+    buffer.bury = [](Buffer*) { ++buried; };
+    buffer.retain();
+    buffer.drop();
+    CHECK_EQUAL(buried, 0);
+    buffer.drop();
+    CHECK_EQUAL(buried, 1);
+}
+
+#ifndef __SANITIZE_ADDRESS__  // which ends the program there
+TEST("a buffer that there is no memory for is an exception") {
+    volatile std::int64_t bytes = INT64_MAX;
+    bool thrown = false;
+    try {
+        Buffer::allocate(bytes)->drop();
+    } catch (const std::bad_alloc&) {
+        thrown = true;
+    }
+    CHECK(thrown);
+}
+#endif
+
+CHECK_MAIN
