@@ -71,7 +71,8 @@ def _choose(value: Any) -> PriorityPolicy | Heuristic:
             f"each worker needs a priority policy of its own, so priority is a name, a class or a "
             f"table with `policy` and its options, not {safe_repr(value)}"
         )
-    policy = _make(value, PRIORITIES | HEURISTICS, PriorityPolicy, Heuristic)
+    shipped: Mapping[str, type[PriorityPolicy | Heuristic]] = {**PRIORITIES, **HEURISTICS}
+    policy = _make(value, shipped, PriorityPolicy, Heuristic)
     policy._check()
     return policy
 
@@ -86,8 +87,8 @@ def _make(value: Any, shipped: Mapping[str, type[Policy]], *bases: type[Policy])
     found = _find(value, shipped) if isinstance(value, str) else value
     if not isinstance(found, type) or not issubclass(found, bases):
         raise ConfigError(
-            f"a policy is one of {', '.join(shipped)}, a subclass of {bases[0].__name__} as a class "
-            f"or as 'package.module:Class', or a table with `policy` and its options, "
+            f"a policy is one of {', '.join(shipped)}, a subclass of {bases[0].__name__} as a "
+            f"class or as 'package.module:Class', or a table with `policy` and its options, "
             f"not {safe_repr(value)}"
         )
     signature = _signature(found)

@@ -14,7 +14,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from callboard.scheduling.flow.stage cimport Division, Outputs, Share
 from callboard.streams.programs.program cimport (
-    Batch, DividedBatch, Part, Program, PyVectorcall_Function, Watermark, call_one, outputs_of, pass_on,
+    Batch, DividedBatch, Part, Program, PyVectorcall_Function, Watermark, call_one, pass_on,
     vectorcallfunc,
 )
 
