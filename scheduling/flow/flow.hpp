@@ -188,7 +188,6 @@ public:
     std::int64_t now() const { return settings.one_by_one ? 0 : Parker::now(); }
 
     const Stages& stages() const { return stages_; }
-    std::size_t lanes() const { return lanes_.size(); }
     Markers& markers() { return markers_; }
     const Settings settings;
 
