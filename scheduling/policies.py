@@ -73,7 +73,8 @@ def _choose(value: Any) -> PriorityPolicy | Heuristic:
             f"each worker needs a priority policy of its own, so priority is a name, a class or a "
             f"table with `policy` and its options, not {safe_repr(value)}"
         )
-    policy = _make(value, PRIORITIES | HEURISTICS, PriorityPolicy, Heuristic)
+    shipped: Mapping[str, type[PriorityPolicy | Heuristic]] = {**PRIORITIES, **HEURISTICS}
+    policy = _make(value, shipped, PriorityPolicy, Heuristic)
     policy._check()
     return policy
 

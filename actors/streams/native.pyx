@@ -46,6 +46,8 @@ cdef class NativeProgram(Program):
 
     def __init__(self, str name, make, Py_ssize_t partitions=0, **options):
         cdef NativeWork* work = &self.native
+        if self.objects is not None:
+            raise RuntimeError("a native program is made once")
         self.objects = [make() for _ in range(partitions or 1)]
         self.partitions = partitions
         kind = "partitioned" if partitions else self.objects[0].kind
@@ -72,6 +74,8 @@ cdef class NativeProgram(Program):
 
     cpdef process(self, Batch batch, list into):
         """The same by one thread, for sequential runs."""
+        if self.native.objects.empty():
+            raise RuntimeError("the program was not made")
         cdef Values* lot = lot_of(batch.rows)
         if lot == NULL and not batch.final:
             return

@@ -45,7 +45,7 @@ public:
         return try_pop(&value, 1, first) == 1;
     }
 
-    // Any thread. Takes the oldest values, `most` of them at most, by one claim, and answers how many. `first`
+    // Any thread. Takes the oldest values, `most` of them at most, by one claim, and returns how many. `first`
     // is the serial number of the first one; they count from 0 in the order of pushes.
     [[nodiscard]] std::int64_t try_pop(T* values, std::int64_t most, std::int64_t& first) {
         first = head_.load(acquire);  // pairs with the claim before: tail is seen beyond it

@@ -1,1 +1,1 @@
-"""What `ordered` is measured against: the baselines of Prasaad et al. 2018. No product."""
+"""What `ordered` is measured against (Prasaad et al. 2018): a run has them with `rivals=`."""

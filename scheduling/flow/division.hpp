@@ -21,7 +21,7 @@ public:
         std::vector<std::uint64_t> ends{};  // after each of them, how many outputs there were
         std::size_t gathered{0};            // of these
     };
-    struct Outputs {
+    struct Range {
         std::uint64_t begin, end;
     };
     static constexpr std::uint32_t everybody = ~std::uint32_t{0};
@@ -36,7 +36,7 @@ public:
         owners_.reserve(rows);
     }
 
-    // The next row, by its key. Answers its share's number.
+    // The next row, by its key. Returns its share's number.
     std::uint32_t add(std::uint64_t key) { return add_to(partition_of(key)); }
 
     // The next row, to a partition of the caller's choice.
@@ -85,7 +85,7 @@ public:
     std::uint32_t owner(std::size_t row) const { return owners_[row]; }
 
     // What the next row of a share gave, and what it gave after its last row.
-    static Outputs next(Share& share) {
+    static Range next(Share& share) {
         const auto row = share.gathered++;
         return {row == 0 ? 0 : share.ends[row - 1], share.ends[row]};
     }

@@ -188,7 +188,6 @@ public:
     std::int64_t now() const { return settings.one_by_one ? 0 : monotonic_ns(); }
 
     const Stages& stages() const { return stages_; }
-    std::size_t lanes() const { return lanes_.size(); }
     Markers& markers() { return markers_; }
     const Settings settings;
 
@@ -201,8 +200,8 @@ private:
 
     template <class Kind, class... Arguments>
     Stage& add(LaneKinds runs_on, std::uint32_t most_lanes, Arguments&&... arguments) {
-        const Stage::Place place{*this, static_cast<std::uint32_t>(stages_.size()), runs_on, most_lanes};
-        stages_.push_back(std::make_unique<Kind>(place, std::forward<Arguments>(arguments)...));
+        const Stage::Site site{*this, static_cast<std::uint32_t>(stages_.size()), runs_on, most_lanes};
+        stages_.push_back(std::make_unique<Kind>(site, std::forward<Arguments>(arguments)...));
         return *stages_.back();
     }
 

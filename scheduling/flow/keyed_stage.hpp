@@ -10,9 +10,9 @@ namespace callboard {
 
 class KeyedStage final : public Stage {
 public:
-    KeyedStage(const Place& place, const Work& work, Stage& divider, std::uint32_t partitions,
+    KeyedStage(const Site& site, const Work& work, Stage& divider, std::uint32_t partitions,
                std::uint32_t window, Reordering reordering, Partitioning partitioning)
-        : Stage(place, work), divider_(divider),
+        : Stage(site, work), divider_(divider),
           queue_(make_partitioned_queue<Piece>(partitioning, partitions, window)),
           in_order_(reordering, window) {
         divider.connect(*this, 0);

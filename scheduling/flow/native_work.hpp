@@ -55,14 +55,14 @@ struct NativeWork {
 
 private:
     // What a share gave, and where it broke off, if it did: at which of its values, or at the stream's end.
-    struct Outcome {
+    struct ShareResult {
         Values* outputs{nullptr};
         const char* failure{nullptr};
         std::size_t failed_at{0};
     };
     struct DividedLot : Division {
         Values* lot;
-        std::vector<Outcome> outcomes;
+        std::vector<ShareResult> results;
     };
 
     static NativeWork& of(void* self) { return *static_cast<NativeWork*>(self); }
@@ -130,7 +130,7 @@ private:
         const Value* const values = lot->begin();
         for (std::uint64_t i = 0; i < lot->count(); ++i)
             divided->add(work.key_of(work.objects[0], &values[i]));
-        divided->outcomes.resize(divided->count());
+        divided->results.resize(divided->count());
         return static_cast<Division*>(divided);
     }
 
@@ -139,7 +139,7 @@ private:
         NativeWork& work = of(self);
         auto& divided = static_cast<DividedLot&>(division);
         Division::Share& share = division.share(number);
-        Outcome& outcome = divided.outcomes[number];
+        ShareResult& result = divided.results[number];
         if (!work.is_dropped(division.serial)) {
             counts.taken += share.rows.size();
             void* object = work.objects[share.partition];
@@ -150,12 +150,12 @@ private:
                 work.process(object, &values[row], 1, &out);
                 share.ends.push_back(out.count());
                 if (out.failure() != nullptr) break;
-                ++outcome.failed_at;
+                ++result.failed_at;
             }
             if (divided.lot->final && out.failure() == nullptr) work.finish(object, &out);
-            outcome.failure = out.failure();
+            result.failure = out.failure();
             counts.given += out.count();
-            outcome.outputs = out.take();
+            result.outputs = out.take();
         }
         share.ends.resize(share.rows.size(), Division::after_rows(share));
     }
@@ -168,8 +168,8 @@ private:
         Output out(divided->lot->count());
         const char* failure = nullptr;
         if (!work.is_dropped(division.serial)) failure = put_together(*divided, out);
-        for (auto& outcome : divided->outcomes)
-            if (outcome.outputs != nullptr) outcome.outputs->free();
+        for (auto& result : divided->results)
+            if (result.outputs != nullptr) result.outputs->free();
         const auto serial = division.serial;
         Values* lot = divided->lot;
         delete divided;
@@ -179,23 +179,23 @@ private:
     static const char* put_together(DividedLot& divided, Output& out) {
         for (std::size_t row = 0; row < divided.rows(); ++row) {
             Division::Share& share = divided.share(divided.owner(row));
-            const Outcome& outcome = divided.outcomes[divided.owner(row)];
+            const ShareResult& result = divided.results[divided.owner(row)];
             const auto here = share.gathered;
             const auto outputs = Division::next(share);
-            push(out, outcome, outputs.begin, outputs.end);
-            if (outcome.failure != nullptr && outcome.failed_at == here) return outcome.failure;
+            push(out, result, outputs.begin, outputs.end);
+            if (result.failure != nullptr && result.failed_at == here) return result.failure;
         }
         for (std::uint32_t i = 0; i < divided.count(); ++i) {
-            const Outcome& outcome = divided.outcomes[i];
-            if (outcome.outputs != nullptr)
-                push(out, outcome, Division::after_rows(divided.share(i)), outcome.outputs->count());
-            if (outcome.failure != nullptr) return outcome.failure;
+            const ShareResult& result = divided.results[i];
+            if (result.outputs != nullptr)
+                push(out, result, Division::after_rows(divided.share(i)), result.outputs->count());
+            if (result.failure != nullptr) return result.failure;
         }
         return nullptr;
     }
 
-    static void push(Output& out, const Outcome& outcome, std::uint64_t begin, std::uint64_t end) {
-        for (auto i = begin; i < end; ++i) out.push(outcome.outputs->begin()[i]);
+    static void push(Output& out, const ShareResult& result, std::uint64_t begin, std::uint64_t end) {
+        for (auto i = begin; i < end; ++i) out.push(result.outputs->begin()[i]);
     }
 
     std::int64_t passed_{0};  // of who picks

@@ -10,8 +10,8 @@ namespace callboard {
 
 class OrderedStage final : public Stage {
 public:
-    OrderedStage(const Place& place, const Work& work, std::uint32_t inputs, std::uint32_t window)
-        : Stage(place, work), batches_(inputs) {
+    OrderedStage(const Site& site, const Work& work, std::uint32_t inputs, std::uint32_t window)
+        : Stage(site, work), batches_(inputs) {
         for (std::uint32_t i = 0; i < inputs; ++i) inlets_.push_back(std::make_unique<Inlet>(window));
     }
 

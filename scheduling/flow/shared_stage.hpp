@@ -11,8 +11,8 @@ namespace callboard {
 
 class SharedStage final : public Stage {
 public:
-    SharedStage(const Place& place, const Work& work, std::uint32_t window, Reordering reordering)
-        : Stage(place, work), ring_(window), in_order_(reordering, window) {}
+    SharedStage(const Site& site, const Work& work, std::uint32_t window, Reordering reordering)
+        : Stage(site, work), ring_(window), in_order_(reordering, window) {}
 
     std::int64_t waiting() const override { return ring_.size(); }
 
@@ -23,9 +23,13 @@ public:
     }
 
     std::int64_t work(RowCounts& counts, double rows) override {
-        std::int64_t claims = 0;
-        while (is_less(claims, counts, rows) && work_on_some(counts)) ++claims;
-        return claims;
+        std::int64_t rounds = 0;
+        while (is_less(rounds, counts, rows)) {
+            const auto more = work_on_some(counts);
+            if (more == 0) break;
+            rounds += more;
+        }
+        return rounds;
     }
 
 private:
@@ -33,8 +37,8 @@ private:
     static constexpr std::int64_t most_at_once = 16;
 
     // Several short rounds at once: each claim, and each change of hands in the reorder buffer, costs
-    // cache misses. Not more than half of what waits, so that other lanes find some.
-    bool work_on_some(RowCounts& counts) {
+    // cache misses. Not more than half of what waits, so that other lanes find some. Returns how many.
+    std::int64_t work_on_some(RowCounts& counts) {
         void* rounds[most_at_once];
         std::int64_t first;
         const auto count = ring_.try_pop(rounds, at_once(), first);
@@ -43,7 +47,7 @@ private:
             void* output = work_.process(work_.self, first + i, &rounds[i], counts);
             in_order_.send(first + i, output, [this](void* ready) { deliver(ready); });
         }
-        return count != 0;
+        return count;
     }
 
     std::int64_t at_once() const {

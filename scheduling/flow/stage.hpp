@@ -73,16 +73,16 @@ public:
         Stage* to;
         std::uint32_t input;
     };
-    struct Place {
+    struct Site {
         StageObserver& observer;
         std::uint32_t position;    // from the entries on; a later stage has a higher one
         LaneKinds runs_on;
         std::uint32_t most_lanes;  // that may work on it at a time
     };
 
-    Stage(const Place& place, const Work& work)
-        : position(place.position), runs_on(place.runs_on), most_lanes(place.most_lanes), work_(work),
-          observer_(place.observer) {}
+    Stage(const Site& site, const Work& work)
+        : position(site.position), runs_on(site.runs_on), most_lanes(site.most_lanes), work_(work),
+          observer_(site.observer) {}
     Stage(const Stage&) = delete;
     virtual ~Stage() = default;
 
@@ -140,7 +140,7 @@ public:
     virtual void put(std::uint32_t input, std::int64_t serial, void* batch) = 0;
 
     // A lane that entered. Takes rounds, processes them and sends their output, until it has taken
-    // `rows` rows, or nothing is there. A round counts as a row, too. Answers how many rounds.
+    // `rows` rows, or nothing is there. A round counts as a row, too. Returns how many rounds.
     virtual std::int64_t work(RowCounts& counts, double rows) = 0;
 
     // How many rounds have left it.

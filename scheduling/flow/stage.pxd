@@ -24,7 +24,7 @@ cdef extern from "callboard/scheduling/flow/stage.hpp" namespace "callboard" nog
         vector[uint64_t] ends
         size_t gathered
 
-    cdef cppclass Outputs "callboard::Division::Outputs":
+    cdef cppclass Range "callboard::Division::Range":
         uint64_t begin
         uint64_t end
 
@@ -42,7 +42,7 @@ cdef extern from "callboard/scheduling/flow/stage.hpp" namespace "callboard" nog
         size_t rows()
         uint32_t owner(size_t row)
         @staticmethod
-        Outputs next(Share& share)
+        Range next(Share& share)
         @staticmethod
         uint32_t partition_of(uint64_t key, uint32_t partitions)
 

@@ -42,7 +42,7 @@ public:
     const Value* begin() const { return reinterpret_cast<const Value*>(this + 1); }
     std::uint64_t count() const { return count_; }
 
-    // Who makes it. Answers where the values are now: growing moves them.
+    // Who makes it. Returns where the values are now: growing moves them.
     static Values* push(Values* values, const Value& value) {
         if (__builtin_expect(values->count_ == values->capacity_, 0)) values = grow(values);
         reinterpret_cast<Value*>(values + 1)[values->count_++] = value;

@@ -81,4 +81,17 @@ TEST("a round that comes while the awake lane is at work on a long one wakes ano
     CHECK_EQUAL(woken[1], 1);
 }
 
+TEST("a round is estimated by its rows, though a lane takes several at once") {
+    OneStage one;
+    Flow flow{{}, std::make_unique<ChooseLatest>()};
+    Stage& stage = flow.add_shared(one.work(), all_lanes, 2);
+    flow.add_entry(stage, 0);
+    flow.finish_graph();
+    void* batch = &one;
+    for (int i = 0; i < 64; ++i) flow.admit(&batch);
+    while (flow.step(all_lanes, flow.now())) {}
+    CHECK_EQUAL(flow.done(), 64);
+    CHECK_EQUAL(stage.rows_per_unit(), 1.0);
+}
+
 CHECK_MAIN

@@ -9,6 +9,7 @@ import pytest
 
 from callboard import Actor, ActorRef, ActorSystem, BoundedMailbox, ConfigError, MailboxFull
 from callboard.scheduling.config import Config
+from callboard.scheduling.flow.heuristics import EstimatedTime
 from callboard.scheduling.placement import Blocks, PlacementPolicy, RoundRobin
 from callboard.scheduling.priority import Fifo, Weighted
 
@@ -101,6 +102,14 @@ def test_a_config_is_taken_as_it_is() -> None:
 def test_each_worker_gets_a_priority_policy_of_its_own() -> None:
     config = Config.load({"priority": "weighted"})
     assert config.priority_policy() is not config.priority_policy()
+
+
+@pytest.mark.parametrize("value", ["estimated_time", EstimatedTime, {"policy": EstimatedTime}])
+def test_where_priority_names_a_heuristic_actors_go_in_the_order_of_readiness(value: Any) -> None:
+    config = Config.load(priority=value)
+    assert isinstance(config.heuristic(), EstimatedTime)
+    assert isinstance(config.priority_policy(), Fifo)
+    assert Config.load(priority="weighted").heuristic() is None
 
 
 def test_the_same_name_is_the_same_placement_policy() -> None:

@@ -328,6 +328,13 @@ def test_a_heuristic_that_fails_is_given_up_and_the_run_goes_on(system: ActorSys
     assert run.finish(timeout=60) == shape().run_sequentially({"numbers": ROWS})
 
 
+def test_a_systems_priority_may_be_a_heuristic_of_ones_own() -> None:
+    with ActorSystem(priority=Earliest) as system:
+        run = system.run(shape())
+        run.send("numbers", ROWS)
+        assert run.finish(timeout=60) == shape().run_sequentially({"numbers": ROWS})
+
+
 def test_a_heuristic_without_choose_is_refused(system: ActorSystem) -> None:
     class Empty(Heuristic):
         pass

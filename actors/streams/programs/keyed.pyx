@@ -148,19 +148,19 @@ cdef class Count(Stateful):
 
     cdef int step(self, Table table, object key, object row, int64_t serial, list outs) except -1:
         cdef PyObject* found = PyDict_GetItemWithError(table.states, key)
-        cdef Number number
+        cdef MutableInteger number
         if found == NULL:
-            number = Number.__new__(Number)
+            number = MutableInteger.__new__(MutableInteger)
             table.put(key, number, serial)
         else:
-            number = <Number>found
+            number = <MutableInteger>found
         number.value += 1
         outs.append(number.value if self.key is None else (key, number.value))
         return 0
 
 
 @cython.final
-cdef class Number:
+cdef class MutableInteger:
     """A number that is changed where it is, so that a row costs one look into the table."""
 
     cdef int64_t value

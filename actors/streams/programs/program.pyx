@@ -174,7 +174,9 @@ cdef class Program:
         self.sides = self.sides or None
 
     cdef int enter(self, Ending ending, int inputs) except -1:
-        """Be a part of a run, with so many inputs."""
+        """Be a part of a run, and of no other, with so many inputs."""
+        if self.stage != NULL:
+            raise RuntimeError(f"the program of {self.name!r} is in a run already")
         ending.positions[self.name] = len(ending.positions)
         self.ending = ending
         self.from_lots.resize(inputs)

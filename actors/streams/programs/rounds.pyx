@@ -12,7 +12,7 @@ from libc.stdint cimport int64_t, uint32_t
 from callboard.core.clock cimport monotonic_ns
 from callboard.scheduling.flow.stage cimport Division, RowCounts, Work
 from callboard.scheduling.flow.values cimport Values
-from callboard.streams.programs.program cimport Batch, DividedBatch, Ending, Exit, Part, Program
+from callboard.streams.programs.program cimport Batch, DividedBatch, Ending, Part, Program
 from callboard.streams.programs.values cimport lot_of, rows_of
 
 from callboard.streams.errors import StreamError

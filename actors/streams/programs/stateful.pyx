@@ -12,7 +12,7 @@ import cython
 from cpython.object cimport PyObject_Hash
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from callboard.scheduling.flow.stage cimport Division, Outputs, Share
+from callboard.scheduling.flow.stage cimport Division, Range, Share
 from callboard.streams.programs.program cimport (
     Batch, DividedBatch, Part, Program, PyVectorcall_Function, Watermark, call_one, pass_on,
     vectorcallfunc,
@@ -272,7 +272,7 @@ cdef list next_outs(DividedBatch divided, uint32_t number):
     cdef Share* share = &divided.division.share(number)
     if share.gathered >= share.ends.size():
         raise IndexError(f"a share of {share.ends.size()} rows has no further one")
-    cdef Outputs outputs = Division.next(share[0])
+    cdef Range outputs = Division.next(share[0])
     return outs[outputs.begin:outputs.end]
 
 

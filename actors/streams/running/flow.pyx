@@ -131,15 +131,18 @@ cdef class GraphFlow:
         cdef NativeWork* native = NULL
         if isinstance(program, NativeProgram):
             native = &(<NativeProgram>program).native
-        self.keep(program)
+        is_shared = program.kind == "stateless" and program.ns_per_row == 0 and most_lanes > 1
+        if len(sources) != 1 and (not sources or partitions or is_shared):
+            raise ValueError(f"the program of {program.name!r} has {len(sources)} inputs")
         program.enter(self.ending, len(sources))
+        self.keep(program)
         cdef Work work = work_of(program) if native == NULL else native.whole()
         if partitions:
             self.of_stages.append(program)
             program.stage = &self.flow.add_keyed(
                 divider_of(program) if native == NULL else native.divider(),
                 work if native == NULL else native.shares(), kinds, most_lanes, partitions)
-        elif program.kind == "stateless" and program.ns_per_row == 0 and most_lanes > 1:
+        elif is_shared:
             program.stage = &self.flow.add_shared(work, kinds, most_lanes)
         else:
             program.stage = &self.flow.add_ordered(work, kinds, len(sources))
