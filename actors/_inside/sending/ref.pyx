@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t, uint32_t
 
 from callboard._inside.answers.circles cimport circle
 from callboard._inside.sending.admission cimport ADMITTED, admit_or_bury, look_in
-from callboard._inside.sending.envelope cimport to_ask, to_tell
+from callboard._inside.sending.envelope cimport copied, filled, push, to_ask, to_tell
 from callboard._inside.sending.letter cimport Carried, copy_of
 from callboard._inside.sending.variables cimport current_variables
 from callboard.core.node cimport Node, monotonic_ns, relax, relaxed
@@ -22,8 +22,6 @@ from callboard.core.errors import AskCycle, CallboardError
 from callboard.core.text import safe_repr
 
 cdef extern from "Python.h":
-    void INCREF "Py_INCREF" (PyObject*)
-    void XINCREF "Py_XINCREF" (PyObject*)
     void XDECREF "Py_XDECREF" (PyObject*)
 
 cdef extern from "sched.h" nogil:
@@ -74,21 +72,6 @@ cdef inline int refuse_void(Future in_work) except -1:
     if in_work.flag.is_set() and isinstance(in_work.error, AskCycle):
         raise AskCycle(str(in_work.error))
     return 0
-
-
-cdef inline Node* filled(Node* node, Envelope envelope) noexcept:
-    """Write a message into a node, with references of its own."""
-    INCREF(envelope.message)
-    node.first = envelope.message
-    if envelope.reply_to != NULL:
-        INCREF(envelope.reply_to)
-        node.kind = Kind.ask
-        node.reply_to = envelope.reply_to
-    else:
-        XINCREF(envelope.sender)
-        node.kind = Kind.python
-        node.sender = envelope.sender
-    return node
 
 
 cdef class ActorRef(Waiter):
@@ -143,7 +126,7 @@ cdef class ActorRef(Waiter):
             raise TypeError(f"tell_many() wants an iterable of messages, not {safe_repr(messages)}") from None
         if cell.has(slow_cell):
             for message in source:
-                self.send(to_tell(<PyObject*>message, sender), context)
+                self.send_slowly(to_tell(<PyObject*>message, sender), context)
             return
         try:
             for message in source:
@@ -194,8 +177,9 @@ cdef class ActorRef(Waiter):
     @cython.nonecheck(False)
     cdef inline int send(self, Envelope envelope, Context* context) except -1:
         if self.cell.has(slow_cell):
-            return self.send_slowly(envelope, context)
-        self.push(envelope, context)
+            return self.send_slowly(copied(envelope), context)
+        if push(self.cell, context, envelope):
+            self.wake(context)
         note_sent(self, context, 1)
         return 0
 
@@ -204,10 +188,8 @@ cdef class ActorRef(Waiter):
         cdef Fate found = look_in(self.cell, False)
         if found != ADMITTED and not self.is_admitted(found, &envelope, context):
             return 0
-        if self.cell.has(carrying_cell):
-            self.push_with(current_variables(), envelope, context)
-        else:
-            self.push(envelope, context)
+        variables = current_variables() if self.cell.has(carrying_cell) else None
+        self.push_with(variables, envelope, context)
         note_sent(self, context, 1)
         return 0
 
@@ -225,30 +207,24 @@ cdef class ActorRef(Waiter):
         cdef Fate found = look_in(self.cell, True)
         if found != ADMITTED and not self.is_admitted(found, &envelope, context):
             return
-        if variables is not None and self.cell.has(carrying_cell):
-            self.push_with(variables.copy(), envelope, context)
-        else:
-            self.push(envelope, context)
+        if variables is not None:
+            variables = variables.copy() if self.cell.has(carrying_cell) else None
+        self.push_with(variables, envelope, context)
 
     cdef int push_with(self, object variables, Envelope envelope, Context* context) except -1:
-        """Push a message together with `variables`, a Context or None."""
+        """Push a message that has its room, together with `variables`, a Context or None."""
         cdef Carried carried
-        if envelope.reply_to != NULL:
-            (<Future>envelope.reply_to).variables = variables
-        elif variables is not None:
-            carried = Carried.__new__(Carried)
-            carried.sender = <object>envelope.sender if envelope.sender != NULL else None
-            carried.variables = variables
-            envelope.sender = <PyObject*>carried
-        self.push(envelope, context)
-        return 0
-
-    @cython.nonecheck(False)
-    cdef inline void push(self, Envelope envelope, Context* context) noexcept:
-        """Push a message that has its room."""
-        cdef Cell* cell = self.cell
-        if cell.tail.push(filled(context.nodes.take(cell.pool), envelope)):
+        if variables is not None:
+            if envelope.reply_to != NULL:
+                (<Future>envelope.reply_to).variables = variables
+            else:
+                carried = Carried.__new__(Carried)
+                carried.sender = <object>envelope.sender if envelope.sender != NULL else None
+                carried.variables = variables
+                envelope.sender = <PyObject*>carried
+        if push(self.cell, context, envelope):
             self.wake(context)
+        return 0
 
     @cython.nonecheck(False)
     cdef inline void wake(self, Context* context) noexcept:
