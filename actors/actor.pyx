@@ -2,11 +2,12 @@
 
 import types
 import weakref
-from collections import deque
 
 cimport cython
 
-from callboard._inside.sending.ref cimport ActorRef, Extra, current_variables, no_system, sender_of
+from callboard._inside.sending.letter cimport copy_of, sender_of
+from callboard._inside.sending.ref cimport ActorRef, Envelope, Extra, cell_of, no_system
+from callboard._inside.sending.variables cimport current_variables
 from callboard.core.node cimport Kind
 from callboard.scheduling.cell cimport carrying_cell
 
@@ -15,7 +16,7 @@ from callboard.core.text import safe_repr
 
 
 cdef ActorRef own(actor):
-    """The ref of an actor that lives in a system."""
+    """Return the ref of an actor that lives in a system."""
     try:
         return <ActorRef?>actor._callboard_ref
     except AttributeError:
@@ -69,10 +70,8 @@ class Actor:
 
         None in `receive_many`, where the messages may have many senders.
         """
-        cdef ActorRef ref = own(self)
-        if ref.cell.sender == NULL:
-            return None
-        return sender_of(<object>ref.cell.sender, ref.cell.asked)
+        cdef Envelope* in_work = cell_of(own(self)).in_work
+        return sender_of(in_work) if in_work != NULL else None
 
     @property
     def system(self):
@@ -119,13 +118,13 @@ class Actor:
         """
         cdef ActorRef ref = own(self)
         cdef Extra extra = ref.extras()
-        if ref.cell.message == NULL:
+        cdef Envelope* in_work = cell_of(ref).in_work
+        if in_work == NULL or in_work.stashed:
             raise CallboardError(f"stash() in {ref.path}, which has no message in work")
-        second = <object>ref.cell.sender if ref.cell.sender != NULL else None
         if extra.stash is None:
             extra.stash = []
-        extra.stash.append((<object>ref.cell.message, second, ref.cell.asked))
-        ref.cell.message = NULL
+        extra.stash.append(copy_of(in_work))
+        in_work.stashed = True
 
     def unstash_all(self):
         """Handle all that was put aside next, in the order in which it came, before the mailbox."""
@@ -133,23 +132,21 @@ class Actor:
         cdef Extra extra = ref.extra
         if extra is None or not extra.stash:
             return
-        if extra.replay is None:
-            extra.replay = deque()
-        extra.replay.extendleft(reversed(extra.stash))
+        extra.replay_first(extra.stash)
         extra.stash = None
         ref.detour = True
 
     # --- time -----------------------------------------------------------------------------------------
 
     def after(self, seconds, message):
-        """Send `message` to this actor once, after `seconds`. Returns a timer with `cancel()`.
+        """Send `message` to this actor once, after `seconds`. Return a timer with `cancel()`.
 
         Timers end with the actor, and at its restart.
         """
         return start_timer(own(self), seconds, None, message)
 
     def every(self, seconds, message):
-        """Send `message` to this actor every `seconds`. Returns a timer with `cancel()`.
+        """Send `message` to this actor every `seconds`. Return a timer with `cancel()`.
 
         Timers end with the actor, and at its restart.
         """

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from callboard._inside.sending.overflow import OVERFLOWS
 from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
-
-OVERFLOWS = ("block", "help", "drop_newest", "drop_oldest", "fail", "throttle")
 
 
 def _check(capacity: int, overflow: str, timeout: float) -> None:

@@ -7,7 +7,7 @@ from callboard._inside.sending.ref cimport ActorRef
 from callboard._inside.sending.values cimport NativeBuffer, buffer_of, from_buffer
 from callboard.core.buffer cimport Buffer
 from callboard.core.node cimport Kind, Node as Message
-from callboard.scheduling.cell cimport Cell, Context, Outcome
+from callboard.scheduling.cell cimport Context
 
 
 cdef class NativeActor:
@@ -34,6 +34,3 @@ cdef class NativeActor:
 
     cdef void stop_self(self) noexcept nogil
     cdef void fail(self, const char* reason) noexcept nogil
-
-
-cdef Outcome run_native(Cell* cell, Context* context, uint32_t quantum) noexcept nogil

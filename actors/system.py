@@ -14,10 +14,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from callboard._inside.life import exit as _exit
-from callboard._inside.life.spawn import spawn
 from callboard._inside.receiving.event_loop import EventLoop
 from callboard._inside.sending.ref import ActorRef
 from callboard._inside.sending.runtime import Runtime
+from callboard._inside.spawn import spawn
 from callboard.actor import Actor
 from callboard.core import checks
 from callboard.core.errors import (

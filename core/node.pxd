@@ -43,6 +43,8 @@ cdef extern from "callboard/core/node.hpp" namespace "callboard" nogil:
         uint32_t tag
         void* first
         void* second
+        void* sender "second"    # of what was told
+        void* reply_to "second"  # of what was asked: the future that wants the answer
         int64_t integer
         double real
         unsigned char* bytes

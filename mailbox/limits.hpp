@@ -22,21 +22,19 @@
 
 namespace callboard {
 
-enum class Overflow : std::uint8_t { block, help, drop_newest, drop_oldest, fail, throttle };
-
-// A request to drop the oldest message, handed to whoever is popping (overflow drop_oldest).
+// A request to drop the oldest message, handed to whoever is popping.
 struct DropRequest {
     DropRequest* next{nullptr};
 };
 
 class Limits {
 public:
-    Limits(std::int64_t capacity, Overflow overflow, std::int64_t timeout_ns)
-        : capacity(capacity), timeout_ns(timeout_ns), overflow(overflow) {}
+    Limits(std::int64_t capacity, std::int64_t timeout_ns, bool senders_pop = false)
+        : capacity(capacity), timeout_ns(timeout_ns), senders_pop(senders_pop) {}
 
     const std::int64_t capacity;    // messages; INT64_MAX for a mailbox that is only prioritised
     const std::int64_t timeout_ns;  // the longest wait for room; for throttle, the slice to wait
-    const Overflow overflow;
+    const bool senders_pop;         // who finds no room takes the oldest message out (drop_oldest)
 
     // Any thread. Room for up to `wanted` messages is taken; returns how many.
     std::int64_t reserve(std::int64_t wanted) {
@@ -88,7 +86,7 @@ public:
     // must not wait for it.
     Atomic<const void*> runner{nullptr};
 
-    // Who may pop, where senders may (drop_oldest).
+    // Who may pop, where senders may.
     Delegation<DropRequest> popping;
 
 private:

@@ -1,16 +1,8 @@
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from callboard.core.node cimport memory_order
 
 cdef extern from "callboard/mailbox/limits.hpp" namespace "callboard" nogil:
-    enum class Overflow "callboard::Overflow"(uint8_t):
-        block
-        help
-        drop_newest
-        drop_oldest
-        fail
-        throttle
-
     cdef cppclass DropRequest:
         DropRequest* next
 
@@ -21,10 +13,10 @@ cdef extern from "callboard/mailbox/limits.hpp" namespace "callboard" nogil:
         DropRequest* take()
 
     cdef cppclass Limits:
-        Limits(int64_t capacity, Overflow overflow, int64_t timeout_ns)
+        Limits(int64_t capacity, int64_t timeout_ns, bint senders_pop)
         const int64_t capacity
         const int64_t timeout_ns
-        const Overflow overflow
+        const bint senders_pop
         int64_t reserve(int64_t wanted)
         void exceed(int64_t messages)
         void give_back(int64_t messages)

@@ -61,6 +61,7 @@ inline constexpr std::uint32_t guarded_cell = limited | closed_cell | forked_cel
 // A sender of a Python object to a cell with one of these does.
 inline constexpr std::uint32_t slow_cell = guarded_cell | native_cell | carrying_cell;
 
+// What runs in a cell keeps more of its own: a type that derives from it, such as ActorCell.
 struct Cell {
     Cell(Run run, void* owner, std::uint32_t flags) : Cell(new Node, run, owner, flags) {}
     Cell(const Cell&) = delete;
@@ -82,11 +83,6 @@ struct Cell {
     // --- the readiness owner's ------------------------------------------------------------------
     alignas(cache_line) MpscHead head;
     Cell* next{nullptr};           // in a ready set, an inbox, the token's queue
-    void* object{nullptr};         // the actor itself, once constructed; borrowed from the owner
-    void* message{nullptr};        // in work; borrowed, as is the next
-    void* sender{nullptr};         // of the message in work, or the future that wants its answer
-    bool asked{false};             // which of the two
-    void* variables{nullptr};      // the actor's context variables while it does not run; owned
     std::uint64_t number{0};       // its name in monitoring records
     Counter messages;              // consumed
     Counter dispatches;

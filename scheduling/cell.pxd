@@ -44,11 +44,6 @@ cdef extern from "callboard/scheduling/cell.hpp" namespace "callboard" nogil:
         Limits* limits
         MpscHead head
         Cell* next
-        void* sender
-        void* object
-        void* message
-        bint asked
-        void* variables
         uint64_t number
         uint64_t get_messages "messages.get" ()
         uint64_t get_dispatches "dispatches.get" ()

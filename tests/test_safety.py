@@ -12,7 +12,7 @@ import pytest
 
 import callboard
 from callboard import Actor, ActorRef, ActorSystem, CallboardError
-from callboard._inside.life.spawn import spawn
+from callboard._inside.spawn import spawn
 from callboard.native import NativeActor, NativeBuffer, NativeRef
 from callboard.scheduling.handle import Handle
 from callboard.scheduling.records import read_records

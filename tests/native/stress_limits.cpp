@@ -10,7 +10,7 @@ using namespace stress;
 TEST("a sender that waits for room is woken, and nobody gets more than there is") {
     constexpr int senders = 3, messages = 20000;
     constexpr std::int64_t capacity = 2;
-    Limits limits(capacity, Overflow::block, 0);
+    Limits limits(capacity, 0);
     Atomic<int> sent{0};  // what a queue would hold
     Atomic<std::int64_t> most{0};
     together(senders + 1, [&](int index) {
@@ -55,7 +55,7 @@ TEST("a worker that waits for room is woken by room and by its inbox, whichever 
     Worker worker;
     worker.team = &team;
     Flagged receiver;
-    Limits limits(1, Overflow::block, 0);
+    Limits limits(1, 0);
     Atomic<int> sent{0};
     together(3, [&](int index) {
         Random random(static_cast<std::uint64_t>(index));

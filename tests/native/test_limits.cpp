@@ -5,13 +5,12 @@
 #include "check.hpp"
 
 using callboard::Limits;
-using callboard::Overflow;
 using callboard::Parker;
 
 static constexpr std::int64_t capacity = 3;
 
 TEST("room is taken up to the capacity and not beyond") {
-    Limits limits(capacity, Overflow::block, 0);
+    Limits limits(capacity, 0);
     CHECK_EQUAL(limits.reserve(2), 2);
     CHECK_EQUAL(limits.reserve(2), 1);
     CHECK_EQUAL(limits.reserve(1), 0);
@@ -19,14 +18,14 @@ TEST("room is taken up to the capacity and not beyond") {
 }
 
 TEST("room that was given back can be taken again") {
-    Limits limits(capacity, Overflow::block, 0);
+    Limits limits(capacity, 0);
     CHECK_EQUAL(limits.reserve(3), 3);
     limits.give_back(2);
     CHECK_EQUAL(limits.reserve(3), 2);
 }
 
 TEST("who exceeds the capacity leaves no room until it is made up for") {
-    Limits limits(capacity, Overflow::throttle, 0);
+    Limits limits(capacity, 0);
     CHECK_EQUAL(limits.reserve(3), 3);
     limits.exceed(2);
     CHECK_EQUAL(limits.count(), 5);
@@ -37,14 +36,14 @@ TEST("who exceeds the capacity leaves no room until it is made up for") {
 }
 
 TEST("nobody waits where there is room") {
-    Limits limits(capacity, Overflow::block, 0);
+    Limits limits(capacity, 0);
     Parker parker;
     limits.wait_for_room(parker, INT64_C(60'000'000'000));  // would be noticed
     CHECK_EQUAL(limits.reserve(1), 1);
 }
 
 TEST("a wait for room ends with its time") {
-    Limits limits(1, Overflow::block, 0);
+    Limits limits(1, 0);
     CHECK_EQUAL(limits.reserve(1), 1);
     Parker parker;
     limits.wait_for_room(parker, 1000000);
@@ -52,7 +51,7 @@ TEST("a wait for room ends with its time") {
 }
 
 TEST("who waits for room is woken for another reason by its parker") {
-    Limits limits(1, Overflow::block, 0);
+    Limits limits(1, 0);
     CHECK_EQUAL(limits.reserve(1), 1);
     Parker parker;
     parker.unpark();
@@ -61,7 +60,7 @@ TEST("who waits for room is woken for another reason by its parker") {
 }
 
 TEST("room wakes all who wait, and none who left") {
-    Limits limits(1, Overflow::block, 0);
+    Limits limits(1, 0);
     CHECK_EQUAL(limits.reserve(1), 1);
     Parker parkers[3], gone;
     limits.wait_for_room(gone, 0);

@@ -26,7 +26,7 @@ struct TestCell : Cell {
     }
 
     TestCell& with_waiting(std::int64_t count) {
-        if (limits == nullptr) limits = new Limits(INT64_MAX, Overflow::block, 0);
+        if (limits == nullptr) limits = new Limits(INT64_MAX, 0);
         limits->exceed(count);
         return *this;
     }

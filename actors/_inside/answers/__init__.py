@@ -1,1 +1,1 @@
-"""Answers: futures, and when they fail because it is too late."""
+"""Answers: futures, when they fail because it is too late, and who waits for whom."""

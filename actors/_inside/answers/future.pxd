@@ -1,6 +1,7 @@
 from libc.stdint cimport int64_t
 
 from callboard.scheduling.cell cimport Spinner
+from callboard.scheduling.handle cimport Handle
 
 
 cdef extern from * nogil:
@@ -28,6 +29,11 @@ cdef extern from * nogil:
         bint is_set()
         void set()
         bint spin(Spinner& spinner)
+
+
+cdef class Waiter(Handle):
+    cdef object awaited(self)
+    cdef int wait_for(self, Future future, object timeout) except -1
 
 
 cdef class Wake:

@@ -5,8 +5,12 @@ from typing import Any, Generic, NoReturn, TypeVar
 from typing_extensions import disjoint_base
 
 from callboard._inside.sending.ref import ActorRef
+from callboard.scheduling.handle import Handle
 
 _T = TypeVar("_T")
+
+@disjoint_base
+class Waiter(Handle): ...
 
 @disjoint_base
 class Future(Generic[_T]):

@@ -22,6 +22,21 @@ from callboard.core.log import log
 cdef int64_t SLICE_NS = 50_000_000
 
 
+cdef class Waiter(Handle):
+    """An actor as the futures see it that it waits for. Every ref is one."""
+
+    cdef object awaited(self):
+        """Return the future that the actor waits for in the middle of a message, or None."""
+        raise NotImplementedError
+
+    cdef int wait_for(self, Future future, object timeout) except -1:
+        """Let the actor, which has a thread of its own, sleep until `future` is done.
+
+        Raises AskCycle, AskTimeout.
+        """
+        raise NotImplementedError
+
+
 cdef class Wake:
     """A callback of the runtime's own."""
 
@@ -256,8 +271,7 @@ cdef class Future:
             return 0
         current = current_context().current
         if current != NULL and current.has(dedicated_cell):
-            from callboard._inside.receiving.answering import wait_in_actor  # above this module in the order of imports
-            wait_in_actor(self, timeout)
+            (<Waiter>current.owner).wait_for(self, timeout)
         else:
             self.wait(timeout)
         return 0
@@ -288,7 +302,7 @@ cdef void call_pending() noexcept:
 
 
 cdef object as_it_came(Future future):
-    """The exception, without the frames that were added when it was raised before."""
+    """Return the exception, without the frames that were added when it was raised before."""
     return BaseException.with_traceback(future.error, future.value)
 
 

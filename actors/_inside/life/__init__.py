@@ -1,1 +1,1 @@
-"""An actor's life: spawning, failure, restart, stop, and the exit of the process."""
+"""An actor's life: start, failure, restart, stop, and the exit of the process."""

@@ -1,1 +1,1 @@
-"""Receiving: dispatches, coroutines, answers that come later."""
+"""Receiving: dispatches, system messages, coroutines."""

@@ -2,4 +2,4 @@ from libc.stdint cimport uint32_t
 
 from callboard.scheduling.cell cimport Cell, Context, Outcome
 
-cdef Outcome run_python(Cell* cell, Context* context, uint32_t quantum) noexcept
+cdef Outcome run_python(Cell* plain, Context* context, uint32_t quantum) noexcept

@@ -3,23 +3,22 @@
 """A Python actor's dispatch: its messages, handed to its handler, up to the quantum."""
 
 import heapq
-from collections import deque
 
 from cpython.object cimport PyObject
 from libc.stdint cimport uint32_t
 
+from callboard._inside.answers.future cimport Future
+from callboard._inside.life.failure cimport fail, fail_message
 from callboard._inside.receiving.answering cimport answer_with
 from callboard._inside.receiving.coroutine cimport begin
-from callboard._inside.answers.future cimport Future
-from callboard._inside.life.lifecycle cimport (
-    ENDED, GAVE_UP, LATER, Verdict, attend, bury, current_error, fail, fail_message,
-)
-from callboard._inside.sending.overflow cimport release_popping
+from callboard._inside.receiving.system_messages cimport ENDED, GAVE_UP, LATER, Verdict, attend
+from callboard._inside.sending.burying cimport STOPPED, bury_and_go_on
+from callboard._inside.sending.letter cimport Carried, Letter, copy_of, letter_of, take_over
+from callboard._inside.sending.overflow cimport release_popping, senders_pop
+from callboard._inside.sending.ref cimport CLOSED, LIVE, SUSPENDED, ActorCell, ActorRef, Envelope, Extra, cell_of
 from callboard._inside.sending.values cimport take_value
-from callboard._inside.receiving.variables cimport put_on, replace, take_off
-from callboard._inside.sending.ref cimport CLOSED, LIVE, SUSPENDED, ActorRef, Carried, Extra
+from callboard._inside.sending.variables cimport put_on, replace, take_off
 from callboard.core.node cimport Kind, Node, relaxed, wants_answer
-from callboard.mailbox.limits cimport Overflow
 from callboard.scheduling.cell cimport (
     Cell, Context, Outcome, account, carrying_cell, charge, end_turn, goes_on,
 )
@@ -33,17 +32,21 @@ cdef extern from "Python.h":
     int PyCoro_CheckExact(PyObject* object)
     void INCREF "Py_INCREF" (PyObject*)
     void DECREF "Py_DECREF" (PyObject*)
+    void XINCREF "Py_XINCREF" (PyObject*)
     void XDECREF "Py_XDECREF" (PyObject*)
 
 
-cdef struct Message:
-    PyObject* message  # owned
-    PyObject* second   # owned: its sender, or the future that wants its answer; or null
-    bint asked
+cdef extern from *:
+    """
+    // Takes the exception that a C call left: Cython's `except` does the rest.
+    static int callboard_reraise(void) { return -1; }
+    """
+    int reraise "callboard_reraise" () except -1
 
 
-cdef Outcome run_python(Cell* cell, Context* context, uint32_t quantum) noexcept:
+cdef Outcome run_python(Cell* plain, Context* context, uint32_t quantum) noexcept:
     """Handle up to `quantum` messages. The calling thread has the readiness and the interpreter."""
+    cdef ActorCell* cell = <ActorCell*>plain
     cdef ActorRef ref = <ActorRef>cell.owner
     cdef uint32_t handled = 0
     cdef Verdict verdict
@@ -92,52 +95,52 @@ cdef Outcome run_python(Cell* cell, Context* context, uint32_t quantum) noexcept
 
 cdef inline bint try_idle(ActorRef ref, Context* context) noexcept:
     """Cell.try_idle(), for a caller whose reference keeps the cell."""
-    if not drops_oldest(ref.cell):
+    if not senders_pop(ref.cell):
         return ref.cell.try_idle()
     # Senders pop as well. Were one to pop between try_idle()'s load of the head and its exchange, and
     # its node come back as the tail, that exchange would succeed beside waiting messages.
     if not ref.cell.limits.popping.try_own():
         return False
     idle = ref.cell.try_idle()
-    release_popping(ref, context)
+    release_popping(ref, ref.runtime, context)
     return idle
 
 
-cdef inline bint drops_oldest(Cell* cell) noexcept:
-    return cell.limits != NULL and cell.limits.overflow == Overflow.drop_oldest
-
-
 cdef inline uint32_t run_each(
-    ActorRef ref, Cell* cell, Context* context, uint32_t limit, uint32_t* count
+    ActorRef ref, ActorCell* cell, Context* context, uint32_t limit, uint32_t* count
 ) noexcept:
     """Hand messages to the handler, one after the other, until something else is to be done: one at
-    least, if there is one. Adds to `count`, and returns the turn's limit."""
+    least, if there is one. Add to `count`, and return the turn's limit."""
     cdef uint32_t handled = count[0]
-    cdef Message taken
+    cdef Envelope envelope
     cdef PyObject* args[3]  # the first is free for the callee
-    cdef PyObject* result
     args[1] = <PyObject*>ref.instance
-    while take(ref, cell, context, &taken):
+    while take(ref, cell, context, &envelope):
         handled += 1
-        if context.trace != NULL:
-            note(ref, context, <object>taken.message)
-        cell.message = taken.message
-        cell.sender = taken.second
-        cell.asked = taken.asked
-        args[2] = taken.message
-        result = call(ref, &args[1])
-        if result != Py_None or taken.asked:
-            settle(ref, context, &taken, result)
-        else:
-            DECREF(result)
-        cell.message = NULL
-        cell.sender = NULL
-        DECREF(taken.message)
-        XDECREF(taken.second)
+        hand_over(ref, cell, context, &envelope, &args[1])
         if cell.has_system() or ref.phase != LIVE or not goes_on(context, handled, limit):
             break
     count[0] = handled
     return limit
+
+
+cdef inline void hand_over(
+    ActorRef ref, ActorCell* cell, Context* context, Envelope* envelope, PyObject** args
+) noexcept:
+    """Call the handler, and let the message go. `args` are the instance and a place for the message."""
+    cdef PyObject* result
+    if context.trace != NULL:
+        note(ref, context, <object>envelope.message)
+    cell.in_work = envelope
+    args[1] = envelope.message
+    result = call(ref, args)
+    if result != Py_None or envelope.reply_to != NULL:
+        settle(ref, envelope, result)
+    else:
+        DECREF(result)
+    cell.in_work = NULL
+    DECREF(envelope.message)
+    XDECREF(envelope.sender)
 
 
 cdef void note(ActorRef ref, Context* context, object message) noexcept:
@@ -157,60 +160,68 @@ cdef inline PyObject* call(ActorRef ref, PyObject** args) noexcept:
     return result
 
 
-cdef void settle(ActorRef ref, Context* context, Message* taken, PyObject* result) noexcept:
-    """The handler failed, or returned something. Takes `result` over."""
+cdef void settle(ActorRef ref, Envelope* envelope, PyObject* result) noexcept:
+    """The handler failed, or returned something, or was asked. Takes `result` over, and the future."""
     cdef object answer
-    message = <object>taken.message
-    second = <object>taken.second if taken.second != NULL else None
+    cdef Future reply_to = <Future>envelope.reply_to if envelope.reply_to != NULL else None
     if result == NULL:
         error = current_error()
-        if ref.cell.message == NULL:
-            fail(ref, error, message)  # it was stashed, and will be handled again
+        if envelope.stashed:
+            fail(ref, error, <object>envelope.message)  # it will be handled again
         else:
-            fail_message(ref, error, message, second, taken.asked)
-        return
-    answer = <object>result
-    DECREF(result)
-    if PyCoro_CheckExact(<PyObject*>answer):
-        begin(ref, answer, message, second, taken.asked, context)
-    elif taken.asked and ref.cell.message != NULL:  # null: the ask was stashed
-        error = answer_with(ref, <Future>second, answer)
-        if error is not None:
-            fail_message(ref, error, message, second, True)
+            fail_message(ref, error, copy_of(envelope))
+    else:
+        answer = <object>result
+        DECREF(result)
+        if PyCoro_CheckExact(<PyObject*>answer):
+            begin(ref, answer, envelope)
+        elif reply_to is not None and not envelope.stashed:
+            error = answer_with(ref, reply_to, answer)
+            if error is not None:
+                fail_message(ref, error, copy_of(envelope))
+    XDECREF(envelope.reply_to)
 
 
-cdef uint32_t run_many(ActorRef ref, Cell* cell, Context* context, uint32_t quantum) noexcept:
+cdef object current_error():
+    """Take the exception that is set, normalised and with its traceback."""
+    try:
+        reraise()
+    except BaseException as error:
+        return error
+
+
+cdef uint32_t run_many(ActorRef ref, ActorCell* cell, Context* context, uint32_t quantum) noexcept:
     """Hand what waits to receive_many() as one list; an ask goes to the handler on its own."""
     cdef list messages = []
     cdef list kept = []
     cdef uint32_t handled = 0
     cdef bint asked = False
-    cdef Message taken
-    while handled < quantum and not asked and take(ref, cell, context, &taken):
+    cdef Envelope envelope
+    cdef PyObject* args[3]  # as in run_each()
+    while handled < quantum and not asked and take(ref, cell, context, &envelope):
         handled += 1
-        asked = taken.asked
+        asked = envelope.reply_to != NULL
         if not asked:
-            messages.append(<object>taken.message)
-            DECREF(taken.message)
-            XDECREF(taken.second)
+            messages.append(<object>envelope.message)
+            DECREF(envelope.message)
+            XDECREF(envelope.sender)
     if messages:
         if ref.phase == LIVE:
-            hand_over(ref, context, messages)
+            hand_over_all(ref, context, messages)
         else:  # a PriorityMailbox had no place for one that came
-            kept = [(message, None, False) for message in messages]
+            kept = [letter_of(message, None, None) for message in messages]
     if asked:
         if ref.phase == LIVE and not cell.has_system():
-            run_one(ref, cell, context, &taken)
+            args[1] = <PyObject*>ref.instance
+            hand_over(ref, cell, context, &envelope, &args[1])
         else:  # the batch before it failed, or stopped the actor
-            kept.append((<object>taken.message, <object>taken.second, True))
-            DECREF(taken.message)
-            XDECREF(taken.second)
+            kept.append(take_over(&envelope))
     if kept:
         keep(ref, kept)
     return handled
 
 
-cdef void hand_over(ActorRef ref, Context* context, list messages) noexcept:
+cdef void hand_over_all(ActorRef ref, Context* context, list messages) noexcept:
     if context.trace != NULL:
         for message in messages:
             note(ref, context, message)
@@ -220,33 +231,13 @@ cdef void hand_over(ActorRef ref, Context* context, list messages) noexcept:
         fail_many(ref, error, messages)
 
 
-cdef void run_one(ActorRef ref, Cell* cell, Context* context, Message* taken) noexcept:
-    cdef PyObject* args[3]
-    if context.trace != NULL:
-        note(ref, context, <object>taken.message)
-    cell.message = taken.message
-    cell.sender = taken.second
-    cell.asked = taken.asked
-    args[1] = <PyObject*>ref.instance
-    args[2] = taken.message
-    settle(ref, context, taken, call(ref, &args[1]))
-    cell.message = NULL
-    cell.sender = NULL
-    DECREF(taken.message)
-    XDECREF(taken.second)
-
-
 cdef void keep(ActorRef ref, list letters) noexcept:
     """These were taken, and the actor does not go on as it is: keep them for later, or bury them."""
-    cdef Extra extra
     if ref.phase == CLOSED:
-        for message, second, asked in letters:
-            bury(ref, message, second, asked)
+        for letter in letters:
+            bury_and_go_on(ref, ref.runtime, letter, STOPPED)
         return
-    extra = ref.extras()
-    if extra.replay is None:
-        extra.replay = deque()
-    extra.replay.extendleft(reversed(letters))
+    ref.extras().replay_first(letters)
     ref.detour = True
 
 
@@ -259,72 +250,72 @@ cdef void fail_many(ActorRef ref, object error, list messages) noexcept:
         for message in messages[1:]:
             ref.runtime.dead_letters.post(message, ref, None, "failed", error)
     finally:
-        fail_message(ref, error, messages[0], None, False)
+        fail_message(ref, error, letter_of(messages[0], None, None))
 
 
 # --- taking a message ----------------------------------------------------------------------------------
 
 
-cdef inline bint take(ActorRef ref, Cell* cell, Context* context, Message* taken) noexcept:
+cdef inline bint take(ActorRef ref, ActorCell* cell, Context* context, Envelope* envelope) noexcept:
     """Take the next message out; false if there is none just now."""
     if ref.detour:
-        return take_by_detour(ref, cell, context, taken)
-    return take_oldest(cell, context, taken)
+        return take_by_detour(ref, cell, context, envelope)
+    return take_oldest(cell, context, envelope)
 
 
-cdef inline bint take_oldest(Cell* cell, Context* context, Message* taken) noexcept:
+cdef inline bint take_oldest(ActorCell* cell, Context* context, Envelope* envelope) noexcept:
     cdef Node* spent = NULL
     cdef Node* node = cell.head.pop(spent)
     if node == NULL:
         return False
-    fetch(node, taken)
+    fetch(node, envelope)
     context.nodes.give(spent, cell.pool)
     if cell.limits != NULL:
         cell.limits.give_back(1)
     return True
 
 
-cdef inline void fetch(Node* node, Message* taken) noexcept:
+cdef inline void fetch(Node* node, Envelope* envelope) noexcept:
     """Take over what a node carries."""
     if node.kind <= Kind.ask:
-        taken.message = <PyObject*>node.first
-        taken.second = <PyObject*>node.second
-        taken.asked = node.kind == Kind.ask
+        envelope.message = <PyObject*>node.first
+        envelope.sender = <PyObject*>node.sender if node.kind == Kind.python else NULL
+        envelope.reply_to = <PyObject*>node.reply_to if node.kind == Kind.ask else NULL
     else:
-        fetch_native(node, taken)
+        fetch_native(node, envelope)
+    envelope.stashed = False
 
 
-cdef void fetch_native(Node* node, Message* taken) noexcept:
+cdef void fetch_native(Node* node, Envelope* envelope) noexcept:
     """Make a Python object of a native value."""
     value = take_value(node)
     INCREF(<PyObject*>value)
-    taken.message = <PyObject*>value
-    taken.second = NULL
-    taken.asked = node.kind != Kind.record and node.flags & wants_answer
-    if taken.asked:
-        taken.second = <PyObject*>node.second
+    envelope.message = <PyObject*>value
+    envelope.sender = envelope.reply_to = NULL
+    if node.kind != Kind.record and node.flags & wants_answer:
+        envelope.reply_to = <PyObject*>node.reply_to
 
 
-cdef bint take_by_detour(ActorRef ref, Cell* cell, Context* context, Message* taken) noexcept:
+cdef bint take_by_detour(ActorRef ref, ActorCell* cell, Context* context, Envelope* envelope) noexcept:
     """The slow way of take()."""
-    cdef bint found = take_first(ref, cell, context, taken)
+    cdef bint found = take_first(ref, cell, context, envelope)
     if cell.has(carrying_cell):
         if found:
-            wear(context, taken)
+            wear(context, envelope)
         elif ref.phase != SUSPENDED:
             replace(context, NULL)  # the last message's are of no use any more
     return found
 
 
-cdef void wear(Context* context, Message* taken) noexcept:
+cdef void wear(Context* context, Envelope* envelope) noexcept:
     """Put the context variables in place that the message was sent with."""
     variables = None
-    if taken.second != NULL:
-        second = <object>taken.second
-        if taken.asked:
-            variables = (<Future>second).variables
-        elif isinstance(second, Carried):
-            variables = (<Carried>second).variables
+    if envelope.reply_to != NULL:
+        variables = (<Future>envelope.reply_to).variables
+    elif envelope.sender != NULL:
+        sender = <object>envelope.sender
+        if isinstance(sender, Carried):
+            variables = (<Carried>sender).variables
     if variables is None:
         replace(context, NULL)
     else:
@@ -332,55 +323,51 @@ cdef void wear(Context* context, Message* taken) noexcept:
         replace(context, <PyObject*>variables)
 
 
-cdef bint take_first(ActorRef ref, Cell* cell, Context* context, Message* taken) noexcept:
+cdef bint take_first(ActorRef ref, ActorCell* cell, Context* context, Envelope* envelope) noexcept:
     """Messages put aside come first, then the heap, or the queue's oldest."""
     cdef Extra extra = ref.extra
     cdef bint found
     if extra is not None and extra.replay:
-        put(taken, extra.replay.popleft())
+        open_letter(extra.replay.popleft(), envelope)
         return True
     if ref.recipe.key is not None:
-        return take_by_priority(ref, cell, context, taken)
-    if not drops_oldest(cell):
+        return take_by_priority(ref, cell, context, envelope)
+    if not senders_pop(cell):
         ref.detour = cell.has(carrying_cell)
-        return take_oldest(cell, context, taken)
+        return take_oldest(cell, context, envelope)
     if not cell.limits.popping.try_own():
         return False  # a sender drops a message just now: come back
-    found = take_oldest(cell, context, taken)
-    release_popping(ref, context)
+    found = take_oldest(cell, context, envelope)
+    release_popping(ref, ref.runtime, context)
     return found
 
 
-cdef bint take_by_priority(ActorRef ref, Cell* cell, Context* context, Message* taken) noexcept:
+cdef bint take_by_priority(ActorRef ref, ActorCell* cell, Context* context, Envelope* envelope) noexcept:
     """Move what arrived to the heap, and take the least key; of equal keys, the earliest."""
     cdef Node* spent = NULL
     cdef Node* node
+    cdef Letter letter
     cdef Extra extra = ref.extras()
     if extra.heap is None:
         extra.heap = []
     node = cell.head.pop(spent)
     while node != NULL:
-        fetch(node, taken)
+        fetch(node, envelope)
         context.nodes.give(spent, cell.pool)
-        message = <object>taken.message
-        second = <object>taken.second if taken.second != NULL else None
-        asked = taken.asked
-        DECREF(taken.message)
-        XDECREF(taken.second)
+        letter = take_over(envelope)
         extra.arrivals += 1
         try:
-            push_by_priority(
-                extra, (ref.recipe.key(message), extra.arrivals, message, second, asked))
+            push_by_priority(extra, (ref.recipe.key(letter.message), extra.arrivals, letter))
         except BaseException as error:
             if cell.limits != NULL:
                 cell.limits.give_back(1)
-            fail_message(ref, error, message, second, asked)
+            fail_message(ref, error, letter)
             if ref.phase != LIVE:
                 return False
         node = cell.head.pop(spent)
     if not extra.heap:
         return False
-    put(taken, pop_by_priority(ref, extra))
+    open_letter(pop_by_priority(ref, extra), envelope)
     if cell.limits != NULL:
         cell.limits.give_back(1)
     return True
@@ -397,43 +384,39 @@ cdef int push_by_priority(Extra extra, tuple entry) except -1:
     return 0
 
 
-cdef tuple pop_by_priority(ActorRef ref, Extra extra):
+cdef Letter pop_by_priority(ActorRef ref, Extra extra):
     entry = extra.heap[0]
     try:
         heapq.heappop(extra.heap)
     except BaseException as error:
         # The others are still there, in an order that their keys do not define.
         log.error("keys of a PriorityMailbox cannot be compared", actor=ref.path, exc_info=error)
-    return entry[2:]
+    return entry[2]
 
 
-cdef void put(Message* taken, tuple letter) noexcept:
-    message, second, asked = letter
-    INCREF(<PyObject*>message)
-    taken.message = <PyObject*>message
-    taken.second = NULL
-    if second is not None:
-        INCREF(<PyObject*>second)
-        taken.second = <PyObject*>second
-    taken.asked = asked
+cdef void open_letter(Letter letter, Envelope* envelope) noexcept:
+    envelope[0] = letter.lend()
+    INCREF(envelope.message)
+    XINCREF(envelope.sender)
+    XINCREF(envelope.reply_to)
 
 
 cdef bint detour_is_over(ActorRef ref) noexcept:
     """Nothing waits beside the queue."""
     if ref.extra is not None and (ref.extra.replay or ref.extra.heap):
         return False
-    if ref.recipe.key is None and not drops_oldest(ref.cell):
+    if ref.recipe.key is None and not senders_pop(ref.cell):
         ref.detour = ref.cell.has(carrying_cell)
     return True
 
 
 cdef Outcome bury_all(ActorRef ref, Context* context) noexcept:
     """Make dead letters of all that waits in a closed actor's mailbox."""
-    cdef Cell* cell = ref.cell
+    cdef ActorCell* cell = cell_of(ref)
     cdef Node* spent = NULL
     cdef Node* node
-    cdef Message taken
-    cdef bint drops = drops_oldest(cell)
+    cdef Envelope envelope
+    cdef bint drops = senders_pop(cell)
     if not ref.kept:
         INCREF(<PyObject*>ref)  # nobody else keeps a closed actor; see also ActorRef.wake()
         ref.kept = True
@@ -441,19 +424,14 @@ cdef Outcome bury_all(ActorRef ref, Context* context) noexcept:
         return Outcome.more
     node = cell.head.pop(spent)
     while node != NULL:
-        fetch(node, &taken)
+        fetch(node, &envelope)
         context.nodes.give(spent, cell.pool)
-        message = <object>taken.message
-        second = <object>taken.second if taken.second != NULL else None
-        asked = taken.asked
-        DECREF(taken.message)
-        XDECREF(taken.second)
         if cell.limits != NULL:
             cell.limits.give_back(1)
-        bury(ref, message, second, asked)
+        bury_and_go_on(ref, ref.runtime, take_over(&envelope), STOPPED)
         node = cell.head.pop(spent)
     if drops:
-        release_popping(ref, context)
+        release_popping(ref, ref.runtime, context)
     replace(context, NULL)  # what a subscriber of dead letters has set is nobody's
     charge(cell, context)
     if not try_idle(ref, context):

@@ -1,3 +1,4 @@
+from callboard._inside.sending.envelope cimport Envelope
 from callboard._inside.sending.ref cimport ActorRef
 
 
@@ -5,6 +6,7 @@ cdef class Errand:
     # What an actor's `async def receive` does on the event loop of its system.
     cdef ActorRef ref
     cdef object coroutine
+    cdef Envelope envelope    # what the actor's cell has in work while the loop runs its code
     cdef object context       # the contextvars that it runs in
     cdef object outcome       # a Future
     cdef object task

@@ -11,10 +11,9 @@ until the task is over; a stop and a restart cancel the task.
 import asyncio
 from collections.abc import Coroutine
 
-from callboard._inside.receiving.answering cimport note_wait
 from callboard._inside.answers.future cimport Future
-from callboard._inside.sending.ref cimport ActorRef, Extra
-from callboard._inside.receiving.variables cimport kept
+from callboard._inside.sending.ref cimport ActorRef, Extra, cell_of
+from callboard._inside.sending.variables cimport kept
 from callboard.scheduling.cell cimport Cell, Context
 from callboard.scheduling.context cimport current_context
 
@@ -78,9 +77,9 @@ cdef class Errand:
         if self.launched:
             return
         self.launched = True
-        self.ref.cell.message = <void*>extra.message if not extra.put_aside else NULL
-        self.ref.cell.sender = <void*>extra.sender if extra.sender is not None else NULL
-        self.ref.cell.asked = extra.asked
+        self.envelope = extra.letter.lend()
+        self.envelope.stashed = extra.stashed
+        cell_of(self.ref).in_work = &self.envelope
         try:
             self.ref.runtime.event_loop.call(self.begin, self.context)
         except BaseException as error:
@@ -128,10 +127,9 @@ cdef class Errand:
         if self.over:
             return
         self.over = True
-        note_wait(self.ref, None)
-        self.ref.extra.put_aside = self.ref.cell.message == NULL
-        self.ref.cell.message = NULL
-        self.ref.cell.sender = NULL
+        self.ref.note_wait(None)
+        self.ref.extra.stashed = self.envelope.stashed
+        cell_of(self.ref).in_work = NULL
         self.task = self.coroutine = None
         (<Future>self.outcome).complete(value, error)
 
@@ -161,7 +159,7 @@ cdef class _Steps:
             return self.coroutine.send(value) if error is None else self.coroutine.throw(error)
         context.current = self.errand.ref.cell
         if self.is_main:
-            note_wait(self.errand.ref, None)
+            self.errand.ref.note_wait(None)
         try:
             while True:
                 context.awaited = NULL
@@ -171,7 +169,7 @@ cdef class _Steps:
                     awaited = self.coroutine.throw(error)
                 if not self.is_main or context.awaited == NULL:
                     return awaited
-                error = note_wait(self.errand.ref, <object>context.awaited)
+                error = self.errand.ref.note_wait(<Future>context.awaited)
                 if error is None:
                     return awaited
         except (SystemExit, KeyboardInterrupt) as raised:

@@ -1,1 +1,1 @@
-"""Sending: refs, native values, and what happens where there is no room."""
+"""Sending: refs, messages as values, admission to mailboxes, and the end of what is not handled."""

@@ -1,22 +1,23 @@
 cimport cython
 
+from callboard._inside.sending.admission cimport ADMITTED, Fate, look_in
 from callboard._inside.sending.ref cimport ActorRef
 from callboard.core.node cimport Node
 from callboard.scheduling.cell cimport Cell, Context, closed_cell, guarded_cell, make_ready
 
 
 cdef class NativeRef(ActorRef):
-    cdef int push(self, Node* node, Context* context, object message) except -1
+    pass
 
 
 cdef void wake_closed(ActorRef to, Context* context) noexcept nogil
 cdef bint may_send(ActorRef to, Node* node, Context* context) noexcept nogil
-cdef void bury_native(ActorRef ref, Node* node, str reason) noexcept
 
 
 # Each send passes here: who sends to None is at fault, and not checked.
 @cython.nonecheck(False)
 cdef inline bint send(ActorRef to, Node* node, Context* context) noexcept nogil:
+    """Send a node with a native value, without the interpreter. False: it was not admitted."""
     cdef Cell* cell = to.cell
     if cell.has(guarded_cell) and not may_send(to, node, context):
         return False

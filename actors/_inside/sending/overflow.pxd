@@ -1,6 +1,18 @@
-from callboard._inside.sending.ref cimport ActorRef
-from callboard.core.node cimport Node
-from callboard.scheduling.cell cimport Context
+from callboard._inside.sending.burying cimport FULL, Fate
+from callboard._inside.sending.runtime cimport Runtime
+from callboard.scheduling.cell cimport Cell, Context
+from callboard.scheduling.handle cimport Handle
 
-cdef bint make_room(ActorRef ref, Context* context, object message, object sender) except -1
-cdef int release_popping(ActorRef ref, Context* context) except -1
+
+cdef class Overflow:
+    cdef readonly bint senders_pop  # who finds the mailbox full takes messages out of it
+
+    cdef Fate make_room(self, Handle to, Runtime runtime, Context* context) except? FULL
+
+
+cdef Overflow overflow_named(str name)
+cdef int release_popping(Handle to, Runtime runtime, Context* context) except -1
+
+
+cdef inline bint senders_pop(Cell* cell) noexcept nogil:
+    return cell.limits != NULL and cell.limits.senders_pop

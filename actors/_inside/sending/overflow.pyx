@@ -1,14 +1,14 @@
-"""What a sender does when a bounded mailbox is full: the overflow policies."""
+"""Overflow policies: what a sender does when a bounded mailbox is full. One class each."""
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint32_t
 
-from callboard._inside.sending.ref cimport ActorRef
-from callboard._inside.sending.values cimport take_letter
+from callboard._inside.sending.burying cimport ADMITTED, DROPPED_NEWEST, DROPPED_OLDEST, bury
+from callboard._inside.sending.letter cimport take_letter
 from callboard.core.clock cimport monotonic_ns
 from callboard.core.node cimport Node, await_interpreter, relaxed
-from callboard.mailbox.limits cimport DropRequest, Limits, Overflow
-from callboard.scheduling.cell cimport Cell, Context, wait_for_room
+from callboard.mailbox.limits cimport DropRequest, Limits
+from callboard.scheduling.cell cimport wait_for_room
 from callboard.scheduling.worker cimport WorkerThread
 
 from callboard.core.errors import MailboxFull
@@ -17,98 +17,151 @@ from callboard.core.errors import MailboxFull
 cdef int64_t SLICE_NS = 50_000_000
 
 
-cdef bint make_room(ActorRef ref, Context* context, object message, object sender) except -1:
-    """Take room for one message. False: the message was dropped, and is a dead letter.
+cdef class Overflow:
+    """What a sender does when the mailbox is full."""
 
-    Raises MailboxFull as the mailbox's policy says.
-    """
-    cdef Limits* limits = ref.cell.limits
-    cdef Overflow overflow = limits.overflow
-    if limits.reserve(1):
-        return True
-    if overflow == Overflow.drop_newest:
-        limits.add_dropped(1, relaxed)
-        ref.runtime.dead_letters.post(message, ref, sender, "dropped_newest")
-        return False
-    if overflow == Overflow.drop_oldest:
-        limits.exceed(1)  # first, so that the message that is dropped is never this one's successor
-        drop_oldest(ref, context)
-        return True
-    if overflow == Overflow.fail:
-        limits.add_dropped(1, relaxed)
-        raise MailboxFull(f"the mailbox of {ref.path} is full: {limits.capacity} messages wait")
-    return wait_until_room(ref, context)
+    cdef Fate make_room(self, Handle to, Runtime runtime, Context* context) except? FULL:
+        """Take room for one message that found none, or say what becomes of it instead.
+
+        Raises MailboxFull to refuse it.
+        """
+        raise NotImplementedError
 
 
-cdef bint wait_until_room(ActorRef ref, Context* context) except -1:
-    """Policies `block`, `help` and `throttle`: an outside thread sleeps, a worker runs others meanwhile.
+cdef class Block(Overflow):
+    """Wait for room: an outside thread sleeps, a worker runs other actors meanwhile."""
 
-    With `throttle` the message is sent in any case (Das et al. 2009, section 4.3.3: who finds the queue
-    too long sleeps for a time slice).
-    """
-    cdef Limits* limits = ref.cell.limits
-    cdef int64_t begin = monotonic_ns()
-    cdef int64_t left
-    # Only the outermost dispatch on a thread waits. One that runs while another below it on the stack
-    # waits must come back: what it waits for may wait for that other. And so the stack stays low.
-    cdef uint32_t outermost = 1 if ref.runtime.manual else 0
-    cdef str obstacle = None
-    while limits.reserve(1) == 0:
-        left = limits.timeout_ns - (monotonic_ns() - begin)
-        if context.worker != NULL and limits.get_runner(relaxed) == <void*>context:
-            obstacle = (
-                f"is full ({limits.capacity} messages), and its actor is in the middle of the message "
-                "that led to this send, so nobody can make room"
-            )
-        elif context.depth > outermost:
-            limits.exceed(1)
+    cdef Fate make_room(self, Handle to, Runtime runtime, Context* context) except? FULL:
+        cdef Limits* limits = to.cell.limits
+        cdef int64_t begin = monotonic_ns()
+        cdef int64_t left
+        # Only the outermost dispatch on a thread waits. One that runs while another below it on the stack
+        # waits must come back: what it waits for may wait for that other. And so the stack stays low.
+        cdef uint32_t outermost = 1 if runtime.manual else 0
+        cdef str obstacle = None
+        while obstacle is None:
+            left = limits.timeout_ns - (monotonic_ns() - begin)
+            if context.worker != NULL and limits.get_runner(relaxed) == <void*>context:
+                obstacle = (
+                    f"is full ({limits.capacity} messages), and its actor is in the middle of the message "
+                    "that led to this send, so nobody can make room"
+                )
+            elif context.depth > outermost:
+                limits.exceed(1)
+                return ADMITTED
+            elif left <= 0:
+                obstacle = (
+                    f"stayed full ({limits.capacity} messages) for {limits.timeout_ns / 1e9:g} s"
+                )
+            elif not self.wait_once(to, runtime, context, left):
+                obstacle = (
+                    f"is full ({limits.capacity} messages), and nothing else is ready in its manual system"
+                )
+            elif limits.reserve(1):
+                return ADMITTED
+        return self.give_up(to, obstacle)
+
+    cdef bint wait_once(self, Handle to, Runtime runtime, Context* context, int64_t left) except -1:
+        """Let another actor run, or sleep until there may be room, or an actor to run, `left` ns at most.
+
+        False in a manual system in which nothing is ready.
+        """
+        cdef Limits* limits = to.cell.limits
+        cdef WorkerThread worker
+        if context.worker == NULL:
+            if runtime.manual and runtime.system.is_run_here:
+                return runtime.system.step()
+            with nogil:
+                wait_for_room(limits[0], context, min(left, SLICE_NS))
+                await_interpreter(monotonic_ns())
+            PyErr_CheckSignals()
             return True
-        elif left <= 0:
-            obstacle = (
-                f"stayed full ({limits.capacity} messages) for {limits.timeout_ns / 1e9:g} s"
-            )
-        elif not wait_once(ref, context, left):
-            obstacle = (
-                f"is full ({limits.capacity} messages), and nothing else is ready in its manual system"
-            )
-        if obstacle is None:
-            continue
-        if limits.overflow == Overflow.throttle:
-            limits.exceed(1)
+        worker = <WorkerThread>context.worker.owner
+        if self.run_another(worker, to):
             return True
-        limits.add_dropped(1, relaxed)
-        raise MailboxFull(f"the mailbox of {ref.path} {obstacle}")
-    return True
-
-
-cdef bint wait_once(ActorRef ref, Context* context, int64_t left) except -1:
-    """Let another actor run, or sleep until there may be room, or an actor to run, `left` ns at most.
-
-    False in a manual system in which nothing is ready.
-    """
-    cdef Limits* limits = ref.cell.limits
-    cdef WorkerThread worker
-    if context.worker == NULL:
-        if ref.runtime.manual and ref.runtime.system.is_run_here:
-            return ref.runtime.system.step()
+        if runtime.manual:
+            return False
+        # Nothing to run here: the receiver is with another worker, or waits in the middle of a message.
         with nogil:
-            wait_for_room(limits[0], context, min(left, SLICE_NS))
+            wait_for_room(limits[0], context, left)
             await_interpreter(monotonic_ns())
-        PyErr_CheckSignals()
         return True
-    worker = <WorkerThread>context.worker.owner
-    if limits.overflow == Overflow.help:
-        if worker.step_to(ref.cell):
-            return True
-    elif worker.step():
-        return True
-    if ref.runtime.manual:
-        return False
-    # Nothing to run here: the receiver is with another worker, or waits in the middle of a message.
-    with nogil:
-        wait_for_room(limits[0], context, left)
-        await_interpreter(monotonic_ns())
-    return True
+
+    cdef bint run_another(self, WorkerThread worker, Handle to) noexcept:
+        return worker.step()
+
+    cdef Fate give_up(self, Handle to, str obstacle) except? FULL:
+        to.cell.limits.add_dropped(1, relaxed)
+        raise MailboxFull(f"the mailbox of {to.path} {obstacle}")
+
+
+cdef class Help(Block):
+    """Wait for room, and run the receiver itself first (Schneider and Wu 2017, section 4.1)."""
+
+    cdef bint run_another(self, WorkerThread worker, Handle to) noexcept:
+        return worker.step_to(to.cell)
+
+
+cdef class Throttle(Block):
+    """Wait for a time slice, then send in any case (Das et al. 2009, section 4.3.3)."""
+
+    cdef Fate give_up(self, Handle to, str obstacle) except? FULL:
+        to.cell.limits.exceed(1)
+        return ADMITTED
+
+
+cdef class Fail(Overflow):
+    """Refuse."""
+
+    cdef Fate make_room(self, Handle to, Runtime runtime, Context* context) except? FULL:
+        cdef Limits* limits = to.cell.limits
+        limits.add_dropped(1, relaxed)
+        raise MailboxFull(f"the mailbox of {to.path} is full: {limits.capacity} messages wait")
+
+
+cdef class DropNewest(Overflow):
+    """Drop the message that found no room."""
+
+    cdef Fate make_room(self, Handle to, Runtime runtime, Context* context) except? FULL:
+        to.cell.limits.add_dropped(1, relaxed)
+        return DROPPED_NEWEST
+
+
+cdef class DropOldest(Overflow):
+    """Drop the oldest message, or have the thread drop it that is popping just now."""
+
+    def __cinit__(self):
+        self.senders_pop = True
+
+    cdef Fate make_room(self, Handle to, Runtime runtime, Context* context) except? FULL:
+        cdef Dropped dropped = [NULL, NULL]
+        cdef DropRequest* request = new DropRequest()
+        to.cell.limits.exceed(1)  # first, so that the message that is dropped is never this one's successor
+        if to.cell.limits.popping.own_or_delegate(request):
+            del request
+            pop_one(to.cell, &dropped)
+            release(to.cell, &dropped)
+            bury_dropped(to, runtime, context, dropped.first)
+        return ADMITTED
+
+
+cdef dict POLICIES = {
+    "block": Block(),
+    "help": Help(),
+    "drop_newest": DropNewest(),
+    "drop_oldest": DropOldest(),
+    "fail": Fail(),
+    "throttle": Throttle(),
+}
+OVERFLOWS = tuple(POLICIES)
+
+
+cdef Overflow overflow_named(str name):
+    """Return the policy with this name, which lives for ever."""
+    return <Overflow?>POLICIES[name]
+
+
+# --- messages that senders drop -----------------------------------------------------------------------
 
 
 # What was dropped while the popping was owned: spent nodes that carry the messages, the oldest first.
@@ -119,23 +172,11 @@ cdef struct Dropped:
     Node* last
 
 
-cdef int drop_oldest(ActorRef ref, Context* context) except -1:
-    """Drop the oldest message, or have the thread drop it that is popping just now."""
-    cdef Dropped dropped = [NULL, NULL]
-    cdef DropRequest* request = new DropRequest()
-    if not ref.cell.limits.popping.own_or_delegate(request):
-        return 0
-    del request
-    pop_one(ref.cell, &dropped)
-    release(ref.cell, &dropped)
-    return post(ref, context, dropped.first)
-
-
-cdef int release_popping(ActorRef ref, Context* context) except -1:
+cdef int release_popping(Handle to, Runtime runtime, Context* context) except -1:
     """Let the popping go, after all drops that were handed over."""
     cdef Dropped dropped = [NULL, NULL]
-    release(ref.cell, &dropped)
-    return post(ref, context, dropped.first)
+    release(to.cell, &dropped)
+    return bury_dropped(to, runtime, context, dropped.first)
 
 
 cdef void pop_one(Cell* cell, Dropped* dropped) noexcept nogil:
@@ -171,17 +212,12 @@ cdef void release(Cell* cell, Dropped* dropped) noexcept nogil:
             request = following
 
 
-cdef int post(ActorRef ref, Context* context, Node* node) except -1:
-    """Make dead letters of what was dropped."""
+cdef int bury_dropped(Handle to, Runtime runtime, Context* context, Node* node) except -1:
     cdef Node* following
     while node != NULL:
         following = node.get_next(relaxed)
-        message, other, asked = take_letter(node)
-        context.nodes.give(node, ref.cell.pool)
+        letter = take_letter(node)
+        context.nodes.give(node, to.cell.pool)
         node = following
-        answer = None
-        if asked:
-            answer = MailboxFull(
-                f"the ask was dropped as the oldest message in the full mailbox of {ref.path}")
-        ref.post_dead(message, other, asked, "dropped_oldest", None, answer)
+        bury(to, runtime, letter, DROPPED_OLDEST)
     return 0

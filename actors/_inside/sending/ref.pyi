@@ -5,14 +5,13 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 from typing_extensions import disjoint_base
 
-from callboard._inside.answers.future import Future
-from callboard.scheduling.handle import Handle
+from callboard._inside.answers.future import Future, Waiter
 from callboard.system import ActorSystem
 
 _M = TypeVar("_M", contravariant=True)
 
 @disjoint_base
-class ActorRef(Handle, Generic[_M]):
+class ActorRef(Waiter, Generic[_M]):
     def __class_getitem__(cls, item: Any, /) -> GenericAlias: ...
     def tell(self, message: _M, /) -> None: ...
     def tell_many(self, messages: Iterable[_M]) -> None: ...

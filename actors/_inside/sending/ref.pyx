@@ -3,29 +3,27 @@
 import types
 
 cimport cython
-from libc.stdint cimport int64_t, uint32_t
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
+from libc.stdint cimport int64_t, uint32_t
 
-from callboard._inside.answers.future cimport Future
-from callboard._inside.sending.overflow cimport make_room
+from callboard._inside.answers.circles cimport circle
+from callboard._inside.sending.admission cimport ADMITTED, admit_or_bury, look_in
+from callboard._inside.sending.envelope cimport copied, filled, push, to_ask, to_tell
+from callboard._inside.sending.letter cimport Carried, copy_of
+from callboard._inside.sending.variables cimport current_variables
 from callboard.core.clock cimport monotonic_ns
-from callboard.core.node cimport Kind, Node, relax, relaxed
+from callboard.core.node cimport Node, relax, relaxed
 from callboard.scheduling.cell cimport (
-    Cell, Context, carrying_cell, closed_cell, forked_cell, limited, make_ready, slow_cell,
+    Cell, carrying_cell, closed_cell, forked_cell, make_ready, slow_cell,
 )
 from callboard.scheduling.context cimport current_context
-from callboard.scheduling.handle cimport Handle
-from callboard.scheduling.worker cimport PyThreadState
 
-from callboard.core.errors import ActorStopped, AskCycle, CallboardError, ForkedSystem
+from callboard.core.errors import AskCycle, CallboardError
 from callboard.core.text import safe_repr
 
 cdef extern from "Python.h":
-    void INCREF "Py_INCREF" (PyObject*)
     void XDECREF "Py_XDECREF" (PyObject*)
-    PyThreadState* PyThreadState_Get()
-    object PyContext_CopyCurrent()
 
 cdef extern from "sched.h" nogil:
     int sched_yield()
@@ -37,26 +35,33 @@ cdef int CHUNK = 256
 # their nodes leave the caches, and each costs three times as much. Waiting is bounded.
 cdef uint32_t BURST = 4096
 cdef int64_t LONGEST_TURN_NS = 2_000_000
+cdef int PAUSES = 64
 
 
 cdef void let_workers_run(ActorRef ref, Context* context) noexcept:
     """Release the interpreter until the receiver has nothing left to do, or its turn is over."""
     cdef Cell* cell = ref.cell
     cdef int64_t end
-    cdef int _
     context.sent = 0
     if ref.runtime.manual:
         return
     with nogil:
         end = monotonic_ns() + LONGEST_TURN_NS
         while not cell.tail.is_idle() and monotonic_ns() < end:
-            for _ in range(64):
+            for _ in range(PAUSES):
                 relax()
             sched_yield()
 
 
+cdef inline void note_sent(ActorRef ref, Context* context, uint32_t messages) noexcept:
+    if context.worker == NULL:
+        context.sent += messages
+        if context.sent >= BURST:
+            let_workers_run(ref, context)
+
+
 cdef object no_system(actor):
-    """The error for an actor that is none: nobody spawned it."""
+    """Return the error for an actor that is none: nobody spawned it."""
     return CallboardError(
         f"this {type(actor).__name__} was made by calling the class; "
         "an actor that lives in a system is made by spawn()"
@@ -64,54 +69,23 @@ cdef object no_system(actor):
 
 
 cdef inline int refuse_void(Future in_work) except -1:
-    """End a conversation without end: this ask, in work, was found to be of one (answering.pyx)."""
+    """End a conversation without end: this ask, in work, was found to be of one (circles.pyx)."""
     if in_work.flag.is_set() and isinstance(in_work.error, AskCycle):
         raise AskCycle(str(in_work.error))
     return 0
 
 
-cdef class Recipe:
-    """What an actor is made from: its class, its arguments, its options."""
-
-    def __reduce__(self):
-        # A class that is pickled by value, as Spark's are, takes its attributes along: this one is
-        # found anew where the class arrives.
-        return type(None), ()
-
-
-cdef class Extra:
-    """State that only some actors need; most refs have none."""
-
-
-cdef class Carried:
-    """A message's sender, and the context variables that it sent the message with."""
-
-
-cdef object sender_of(object second, bint asked):
-    """The sender of a message: `second` is that, or what carries it, or the future that it waits for."""
-    if asked:
-        return (<Future>second).asker
-    if isinstance(second, Carried):
-        return (<Carried>second).sender
-    return second
-
-
-cdef object current_variables():
-    """A copy of the calling thread's context; None if no variable was ever set in it."""
-    cdef PyThreadState* thread = PyThreadState_Get()
-    return PyContext_CopyCurrent() if thread.context != NULL else None
-
-
-cdef class ActorRef(Handle):
+cdef class ActorRef(Waiter):
     """A handle on an actor. Safe in every thread, hashable, equal to itself only.
 
     Refs cannot be pickled: they mean something in their own process only.
     """
 
     def __dealloc__(self):
-        if self.cell != NULL:
-            XDECREF(<PyObject*>self.cell.variables)
-            del self.cell
+        cdef ActorCell* cell = <ActorCell*>self.cell
+        if cell != NULL:
+            XDECREF(<PyObject*>cell.variables)
+            del cell
 
     # --- sending ------------------------------------------------------------------------------------
 
@@ -129,7 +103,7 @@ cdef class ActorRef(Handle):
         cdef PyObject* sender = NULL
         if current != NULL:
             sender = <PyObject*>current.owner
-        self.send(Kind.python, <PyObject*>message, sender, context)
+        self.send(to_tell(<PyObject*>message, sender), context)
 
     @cython.nonecheck(False)
     def tell_many(self, messages):
@@ -153,17 +127,11 @@ cdef class ActorRef(Handle):
             raise TypeError(f"tell_many() wants an iterable of messages, not {safe_repr(messages)}") from None
         if cell.has(slow_cell):
             for message in source:
-                self.send(Kind.python, <PyObject*>message, sender, context)
+                self.send_slowly(to_tell(<PyObject*>message, sender), context)
             return
         try:
             for message in source:
-                node = context.nodes.take(cell.pool)
-                Py_INCREF(message)
-                node.kind = Kind.python
-                node.first = <void*>message
-                node.second = sender
-                if sender != NULL:
-                    INCREF(sender)
+                node = filled(context.nodes.take(cell.pool), to_tell(<PyObject*>message, sender))
                 if first == NULL:
                     first = node
                 else:
@@ -171,16 +139,14 @@ cdef class ActorRef(Handle):
                 last = node
                 count += 1
                 if count == CHUNK:
-                    self.publish(first, last, context)
+                    if cell.tail.push_chain(first, last):
+                        self.wake(context)
                     first = NULL
                     count = 0
-                    if context.worker == NULL:
-                        context.sent += CHUNK
-                        if context.sent >= BURST:
-                            let_workers_run(self, context)
+                    note_sent(self, context, CHUNK)
         finally:
-            if first != NULL:
-                self.publish(first, last, context)
+            if first != NULL and cell.tail.push_chain(first, last):
+                self.wake(context)
 
     def ask(self, message, timeout=None):
         """Send `message` and return a Future of the answer: what `receive` returns for it.
@@ -190,17 +156,17 @@ cdef class ActorRef(Handle):
         fails.
         """
         cdef Context* context = current_context()
-        cdef Cell* current = context.current
+        cdef ActorCell* current = <ActorCell*>context.current
         cdef Future future = Future.__new__(Future)
         cdef double due = 0
         future.target = self
         if current != NULL:
             future.asker = <object>current.owner
-            if current.asked and current.sender != NULL:
-                refuse_void(<Future>current.sender)
+            if current.in_work != NULL and current.in_work.reply_to != NULL:
+                refuse_void(<Future>current.in_work.reply_to)
         if timeout is not None:
             due = self.runtime.timers.due_after(timeout)
-        self.send(Kind.ask, <PyObject*>message, <PyObject*>future, context)
+        self.send(to_ask(<PyObject*>message, <PyObject*>future), context)
         if timeout is not None:  # the receiver's worker wakes up meanwhile
             self.runtime.timers.note(future, due, timeout)
         return future
@@ -210,94 +176,27 @@ cdef class ActorRef(Handle):
         self.signal(Kind.stop, None, None)
 
     @cython.nonecheck(False)
-    cdef inline int send(self, Kind kind, PyObject* first, PyObject* second, Context* context) except -1:
-        cdef Cell* cell = self.cell
-        cdef Node* node
-        if cell.has(slow_cell):
-            return self.send_slowly(kind, first, second, context)
-        node = context.nodes.take(cell.pool)
-        node.kind = kind
-        INCREF(first)
-        node.first = first
-        node.second = second
-        if second != NULL:
-            INCREF(second)
-        if cell.tail.push(node):
+    cdef inline int send(self, Envelope envelope, Context* context) except -1:
+        if self.cell.has(slow_cell):
+            return self.send_slowly(copied(envelope), context)
+        if push(self.cell, context, envelope):
             self.wake(context)
-        if context.worker == NULL:
-            context.sent += 1
-            if context.sent >= BURST:
-                let_workers_run(self, context)
+        note_sent(self, context, 1)
         return 0
 
-    cdef int send_slowly(self, Kind kind, PyObject* first, PyObject* second, Context* context) except -1:
-        other = <object>second if second != NULL else None
-        if not self.may_send(kind, <object>first, other, context):
+    cdef int send_slowly(self, Envelope envelope, Context* context) except -1:
+        """Send to an actor that is stopped, or has limits, or wants its senders' variables."""
+        cdef Fate found = look_in(self.cell, False)
+        if found != ADMITTED and not self.is_admitted(found, &envelope, context):
             return 0
-        if self.cell.has(carrying_cell):
-            other = self.with_variables(kind, other, current_variables())
-        self.enqueue(kind, <object>first, other, context)
-        if context.worker == NULL:
-            context.sent += 1
-            if context.sent >= BURST:
-                let_workers_run(self, context)
+        variables = current_variables() if self.cell.has(carrying_cell) else None
+        self.push_with(variables, envelope, context)
+        note_sent(self, context, 1)
         return 0
 
-    cdef object with_variables(self, Kind kind, object second, object variables):
-        """Return what carries `variables`, a Context or None, beside the sender or the future."""
-        if kind == Kind.ask:
-            (<Future>second).variables = variables
-            return second
-        if variables is None:
-            return second
-        carried = <Carried>Carried.__new__(Carried)
-        carried.sender = second
-        carried.variables = variables
-        return carried
-
-    cdef bint may_send(self, Kind kind, object message, object other, Context* context) except -1:
-        """The slow way of send(): refuse, find room, or refer to dead letters."""
-        cdef Cell* cell = self.cell
-        sender = sender_of(other, kind == Kind.ask)
-        if cell.has(forked_cell):
-            raise ForkedSystem(
-                f"{self.path} lives in the process that made its system; make one in this process"
-            )
-        if cell.has(closed_cell):
-            answer = ActorStopped(f"{self.path} has stopped") if kind == Kind.ask else None
-            self.post_dead(message, other, kind == Kind.ask, "stopped", None, answer)
-            return False
-        if cell.has(limited):
-            if cell.limits.reserve(1):
-                return True
-            try:
-                if make_room(self, context, message, sender):
-                    return True
-            except BaseException as error:
-                if kind != Kind.ask:
-                    raise
-                (<Future>other).complete(None, error)
-                if not isinstance(error, Exception):
-                    raise  # Ctrl-C while it waited for room is not only the future's business
-                return False
-            if kind == Kind.ask:
-                (<Future>other).complete(
-                    None, ActorStopped(f"the ask was dropped by the full mailbox of {self.path}")
-                )
-            return False
-        return True
-
-    cdef int post_dead(
-        self, object message, object second, bint asked, str reason, object error, object answer
-    ) except -1:
-        """Make a dead letter. Who asked gets `answer`, an exception, after it, and so finds it posted."""
-        sender = sender_of(second, asked)
-        try:
-            self.runtime.dead_letters.post(message, self, sender, reason, error)
-        finally:
-            if asked:
-                (<Future>second).complete(None, answer)
-        return 0
+    cdef bint is_admitted(self, Fate found, Envelope* envelope, Context* context) except -1:
+        """Wait for room, or whatever else is to be done. False: the message is not to be sent."""
+        return admit_or_bury(self, self.runtime, found, copy_of(envelope), context)
 
     def _tell_past_capacity(self, message, variables=None):
         """Send without regard to the mailbox's capacity: what the runtime itself must not wait with.
@@ -305,33 +204,28 @@ cdef class ActorRef(Handle):
         `variables` is the context for an actor that wants its senders'.
         """
         cdef Context* context = current_context()
-        second = None
-        if self.cell.has(closed_cell):
-            self.runtime.dead_letters.post(message, self, None, "stopped")
+        cdef Envelope envelope = to_tell(<PyObject*>message, NULL)
+        cdef Fate found = look_in(self.cell, True)
+        if found != ADMITTED and not self.is_admitted(found, &envelope, context):
             return
-        if self.cell.limits != NULL:
-            self.cell.limits.exceed(1)
-        if variables is not None and self.cell.has(carrying_cell):
-            second = self.with_variables(Kind.python, None, variables.copy())
-        self.enqueue(Kind.python, message, second, context)
+        if variables is not None:
+            variables = variables.copy() if self.cell.has(carrying_cell) else None
+        self.push_with(variables, envelope, context)
 
-    cdef void enqueue(self, Kind kind, object message, object second, Context* context) noexcept:
-        """Push a message that has its room already."""
-        cdef Node* node = context.nodes.take(self.cell.pool)
-        Py_INCREF(message)
-        node.kind = kind
-        node.first = <void*>message
-        node.second = NULL
-        if second is not None:
-            Py_INCREF(second)
-            node.second = <void*>second
-        if self.cell.tail.push(node):
+    cdef int push_with(self, object variables, Envelope envelope, Context* context) except -1:
+        """Push a message that has its room, together with `variables`, a Context or None."""
+        cdef Carried carried
+        if variables is not None:
+            if envelope.reply_to != NULL:
+                (<Future>envelope.reply_to).variables = variables
+            else:
+                carried = Carried.__new__(Carried)
+                carried.sender = <object>envelope.sender if envelope.sender != NULL else None
+                carried.variables = variables
+                envelope.sender = <PyObject*>carried
+        if push(self.cell, context, envelope):
             self.wake(context)
-
-    @cython.nonecheck(False)
-    cdef inline void publish(self, Node* first, Node* last, Context* context) noexcept:
-        if self.cell.tail.push_chain(first, last):
-            self.wake(context)
+        return 0
 
     @cython.nonecheck(False)
     cdef inline void wake(self, Context* context) noexcept:
@@ -436,8 +330,8 @@ cdef class ActorRef(Handle):
         return self.extra
 
     cdef object awaited(self):
-        # The future, or None. In any thread, while the actor goes on: who reads a field must own it
-        # until it has a reference of its own.
+        # In any thread, while the actor goes on: who reads a field must own it until it has a
+        # reference of its own.
         cdef Extra extra
         cdef object awaited = None
         with cython.critical_section(self):
@@ -446,3 +340,26 @@ cdef class ActorRef(Handle):
             with cython.critical_section(extra):
                 awaited = extra.awaited if extra.awaited_there is None else extra.awaited_there
         return awaited
+
+    cdef object note_wait(self, Future awaited):
+        """Note what the actor waits for elsewhere than in its dispatch. Return None, or the AskCycle that
+        this closes, with nothing noted."""
+        cdef Extra extra = self.extras()
+        with cython.critical_section(extra):  # others look for cycles; see awaited()
+            extra.awaited_there = awaited
+        if awaited is None:
+            return None
+        error = circle(self, None, awaited)
+        if error is not None:
+            self.note_wait(None)
+        return error
+
+    cdef int wait_for(self, Future future, object timeout) except -1:
+        error = self.note_wait(future)
+        if error is not None:
+            raise error
+        try:
+            future.wait(timeout)
+        finally:
+            self.note_wait(None)
+        return 0

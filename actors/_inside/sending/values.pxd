@@ -15,4 +15,3 @@ cdef object from_buffer(Buffer* buffer)
 cdef int pack(Node* node, object message) except -1
 cdef object value_of(Node* node)
 cdef object take_value(Node* node)
-cdef tuple take_letter(Node* node)

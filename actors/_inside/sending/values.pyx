@@ -6,7 +6,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.string cimport memcpy
 
 from callboard.core.buffer cimport Buffer, DeadBuffers
-from callboard.core.node cimport Kind, Node, wants_answer
+from callboard.core.node cimport Kind, Node
 from callboard.core.sealed cimport maker_key, only_by_runtime
 
 from callboard.core import checks
@@ -100,25 +100,6 @@ cdef object take_value(Node* node):
     return value
 
 
-cdef tuple take_letter(Node* node):
-    """Take over what a node of any kind carries: the message, its sender or future, and which."""
-    cdef bint asked
-    if node.kind <= Kind.ask:
-        message = <object>node.first
-        Py_DECREF(message)
-        asked = node.kind == Kind.ask
-    else:
-        message = take_value(node)
-        asked = node.kind != Kind.record and node.flags & wants_answer
-        if not asked:
-            return message, None, False
-    if node.second == NULL:
-        return message, None, False
-    second = <object>node.second
-    Py_DECREF(second)
-    return message, second, asked
-
-
 # --- buffers ------------------------------------------------------------------------------------------
 
 cdef DeadBuffers dead
@@ -186,7 +167,7 @@ cdef void fill(Buffer* buffer, object view):
 
 
 cdef object from_buffer(Buffer* buffer):
-    """The Python object whose memory this is, or a NativeBuffer on our own memory."""
+    """Return the Python object whose memory this is, or a NativeBuffer on our own memory."""
     cdef NativeBuffer native
     if buffer.owner != NULL:
         return (<tuple><object>buffer.owner)[0]

@@ -8,8 +8,3 @@ cdef enum Verdict:
     LATER      # constructing failed and is to be tried again: let others run first
 
 cdef Verdict attend(ActorRef ref, Context* context) noexcept
-cdef void fail_message(
-    ActorRef ref, object error, object message, object second, bint asked) noexcept
-cdef void fail(ActorRef ref, object error, object message) noexcept
-cdef void bury(ActorRef ref, object message, object second, bint asked) noexcept
-cdef object current_error()

@@ -7,14 +7,16 @@ cimport cython
 from libc.stdint cimport INT64_MAX, int64_t, uint32_t
 
 from callboard._inside.receiving.dispatch cimport run_python
-from callboard._inside.sending.ref cimport STOPPING, ActorRef, Recipe
+from callboard._inside.receiving.native_dispatch cimport run_native
+from callboard._inside.sending.native_ref cimport NativeRef
+from callboard._inside.sending.overflow cimport Overflow, overflow_named
+from callboard._inside.sending.ref cimport STOPPING, ActorCell, ActorRef, Recipe, cell_of
 from callboard._inside.sending.runtime cimport Runtime
 from callboard.core.node cimport relaxed
-from callboard._inside.sending.native_ref cimport NativeRef
-from callboard.native cimport NativeActor, run_native
-from callboard.mailbox.limits cimport Limits, Overflow
+from callboard.mailbox.limits cimport Limits
+from callboard.native cimport NativeActor
 from callboard.scheduling.cell cimport (
-    Cell, Run, carrying_cell, dedicated_cell, limited, make_ready, native_cell, python_cell, wants_token,
+    Run, carrying_cell, dedicated_cell, limited, make_ready, native_cell, python_cell, wants_token,
 )
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.team cimport Team
@@ -96,13 +98,13 @@ cdef ActorRef make_ref(Runtime runtime, bint native, bint dedicated):
     current_context().makes_handle = True
     if native:
         ref = NativeRef.__new__(NativeRef)
-        ref.cell = new Cell(run_native, <void*>ref, flags | native_cell)
+        ref.cell = new ActorCell(run_native, <void*>ref, flags | native_cell)
     else:
         flags |= python_cell
         if runtime.team.token and not dedicated:
             flags |= wants_token
         ref = ActorRef.__new__(ActorRef)
-        ref.cell = new Cell(<Run>run_python, <void*>ref, flags)
+        ref.cell = new ActorCell(<Run>run_python, <void*>ref, flags)
     return ref
 
 
@@ -206,23 +208,26 @@ cdef uint32_t checked_weight(priority) except? 0:
 cdef int limit(ActorRef ref, mailbox) except -1:
     """Give the cell what its mailbox's kind needs."""
     cdef int64_t capacity = INT64_MAX
-    cdef Overflow overflow = Overflow.block
     cdef int64_t timeout_ns = 0
+    cdef bint senders_pop = False
+    cdef Overflow overflow
     if mailbox is not None:
         if not isinstance(mailbox, (BoundedMailbox, PriorityMailbox)):
             raise SpawnError(
                 f"spawn() wants a BoundedMailbox or a PriorityMailbox as mailbox, not {safe_repr(mailbox)}")
         if mailbox.capacity is not None:
             capacity = mailbox.capacity
-            overflow = overflow_of(mailbox.overflow)
-            if ref.recipe.native and overflow == Overflow.drop_oldest:
+            timeout_ns = <int64_t>(min(mailbox.timeout, 1e9) * 1e9)
+            overflow = overflow_named(mailbox.overflow)
+            cell_of(ref).overflow = <void*>overflow
+            senders_pop = overflow.senders_pop
+            if ref.recipe.native and senders_pop:
                 raise SpawnError(
                     f"{ref.recipe.cls.__qualname__} is native, and reads its messages in place: "
-                    "its mailbox cannot drop_oldest")
-            timeout_ns = <int64_t>(min(mailbox.timeout, 1e9) * 1e9)
-    ref.cell.limits = new Limits(capacity, overflow, timeout_ns)
+                    f"its mailbox cannot {mailbox.overflow}")
+    ref.cell.limits = new Limits(capacity, timeout_ns, senders_pop)
     ref.cell.set(limited)
-    ref.detour = ref.recipe.key is not None or overflow == Overflow.drop_oldest
+    ref.detour = ref.recipe.key is not None or senders_pop
     return 0
 
 
@@ -241,20 +246,6 @@ cdef int carry(ActorRef ref, context) except -1:
     elif context is not None:
         raise SpawnError(f"{ref.recipe.cls.__qualname__} {obstacle}: its context is its own")
     return 0
-
-
-cdef Overflow overflow_of(str name) except *:
-    if name == "block":
-        return Overflow.block
-    if name == "help":
-        return Overflow.help
-    if name == "drop_newest":
-        return Overflow.drop_newest
-    if name == "drop_oldest":
-        return Overflow.drop_oldest
-    if name == "throttle":
-        return Overflow.throttle
-    return Overflow.fail
 
 
 cdef int take_name(ActorRef ref, name) except -1:

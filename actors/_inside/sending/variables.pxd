@@ -9,16 +9,19 @@
 # dispatches, such as the callback of an actor's finalizer, may set some all the same; they are nobody's.
 from cpython.object cimport PyObject
 
-from callboard.scheduling.cell cimport Cell, Context
+from callboard._inside.sending.envelope cimport ActorCell
+from callboard.scheduling.cell cimport Context
 from callboard.scheduling.worker cimport PyThreadState
 
 cdef extern from "Python.h":
     void INCREF "Py_INCREF" (PyObject*)
     void XDECREF "Py_XDECREF" (PyObject*)
+    PyThreadState* PyThreadState_Get()
     object PyContext_New()
+    object PyContext_CopyCurrent()
 
 
-cdef inline void put_on(Cell* cell, Context* context) noexcept nogil:
+cdef inline void put_on(ActorCell* cell, Context* context) noexcept nogil:
     """Put the variables of `cell` in place, where none are that belong to anybody."""
     cdef PyThreadState* thread = <PyThreadState*>context.python
     if thread.context == <PyObject*>cell.variables:  # most often there are none
@@ -35,7 +38,7 @@ cdef inline void drop_strays(Context* context) noexcept with gil:
     replace(context, NULL)
 
 
-cdef inline void take_off(Cell* cell, Context* context) noexcept nogil:
+cdef inline void take_off(ActorCell* cell, Context* context) noexcept nogil:
     """Take them out of place again: before the readiness is given up, which another may have then."""
     cdef PyThreadState* thread = <PyThreadState*>context.python
     if thread.context != NULL:
@@ -62,3 +65,9 @@ cdef inline object kept(Context* context):
         INCREF(<PyObject*>made)
         replace(context, <PyObject*>made)
     return <object>thread.context
+
+
+cdef inline object current_variables():
+    """Return a copy of the calling thread's context; None if no variable was ever set in it."""
+    cdef PyThreadState* thread = PyThreadState_Get()
+    return PyContext_CopyCurrent() if thread.context != NULL else None

@@ -1,0 +1,230 @@
+"""An actor's restart and stop.
+
+Everything here runs in the dispatch of the actor that it concerns, by the thread that has its
+readiness, so an actor's own state needs no lock. What concerns two actors at once (a parent and a
+child that ends) is done under the parent's critical section on a free-threaded build.
+"""
+
+from collections import deque
+
+cimport cython
+
+from callboard._inside.life.owed cimport fail_owed
+from callboard._inside.life.suspended cimport close_coroutine
+from callboard._inside.sending.burying cimport STOPPED, bury_and_go_on
+from callboard._inside.sending.letter cimport Letter
+from callboard._inside.sending.ref cimport CLOSED, FRESH, RESTARTING, STOPPING, ActorRef, Extra, Recipe
+from callboard._inside.sending.runtime cimport Runtime
+from callboard._inside.sending.variables cimport replace
+from callboard.core.node cimport Kind
+from callboard.scheduling.cell cimport closed_cell, dedicated_cell
+from callboard.scheduling.context cimport current_context
+
+from callboard.core.errors import ActorStopped
+from callboard.core.log import log
+from callboard.messages import Terminated
+
+
+# --- restart ----------------------------------------------------------------------------------------
+
+
+cdef void begin_restart(ActorRef ref, object error) noexcept:
+    """Start anew once the children have ended; the mailbox keeps its messages."""
+    cdef Extra extra = ref.extras()
+    if ref.phase >= RESTARTING:
+        return
+    supervision = ref.recipe.supervision
+    now = ref.runtime.timers.now()
+    if extra.restarts is None:
+        extra.restarts = deque()
+    while extra.restarts and now - extra.restarts[0] > supervision.window:
+        extra.restarts.popleft()
+    if supervision.limit is not None and len(extra.restarts) >= supervision.limit:
+        log.error("too many restarts; the actor stops", actor=ref.path, limit=supervision.limit,
+                  window=supervision.window)
+        ref.runtime.dead_letters.note_fatal(ref, error)
+        begin_stop(ref)
+        return
+    delay = supervision.delay(len(extra.restarts))
+    extra.restarts.append(now)
+    close_coroutine(ref, error)
+    if extra.owed:
+        fail_owed(ref, error)
+    cancel_timers(ref)
+    ref.phase = RESTARTING
+    if delay > 0:
+        extra.backing_off = True
+        ref.runtime.team.add_waiting(1)
+        ref.runtime.timers.call_after(delay, _EndBackOff(ref))
+    stop_children(ref)
+    go_on_ending(ref)
+
+
+cdef class _EndBackOff:
+    cdef ActorRef ref
+
+    def __init__(self, ref):
+        self.ref = ref
+
+    def __call__(self):
+        self.ref.signal(Kind.wake, None, None)
+
+
+cdef void restart_now(ActorRef ref) noexcept:
+    cdef Extra extra = ref.extra
+    log.warning("actor restarts", actor=ref.path)
+    run_on_stop(ref)
+    replace(current_context(), NULL)  # a new object has no variables yet
+    ref.instance = None
+    ref.handler = None
+    extra.behaviours = None
+    if extra.stash:
+        extra.replay_first(extra.stash)
+        extra.stash = None
+        ref.detour = True
+    ref.phase = FRESH
+
+
+# --- stop -------------------------------------------------------------------------------------------
+
+
+cdef void begin_stop(ActorRef ref) noexcept:
+    """Close once the children have ended."""
+    if ref.phase >= STOPPING:
+        return
+    if ref.extra is not None:
+        close_coroutine(ref, ActorStopped(f"{ref.path} was stopped in the middle of the ask"))
+        end_backing_off(ref)
+    with cython.critical_section(ref):
+        ref.phase = STOPPING  # from here on a child that ends says so, and none can be spawned
+    stop_children(ref)
+    go_on_ending(ref)
+
+
+cdef void stop_children(ActorRef ref) noexcept:
+    cdef ActorRef child
+    if ref.children_of:
+        for child in list(ref.children_of):
+            child.signal(Kind.stop, None, None)
+
+
+cdef void go_on_ending(ActorRef ref) noexcept:
+    """Finish a stop or a restart if nothing stands in its way any more."""
+    if ref.phase != STOPPING and ref.phase != RESTARTING:
+        return
+    with cython.critical_section(ref):
+        waits = bool(ref.children_of)
+    if waits:
+        return
+    if ref.phase == STOPPING:
+        close(ref)
+    elif not ref.extra.backing_off:
+        restart_now(ref)
+
+
+cdef void end_backing_off(ActorRef ref) noexcept:
+    if ref.extra is not None and ref.extra.backing_off:
+        ref.extra.backing_off = False
+        ref.runtime.team.add_waiting(-1)
+
+
+cdef void close(ActorRef ref) noexcept:
+    """The actor's end: its hook, then everyone who must know. Its mailbox's rest is buried by the
+    dispatch that this runs in."""
+    cdef Extra extra
+    cdef ActorRef other
+    cdef Letter letter
+    error = run_on_stop(ref)
+    extra = ref.extra
+    if extra is not None and extra.owed:  # on_stop() was the last occasion to do what was owed
+        fail_owed(ref, ActorStopped(f"{ref.path} has stopped; it had answered with a future of its own"))
+    if error is not None:
+        ref.runtime.dead_letters.note_fatal(ref, error)
+    if ref.cell.has(dedicated_cell):
+        ref.runtime.team.retire(ref.cell)
+    ref.cell.set(closed_cell)
+    ref.phase = CLOSED
+    if extra is not None:
+        cancel_timers(ref)
+        for letters in (extra.replay, extra.stash):
+            if letters:
+                for letter in letters:
+                    bury_and_go_on(ref, ref.runtime, letter, STOPPED)
+        if extra.heap:
+            if ref.cell.limits != NULL:
+                ref.cell.limits.give_back(len(extra.heap))
+            for _, _, letter in sorted(extra.heap, key=_arrival):
+                bury_and_go_on(ref, ref.runtime, letter, STOPPED)
+        if extra.watching is not None:
+            for other in extra.watching:
+                other.signal(Kind.unwatch, ref, None)
+        watchers = extra.watchers
+        with cython.critical_section(ref):  # others may look into it: ActorRef.awaited()
+            ref.extra = None
+        if watchers:
+            for other in watchers:
+                tell_ended(ref, other)
+    ref.instance = None
+    ref.handler = None
+    replace(current_context(), NULL)
+    forget_arguments(ref.recipe)
+    leave_parent(ref)
+
+
+cdef dict NO_KWARGS = {}  # nobody changes it
+
+
+cdef void forget_arguments(Recipe recipe) noexcept:
+    """Nothing is made of them any more, and others may hold the ref for long."""
+    if recipe.args or recipe.kwargs or recipe.key is not None:  # else it is shared by the class's actors
+        recipe.args = ()
+        recipe.kwargs = NO_KWARGS
+        recipe.key = None
+
+
+def _arrival(entry):
+    return entry[1]
+
+
+cdef void leave_parent(ActorRef ref) noexcept:
+    cdef ActorRef parent = ref.parent
+    cdef Runtime runtime = ref.runtime
+    if ref.own_name is not None:
+        runtime.names.pop((parent, ref.own_name), None)
+    if parent is None:
+        runtime.children.pop(ref, None)
+        if not runtime.children and runtime.on_change is not None:
+            runtime.on_change()
+        return
+    with cython.critical_section(parent):
+        parent.children_of.pop(ref, None)
+        waits = parent.phase >= RESTARTING and not parent.children_of
+    if waits:
+        parent.signal(Kind.ended, ref, None)
+
+
+cdef object run_on_stop(ActorRef ref):
+    """Return what the hook raised, or None."""
+    if ref.recipe.stops and ref.instance is not None:
+        try:
+            ref.instance.on_stop()
+        except BaseException as error:
+            log.error("on_stop failed", actor=ref.path, exc_info=error)
+            ref.runtime.dead_letters.note_failure(ref, error)
+            return error
+    return None
+
+
+cdef void tell_ended(ActorRef ref, ActorRef watcher) noexcept:
+    try:
+        watcher._tell_past_capacity(Terminated(ref))
+    except BaseException as error:
+        log.error("a watcher could not be told", actor=ref.path, watcher=watcher.path, exc_info=error)
+
+
+cdef void cancel_timers(ActorRef ref) noexcept:
+    timers = ref.extra.timers
+    ref.extra.timers = None
+    if timers:
+        for timer in list(timers):
+            timer.cancel()

@@ -1,0 +1,74 @@
+"""An actor's failure: who is told, and what its supervisor decides."""
+
+from callboard._inside.life.ending cimport begin_restart, begin_stop
+from callboard._inside.sending.burying cimport FAILED, bury_and_go_on
+from callboard._inside.sending.letter cimport Letter
+from callboard._inside.sending.ref cimport FRESH, ActorRef
+from callboard.core.node cimport Kind
+
+from callboard.core.log import log
+
+
+cdef void fail_message(ActorRef ref, object error, Letter letter) noexcept:
+    """Handling a message raised `error`: it is a dead letter, and who asked gets the error."""
+    bury_and_go_on(ref, ref.runtime, letter, FAILED, error)
+    fail(ref, error, letter.message)
+
+
+cdef void fail(ActorRef ref, object error, object message) noexcept:
+    """The actor raised `error`: tell everyone concerned, and let the supervisor decide.
+
+    `message` is what it handled, if anything; it is not lost: it never came to be, or was put aside.
+    """
+    try:
+        log.error("actor failed", actor=ref.path, error=error, exc_info=error)
+        ref.runtime.dead_letters.note_failure(ref, error)
+        if ref.recipe.fails and ref.instance is not None:
+            try:
+                ref.instance.on_failure(error, message)
+            except BaseException as another:
+                log.error("on_failure failed", actor=ref.path, exc_info=another)
+        decide(ref, error)
+    except BaseException as another:
+        log.error("a supervisor failed; its actor stops", actor=ref.path, exc_info=another)
+        ref.runtime.dead_letters.note_fatal(ref, error)
+        begin_stop(ref)
+
+
+cdef int decide(ActorRef ref, object error) except -1:
+    cdef ActorRef other
+    directive = ref.recipe.supervision.decide(error)
+    if directive == "resume" and ref.phase == FRESH:
+        directive = "stop"  # there is no object that could go on
+    for other in others_in_scope(ref):
+        if directive == "restart":
+            other.signal(Kind.restart, error, None)
+        elif directive == "stop":
+            other.signal(Kind.stop, None, None)
+    if directive == "restart":
+        begin_restart(ref, error)
+    elif directive == "escalate":
+        parent = ref.parent
+        runtime = ref.runtime
+        begin_stop(ref)
+        if parent is not None:
+            parent.signal(Kind.failed, ref, error)
+        else:
+            runtime.dead_letters.note_fatal(ref, error)
+            runtime.failure = error
+            runtime.on_change()
+    elif directive == "stop":
+        ref.runtime.dead_letters.note_fatal(ref, error)
+        begin_stop(ref)
+    return 0
+
+
+cdef list others_in_scope(ActorRef ref):
+    """The siblings that share `ref`'s fate: all, or those spawned after it."""
+    scope = ref.recipe.supervision.scope
+    if scope == "one":
+        return []
+    siblings = list(ref.parent.children_of if ref.parent is not None else ref.runtime.children)
+    if scope == "rest":
+        siblings = siblings[siblings.index(ref):]
+    return [other for other in siblings if other is not ref]

@@ -1,2 +1,0 @@
-from callboard._inside.sending.ref cimport ActorRef
-from callboard._inside.sending.runtime cimport Runtime

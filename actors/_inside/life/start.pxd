@@ -1,0 +1,4 @@
+from callboard._inside.sending.ref cimport ActorRef
+from callboard.scheduling.cell cimport Context
+
+cdef void construct(ActorRef ref, Context* context) noexcept

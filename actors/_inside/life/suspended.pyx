@@ -1,0 +1,44 @@
+"""The end of an `async def receive` in the middle."""
+
+cimport cython
+
+from callboard._inside.sending.burying cimport FAILED, STOPPED, bury_and_go_on
+from callboard._inside.sending.letter cimport Letter
+from callboard._inside.sending.ref cimport LIVE, ActorRef, Extra
+
+from callboard.core.errors import ActorStopped
+from callboard.core.log import log
+
+
+cdef void set_awaited(Extra extra, object awaited) noexcept:
+    with cython.critical_section(extra):  # others look for cycles; see ActorRef.awaited()
+        extra.awaited = awaited
+
+
+cdef void end_suspension(ActorRef ref) noexcept:
+    """The coroutine is over: the actor handles messages again."""
+    cdef Extra extra = ref.extra
+    set_awaited(extra, None)
+    extra.coroutine = extra.letter = None
+    ref.phase = LIVE
+    if extra.detached:
+        extra.detached = False
+        ref.runtime.team.add_waiting(-1)
+
+
+cdef void close_coroutine(ActorRef ref, object error) noexcept:
+    """End a coroutine in the middle, because the actor stops (an ActorStopped) or restarts. Its
+    message becomes a dead letter, unless it was stashed; an ask gets `error`."""
+    cdef Extra extra = ref.extra
+    cdef Letter letter
+    if extra is None or extra.coroutine is None:
+        return
+    coroutine, letter, stashed = extra.coroutine, extra.letter, extra.stashed
+    end_suspension(ref)
+    try:
+        coroutine.close()
+    except BaseException as raised:
+        log.error("a coroutine that was closed failed", actor=ref.path, exc_info=raised)
+    if not stashed:
+        fate = STOPPED if isinstance(error, ActorStopped) else FAILED
+        bury_and_go_on(ref, ref.runtime, letter, fate, error)

@@ -1,0 +1,5 @@
+from libc.stdint cimport uint32_t
+
+from callboard.scheduling.cell cimport Cell, Context, Outcome
+
+cdef Outcome run_native(Cell* plain, Context* context, uint32_t quantum) noexcept nogil

@@ -1,0 +1,21 @@
+from callboard._inside.sending.burying cimport ADMITTED, FORKED, FULL, STOPPED, Fate
+from callboard._inside.sending.letter cimport Letter
+from callboard._inside.sending.runtime cimport Runtime
+from callboard.scheduling.cell cimport Cell, Context, closed_cell, forked_cell
+from callboard.scheduling.handle cimport Handle
+
+cdef Fate admit(Handle to, Runtime runtime, Fate found, Context* context) except? FULL
+cdef bint admit_or_bury(Handle to, Runtime runtime, Fate found, Letter letter, Context* context) except -1
+
+
+cdef inline Fate look_in(Cell* cell, bint past_capacity) noexcept nogil:
+    """Take room for a message if there is some: admission as far as it needs neither a wait nor the
+    interpreter. `past_capacity`: there always is."""
+    if cell.has(closed_cell | forked_cell):
+        return FORKED if cell.has(forked_cell) else STOPPED
+    if cell.limits != NULL:
+        if past_capacity:
+            cell.limits.exceed(1)
+        elif not cell.limits.reserve(1):
+            return FULL
+    return ADMITTED

@@ -1,0 +1,42 @@
+"""Admission to a mailbox: each message that does not simply find room passes here."""
+
+from callboard._inside.sending.burying cimport bury
+from callboard._inside.sending.envelope cimport ActorCell
+from callboard._inside.sending.overflow cimport Overflow
+
+from callboard.core.errors import ForkedSystem
+
+
+cdef Fate admit(Handle to, Runtime runtime, Fate found, Context* context) except? FULL:
+    """Say whether a message may be sent, after a look_in() that `found` how it is. If not, why not.
+
+    Raises MailboxFull as the overflow policy says, ForkedSystem, and what a signal raises (Ctrl-C) while
+    this waits for room.
+    """
+    if found == FULL:
+        return (<Overflow>(<ActorCell*>to.cell).overflow).make_room(to, runtime, context)
+    if found == FORKED:
+        raise ForkedSystem(
+            f"{to.path} lives in the process that made its system; make one in this process")
+    return found
+
+
+cdef bint admit_or_bury(Handle to, Runtime runtime, Fate found, Letter letter, Context* context) except -1:
+    """The same for a message of which the sender is told by an exception, and who asked by the future.
+
+    False: it is not to be sent.
+    """
+    cdef Fate fate
+    try:
+        fate = admit(to, runtime, found, context)
+    except BaseException as error:
+        if letter.reply_to is None:
+            raise
+        letter.reply_to.complete(None, error)
+        if found == FORKED or not isinstance(error, Exception):
+            raise  # Ctrl-C while it waited for room is not only the future's business
+        return False
+    if fate == ADMITTED:
+        return True
+    bury(to, runtime, letter, fate)
+    return False

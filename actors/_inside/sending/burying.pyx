@@ -1,0 +1,47 @@
+"""The end of a message that is not handled: a dead letter, and an exception for who asked."""
+
+from callboard._inside.sending.letter cimport sender_of
+from callboard._inside.sending.envelope cimport Envelope
+
+from callboard.core.errors import ActorStopped, MailboxFull
+from callboard.core.log import log
+
+cdef dict REASONS = {
+    STOPPED: "stopped",
+    FAILED: "failed",
+    DROPPED_NEWEST: "dropped_newest",
+    DROPPED_OLDEST: "dropped_oldest",
+    REFUSED: "refused",
+}
+
+
+cdef int bury(Handle to, Runtime runtime, Letter letter, Fate fate, object error=None) except -1:
+    """Make a dead letter. Who asked gets an exception after it, `error` if there is one, and so finds it
+    posted."""
+    cdef Envelope envelope = letter.lend()
+    reason = "system stopped" if fate == STOPPED and runtime.closing else REASONS[fate]
+    try:
+        runtime.dead_letters.post(letter.message, to, sender_of(&envelope), reason, error)
+    finally:
+        if letter.reply_to is not None:
+            letter.reply_to.complete(None, error if error is not None else answer_of(to, fate))
+    return 0
+
+
+cdef void bury_and_go_on(
+    Handle to, Runtime runtime, Letter letter, Fate fate, object error=None
+) noexcept:
+    """bury(), where nobody can be told that it failed."""
+    try:
+        bury(to, runtime, letter, fate, error)
+    except BaseException as another:
+        log.error("a dead letter could not be posted", actor=to.path, exc_info=another)
+
+
+cdef object answer_of(Handle to, Fate fate):
+    """Return the exception for who asked."""
+    if fate == DROPPED_NEWEST:
+        return MailboxFull(f"the ask was dropped by the full mailbox of {to.path}")
+    if fate == DROPPED_OLDEST:
+        return MailboxFull(f"the ask was dropped as the oldest message in the full mailbox of {to.path}")
+    return ActorStopped(f"{to.path} has stopped")

@@ -1,0 +1,27 @@
+from callboard._inside.answers.future cimport Future
+from callboard._inside.sending.envelope cimport Envelope
+from callboard.core.node cimport Node
+
+from cpython.object cimport PyObject
+
+
+cdef class Letter:
+    # An envelope's contents where they wait beside the mailbox, or are to be buried.
+    cdef object message
+    cdef object sender        # an ActorRef, a Carried, or None
+    cdef Future reply_to      # or None
+
+    cdef Envelope lend(self) noexcept
+
+
+cdef class Carried:
+    # In the place of a message's sender, for a receiver that wants its context variables, too.
+    cdef object sender
+    cdef object variables     # a copy of the sender's Context
+
+
+cdef Letter letter_of(object message, object sender, Future reply_to)
+cdef Letter copy_of(Envelope* envelope)
+cdef Letter take_over(Envelope* envelope)
+cdef Letter take_letter(Node* node)
+cdef object sender_of(Envelope* envelope)

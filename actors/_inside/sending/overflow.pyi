@@ -1,0 +1,1 @@
+OVERFLOWS: tuple[str, ...]

@@ -1,0 +1,50 @@
+from libc.stdint cimport uint64_t
+
+from callboard._inside.sending.letter cimport Letter
+
+
+cdef enum Phase:
+    FRESH       # to be constructed at its first dispatch
+    LIVE
+    SUSPENDED   # in the middle of an `async def receive`, or backing off before a restart
+    RESTARTING  # waits for its children to end, then starts anew
+    STOPPING    # waits for its children to end, then closes
+    CLOSED
+
+
+cdef class Recipe:
+    # What an actor is made from, at its start and at each restart; one per class where there are no
+    # arguments and no options.
+    cdef readonly object cls
+    cdef readonly tuple args
+    cdef readonly dict kwargs
+    cdef readonly object supervision
+    cdef readonly object key      # of a prioritised mailbox
+    # Facts about the class.
+    cdef object receive           # a plain function to call with (actor, message), or None
+    cdef bint many, starts, stops, fails, native
+    cdef bint event_loop          # an option: coroutines of its handlers run on the system's event loop
+
+
+cdef class Extra:
+    # What only some actors have.
+    cdef list behaviours          # (handler, bound) below the current one
+    cdef list stash               # Letters
+    cdef object replay            # a deque of Letters, to be handled before the mailbox
+    cdef dict watchers            # refs, in their order: a replay tells them in the same one
+    cdef dict watching            # likewise
+    cdef object timers            # WeakSet
+    cdef object restarts          # times of the latest restarts
+    cdef object coroutine         # of an `async def receive` in the middle
+    cdef object awaited           # the future that it waits for
+    cdef Letter letter            # that it handles
+    cdef bint stashed             # which waits for its second turn already
+    cdef list heap                # of a prioritised mailbox: (key, arrival, Letter)
+    cdef uint64_t arrivals
+    cdef bint backing_off         # a restart waits for its timer
+    cdef bint detached            # the coroutine in the middle counts as waiting
+    cdef object errand            # what the event loop does for it: see errand.pyx
+    cdef object awaited_there     # what it waits for on the event loop, or in a thread of its own
+    cdef dict owed                # asks that wait for futures of the actor's own: see owed.pyx
+
+    cdef int replay_first(self, list letters) except -1

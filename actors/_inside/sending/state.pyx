@@ -1,0 +1,23 @@
+"""What there is to an actor, besides its ref and its object."""
+
+from collections import deque
+
+
+cdef class Recipe:
+    """What an actor is made from: its class, its arguments, its options."""
+
+    def __reduce__(self):
+        # A class that is pickled by value, as Spark's are, takes its attributes along: this one is
+        # found anew where the class arrives.
+        return type(None), ()
+
+
+cdef class Extra:
+    """State that only some actors need; most refs have none."""
+
+    cdef int replay_first(self, list letters) except -1:
+        """Have letters handled next, in their order, before all others."""
+        if self.replay is None:
+            self.replay = deque()
+        self.replay.extendleft(reversed(letters))
+        return 0
