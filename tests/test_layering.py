@@ -25,7 +25,7 @@ ALLOWED = {floor: FLOORS[: height + 1] for height, floor in enumerate(FLOORS)}
 ORDERS = [
     ["mailbox", "mailbox/ordered", "mailbox/rivals"],
     ["scheduling/flow", "scheduling"],
-    [f"actors/_inside/{name}" for name in ("answers", "sending", "life", "receiving")],
+    [f"actors/_inside{name}" for name in ("/answers", "/sending", "/life", "/receiving", "")],
     [
         f"actors/streams/{name}"
         for name in ("programs", "planning", "operators", "drawing", "running", "chaining")
@@ -34,30 +34,6 @@ ORDERS = [
     ["actors", "actors/streams"],
     ["actors", "actors/spark"],
     ["actors", "actors/testing"],
-]
-
-# What is not yet as the rules want it; what is mended has to go from here.
-KNOWN_UPWARDS: list[str] = [
-    "actors/_inside/answers/future -> actors/_inside/receiving/answering",
-    "actors/_inside/life/lifecycle -> actors/_inside/receiving/answering",
-    "actors/_inside/life/lifecycle -> actors/_inside/receiving/coroutine",
-    "actors/_inside/life/lifecycle -> actors/_inside/receiving/errand",
-    "actors/_inside/life/lifecycle -> actors/_inside/receiving/variables",
-    "actors/_inside/life/spawn -> actors/_inside/receiving/dispatch",
-]
-KNOWN_CIRCLES: list[list[str]] = [
-    [
-        "actors/_inside/answers/deadlines",
-        "actors/_inside/answers/future",
-        "actors/_inside/receiving/answering",
-        "actors/_inside/sending/overflow",
-        "actors/_inside/sending/ref",
-        "actors/_inside/sending/runtime",
-    ],
-    [
-        "actors/_inside/life/lifecycle",
-        "actors/_inside/receiving/coroutine",
-    ],
 ]
 
 
@@ -159,11 +135,11 @@ def test_an_import_that_points_downwards_is_allowed(path: str, text: str) -> Non
 
 
 def test_no_folder_imports_from_one_that_stands_above_it_on_its_floor(root: Path) -> None:
-    assert upwards(imports(root)) == KNOWN_UPWARDS
+    assert upwards(imports(root)) == []
 
 
 def test_no_files_import_each_other_in_a_circle(root: Path) -> None:
-    assert circles(imports(root)) == KNOWN_CIRCLES
+    assert circles(imports(root)) == []
 
 
 def test_every_folder_has_its_place_in_an_order(root: Path) -> None:
