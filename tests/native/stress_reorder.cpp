@@ -8,7 +8,6 @@
 using callboard::Atomic;
 using callboard::FlagReorderBuffer;
 using callboard::LockedReorderBuffer;
-using callboard::Parker;
 using callboard::ReorderBuffer;
 using namespace stress;
 
