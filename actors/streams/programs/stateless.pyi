@@ -31,7 +31,6 @@ class Every(Program):
 class Fraction(Program):
     def __init__(self, name: str, fraction: float, seed: int, **options: Any) -> None: ...
 
-@disjoint_base
 class Same(Program):
     def __init__(self, name: str, rate: float | None = None, **options: Any) -> None: ...
 
