@@ -23,9 +23,10 @@ class DeadLetter:
     """A message that was told and not handled, and why.
 
     `reason` is one of `stopped` (the actor had stopped, or did before the message's turn),
-    `failed` (handling it raised `error`), `dropped_newest` and `dropped_oldest` (a full mailbox)
-    and `system stopped`; of a stream's rows `skipped` (the message is a Failure), `late` and
-    `unpaired`.
+    `system stopped` (with all others), `failed` (handling it raised `error`), `dropped_newest` and
+    `dropped_oldest` (by a full mailbox) and `refused` (by a full mailbox that raises `error`, which
+    a native sender cannot be told); of a stream's rows `skipped` (the message is a Failure), `late`
+    and `unpaired`.
     """
 
     message: Any

@@ -75,11 +75,11 @@ def test_dropped_newest_and_oldest_are_counted_and_an_ask_among_them_fails(
 ) -> None:
     newest = Box(system, BoundedMailbox(2, "drop_newest"))
     newest.ref.tell(3)
-    assert newest.ref.ask(4).exception(timeout=30) is not None
+    assert isinstance(newest.ref.ask(4).exception(timeout=30), MailboxFull)
     oldest = Box(system, BoundedMailbox(2, "drop_oldest"))
     first = oldest.ref.ask(3)
     oldest.ref.tell_many([4, 5])
-    assert first.exception(timeout=30) is not None
+    assert isinstance(first.exception(timeout=30), MailboxFull)
     for box in [newest, oldest]:
         box.gate.set()
     system.drain()

@@ -113,7 +113,7 @@ class Model:
                     while not self.closed and self.is_full():
                         self.handle_one()
                 case "drop_newest":
-                    self.die(letter, "dropped_newest", ActorStopped)
+                    self.die(letter, "dropped_newest", MailboxFull)
                     return True
                 case "drop_oldest":
                     self.die(self.waiting.pop(0), "dropped_oldest", MailboxFull)

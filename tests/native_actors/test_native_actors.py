@@ -17,6 +17,7 @@ from callboard import (
     ActorSystem,
     BoundedMailbox,
     DeadLetter,
+    MailboxFull,
     PriorityMailbox,
     SpawnError,
     Supervision,
@@ -279,3 +280,31 @@ def test_many_threads_may_send(system: ActorSystem, behaviours: ModuleType) -> N
 def test_an_escalated_native_failure_stops_the_system(behaviours: ModuleType) -> None:
     with pytest.raises(NativeFailure), ActorSystem() as system:
         system.spawn(behaviours.Fragile, supervision=Supervision("escalate")).tell(-1)
+
+
+@pytest.mark.parametrize(
+    ("overflow", "reason"), [("drop_newest", "dropped_newest"), ("fail", "refused")]
+)
+def test_a_forwarded_ask_that_a_full_mailbox_does_not_take_is_a_readable_dead_letter(
+    overflow: str, reason: str, system: ActorSystem, behaviours: ModuleType
+) -> None:
+    letters: list[DeadLetter] = []
+    system.dead_letters.subscribe(letters.append)
+    gate, entered = threading.Event(), threading.Event()
+
+    class Held(Collect):
+        def on_start(self) -> None:
+            entered.set()
+            assert gate.wait(30)
+
+    mailbox = BoundedMailbox(1, overflow)
+    held = system.spawn(Held, [], mailbox=mailbox, dedicated=True)
+    assert entered.wait(30)
+    held.tell(0)
+    error = system.spawn(behaviours.Forwarder, held).ask(7).exception(timeout=30)
+    gate.set()
+    assert type(error) is MailboxFull
+    assert [(letter.message, letter.recipient, letter.reason) for letter in letters] == [
+        (7, held, reason)
+    ]
+    assert held.is_alive

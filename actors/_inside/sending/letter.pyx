@@ -1,5 +1,6 @@
 """Letters: messages that are neither in a mailbox nor in work, with what came with them."""
 
+cimport cython
 from cpython.ref cimport Py_DECREF
 
 from callboard._inside.sending.envelope cimport to_ask, to_tell
@@ -11,6 +12,7 @@ cdef extern from "Python.h":
     void XDECREF "Py_XDECREF" (PyObject*)
 
 
+@cython.freelist(64)
 cdef class Letter:
     """A message, and its sender or the future that wants its answer."""
 
@@ -26,6 +28,7 @@ cdef class Carried:
 
 
 cdef Letter letter_of(object message, object sender, Future reply_to):
+    """Return a letter of its parts."""
     cdef Letter letter = Letter.__new__(Letter)
     letter.message = message
     letter.sender = sender

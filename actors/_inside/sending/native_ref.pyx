@@ -1,13 +1,15 @@
 """Refs on native actors, and sending without the interpreter."""
 
+cimport cython
 from cpython.object cimport PyObject
 
 from callboard._inside.sending.admission cimport admit
 from callboard._inside.sending.burying cimport REFUSED, bury_and_go_on
-from callboard._inside.sending.envelope cimport Envelope
+from callboard._inside.sending.envelope cimport Envelope, to_tell
 from callboard._inside.sending.letter cimport take_letter
 from callboard._inside.sending.values cimport pack, take_value
 from callboard.core.node cimport Kind, wants_answer
+from callboard.scheduling.context cimport current_context
 
 cdef extern from "Python.h":
     void INCREF "Py_INCREF" (PyObject*)
@@ -54,6 +56,13 @@ cdef class NativeRef(ActorRef):
     Record; and Tagged with one of these. It raises TypeError for what is none of them. An answer is an
     int, a float, or a NativeBuffer. A Record cannot be asked.
     """
+
+    @cython.always_allow_keywords(False)
+    def tell(self, message):
+        """Send a native value."""
+        # Of this class, though the inherited one would do: CPython 3.11 calls a method of one argument
+        # quickly where its class is exactly that of the object.
+        self.send_slowly(to_tell(<PyObject*>message, NULL), current_context())
 
     cdef int send_slowly(self, Envelope envelope, Context* context) except -1:
         cdef Cell* cell = self.cell
