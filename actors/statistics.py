@@ -67,7 +67,7 @@ class Logs:
         self._written: dict[str, WorkerLog] = {}
 
     def lines(self, worker: int) -> list[str]:
-        """Answer the latest lines of the worker with the index `worker`."""
+        """Return the latest lines of the worker with the index `worker`."""
         workers = self._runtime.team.workers
         if worker not in range(len(workers)):
             raise ConfigError(f"there is no worker {worker!r}; there are 0 to {len(workers) - 1}")

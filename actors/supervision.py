@@ -55,7 +55,7 @@ class Supervision:
             checks.seconds(name, getattr(self, name), error=ConfigError)
 
     def decide(self, error: BaseException) -> Directive:
-        """Answer what to do about `error`."""
+        """Return what to do about `error`."""
         directive = self.directive(error) if callable(self.directive) else self.directive
         if not isinstance(directive, str) or directive not in DIRECTIVES:
             raise ConfigError(
@@ -64,7 +64,7 @@ class Supervision:
         return directive
 
     def delay(self, restarts: int) -> float:
-        """Answer how many seconds to wait before a restart that follows `restarts` others."""
+        """Return how many seconds to wait before a restart that follows `restarts` others."""
         return min(self.backoff * 2.0**min(restarts, 64), self.max_backoff)
 
     @classmethod

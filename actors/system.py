@@ -238,7 +238,7 @@ class ActorSystem:
     # --- tuning ----------------------------------------------------------------------------------
 
     def rebalance(self, policy: Any = None) -> int:
-        """Let a placement policy, or the name of one, arrange all live actors anew; answer how many
+        """Let a placement policy, or the name of one, arrange all live actors anew; return how many
         move. Without one it is the system's.
 
         An actor that moves does so when it becomes ready next, or after the dispatch in work. No
@@ -270,7 +270,7 @@ class ActorSystem:
     def write_logs(self, directory: str | os.PathLike[str]) -> list[Path]:
         """Append each worker's log lines since the last call to a file in `directory`.
 
-        Returns the files. Raises CallboardError if monitoring is off.
+        Return the files. Raises CallboardError if monitoring is off.
         """
         return self._logs.write(directory)
 

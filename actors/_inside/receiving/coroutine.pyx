@@ -37,24 +37,28 @@ cdef void begin(ActorRef ref, object coroutine, Envelope* envelope) noexcept:
     if ref.recipe.event_loop:
         coroutine = extra.errand = make_errand(ref, coroutine)
     extra.coroutine = coroutine
-    extra.letter = copy_of(envelope)
-    extra.stashed = envelope.stashed
     ref.phase = SUSPENDED
-    resume(ref)
+    drive(ref, envelope)
     if ref.phase == SUSPENDED:
         ref.runtime.team.add_waiting(1)
         extra.detached = True
 
 
 cdef void resume(ActorRef ref) noexcept:
+    """What the coroutine awaited is done."""
+    cdef Letter letter = ref.extra.letter
+    cdef Envelope envelope = letter.lend()
+    envelope.stashed = ref.extra.stashed
+    cell_of(ref).in_work = &envelope
+    drive(ref, &envelope)
+    cell_of(ref).in_work = NULL
+
+
+cdef void drive(ActorRef ref, Envelope* envelope) noexcept:
     """Run the coroutine until it ends or must wait."""
     cdef Extra extra = ref.extra
-    cdef Letter letter = extra.letter
-    cdef Envelope envelope = letter.lend()
     coroutine = extra.coroutine
     error = None
-    envelope.stashed = extra.stashed
-    cell_of(ref).in_work = &envelope
     try:
         while True:
             set_awaited(extra, None)
@@ -62,12 +66,14 @@ cdef void resume(ActorRef ref) noexcept:
                 awaited = coroutine.send(None) if error is None else coroutine.throw(error)
             except StopIteration as end:
                 end_suspension(ref)
-                finish(ref, letter, envelope.stashed, end.value)
+                finish(ref, envelope, end.value)
                 return
             error = obstacle(ref, awaited)
             if error is None:
                 wake = _Resume.__new__(_Resume)
                 (<_Resume>wake).ref = ref
+                if extra.letter is None:  # it waits for the first time
+                    extra.letter = copy_of(envelope)
                 extra.stashed = envelope.stashed
                 awaited.add_done_callback(wake)
                 return
@@ -75,11 +81,9 @@ cdef void resume(ActorRef ref) noexcept:
         end_suspension(ref)
         failure = with_advice(ref, raised)
         if envelope.stashed:
-            fail(ref, failure, letter.message)
+            fail(ref, failure, <object>envelope.message)
         else:
-            fail_message(ref, failure, letter)
-    finally:
-        cell_of(ref).in_work = NULL
+            fail_message(ref, failure, copy_of(envelope))
 
 
 cdef object obstacle(ActorRef ref, object awaited):
@@ -106,9 +110,9 @@ cdef object with_advice(ActorRef ref, object raised):
     return raised
 
 
-cdef void finish(ActorRef ref, Letter letter, bint stashed, object answer) noexcept:
+cdef void finish(ActorRef ref, Envelope* envelope, object answer) noexcept:
     """The coroutine returned `answer`."""
-    if letter.reply_to is not None and not stashed:
-        error = answer_with(ref, letter.reply_to, answer)
+    if envelope.reply_to != NULL and not envelope.stashed:
+        error = answer_with(ref, <Future>envelope.reply_to, answer)
         if error is not None:
-            fail_message(ref, error, letter)
+            fail_message(ref, error, copy_of(envelope))
