@@ -2,7 +2,7 @@
 // output in the order of input.
 #pragma once
 
-#include "callboard/core/parker.hpp"
+#include "callboard/core/clock.hpp"
 #include "callboard/mailbox/ordered/spsc.hpp"
 #include "callboard/scheduling/flow/stage.hpp"
 
