@@ -9,6 +9,7 @@ import threading as threads
 import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -128,7 +129,7 @@ class ActorSystem:
         team.observe(config.monitoring, runtime.placement.timed)
         runtime.event_loop = EventLoop(config.name)
         runtime.system_ref = weakref.ref(self)
-        runtime.spawner = _Spawner(runtime)
+        runtime.spawner = partial(spawn, runtime)
         runtime.on_change = _OnChange(runtime, self._change)
         _exit.remember(self, runtime)
 
@@ -433,17 +434,6 @@ def _begin_stop(runtime: Runtime) -> None:
     runtime.closing = True
     for ref in runtime.top:
         ref.stop()
-
-
-class _Spawner:
-    """What actors spawn their children with: holds the runtime, not the system."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        self.runtime = runtime
-
-    def __call__(self, parent: Any, cls: type, args: Any, kwargs: Any) -> ActorRef[Any]:
-        ref: ActorRef[Any] = spawn(self.runtime, parent, cls, args, kwargs)
-        return ref
 
 
 class _OnChange:

@@ -35,7 +35,7 @@ class Timer:
         timers: Timers,
         action: Callable[[], object],
         period: float | None,
-        at_close: bool,
+        at_close: bool = False,
     ) -> None:
         self._timers = timers
         self.action = action
@@ -71,19 +71,12 @@ class Timers(Deadlines):
         seconds: float,
         action: Callable[[], object],
         period: float | None = None,
-        *,
-        at_close: bool = False,
-        what: str = "a timer's delay",
     ) -> Timer:
-        """Call `action()` after `seconds`, then every `period` seconds, on the timers' thread.
-
-        With `at_close`, what close() finds undone is done then. `what` is the delay's name in the
-        error for one that is none.
-        """
-        seconds = checks.seconds(what, seconds)
+        """Call `action()` after `seconds`, then every `period` seconds, on the timers' thread."""
+        seconds = checks.seconds("a timer's delay", seconds)
         if period is not None:
             period = checks.seconds("a timer's period", period, zero=False)
-        timer = Timer(self, action, period, at_close)
+        timer = Timer(self, action, period)
         self.start()
         self._add(self.now() + seconds, timer)
         return timer

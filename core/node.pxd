@@ -1,10 +1,6 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 cdef extern from "callboard/core/atomics.hpp" namespace "callboard" nogil:
-    cdef cppclass Atomic[T]:
-        T load()
-        void store(T value)
-
     cdef cppclass memory_order:
         pass
 

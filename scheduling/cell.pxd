@@ -30,7 +30,6 @@ cdef extern from "callboard/scheduling/cell.hpp" namespace "callboard" nogil:
 
     cdef cppclass MpscHead:
         Node* pop(Node*& spent)
-        bint seems_empty()
 
     cdef cppclass Cell:
         Cell(Run run, void* owner, uint32_t flags)
@@ -53,12 +52,10 @@ cdef extern from "callboard/scheduling/cell.hpp" namespace "callboard" nogil:
         bint has(uint32_t flag)
         void set(uint32_t flag)
         bint push_system(Node* node)
-        bint open_gate()
         bint has_system()
         Node* take_system()
         bint try_idle()
         bint try_wait()
-        bint is_waiting()
 
 cdef extern from "callboard/core/records.hpp" namespace "callboard" nogil:
     struct DispatchRecord:

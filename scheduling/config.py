@@ -231,12 +231,9 @@ def _check_tuning(
             raise ConfigError(
                 f"no setting {option!r} of {key}{where}; there are {', '.join(TUNABLE)}"
             )
-        if option == "placement":
-            checked[option] = _located(where, _CHECKS[option], f"placement of {key}", value)
-        elif option == "priority":
-            checked[option] = _located(where, _weight, f"priority of {key}", value)
-        elif option == "context":
-            checked[option] = _located(where, _CHECKS[option], f"context of {key}", value)
+        if option != "mailbox":
+            check = _weight if option == "priority" else _CHECKS[option]
+            checked[option] = _located(where, check, f"{option} of {key}", value)
         else:
             table = _located(where, _table, f"mailbox of {key}", value)
             try:

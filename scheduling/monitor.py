@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from callboard.core.errors import CallboardError
-from callboard.scheduling.records import read_records
 from callboard.scheduling.worker import WorkerThread
 
 
@@ -161,7 +160,7 @@ class WorkerLog:
         `path_of` answers the path of an actor's number. The worker keeps its latest 8,192 records;
         a line says how many were overwritten before they were read.
         """
-        records, end = read_records(self._worker, self._next)
+        records, end = self._worker.read_records(self._next)
         lost = end - self._next - len(records)
         self._next = end
         index = self._worker.index

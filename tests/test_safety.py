@@ -15,7 +15,8 @@ from callboard import Actor, ActorRef, ActorSystem, CallboardError
 from callboard._inside.spawn import spawn
 from callboard.native import NativeActor, NativeBuffer, NativeRef
 from callboard.scheduling.handle import Handle
-from callboard.scheduling.records import read_records
+from callboard.scheduling.priority import Fifo
+from callboard.scheduling.worker import WorkerThread
 from callboard.testing import ManualSystem
 
 HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class made by a `class` statement
@@ -89,9 +90,9 @@ def test_a_native_actor_made_by_hand_has_no_system() -> None:
             use()
 
 
-def test_none_is_not_taken_for_a_worker_or_a_system() -> None:
+def test_none_is_not_taken_for_a_team_or_a_system() -> None:
     with pytest.raises(TypeError, match="incorrect type"):
-        read_records(None, 0)  # type: ignore[arg-type]
+        WorkerThread(None, Fifo(), 64, "")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="incorrect type"):
         spawn(None, None, Actor, (), {})  # type: ignore[arg-type]
 

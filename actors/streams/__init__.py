@@ -8,7 +8,7 @@ The order of the inside, in which nothing imports what stands after it:
 `programs`           what a run does with batches of rows, a class for each sort of operator
 `native`             native operators, which users derive from, and their program
 `planning`           operators as they were asked for, and the plan of a graph of them
-`operators`          those that several methods make: the stateful ones, with keys and without
+`operators`          those that several methods make, and those of users' own classes
 `drawing`            what graphs look like
 `running`            plans at work, in an actor system or on the calling thread
 `chaining`           streams, whose methods add operators, and graphs

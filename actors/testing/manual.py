@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
 from typing import Any, NamedTuple
 
@@ -82,7 +83,7 @@ class ManualSystem(ActorSystem):
         self._open(team, self._timers, manual=True)
         self._worker = ManualWorker(team, Seeded(seed), quantum, name)
         if trace:
-            self._worker.trace = _Tracer(self._trace)
+            self._worker.trace = partial(_note, self._trace)
 
     # --- running ---------------------------------------------------------------------------------
 
@@ -224,14 +225,8 @@ class ManualSystem(ActorSystem):
         return f"<ManualSystem {self.name!r}, seed {self.seed}, at {self.now:g} s{state}>"
 
 
-class _Tracer:
-    """Appends to a trace: not a method of the system, which its worker must not keep alive."""
-
-    def __init__(self, trace: list[Taken]) -> None:
-        self._trace = trace
-
-    def __call__(self, ref: ActorRef[Any], message: object) -> None:
-        self._trace.append(Taken(ref.path, safe_repr(message)))
+def _note(trace: list[Taken], ref: ActorRef[Any], message: object) -> None:
+    trace.append(Taken(ref.path, safe_repr(message)))
 
 
 class _StepLimit:

@@ -13,7 +13,7 @@ from callboard._inside.receiving.answering cimport answer_with
 from callboard._inside.receiving.coroutine cimport begin
 from callboard._inside.receiving.system_messages cimport ENDED, GAVE_UP, LATER, Verdict, attend
 from callboard._inside.sending.burying cimport STOPPED, bury_and_go_on
-from callboard._inside.sending.letter cimport Carried, Letter, copy_of, letter_of, take_over
+from callboard._inside.sending.letter cimport Carried, Letter, copy_of, letter_of, take_letter, take_over
 from callboard._inside.sending.overflow cimport release_popping, senders_pop
 from callboard._inside.sending.ref cimport CLOSED, LIVE, SUSPENDED, ActorCell, ActorRef, Envelope, Extra, cell_of
 from callboard._inside.sending.values cimport take_value
@@ -415,7 +415,6 @@ cdef Outcome bury_all(ActorRef ref, Context* context) noexcept:
     cdef ActorCell* cell = cell_of(ref)
     cdef Node* spent = NULL
     cdef Node* node
-    cdef Envelope envelope
     cdef bint drops = senders_pop(cell)
     if not ref.kept:
         INCREF(<PyObject*>ref)  # nobody else keeps a closed actor; see also ActorRef.wake()
@@ -424,11 +423,11 @@ cdef Outcome bury_all(ActorRef ref, Context* context) noexcept:
         return Outcome.more
     node = cell.head.pop(spent)
     while node != NULL:
-        fetch(node, &envelope)
+        letter = take_letter(node)
         context.nodes.give(spent, cell.pool)
         if cell.limits != NULL:
             cell.limits.give_back(1)
-        bury_and_go_on(ref, ref.runtime, take_over(&envelope), STOPPED)
+        bury_and_go_on(ref, ref.runtime, letter, STOPPED)
         node = cell.head.pop(spent)
     if drops:
         release_popping(ref, ref.runtime, context)

@@ -1,17 +1,15 @@
 """A native actor's dispatch: its messages, handed to its receive() where they lie."""
 
 cimport cython
-from cpython.ref cimport Py_DECREF, Py_INCREF
 
+from callboard._inside.receiving.dispatch cimport bury_all
 from callboard._inside.receiving.system_messages cimport ENDED, GAVE_UP, LATER, Verdict, attend
-from callboard._inside.sending.burying cimport STOPPED, bury_and_go_on
-from callboard._inside.sending.letter cimport take_letter
 from callboard._inside.sending.ref cimport LIVE, ActorCell, ActorRef
-from callboard._inside.sending.variables cimport put_on, replace, take_off
+from callboard._inside.sending.variables cimport put_on, take_off
 from callboard.core.buffer cimport Buffer
 from callboard.core.node cimport Kind, Node, wants_answer
 from callboard.native cimport NativeActor
-from callboard.scheduling.cell cimport account, charge, end_turn, goes_on
+from callboard.scheduling.cell cimport account, end_turn, goes_on
 
 cdef extern from *:
     bint unlikely "__builtin_expect" (bint condition, bint usual) nogil
@@ -36,7 +34,7 @@ cdef bint attend_native(ActorCell* cell, Context* context, Outcome* outcome) noe
     cdef ActorRef ref = <ActorRef>cell.owner  # when the actor ends, this may be the last reference
     cdef Verdict verdict = attend(ref, context)
     if verdict == ENDED:
-        outcome[0] = bury_natives(ref, context)
+        outcome[0] = bury_all(ref, context)
     else:
         outcome[0] = Outcome.more if verdict == LATER else Outcome.done
     return verdict != ENDED and verdict != LATER and verdict != GAVE_UP
@@ -94,26 +92,3 @@ cdef void answer_nothing(NativeActor actor) noexcept nogil:
     """An ask that receive() left unanswered is answered with None."""
     with gil:
         actor.answer(None)
-
-
-cdef Outcome bury_natives(ActorRef ref, Context* context) noexcept:
-    """Make dead letters of all that waits in a closed native actor's mailbox."""
-    cdef Cell* cell = ref.cell
-    cdef Node* spent = NULL
-    cdef Node* node
-    if not ref.kept:
-        Py_INCREF(ref)  # as in dispatch.bury_all()
-        ref.kept = True
-    node = cell.head.pop(spent)
-    while node != NULL:
-        context.nodes.give(spent, cell.pool)
-        if cell.limits != NULL:
-            cell.limits.give_back(1)
-        bury_and_go_on(ref, ref.runtime, take_letter(node), STOPPED)
-        node = cell.head.pop(spent)
-    replace(context, NULL)  # as in dispatch.bury_all()
-    charge(cell, context)
-    if not cell.try_idle():
-        return Outcome.more
-    Py_DECREF(ref)
-    return Outcome.done

@@ -11,7 +11,7 @@ cdef class Runtime:
     cdef readonly Deadlines timers
     cdef readonly object config
     cdef public object placement       # of actors for which spawn() names no other
-    cdef public object spawner         # callable behind system.spawn and Actor.spawn
+    cdef public object spawner         # behind spawn() of actors
     cdef public object event_loop      # of the actors that were spawned with one
     cdef public object system_ref      # weak
     cdef public object failure         # what escalated past the last actor

@@ -1,5 +1,0 @@
-from callboard.scheduling.worker import WorkerThread
-
-def read_records(
-    worker: WorkerThread, since: int
-) -> tuple[list[tuple[int, int, int, int, int, int]], int]: ...
