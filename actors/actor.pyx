@@ -85,7 +85,7 @@ class Actor:
 
     def stop(self):
         """Stop this actor after the message in work."""
-        own(self).signal(Kind.stop, None, None)
+        own(self).send_system(Kind.stop, None, None)
 
     # --- behaviour ------------------------------------------------------------------------------------
 
@@ -167,14 +167,14 @@ class Actor:
         if extra.watching is None:
             extra.watching = {}
         extra.watching[ref] = None
-        (<ActorRef>ref).signal(Kind.watch, mine, None)
+        (<ActorRef>ref).send_system(Kind.watch, mine, None)
 
     def unwatch(self, ref):
         """Take `watch(ref)` back."""
         cdef ActorRef mine = own(self)
         if mine.extra is not None and mine.extra.watching is not None and ref in mine.extra.watching:
             mine.extra.watching.pop(ref, None)
-            (<ActorRef>ref).signal(Kind.unwatch, mine, None)
+            (<ActorRef>ref).send_system(Kind.unwatch, mine, None)
 
     @property
     def children(self):

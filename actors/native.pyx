@@ -162,7 +162,7 @@ cdef class NativeActor:
 
     cdef void stop_self(self) noexcept nogil:
         with gil:
-            self.own_ref.signal(Kind.stop, None, None)
+            self.own_ref.send_system(Kind.stop, None, None)
 
     cdef void fail(self, const char* reason) noexcept nogil:
         """Fail as a Python actor does that raises: the supervisor decides, once receive() is over."""
@@ -180,4 +180,4 @@ cdef class NativeActor:
             future.complete(None, error)
             Py_DECREF(future)
         # Not here: the end of the actor is the end of this object, which receive() still uses.
-        self.own_ref.signal(Kind.failed, self.own_ref, error)
+        self.own_ref.send_system(Kind.failed, self.own_ref, error)

@@ -2,7 +2,7 @@ from libc.stdint cimport uint64_t
 
 from callboard.scheduling.cell cimport Cell, ReadySet
 
-cdef extern from "callboard/scheduling/ready.hpp" namespace "callboard" nogil:
+cdef extern from "callboard/scheduling/priority.hpp" namespace "callboard" nogil:
     cdef cppclass ReadyQueue:
         pass
 

@@ -1,6 +1,6 @@
 """Priority policies: which ready actor a worker dispatches next.
 
-The shipped ones run without the interpreter, in a few nanoseconds; `ready.hpp` has their structures.
+The shipped ones run without the interpreter, in a few nanoseconds; `priority.hpp` has their structures.
 """
 
 import inspect
@@ -19,7 +19,7 @@ from callboard.core.text import safe_repr
 
 
 # The shipped policies' structures.
-cdef extern from "callboard/scheduling/ready.hpp" namespace "callboard" nogil:
+cdef extern from "callboard/scheduling/priority.hpp" namespace "callboard" nogil:
     cdef cppclass TwoLevelReady:
         TwoLevelReady(uint64_t patience)
 

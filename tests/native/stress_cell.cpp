@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "callboard/scheduling/ready.hpp"
+#include "callboard/scheduling/priority.hpp"
 #include "stress.hpp"
 
 using namespace callboard;

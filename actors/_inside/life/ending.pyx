@@ -67,7 +67,7 @@ cdef class _EndBackOff:
         self.ref = ref
 
     def __call__(self):
-        self.ref.signal(Kind.wake, None, None)
+        self.ref.send_system(Kind.wake, None, None)
 
 
 cdef void restart_now(ActorRef ref) noexcept:
@@ -105,7 +105,7 @@ cdef void stop_children(ActorRef ref) noexcept:
     cdef ActorRef child
     if ref.children_of:
         for child in list(ref.children_of):
-            child.signal(Kind.stop, None, None)
+            child.send_system(Kind.stop, None, None)
 
 
 cdef void go_on_ending(ActorRef ref) noexcept:
@@ -157,7 +157,7 @@ cdef void close(ActorRef ref) noexcept:
                 bury_and_go_on(ref, ref.runtime, letter, STOPPED)
         if extra.watching is not None:
             for other in extra.watching:
-                other.signal(Kind.unwatch, ref, None)
+                other.send_system(Kind.unwatch, ref, None)
         watchers = extra.watchers
         with cython.critical_section(ref):  # others may look into it: ActorRef.awaited()
             ref.extra = None
@@ -200,7 +200,7 @@ cdef void leave_parent(ActorRef ref) noexcept:
         parent.children_of.pop(ref, None)
         waits = parent.phase >= RESTARTING and not parent.children_of
     if waits:
-        parent.signal(Kind.ended, ref, None)
+        parent.send_system(Kind.ended, ref, None)
 
 
 cdef object run_on_stop(ActorRef ref):

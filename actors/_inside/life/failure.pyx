@@ -42,9 +42,9 @@ cdef int decide(ActorRef ref, object error) except -1:
         directive = "stop"  # there is no object that could go on
     for other in others_in_scope(ref):
         if directive == "restart":
-            other.signal(Kind.restart, error, None)
+            other.send_system(Kind.restart, error, None)
         elif directive == "stop":
-            other.signal(Kind.stop, None, None)
+            other.send_system(Kind.stop, None, None)
     if directive == "restart":
         begin_restart(ref, error)
     elif directive == "escalate":
@@ -52,7 +52,7 @@ cdef int decide(ActorRef ref, object error) except -1:
         runtime = ref.runtime
         begin_stop(ref)
         if parent is not None:
-            parent.signal(Kind.failed, ref, error)
+            parent.send_system(Kind.failed, ref, error)
         else:
             runtime.dead_letters.note_fatal(ref, error)
             runtime.failure = error

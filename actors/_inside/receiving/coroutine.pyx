@@ -28,7 +28,7 @@ cdef class _Resume(Wake):
     cdef ActorRef ref
 
     cdef void wake(self, Future future) noexcept:
-        self.ref.signal(Kind.resume, future, None)
+        self.ref.send_system(Kind.resume, future, None)
 
 
 cdef void begin(ActorRef ref, object coroutine, Envelope* envelope) noexcept:

@@ -39,7 +39,7 @@ cdef bint admit_or_bury_node(ActorRef to, Fate found, Node* node, Context* conte
         fate, refusal = REFUSED, error
         if not isinstance(error, Exception) and context.current != NULL:  # Ctrl-C, as in Python's `receive`
             sender = <ActorRef>context.current.owner
-            sender.signal(Kind.failed, sender, error)
+            sender.send_system(Kind.failed, sender, error)
     if fate == ADMITTED:
         return True
     letter = take_letter(node)

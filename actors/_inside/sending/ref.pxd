@@ -29,7 +29,7 @@ cdef class ActorRef(Waiter):
     cdef int send_slowly(self, Envelope envelope, Context* context) except -1
     cdef bint is_admitted(self, Fate found, Envelope* envelope, Context* context) except -1
     cdef int push_with(self, object variables, Envelope envelope, Context* context) except -1
-    cdef void signal(self, Kind kind, object first, object second) noexcept
+    cdef void send_system(self, Kind kind, object first, object second) noexcept
     cdef void wake(self, Context* context) noexcept
     cdef void wake_closed(self, Context* context) noexcept
 

@@ -173,7 +173,7 @@ cdef class ActorRef(Waiter):
 
     def stop(self):
         """Stop the actor after the message in work; what waits behind it becomes dead letters."""
-        self.signal(Kind.stop, None, None)
+        self.send_system(Kind.stop, None, None)
 
     @cython.nonecheck(False)
     cdef inline int send(self, Envelope envelope, Context* context) except -1:
@@ -241,7 +241,7 @@ cdef class ActorRef(Waiter):
         if self.runtime.closing:
             self.runtime.team.sweep_if_over()
 
-    cdef void signal(self, Kind kind, object first, object second) noexcept:
+    cdef void send_system(self, Kind kind, object first, object second) noexcept:
         """Push a system message, which overtakes what waits in the mailbox."""
         cdef Context* context = current_context()
         cdef Node* node = context.nodes.take(self.cell.pool)

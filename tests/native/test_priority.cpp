@@ -1,5 +1,5 @@
 // The shipped priority policies' structures: which cell comes next, that none is lost, none starves.
-#include "callboard/scheduling/ready.hpp"
+#include "callboard/scheduling/priority.hpp"
 
 #include <algorithm>
 #include <list>
