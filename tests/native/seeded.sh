@@ -25,7 +25,7 @@ seed() {
     fi
     # shellcheck disable=SC2086  # the flags are several words
     $compiler -std=c++17 -pthread -DSTRESS_PATIENCE_S=1 -I"$copy" $flags "$copy/callboard/tests/native/$test.cpp" -o "$copy/$test" || exit 1
-    for attempt in $(seq 25); do  # a race needs two threads that run at once, and some luck
+    for attempt in $(seq 100); do  # a race needs two threads that run at once, and some luck
         if ! output=$(TSAN_OPTIONS="halt_on_error=1 symbolize=0" timeout 60 "$copy/$test" "$sentence" 2>&1) &&
             echo "$output" | grep -q "$expected"; then
             echo "ok   caught: $name (attempt $attempt)"
