@@ -1,5 +1,5 @@
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from callboard.scheduling.cell cimport Cell, Context, Worker
 from callboard.scheduling.priority cimport PriorityPolicy
@@ -10,6 +10,15 @@ cdef extern from "Python.h" nogil:
     ctypedef struct PyThreadState:
         PyObject* context     # of the context variables; null until one is set
         uint64_t context_ver  # what ContextVar.get() remembers is of this version
+
+
+cdef inline PyObject* set_variables(PyThreadState* thread, PyObject* variables) noexcept nogil:
+    """Put a context, or null, in place as the thread's, and return the one before. A reference each."""
+    cdef PyObject* before = thread.context
+    if before != variables:
+        thread.context = variables
+        thread.context_ver += 1
+    return before
 
 
 cdef enum:

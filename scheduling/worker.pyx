@@ -57,15 +57,6 @@ cdef uint32_t FAIR = 64
 cdef uint64_t RECORDS = 8192
 
 
-cdef inline PyObject* set_variables(PyThreadState* thread, PyObject* variables) noexcept nogil:
-    """Put a context, or null, in place as the thread's, and return the one before. A reference each."""
-    cdef PyObject* before = thread.context
-    if before != variables:
-        thread.context = variables
-        thread.context_ver += 1
-    return before
-
-
 def on_worker():
     """Tell whether the calling thread is a worker's."""
     return current_context().worker != NULL
@@ -293,7 +284,6 @@ cdef class WorkerThread:
     cdef void rest(self) noexcept nogil:
         """Look for work for a while, then park until another thread has some."""
         cdef Worker* core = self.core
-        cdef DispatchRecord record
         cdef int64_t begin = monotonic_ns()
         cdef int64_t now
         core.set_loop_time(begin, relaxed)
@@ -306,12 +296,7 @@ cdef class WorkerThread:
         core.end_idle(now)
         core.started = now
         if core.notes_waits:
-            record.time = now
-            record.spent = now - begin
-            record.actor = record.messages = 0
-            record.dispatch = core.get_rests(relaxed) // 2 + 1
-            record.queue = -1
-            core.ring.write(record)
+            core.ring.write(DispatchRecord(now, now - begin, 0, core.get_rests(relaxed) // 2 + 1, 0, -1))
         core.add_rests(1, release)
 
     cdef void park(self) noexcept nogil:

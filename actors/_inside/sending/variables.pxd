@@ -11,7 +11,7 @@ from cpython.object cimport PyObject
 
 from callboard._inside.sending.envelope cimport ActorCell
 from callboard.scheduling.cell cimport Context
-from callboard.scheduling.worker cimport PyThreadState
+from callboard.scheduling.worker cimport PyThreadState, set_variables
 
 cdef extern from "Python.h":
     void INCREF "Py_INCREF" (PyObject*)
@@ -29,8 +29,7 @@ cdef inline void put_on(ActorCell* cell, Context* context) noexcept nogil:
     if thread.context != NULL:
         drop_strays(context)
     if cell.variables != NULL:
-        thread.context = <PyObject*>cell.variables
-        thread.context_ver += 1
+        set_variables(thread, <PyObject*>cell.variables)
         cell.variables = NULL
 
 
@@ -42,19 +41,12 @@ cdef inline void take_off(ActorCell* cell, Context* context) noexcept nogil:
     """Take them out of place again: before the readiness is given up, which another may have then."""
     cdef PyThreadState* thread = <PyThreadState*>context.python
     if thread.context != NULL:
-        cell.variables = thread.context
-        thread.context = NULL
-        thread.context_ver += 1
+        cell.variables = set_variables(thread, NULL)
 
 
 cdef inline void replace(Context* context, PyObject* variables) noexcept:
     """Put `variables`, a context that is handed over, or null, in the place of those that are there."""
-    cdef PyThreadState* thread = <PyThreadState*>context.python
-    cdef PyObject* before = thread.context
-    if before != variables:
-        thread.context = variables
-        thread.context_ver += 1
-        XDECREF(before)
+    XDECREF(set_variables(<PyThreadState*>context.python, variables))
 
 
 cdef inline object kept(Context* context):
