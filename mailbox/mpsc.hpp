@@ -73,16 +73,16 @@ private:
 class MpscHead {
 public:
     explicit MpscHead(Node* dummy) : head_(dummy) {}
+    MpscHead(const MpscHead&) = delete;
+    ~MpscHead() { FreePool::free_chain(head_); }  // and all that waits; nobody may use the other end any more
 
     // The node that carries the oldest message, or null. The node stays in the queue as its new
     // dummy: read it before the next pop. `spent` is the old dummy, now the caller's.
     Node* pop(Node*& spent) {
-        Node* const dummy = head_.load(relaxed);
-        Node* const next = dummy->next.load(acquire);
+        Node* const next = head_->next.load(acquire);
         if (next == nullptr) return nullptr;
-        spent = dummy;
-        head_.store(next, relaxed);
-        return next;
+        spent = head_;
+        return head_ = next;
     }
 
     // True: the queue was empty and the consumer is idle; it owns nothing now, and must not touch
@@ -90,24 +90,16 @@ public:
     // linking gap, or a signal. It compares the head with the tail and not with the head's link, so
     // a producer in its gap is never missed.
     bool try_idle(MpscTail& tail) {
-        auto expected = reinterpret_cast<std::uintptr_t>(head_.load(relaxed));
+        auto expected = reinterpret_cast<std::uintptr_t>(head_);
         return tail.tail_.compare_exchange_strong(expected, expected | MpscTail::idle_bit, acq_rel,
                                                   relaxed);
     }
 
-    // Nothing can be popped just now.
-    bool seems_empty() const { return head_.load(relaxed)->next.load(relaxed) == nullptr; }
-
-    // Frees the dummy and all that waits behind it. Nobody may use either end afterwards.
-    void free_nodes() {
-        FreePool::free_chain(head_.exchange(nullptr, relaxed));
-    }
-
 private:
-    // Atomic for hints alone. Where senders pop too (overflow drop_oldest), pop() and try_idle() both
-    // belong to the owner of a delegation: a sender that popped between try_idle()'s two steps could
-    // push the node that it was given, and the old head would be the tail again, with a message.
-    Atomic<Node*> head_;
+    // Where senders pop too (overflow drop_oldest), pop() and try_idle() both belong to the owner of a
+    // delegation: a sender that popped between try_idle()'s two steps could push the node that it was
+    // given, and the old head would be the tail again, with a message.
+    Node* head_;
 };
 
 }  // namespace callboard

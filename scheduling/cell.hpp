@@ -132,7 +132,6 @@ struct Cell {
     bool is_waiting() const { return gate.load(relaxed) & waiting_bit; }
 
     ~Cell() {
-        head.free_nodes();
         FreePool::free_chain(system.take_all());
         delete limits;
     }

@@ -24,7 +24,6 @@ struct Mailbox {
     MpscTail tail{dummy, true};
     MpscHead head{dummy};
     FreePool pool;
-    ~Mailbox() { head.free_nodes(); }
 
     // The consumer. Receives what can be popped; answers how much that was.
     int receive(Ledger& ledger, SmallCache& cache) {

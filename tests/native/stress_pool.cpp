@@ -20,7 +20,6 @@ struct Mailbox {
     MpscTail tail{dummy, false};
     MpscHead head{dummy};
     FreePool pool;
-    ~Mailbox() { head.free_nodes(); }
 };
 
 void send(Mailbox& to, SmallCache& cache, std::int64_t value) {

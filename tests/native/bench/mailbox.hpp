@@ -16,7 +16,6 @@ struct Mailbox {
     alignas(callboard::cache_line) MpscTail tail{dummy, false};
     alignas(callboard::cache_line) typename Kind::Pool pool;
     alignas(callboard::cache_line) MpscHead head{dummy};
-    ~Mailbox() { head.free_nodes(); }
 
     void send(typename Kind::Cache& cache, std::int64_t value) {
         Node* node = cache.take(pool);
