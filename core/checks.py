@@ -7,6 +7,7 @@ are refused everywhere; NumPy's numbers are taken.
 
 from __future__ import annotations
 
+import inspect
 import math
 import operator
 from collections.abc import Sequence
@@ -80,6 +81,14 @@ def one_of(
     if isinstance(value, str) and value in choices:
         return str(value)
     raise error(f"{what} is one of {', '.join(choices)}, not {safe_repr(value)}")
+
+
+def takes(**options: Any) -> inspect.Signature:
+    """Return the signature of a compiled class with these options, which shows none by itself."""
+    return inspect.Signature([
+        inspect.Parameter(option, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
+        for option, default in options.items()
+    ])
 
 
 def _is_finite(value: Any) -> bool:

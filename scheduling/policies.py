@@ -17,7 +17,8 @@ from typing import Any, TypeVar
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
 from callboard.scheduling import placement, priority
-from callboard.scheduling.flow.heuristics import HEURISTICS, Heuristic
+from callboard.scheduling.flow import heuristics
+from callboard.scheduling.flow.heuristics import Heuristic
 from callboard.scheduling.placement import PlacementPolicy
 from callboard.scheduling.priority import PriorityPolicy
 
@@ -36,7 +37,7 @@ def _shipped(module: ModuleType, base: type[Policy]) -> dict[str, type[Policy]]:
 
 PLACEMENTS = _shipped(placement, PlacementPolicy)
 del PLACEMENTS["near"]  # a configuration has no refs
-PRIORITIES = _shipped(priority, PriorityPolicy)
+PRIORITIES = _shipped(priority, PriorityPolicy) | _shipped(heuristics, Heuristic)
 
 
 def choose_placement(value: Any) -> PlacementPolicy:
@@ -73,8 +74,7 @@ def _choose(value: Any) -> PriorityPolicy | Heuristic:
             f"each worker needs a priority policy of its own, so priority is a name, a class or a "
             f"table with `policy` and its options, not {safe_repr(value)}"
         )
-    shipped: Mapping[str, type[PriorityPolicy | Heuristic]] = {**PRIORITIES, **HEURISTICS}
-    policy = _make(value, shipped, PriorityPolicy, Heuristic)
+    policy = _make(value, PRIORITIES, PriorityPolicy, Heuristic)
     policy._check()
     return policy
 

@@ -3,8 +3,6 @@
 The shipped ones run without the interpreter, in a few nanoseconds; `priority.hpp` has their structures.
 """
 
-import inspect
-
 cimport cython
 from libc.stdint cimport int64_t
 
@@ -143,18 +141,11 @@ cdef int give_up(TrackedReady* tracked, str problem, error=None) except -1:
     return 0
 
 
-cdef object takes(str option, int default):
-    """The signature of a class with one option. Cython shows none; `policies.py` checks options by it."""
-    return inspect.Signature([
-        inspect.Parameter(option, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
-    ])
-
-
 @cython.final
 cdef class Fifo(PriorityPolicy):
     """Dispatch actors in the order in which they became ready (section 5.4.2)."""
 
-    __signature__ = inspect.Signature()
+    __signature__ = checks.takes()
 
     def __cinit__(self):
         self.ready = owned_ready_set(new ReadyQueue())
@@ -167,7 +158,7 @@ cdef class TwoLevel(PriorityPolicy):
     After `patience` dispatches of such actors while another was ready, that one comes next.
     """
 
-    __signature__ = takes("patience", 16)
+    __signature__ = checks.takes(patience=16)
 
     def __cinit__(self, patience=16):
         self.patience = at_least_one("TwoLevel", "patience", patience)
@@ -182,7 +173,7 @@ cdef class Weighted(PriorityPolicy):
     on, so that each comes to its turn.
     """
 
-    __signature__ = takes("ageing", 16)
+    __signature__ = checks.takes(ageing=16)
 
     def __cinit__(self, ageing=16):
         self.ready = owned_ready_set(new WeightedReady(at_least_one("Weighted", "ageing", ageing)))
@@ -196,7 +187,7 @@ cdef class ShortestFirst(PriorityPolicy):
     after it. Each dispatch is measured.
     """
 
-    __signature__ = takes("patience", 100)
+    __signature__ = checks.takes(patience=100)
 
     def __cinit__(self, patience=100):
         self.patience = at_least_one("ShortestFirst", "patience", patience)
@@ -212,7 +203,7 @@ cdef class LongestQueue(PriorityPolicy):
     mailbox counts.
     """
 
-    __signature__ = takes("window", 16)
+    __signature__ = checks.takes(window=16)
 
     def __cinit__(self, window=16):
         self.ready = owned_ready_set(new LongestReady(at_least_one("LongestQueue", "window", window)))

@@ -9,11 +9,9 @@ from callboard.scheduling.flow.stage cimport LaneKinds, Stage, Work
 
 cdef extern from "callboard/scheduling/flow/flow.hpp" namespace "callboard" nogil:
     enum Reordering "callboard::Reordering":
-        non_blocking "callboard::Reordering::non_blocking"
         locked "callboard::Reordering::locked"
 
     enum Partitioning "callboard::Partitioning":
-        hybrid "callboard::Partitioning::hybrid"
         partitioned "callboard::Partitioning::partitioned"
         shared "callboard::Partitioning::shared"
 

@@ -1,6 +1,6 @@
 from collections.abc import Sequence
 from inspect import Signature
-from typing import ClassVar, Final, final
+from typing import ClassVar, final
 
 from typing_extensions import disjoint_base
 
@@ -50,5 +50,3 @@ class EstimatedTime(Heuristic):
 class CurrentThroughput(Heuristic):
     __signature__: ClassVar[Signature]
     def __init__(self, window: float = 0.1) -> None: ...
-
-HEURISTICS: Final[dict[str, type[Heuristic]]]

@@ -4,8 +4,6 @@ Prasaad et al. 2018, section 6. A heuristic is a class in `heuristics.hpp`, whic
 interpreter, and a class here, which is its name and its options.
 """
 
-import inspect
-
 cimport cython
 from libc.stdint cimport int64_t
 
@@ -98,19 +96,11 @@ cdef class Heuristic:
         raise NotImplementedError(f"{type(self).__qualname__} has no method `choose`")
 
     def _check(self):
-        if type(self).choose is Heuristic.choose and type(self) not in HEURISTICS.values():
+        if type(self).choose is Heuristic.choose and type(self).__module__ != __name__:
             raise ConfigError(f"{type(self).__qualname__} has no method `choose`")
 
     cdef Chooser* chooser(self, int64_t slice_ns, Ask ask, void* asker) except NULL:
         return new ChooseByAsking(ask, asker)
-
-
-cdef object takes(dict options):
-    """The signature of a class with these options. Cython shows none; `policies.py` checks options by it."""
-    return inspect.Signature([
-        inspect.Parameter(option, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
-        for option, default in options.items()
-    ])
 
 
 @cython.final
@@ -120,7 +110,7 @@ cdef class QueueSizeThrottling(Heuristic):
     `capacity` is how many rows all queues may hold together; the thresholds are parts of it.
     """
 
-    __signature__ = takes({"capacity": 65536})
+    __signature__ = checks.takes(capacity=65536)
     cdef double capacity
 
     def __cinit__(self, capacity=65536):
@@ -134,7 +124,7 @@ cdef class QueueSizeThrottling(Heuristic):
 cdef class LastInPipeline(Heuristic):
     """The latest operator for which something waits (section 6.2): low latency."""
 
-    __signature__ = takes({})
+    __signature__ = checks.takes()
 
     def __cinit__(self):
         pass
@@ -147,7 +137,7 @@ cdef class LastInPipeline(Heuristic):
 cdef class EstimatedTime(Heuristic):
     """The operator whose queue would take longest with one worker more (section 6.3, equation 2)."""
 
-    __signature__ = takes({})
+    __signature__ = checks.takes()
 
     def __cinit__(self):
         pass
@@ -163,7 +153,7 @@ cdef class CurrentThroughput(Heuristic):
     `window` is in seconds.
     """
 
-    __signature__ = takes({"window": 0.1})
+    __signature__ = checks.takes(window=0.1)
     cdef int64_t window_ns
 
     def __cinit__(self, window=0.1):
@@ -172,11 +162,3 @@ cdef class CurrentThroughput(Heuristic):
 
     cdef Chooser* chooser(self, int64_t slice_ns, Ask ask, void* asker) except NULL:
         return new ChooseByThroughput(self.window_ns, slice_ns)
-
-
-HEURISTICS = {
-    "queue_size_throttling": QueueSizeThrottling,
-    "last_in_pipeline": LastInPipeline,
-    "estimated_time": EstimatedTime,
-    "current_throughput": CurrentThroughput,
-}
