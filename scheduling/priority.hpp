@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
+#include <queue>
 
 #include "callboard/scheduling/worker.hpp"
 
@@ -131,15 +131,13 @@ private:
 class RankedReady {
 public:
     void put(Cell* cell, std::int64_t rank) {
-        heap_.push_back({rank, ++puts_, cell});
-        std::push_heap(heap_.begin(), heap_.end(), after);
+        heap_.push({rank, ++puts_, cell});
     }
 
     Cell* fetch() {
         if (heap_.empty()) return nullptr;
-        std::pop_heap(heap_.begin(), heap_.end(), after);
-        Cell* const cell = heap_.back().cell;
-        heap_.pop_back();
+        Cell* const cell = heap_.top().cell;
+        heap_.pop();
         return cell;
     }
 
@@ -151,12 +149,12 @@ private:
         std::int64_t rank;
         std::uint64_t number;  // equal ranks keep their order
         Cell* cell;
+        bool operator<(const Entry& other) const {  // the greatest one is on top
+            return rank != other.rank ? rank > other.rank : number > other.number;
+        }
     };
-    static bool after(const Entry& a, const Entry& b) {
-        return a.rank != b.rank ? a.rank > b.rank : a.number > b.number;
-    }
 
-    std::vector<Entry> heap_;
+    std::priority_queue<Entry> heap_;
     std::uint64_t puts_{0};
 };
 
@@ -164,26 +162,23 @@ private:
 // unit of weight. It need not change while a cell waits, because all that wait grow older alike.
 // No starvation: a cell is passed by only by those put at most `ageing` times the difference of
 // their weights after it.
-class WeightedReady {
+class WeightedReady : public RankedReady {
 public:
     explicit WeightedReady(std::int64_t ageing) : ageing_(ageing) {}
 
     void put(Cell* cell) {
-        const auto now = static_cast<std::int64_t>(ranked_.puts());
-        ranked_.put(cell, now - ageing_ * static_cast<std::int64_t>(cell->weight));
+        const auto now = static_cast<std::int64_t>(puts());
+        RankedReady::put(cell, now - ageing_ * static_cast<std::int64_t>(cell->weight));
     }
 
-    Cell* fetch() { return ranked_.fetch(); }
-
 private:
-    RankedReady ranked_;
     const std::int64_t ageing_;
 };
 
 // The one with the least mean cost of a message first, aged. The rank is a deadline: the time of the
 // put, and `patience` times the cost. An actor without a measured cost comes first, and is measured.
 // No starvation: a cell is passed by only by those put before its deadline.
-class ShortestReady {
+class ShortestReady : public RankedReady {
 public:
     explicit ShortestReady(std::int64_t patience) : patience_(patience) {}
 
@@ -194,13 +189,10 @@ public:
         const auto cost = static_cast<std::int64_t>(std::min<std::uint64_t>(mean, INT32_MAX));
         // When the worker began to measure the dispatch in work: near enough, and costs no system call.
         const Worker* const worker = cell->ready_on.load(relaxed);
-        ranked_.put(cell, worker->started + patience_ * cost);
+        RankedReady::put(cell, worker->started + patience_ * cost);
     }
 
-    Cell* fetch() { return ranked_.fetch(); }
-
 private:
-    RankedReady ranked_;
     const std::int64_t patience_;
 };
 
