@@ -52,30 +52,10 @@ class RoundRobin(PlacementPolicy):
 
     def __init__(self) -> None:
         self._turn = itertools.count()
+        self._size = 1
 
     def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> WorkerThread:
-        """Return the next worker."""
-        return workers[next(self._turn) % len(workers)]
-
-    def arrange(
-        self, actors: Sequence[Handle], workers: Sequence[WorkerThread]
-    ) -> Sequence[WorkerThread]:
-        """Return what `place` would from the start."""
-        return [workers[turn % len(workers)] for turn in range(len(actors))]
-
-
-class Blocks(PlacementPolicy):
-    """Runs of `size` actors, in the order of their spawning, on each worker in its turn.
-
-    For pipelines: neighbours talk to each other, and are cheapest on one worker.
-    """
-
-    def __init__(self, size: int) -> None:
-        self._size = checks.whole("the size of Blocks", size, error=ConfigError)
-        self._turn = itertools.count()
-
-    def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> WorkerThread:
-        """Return the worker of the run that `actor` is in."""
+        """Return the worker whose turn it is."""
         return workers[next(self._turn) // self._size % len(workers)]
 
     def arrange(
@@ -83,6 +63,17 @@ class Blocks(PlacementPolicy):
     ) -> Sequence[WorkerThread]:
         """Return what `place` would from the start."""
         return [workers[turn // self._size % len(workers)] for turn in range(len(actors))]
+
+
+class Blocks(RoundRobin):
+    """Runs of `size` actors, in the order of their spawning, on each worker in its turn.
+
+    For pipelines: neighbours talk to each other, and are cheapest on one worker.
+    """
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self._size = checks.whole("the size of Blocks", size, error=ConfigError)
 
 
 class Balanced(PlacementPolicy):
