@@ -11,6 +11,7 @@ import os
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from callboard.core import checks
@@ -118,14 +119,12 @@ class Config:
         An entry of `actors` is for the actor with that name, and wins over one of `classes`, which
         is for a class's name, or "module:Class".
         """
-        options: dict[str, Any] = {}
-        options.update(self.classes.get(actor_class.__qualname__, {}))
-        options.update(
-            self.classes.get(f"{actor_class.__module__}:{actor_class.__qualname__}", {})
-        )
-        if name is not None:
-            options.update(self.actors.get(name, {}))
-        return options
+        kind = actor_class.__qualname__
+        return {
+            **self.classes.get(kind, {}),
+            **self.classes.get(f"{actor_class.__module__}:{kind}", {}),
+            **({} if name is None else self.actors.get(name, {})),
+        }
 
     def core_of(self, index: int) -> int | None:
         """Return the core that worker `index` is pinned to, or None."""
@@ -161,10 +160,10 @@ def _check(key: str, value: Any, where: str) -> Any:
     return _located(where, check, key, value)
 
 
-def _located(where: str, check: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+def _located(where: str, check: Callable[[str, Any], Any], key: str, value: Any) -> Any:
     """Call a check; say where the setting stands if it is wrong."""
     try:
-        return check(*arguments, **options)
+        return check(key, value)
     except ConfigError as error:
         raise ConfigError(f"{error}{where}") from error.__cause__
 
@@ -173,18 +172,6 @@ def _name(key: str, value: Any) -> str:
     if not isinstance(value, str) or not value:
         raise ConfigError(f"{key} is a non-empty string, not {safe_repr(value)}")
     return value
-
-
-def _whole(most: int) -> Callable[[str, Any], int]:
-    return lambda key, value: checks.whole(key, value, 1, most, error=ConfigError)
-
-
-def _seconds(key: str, value: Any) -> float:
-    return checks.seconds(key, value, error=ConfigError)
-
-
-def _one_of(possible: tuple[str, ...]) -> Callable[[str, Any], str]:
-    return lambda key, value: checks.one_of(key, value, possible, error=ConfigError)
 
 
 def _pin(key: str, value: Any) -> bool | tuple[int, ...]:
@@ -243,18 +230,16 @@ def _check_tuning(
     return checked
 
 
-def _weight(key: str, value: Any) -> int:
-    return checks.whole(key, value, 0, 2**32 - 1, error=ConfigError)
-
+_weight = partial(checks.whole, least=0, most=2**32 - 1, error=ConfigError)
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "name": _name,
-    "workers": _whole(MOST_WORKERS),
-    "quantum": _whole(2**31 - 1),
-    "monitoring": _one_of(MONITORING),
+    "workers": partial(checks.whole, most=MOST_WORKERS, error=ConfigError),
+    "quantum": partial(checks.whole, most=2**31 - 1, error=ConfigError),
+    "monitoring": partial(checks.one_of, choices=MONITORING, error=ConfigError),
     "pin": _pin,
-    "drain_timeout": _seconds,
-    "context": _one_of(CONTEXTS),
+    "drain_timeout": partial(checks.seconds, error=ConfigError),
+    "context": partial(checks.one_of, choices=CONTEXTS, error=ConfigError),
     "placement": _policy_of(choose_placement),
     "priority": _policy_of(choose_priority),
     "classes": _table,
