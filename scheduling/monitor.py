@@ -8,7 +8,7 @@ workers' waits.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from callboard.core.errors import CallboardError
 from callboard.scheduling.worker import WorkerThread
@@ -72,59 +72,30 @@ class Statistics:
         raise KeyError(path)
 
     def __str__(self) -> str:
-        workers = [
-            (worker.name, worker.dispatches, _time(worker.busy), _time(worker.idle), worker.waits)
-            for worker in self.workers
-        ]
-        actors = [
-            (
-                actor.path,
-                actor.worker,
-                actor.messages,
-                actor.dispatches,
-                _time(actor.total),
-                _time(actor.mean),
-                _known(actor.queue),
-                _known(actor.peak),
-                actor.dropped,
-            )
-            for actor in self.actors
-        ]
-        return "\n".join(
-            (
-                *_table(("worker", "dispatches", "busy", "idle", "waits"), workers, texts=1),
-                "",
-                *_table(
-                    (
-                        *("actor", "worker", "messages", "dispatches", "total"),
-                        *("mean", "queue", "peak", "dropped"),
-                    ),
-                    actors,
-                    texts=2,
-                ),
-            )
-        )
+        workers = _table("worker", WorkerStatistics, self.workers, texts=1)
+        actors = _table("actor", ActorStatistics, self.actors, texts=2)
+        return "\n".join((*workers, "", *actors))
 
 
-def _known(value: int | None) -> str:
-    return "-" if value is None else str(value)
-
-
-def _time(seconds: float | None) -> str:
-    if seconds is None:
+def _text(value: object) -> str:
+    if value is None:
         return "-"
-    if seconds >= 1:
-        return f"{seconds:.3f} s"
-    if seconds >= 1e-3:
-        return f"{seconds * 1e3:.3f} ms"
-    return f"{seconds * 1e6:.3f} us"
+    if not isinstance(value, float):
+        return str(value)
+    if value >= 1:
+        return f"{value:.3f} s"
+    if value >= 1e-3:
+        return f"{value * 1e3:.3f} ms"
+    return f"{value * 1e6:.3f} us"
 
 
-def _table(
-    head: Sequence[str], rows: Sequence[Sequence[object]], texts: int
-) -> Iterator[str]:
+def _table(what: str, kind: type, entries: Sequence[object], texts: int) -> Iterator[str]:
     """Yield the lines of a table: `texts` columns to the left, the others to the right."""
-    cells = [head, *([str(cell) for cell in row] for row in rows)]
+    names = [column.name for column in fields(kind)]
+    cells = [
+        [what, *names[1:]],
+        *([_text(getattr(entry, name)) for name in names] for entry in entries),
+    ]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
         line = (
