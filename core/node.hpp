@@ -9,8 +9,8 @@
 // left in a pool is freed when a worker has been without work for a while.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <mutex>
 #include <new>
 #include <vector>
@@ -161,11 +161,7 @@ inline void Surplus::free_all() {
 
 inline void Surplus::forget(FreePool& pool) {
     const std::lock_guard<std::mutex> hold(lock_);
-    for (auto place = pools_.begin(); place != pools_.end(); ++place) {
-        if (*place != &pool) continue;
-        pools_.erase(place);
-        break;
-    }
+    pools_.erase(std::remove(pools_.begin(), pools_.end(), &pool), pools_.end());
     count_.store(pools_.size(), relaxed);
 }
 

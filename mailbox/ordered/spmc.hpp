@@ -69,8 +69,6 @@ public:
         return size < 0 ? 0 : size;  // the two loads are not one moment
     }
 
-    std::int64_t capacity() const { return slots_.capacity(); }
-
 private:
     static_assert(Atomic<T>::is_always_lock_free, "a value that takes no lock to read");
 
