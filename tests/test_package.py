@@ -73,7 +73,7 @@ def test_the_wheel_holds_every_source_that_users_build_or_type_check_with(
 ) -> None:
     expected = shipped(root)
     missing = set(expected) - {PurePosixPath(file) for file in wheel.files or []}
-    assert missing == set(), "list these in their folder's meson.build"
+    assert missing == set(), "list these in meson.build"
     assert PurePosixPath("callboard/py.typed") in expected
 
 
