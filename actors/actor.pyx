@@ -2,6 +2,7 @@
 
 import types
 import weakref
+from functools import partial
 
 cimport cython
 
@@ -179,14 +180,15 @@ class Actor:
     @property
     def children(self):
         """The refs of this actor's children, in the order of their spawning."""
-        cdef ActorRef ref = own(self)
-        return list(ref.children_of) if ref.children_of is not None else []
+        return own(self).children
 
 
 cdef object start_timer(ActorRef ref, seconds, period, message):
     cdef Extra extra = ref.extras()
     variables = current_variables() if ref.cell.has(carrying_cell) else None
-    timer = ref.runtime.timers.tell_after(ref, seconds, period, message, variables)
+    # A full mailbox does not hold timers up: their messages may exceed its capacity.
+    action = partial(ref._tell_past_capacity, message, variables)
+    timer = ref.runtime.timers.call_after(seconds, action, period)
     if extra.timers is None:
         extra.timers = weakref.WeakSet()  # the system holds those that are to come
     extra.timers.add(timer)

@@ -165,9 +165,6 @@ class DeadLetters:
 
     def note_fatal(self, ref: ActorRef[Any], error: BaseException) -> None:
         """Remember a failure that ends its actor, or that happened in its end. For the runtime."""
-        with self._lock:
-            if len(self._fatal) == 100:
-                return
         report = FailureReport.of(error)
         with self._lock:
             if len(self._fatal) < 100:

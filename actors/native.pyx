@@ -34,6 +34,27 @@ class NativeFailure(CallboardError):
     """A native actor said that it failed."""
 
 
+@cython.nonecheck(False)
+cdef inline Node* blank(NativeActor actor, ActorRef to, Kind kind, uint32_t tag) noexcept nogil:
+    """Take a node for a message that wants no answer; its value is still to be filled in."""
+    cdef Node* node = actor.context.nodes.take(to.cell.pool)
+    node.kind = kind
+    node.flags = 0
+    node.tag = tag
+    node.second = NULL
+    return node
+
+
+cdef int complete_ask(NativeActor actor, value, error) except -1:
+    """Complete the ask in work, if there is one that is not answered yet."""
+    if actor.asked != NULL:
+        future = <Future>actor.asked.reply_to
+        actor.asked = NULL
+        future.complete(value, error)
+        Py_DECREF(future)
+    return 0
+
+
 cdef class NativeActor:
     """An actor whose `receive` is a C function. See `native.pxd`."""
 
@@ -78,63 +99,44 @@ cdef class NativeActor:
 
     @cython.nonecheck(False)
     cdef bint send_integer(self, ActorRef to, int64_t value, uint32_t tag=0) noexcept nogil:
-        cdef Node* node = self.context.nodes.take(to.cell.pool)
-        node.kind = Kind.integer
-        node.flags = 0
-        node.tag = tag
+        cdef Node* node = blank(self, to, Kind.integer, tag)
         node.integer = value
-        node.second = NULL
         return send(to, node, self.context)
 
     @cython.nonecheck(False)
     cdef bint send_real(self, ActorRef to, double value, uint32_t tag=0) noexcept nogil:
-        cdef Node* node = self.context.nodes.take(to.cell.pool)
-        node.kind = Kind.real
-        node.flags = 0
-        node.tag = tag
+        cdef Node* node = blank(self, to, Kind.real, tag)
         node.real = value
-        node.second = NULL
         return send(to, node, self.context)
 
     @cython.nonecheck(False)
     cdef bint send_record(self, ActorRef to, const void* bytes16, uint32_t tag=0) noexcept nogil:
-        cdef Node* node = self.context.nodes.take(to.cell.pool)
-        node.kind = Kind.record
-        node.flags = 0
-        node.tag = tag
+        cdef Node* node = blank(self, to, Kind.record, tag)
         memcpy(&node.integer, bytes16, 8)
         memcpy(&node.second, <const char*>bytes16 + 8, 8)
         return send(to, node, self.context)
 
     @cython.nonecheck(False)
     cdef bint send_buffer(self, ActorRef to, Buffer* buffer, uint32_t tag=0) noexcept nogil:
-        cdef Node* node = self.context.nodes.take(to.cell.pool)
-        node.kind = Kind.buffer
-        node.flags = 0
-        node.tag = tag
+        cdef Node* node = blank(self, to, Kind.buffer, tag)
         buffer.retain()
         node.first = buffer
-        node.second = NULL
         return send(to, node, self.context)
 
     @cython.nonecheck(False)
     cdef bint forward(self, ActorRef to, Message* message) noexcept nogil:
         """Pass the message in work on as it is, with its tag; with an ask, its answer is passed on to
         be given there."""
-        cdef Node* node = self.context.nodes.take(to.cell.pool)
-        node.kind = message.kind
-        node.flags = 0
-        node.tag = message.tag
+        cdef Node* node = blank(self, to, message.kind, message.tag)
         node.integer = message.integer
-        node.second = message.second
+        if message.kind == Kind.record:
+            node.second = message.second
+        elif self.asked == message:
+            node.flags = wants_answer
+            node.reply_to = message.reply_to
+            self.asked = NULL
         if message.kind == Kind.buffer:
             (<Buffer*>message.first).retain()
-        if message.kind != Kind.record:
-            node.second = NULL
-            if self.asked == message:
-                node.flags = wants_answer
-                node.reply_to = message.reply_to
-                self.asked = NULL
         return send(to, node, self.context)
 
     cdef void answer_integer(self, int64_t value) noexcept nogil:
@@ -154,11 +156,7 @@ cdef class NativeActor:
 
     def answer(self, value):
         """Answer the ask in work with a Python object. For subclasses that hold the interpreter."""
-        if self.asked != NULL:
-            future = <Future>self.asked.reply_to
-            self.asked = NULL
-            future.complete(value, None)
-            Py_DECREF(future)
+        complete_ask(self, value, None)
 
     cdef void stop_self(self) noexcept nogil:
         with gil:
@@ -174,10 +172,6 @@ cdef class NativeActor:
         self.own()
         if not isinstance(error, BaseException):
             raise TypeError(f"fail_with() wants an exception, not {safe_repr(error)}")
-        if self.asked != NULL:
-            future = <Future>self.asked.reply_to
-            self.asked = NULL
-            future.complete(None, error)
-            Py_DECREF(future)
+        complete_ask(self, None, error)
         # Not here: the end of the actor is the end of this object, which receive() still uses.
         self.own_ref.send_system(Kind.failed, self.own_ref, error)

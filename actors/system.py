@@ -25,7 +25,6 @@ from callboard.core.errors import (
     CallboardError,
     ConfigError,
     DrainTimeout,
-    ForkedSystem,
     GraphError,
     SystemClosed,
 )
@@ -130,7 +129,7 @@ class ActorSystem:
         runtime.event_loop = EventLoop(config.name)
         runtime.system_ref = weakref.ref(self)
         runtime.spawner = partial(spawn, runtime)
-        runtime.on_change = _OnChange(runtime, self._change)
+        runtime.on_change = partial(_on_change, runtime, self._change)
         _exit.remember(self, runtime)
 
     def _start(self) -> None:
@@ -191,7 +190,7 @@ class ActorSystem:
 
         Raises ConfigError for options, and GraphError for a graph that is none.
         """
-        self._refuse_fork()
+        self._runtime.refuse_fork()
         if self._runtime.closed:
             raise SystemClosed(f"the system {self.name!r} was stopped: it runs no graph")
         if not hasattr(type(graph), "_run_in"):
@@ -246,7 +245,7 @@ class ActorSystem:
         message is lost or reordered (see `WorkerThread.take_over`). Actors with a worker of their
         own stay. Raises PolicyError, ConfigError.
         """
-        self._refuse_fork()
+        self._runtime.refuse_fork()
         chosen = self.config.placement_policy(policy)
         workers = self._runtime.team.workers
         moves = rebalance(list(all_actors(self._runtime)), workers, chosen)
@@ -284,7 +283,7 @@ class ActorSystem:
         `drain_timeout`. Raises DrainTimeout, which says which actors are in the way, since when,
         and where in their code.
         """
-        self._refuse_fork()
+        self._runtime.refuse_fork()
         seconds = self.config.drain_timeout
         if timeout is not None:
             seconds = checks.seconds("the timeout of drain()", timeout)
@@ -300,7 +299,7 @@ class ActorSystem:
 
         Returns False if that was not so within `timeout` seconds; None waits for ever.
         """
-        self._refuse_fork()
+        self._runtime.refuse_fork()
         seconds = checks.timeout("the timeout of join()", timeout)
         self._refuse_worker("join()")
         return self._wait_ended(seconds)
@@ -372,7 +371,7 @@ class ActorSystem:
         Raises CallboardError outside the main thread, and ConfigError for what is no signal that
         can be handled.
         """
-        self._refuse_fork()
+        self._runtime.refuse_fork()
         if self._runtime.closed:
             raise SystemClosed(f"the system {self.name!r} was stopped: it heeds no signals")
         self._signals.install(signals)
@@ -406,13 +405,6 @@ class ActorSystem:
         if kind is None and self._runtime.failure is not None:
             raise self._runtime.failure
 
-    def _refuse_fork(self) -> None:
-        if self._runtime.forked:
-            raise ForkedSystem(
-                f"the actor system {self.name!r} lives in the process that made it; "
-                "make one in this process"
-            )
-
     def _refuse_worker(self, what: str) -> None:
         obstacle = obstacle_to_waiting(self._runtime.team)
         if obstacle is not None:
@@ -436,19 +428,12 @@ def _begin_stop(runtime: Runtime) -> None:
         ref.stop()
 
 
-class _OnChange:
-    """Called by the worker on which the last top-level actor ended, or one's failure escalated."""
-
-    def __init__(self, runtime: Runtime, change: threads.Condition) -> None:
-        self.runtime = runtime
-        self.change = change
-
-    def __call__(self) -> None:
-        runtime = self.runtime
-        if runtime.failure is not None and not runtime.closing:
-            log.error("an actor's failure stops the system", system=runtime.name,
-                      exc_info=runtime.failure)
-            _begin_stop(runtime)
-        if not runtime.top:
-            with self.change:
-                self.change.notify_all()
+def _on_change(runtime: Runtime, change: threads.Condition) -> None:
+    """On the worker on which the last top-level actor ended, or one's failure escalated."""
+    if runtime.failure is not None and not runtime.closing:
+        log.error("an actor's failure stops the system", system=runtime.name,
+                  exc_info=runtime.failure)
+        _begin_stop(runtime)
+    if not runtime.top:
+        with change:
+            change.notify_all()

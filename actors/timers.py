@@ -7,9 +7,9 @@ import itertools
 import math
 import threading
 from collections.abc import Callable
-from contextvars import Context
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from callboard._inside.answers.deadlines import Deadlines
 from callboard._inside.answers.future import Future
@@ -17,31 +17,19 @@ from callboard.core import checks
 from callboard.core.errors import AskTimeout
 from callboard.core.log import log
 
-if TYPE_CHECKING:
-    from callboard._inside.sending.ref import ActorRef
-
-
 # Cancelled timers stay in the heap until they are due, or until they are this many and most of it.
 _MANY = 64
 
 
+@dataclass(slots=True, weakref_slot=True, eq=False, repr=False)
 class Timer:
     """Something that will happen, once or again and again, until cancelled."""
 
-    __slots__ = ("__weakref__", "_timers", "action", "at_close", "is_over", "period")
-
-    def __init__(
-        self,
-        timers: Timers,
-        action: Callable[[], object],
-        period: float | None,
-        at_close: bool = False,
-    ) -> None:
-        self._timers = timers
-        self.action = action
-        self.period = period
-        self.at_close = at_close
-        self.is_over = False
+    _timers: Timers
+    action: Callable[[], object]
+    period: float | None
+    at_close: bool = False
+    is_over: bool = False
 
     def cancel(self) -> bool:
         """Prevent what has not happened yet. False if there is nothing left to prevent.
@@ -80,23 +68,6 @@ class Timers(Deadlines):
         self.start()
         self._add(self.now() + seconds, timer)
         return timer
-
-    def tell_after(
-        self,
-        ref: ActorRef[Any],
-        seconds: float,
-        period: float | None,
-        message: object,
-        variables: Context | None = None,
-    ) -> Timer:
-        """Send `message` to `ref` after `seconds`, then every `period` seconds.
-
-        A full mailbox does not hold timers up: their messages may exceed its capacity. `variables`
-        is the context for an actor that wants its senders'.
-        """
-        return self.call_after(
-            seconds, lambda: ref._tell_past_capacity(message, variables), period
-        )
 
     def sleep(self, seconds: float) -> Future[None]:
         """Return a future that is done after `seconds`."""

@@ -132,6 +132,12 @@ public:
     // Acquire pairs with the last owner's settle(), release with this owner's.
     [[nodiscard]] bool own_or_delegate() { return pending_.fetch_add(1, acq_rel) == 0; }
 
+    // Any thread. Owns the resource if it is free: one request, for nothing, is due then.
+    [[nodiscard]] bool try_own() {
+        std::int64_t pending = 0;
+        return pending_.compare_exchange_strong(pending, 1, acquire, relaxed);
+    }
+
     // The owner, when it has served so many requests, at most as many as are due. Returns how many are due
     // now; at 0 the resource is free. Release pairs with the next owner's own_or_delegate(), acquire with
     // those of the senders of what is due.

@@ -22,11 +22,6 @@
 
 namespace callboard {
 
-// A request to drop the oldest message, handed to whoever is popping.
-struct DropRequest {
-    DropRequest* next{nullptr};
-};
-
 class Limits {
 public:
     Limits(std::int64_t capacity, std::int64_t timeout_ns, bool senders_pop = false)
@@ -86,8 +81,8 @@ public:
     // must not wait for it.
     Atomic<const void*> runner{nullptr};
 
-    // Who may pop, where senders may.
-    Delegation<DropRequest> popping;
+    // Who may pop, where senders may. A request is to drop the oldest message.
+    CountedDelegation popping;
 
 private:
     struct Waiter {

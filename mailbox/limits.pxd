@@ -3,14 +3,10 @@ from libc.stdint cimport int64_t, uint64_t
 from callboard.core.node cimport memory_order
 
 cdef extern from "callboard/mailbox/limits.hpp" namespace "callboard" nogil:
-    cdef cppclass DropRequest:
-        DropRequest* next
-
-    cdef cppclass Popping "callboard::Delegation<callboard::DropRequest>":
-        bint own_or_delegate(DropRequest* request)
+    cdef cppclass CountedDelegation:
+        bint own_or_delegate()
         bint try_own()
-        bint try_release()
-        DropRequest* take()
+        int64_t settle(int64_t served)
 
     cdef cppclass Limits:
         Limits(int64_t capacity, int64_t timeout_ns, bint senders_pop)
@@ -26,4 +22,4 @@ cdef extern from "callboard/mailbox/limits.hpp" namespace "callboard" nogil:
         uint64_t get_dropped "dropped.load" (memory_order)
         void set_runner "runner.store" (const void*, memory_order)
         const void* get_runner "runner.load" (memory_order)
-        Popping popping
+        CountedDelegation popping

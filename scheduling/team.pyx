@@ -5,7 +5,7 @@ import threading
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
 
-from callboard.core.clock cimport monotonic_ns
+from callboard.core.clock cimport SLICE_NS, monotonic_ns
 from callboard.core.node cimport acq_rel, acquire, relaxed, release, seq_cst
 from callboard.scheduling.cell cimport Cell, dedicated_cell
 from callboard.scheduling.context cimport current_context
@@ -13,9 +13,6 @@ from callboard.scheduling.roster cimport Roster
 from callboard.scheduling.worker cimport WorkerThread
 
 from callboard.scheduling.priority import Fifo
-
-# The longest sleep of a thread that waits for rest before it looks for signals.
-cdef int64_t SLICE_NS = 50_000_000
 
 
 def obstacle_to_waiting(Team team):

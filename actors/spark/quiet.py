@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from callboard.spark.java import installed
+from callboard.spark.java import home_with, installed
 
 # From these levels on Spark has nothing to say at a start that goes well.
 QUIET = ("ERROR", "FATAL", "OFF")
@@ -53,8 +53,4 @@ def log_options(level: str, folder: Path) -> dict[str, str]:
 
 def quiet_home(folder: Path) -> Path:
     """Lay out in `folder` a JAVA_HOME that runs the machine's Java without that warning."""
-    launcher = folder / "bin" / "java"
-    launcher.parent.mkdir(parents=True, exist_ok=True)
-    launcher.write_text(_LAUNCHER.format(java=installed()))
-    launcher.chmod(0o755)
-    return folder
+    return home_with(folder, _LAUNCHER.format(java=installed()))

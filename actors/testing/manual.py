@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -66,16 +66,7 @@ class ManualSystem(ActorSystem):
         self.max_steps = checks.whole("max_steps", max_steps)
         checks.flag("trace", trace)
         self.config = Config.load(
-            None,
-            name=name,
-            workers=1,
-            placement="round_robin",
-            priority="fifo",
-            quantum=quantum,
-            monitoring="off",
-            pin=False,
-            drain_timeout=drain_timeout,
-            context=context,
+            name=name, quantum=quantum, drain_timeout=drain_timeout, context=context
         )
         self._trace: list[Taken] = []
         self._timers = ManualTimers()
@@ -103,10 +94,13 @@ class ManualSystem(ActorSystem):
 
         Raises DrainTimeout if that takes more than `max_steps` steps.
         """
-        steps = _StepLimit(self, max_steps)
+        if max_steps is not None:
+            checks.whole("max_steps", max_steps)
+        steps = self._steps(max_steps)
+        taken = 0
         while self.step():
-            steps.count()
-        return steps.taken
+            taken = next(steps)
+        return taken
 
     def run_until(self, predicate: Callable[[], bool], timeout: float = 0.0) -> bool:
         """Run until `predicate()` is true, and return whether it is.
@@ -122,9 +116,9 @@ class ManualSystem(ActorSystem):
     def _run_until(self, predicate: Callable[[], bool], timeout: float | None) -> bool:
         seconds = checks.timeout("a timeout", timeout)
         deadline = math.inf if seconds is None else self.now + seconds
-        steps = _StepLimit(self, None)
+        steps = self._steps()
         while not predicate():
-            steps.count()
+            next(steps)
             if self.step():
                 continue
             due = self._timers.next_due()
@@ -134,6 +128,12 @@ class ManualSystem(ActorSystem):
                 return False
             self._timers.advance_to(due)
         return True
+
+    def _steps(self, limit: int | None = None) -> Iterator[int]:
+        """Count the steps of a run, from 1 on, and end it by DrainTimeout if there are too many."""
+        most = self.max_steps if limit is None else limit
+        yield from range(1, most + 1)
+        raise DrainTimeout(f"{self!r} was not at rest after {most} steps; {self._latest()}")
 
     @property
     def is_run_here(self) -> bool:
@@ -152,12 +152,12 @@ class ManualSystem(ActorSystem):
         seconds = checks.seconds("the time that passes", seconds)
         self._refuse_worker("advance()")
         end = self.now + seconds
-        steps = _StepLimit(self, None)
+        steps = self._steps()
         self.run_until_idle()
         while (due := self._timers.next_due()) is not None and due <= end:
             self._timers.advance_to(due)
             self.run_until_idle()
-            steps.count()
+            next(steps)
         self._timers.advance_to(end)
 
     # --- what happened ---------------------------------------------------------------------------
@@ -187,7 +187,7 @@ class ManualSystem(ActorSystem):
         For an actor that waits in the middle the clock goes on, by `timeout` seconds at most;
         without it, the system's `drain_timeout`. Raises DrainTimeout.
         """
-        self._refuse_fork()
+        self._runtime.refuse_fork()
         self._refuse_worker("drain()")
         seconds = self.config.drain_timeout if timeout is None else timeout
         if not self._run_until(lambda: self._worker.is_at_rest, seconds):
@@ -201,7 +201,7 @@ class ManualSystem(ActorSystem):
 
         The clock goes on by `timeout` seconds at most; without it, as far as there are timers.
         """
-        self._refuse_fork()
+        self._runtime.refuse_fork()
         self._refuse_worker("join()")
         return self._run_until(lambda: not self._runtime.top, timeout)
 
@@ -227,22 +227,3 @@ class ManualSystem(ActorSystem):
 
 def _note(trace: list[Taken], ref: ActorRef[Any], message: object) -> None:
     trace.append(Taken(ref.path, safe_repr(message)))
-
-
-class _StepLimit:
-    """Bounds a run."""
-
-    def __init__(self, system: ManualSystem, limit: int | None) -> None:
-        if limit is not None:
-            checks.whole("max_steps", limit)
-        self._system = system
-        self._limit = system.max_steps if limit is None else limit
-        self.taken = 0
-
-    def count(self) -> None:
-        self.taken += 1
-        if self.taken > self._limit:
-            system = self._system
-            raise DrainTimeout(
-                f"{system!r} was not at rest after {self._limit} steps; {system._latest()}"
-            )

@@ -93,15 +93,17 @@ void every_request_is_served_once(int threads, int requests, Submit submit) {
     CHECK_EQUAL(served, threads * requests);
 }
 
-// Requests that are all alike: whoever owns serves as many as are due.
+// Requests that are all alike: whoever owns serves as many as are due. Some own for a request of nobody.
 void every_counted_request_is_served_once(int threads, int requests) {
     callboard::CountedDelegation door;
-    std::int64_t served = 0;  // plain: the owner's business
+    std::int64_t served = 0, nobodys = 0;  // plain: the owner's business
     int inside = 0, wrong = 0;
     together(threads, [&](int index) {
         Random random(static_cast<std::uint64_t>(index));
         for (int number = 0; number < requests; ++number) {
-            if (door.own_or_delegate()) {
+            const bool tries = number % 4 == 3 && door.try_own();
+            if (tries) ++nobodys;
+            if (tries || door.own_or_delegate()) {
                 for (std::int64_t due = 1; due != 0; due = door.settle(due)) {
                     wrong += ++inside != 1;
                     served += due;
@@ -113,6 +115,7 @@ void every_counted_request_is_served_once(int threads, int requests) {
     });
     CHECK(door.own_or_delegate());
     CHECK_EQUAL(served, std::int64_t{threads} * requests);
+    CHECK(nobodys > 0);
     CHECK_EQUAL(wrong, 0);
 }
 

@@ -115,6 +115,17 @@ TEST("a counted resource is free again when all that was due is settled") {
     CHECK(resource.own_or_delegate());
 }
 
+TEST("a counted resource can be owned for nothing, if it is free, and has what comes meanwhile due") {
+    callboard::CountedDelegation resource;
+    CHECK(resource.try_own());
+    CHECK(!resource.try_own());
+    CHECK(!resource.own_or_delegate());
+    CHECK_EQUAL(resource.settle(1), 1);
+    CHECK(!resource.try_own());
+    CHECK_EQUAL(resource.settle(1), 0);
+    CHECK(resource.try_own());
+}
+
 TEST("an owner that sleeps is woken by the first request, and by no other") {
     Resource resource;
     callboard::Parker parker;

@@ -9,7 +9,7 @@ from libc.math cimport isfinite
 from libc.stdint cimport int64_t
 cimport cython
 
-from callboard.core.clock cimport monotonic_ns
+from callboard.core.clock cimport SLICE_NS, monotonic_ns
 from callboard.core.node cimport Parker
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.cell cimport Cell, Context, dedicated_cell
@@ -17,9 +17,6 @@ from callboard.scheduling.cell cimport Cell, Context, dedicated_cell
 from callboard.core import checks
 from callboard.core.errors import AskTimeout, CallboardError
 from callboard.core.log import log
-
-# The longest sleep of a waiting thread before it looks for signals (Ctrl-C).
-cdef int64_t SLICE_NS = 50_000_000
 
 
 cdef class Waiter(Handle):

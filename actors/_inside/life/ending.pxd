@@ -4,4 +4,5 @@ cdef void begin_restart(ActorRef ref, object error) noexcept
 cdef void begin_stop(ActorRef ref) noexcept
 cdef void go_on_ending(ActorRef ref) noexcept
 cdef void end_backing_off(ActorRef ref) noexcept
+cdef void leave_parent(ActorRef ref) noexcept
 cdef void tell_ended(ActorRef ref, ActorRef watcher) noexcept

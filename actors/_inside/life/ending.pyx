@@ -6,6 +6,7 @@ child that ends) is done under the parent's critical section on a free-threaded 
 """
 
 from collections import deque
+from functools import partial
 
 cimport cython
 
@@ -55,19 +56,13 @@ cdef void begin_restart(ActorRef ref, object error) noexcept:
     if delay > 0:
         extra.backing_off = True
         ref.runtime.team.add_waiting(1)
-        ref.runtime.timers.call_after(delay, _EndBackOff(ref))
+        ref.runtime.timers.call_after(delay, partial(_end_backing_off, ref))
     stop_children(ref)
     go_on_ending(ref)
 
 
-cdef class _EndBackOff:
-    cdef ActorRef ref
-
-    def __init__(self, ref):
-        self.ref = ref
-
-    def __call__(self):
-        self.ref.send_system(Kind.wake, None, None)
+def _end_backing_off(ActorRef ref):
+    ref.send_system(Kind.wake, None, None)
 
 
 cdef void restart_now(ActorRef ref) noexcept:
@@ -194,11 +189,13 @@ cdef void leave_parent(ActorRef ref) noexcept:
     if parent is None:
         runtime.children.pop(ref, None)
         if not runtime.children and runtime.on_change is not None:
-            runtime.on_change()
+            runtime.on_change()  # who stops the system waits for its end, though its spawn may have failed
         return
     with cython.critical_section(parent):
-        parent.children_of.pop(ref, None)
-        waits = parent.phase >= RESTARTING and not parent.children_of
+        was_child = parent.children_of is not None and ref in parent.children_of  # else its spawn failed
+        if was_child:
+            del parent.children_of[ref]
+        waits = was_child and parent.phase >= RESTARTING and not parent.children_of
     if waits:
         parent.send_system(Kind.ended, ref, None)
 

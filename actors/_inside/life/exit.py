@@ -5,10 +5,12 @@ from __future__ import annotations
 import atexit
 import os
 import weakref
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from callboard.core.errors import DrainTimeout
 from callboard.core.log import log
+from callboard.diagnosis import all_actors
 
 if TYPE_CHECKING:
     from callboard._inside.sending.runtime import Runtime
@@ -47,7 +49,7 @@ def _collected(runtime: Runtime) -> None:
     _unfinished.add(runtime)
     runtime.closing = True
     runtime.timers.close()
-    runtime.on_change = _EndTeam(runtime)
+    runtime.on_change = partial(_end_team, runtime)
     top = runtime.top
     for ref in top:
         ref.stop()
@@ -55,18 +57,13 @@ def _collected(runtime: Runtime) -> None:
         runtime.on_change()
 
 
-class _EndTeam:
-    """Called when the last actor of a collected system has ended."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        self.runtime = runtime
-
-    def __call__(self) -> None:
-        if not self.runtime.top:
-            self.runtime.event_loop.begin_end()
-            self.runtime.team.tell_stopping()
-            self.runtime.closed = True
-            _unfinished.discard(self.runtime)
+def _end_team(runtime: Runtime) -> None:
+    """End a collected system's threads, if this was its last actor."""
+    if not runtime.top:
+        runtime.event_loop.begin_end()
+        runtime.team.tell_stopping()
+        runtime.closed = True
+        _unfinished.discard(runtime)
 
 
 @atexit.register
@@ -85,11 +82,8 @@ def _forbid_copies() -> None:
     """Make every use of these actors an error: in a forked child the workers do not exist."""
     for runtime in _live.values():
         runtime.forked = True
-        pending: list[Any] = runtime.top
-        while pending:
-            ref = pending.pop()
+        for ref in all_actors(runtime):
             ref._forbid()
-            pending.extend(ref.children)
 
 
 os.register_at_fork(after_in_child=_forbid_copies)

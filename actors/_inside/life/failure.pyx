@@ -2,11 +2,19 @@
 
 from callboard._inside.life.ending cimport begin_restart, begin_stop
 from callboard._inside.sending.burying cimport FAILED, bury_and_go_on
-from callboard._inside.sending.letter cimport Letter
+from callboard._inside.sending.letter cimport Letter, copy_of
 from callboard._inside.sending.ref cimport FRESH, ActorRef
 from callboard.core.node cimport Kind
 
 from callboard.core.log import log
+
+
+cdef void fail_in_work(ActorRef ref, object error, Envelope* envelope) noexcept:
+    """The message in work raised `error`. If it was put aside, it is not lost: it will be handled again."""
+    if envelope.stashed:
+        fail(ref, error, <object>envelope.message)
+    else:
+        fail_message(ref, error, copy_of(envelope))
 
 
 cdef void fail_message(ActorRef ref, object error, Letter letter) noexcept:

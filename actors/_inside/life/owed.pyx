@@ -1,37 +1,29 @@
 """Answers that an actor owes: it returned a future that only itself will complete."""
 
+from functools import partial
+
 from callboard._inside.answers.future cimport Future
 from callboard._inside.sending.ref cimport ActorRef, Extra
+from callboard.scheduling.team cimport Team
 
 
-cdef class _Owed:
-    """Called when an ask that was deferred to a future of its actor's own has its answer."""
-
-    cdef dict owed
-    cdef object team
-    cdef Future promise
-
-    def __call__(self, asked):
-        self.promise.detach(asked)
-        if self.owed.pop(asked, None) is not None:
-            self.team.add_waiting(-1)
+def _settle(dict owed, Team team, Future promise, Future asked):
+    """An ask that was deferred to a future of its actor's own has its answer."""
+    promise.detach(asked)
+    if owed.pop(asked, None) is not None:
+        team.add_waiting(-1)
 
 
 cdef int owe(ActorRef ref, Future asked, Future promise) except -1:
     """Note that nobody but `ref` answers: it returned a future that is no other's answer."""
     cdef Extra extra = ref.extras()
-    cdef _Owed owed
     if promise.flag.is_set():
         return 0
     if extra.owed is None:
         extra.owed = {}
-    owed = _Owed.__new__(_Owed)
-    owed.owed = extra.owed
-    owed.team = ref.runtime.team
-    owed.promise = promise
-    owed.owed[asked] = promise
-    owed.team.add_waiting(1)
-    asked.add_done_callback(owed)
+    extra.owed[asked] = promise
+    ref.runtime.team.add_waiting(1)
+    asked.add_done_callback(partial(_settle, extra.owed, ref.runtime.team, promise))
     return 0
 
 

@@ -7,7 +7,7 @@ sends a system message that makes the actor ready again.
 
 from callboard._inside.answers.circles cimport circle
 from callboard._inside.answers.future cimport Future, Wake
-from callboard._inside.life.failure cimport fail, fail_message
+from callboard._inside.life.failure cimport fail_in_work, fail_message
 from callboard._inside.life.suspended cimport end_suspension, set_awaited
 from callboard._inside.receiving.answering cimport answer_with
 from callboard._inside.receiving.errand cimport make_errand
@@ -79,11 +79,7 @@ cdef void drive(ActorRef ref, Envelope* envelope) noexcept:
                 return
     except BaseException as raised:
         end_suspension(ref)
-        failure = with_advice(ref, raised)
-        if envelope.stashed:
-            fail(ref, failure, <object>envelope.message)
-        else:
-            fail_message(ref, failure, copy_of(envelope))
+        fail_in_work(ref, with_advice(ref, raised), envelope)
 
 
 cdef object obstacle(ActorRef ref, object awaited):
@@ -111,7 +107,7 @@ cdef object with_advice(ActorRef ref, object raised):
 
 
 cdef void finish(ActorRef ref, Envelope* envelope, object answer) noexcept:
-    """The coroutine returned `answer`."""
+    """The handler, or its coroutine, returned `answer`."""
     if envelope.reply_to != NULL and not envelope.stashed:
         error = answer_with(ref, <Future>envelope.reply_to, answer)
         if error is not None:

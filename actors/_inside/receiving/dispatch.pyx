@@ -5,20 +5,19 @@
 import heapq
 
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF, Py_XINCREF
 from libc.stdint cimport uint32_t
 
 from callboard._inside.answers.future cimport Future
-from callboard._inside.life.failure cimport fail, fail_message
-from callboard._inside.receiving.answering cimport answer_with
-from callboard._inside.receiving.coroutine cimport begin
+from callboard._inside.life.failure cimport fail, fail_in_work, fail_message
+from callboard._inside.receiving.coroutine cimport begin, finish
 from callboard._inside.receiving.system_messages cimport ENDED, GAVE_UP, LATER, Verdict, attend
-from callboard._inside.sending.burying cimport STOPPED, bury_and_go_on
-from callboard._inside.sending.letter cimport Carried, Letter, copy_of, letter_of, take_letter, take_over
+from callboard._inside.sending.burying cimport FAILED, STOPPED, bury_and_go_on
+from callboard._inside.sending.letter cimport Carried, Letter, fetch, letter_of, take_letter, take_over
 from callboard._inside.sending.overflow cimport release_popping, senders_pop
 from callboard._inside.sending.ref cimport CLOSED, LIVE, SUSPENDED, ActorCell, ActorRef, Envelope, Extra, cell_of
-from callboard._inside.sending.values cimport take_value
 from callboard._inside.sending.variables cimport put_on, replace, take_off
-from callboard.core.node cimport Kind, Node, relaxed, wants_answer
+from callboard.core.node cimport Node, relaxed
 from callboard.scheduling.cell cimport (
     Cell, Context, Outcome, account, carrying_cell, charge, end_turn, goes_on,
 )
@@ -32,8 +31,6 @@ cdef extern from "Python.h":
     int PyCoro_CheckExact(PyObject* object)
     void INCREF "Py_INCREF" (PyObject*)
     void DECREF "Py_DECREF" (PyObject*)
-    void XINCREF "Py_XINCREF" (PyObject*)
-    void XDECREF "Py_XDECREF" (PyObject*)
 
 
 cdef extern from *:
@@ -140,7 +137,7 @@ cdef inline void hand_over(
         DECREF(result)
     cell.in_work = NULL
     DECREF(envelope.message)
-    XDECREF(envelope.sender)
+    Py_XDECREF(envelope.sender)
 
 
 cdef void note(ActorRef ref, Context* context, object message) noexcept:
@@ -163,23 +160,16 @@ cdef inline PyObject* call(ActorRef ref, PyObject** args) noexcept:
 cdef void settle(ActorRef ref, Envelope* envelope, PyObject* result) noexcept:
     """The handler failed, or returned something, or was asked. Takes `result` over, and the future."""
     cdef object answer
-    cdef Future reply_to = <Future>envelope.reply_to if envelope.reply_to != NULL else None
     if result == NULL:
-        error = current_error()
-        if envelope.stashed:
-            fail(ref, error, <object>envelope.message)  # it will be handled again
-        else:
-            fail_message(ref, error, copy_of(envelope))
+        fail_in_work(ref, current_error(), envelope)
     else:
         answer = <object>result
         DECREF(result)
         if PyCoro_CheckExact(<PyObject*>answer):
             begin(ref, answer, envelope)
-        elif reply_to is not None and not envelope.stashed:
-            error = answer_with(ref, reply_to, answer)
-            if error is not None:
-                fail_message(ref, error, copy_of(envelope))
-    XDECREF(envelope.reply_to)
+        else:
+            finish(ref, envelope, answer)
+    Py_XDECREF(envelope.reply_to)
 
 
 cdef object current_error():
@@ -204,7 +194,7 @@ cdef uint32_t run_many(ActorRef ref, ActorCell* cell, Context* context, uint32_t
         if not asked:
             messages.append(<object>envelope.message)
             DECREF(envelope.message)
-            XDECREF(envelope.sender)
+            Py_XDECREF(envelope.sender)
     if messages:
         if ref.phase == LIVE:
             hand_over_all(ref, context, messages)
@@ -246,11 +236,9 @@ cdef void fail_many(ActorRef ref, object error, list messages) noexcept:
     if not messages:
         fail(ref, error, None)
         return
-    try:
-        for message in messages[1:]:
-            ref.runtime.dead_letters.post(message, ref, None, "failed", error)
-    finally:
-        fail_message(ref, error, letter_of(messages[0], None, None))
+    for message in messages[1:]:
+        bury_and_go_on(ref, ref.runtime, letter_of(message, None, None), FAILED, error)
+    fail_message(ref, error, letter_of(messages[0], None, None))
 
 
 # --- taking a message ----------------------------------------------------------------------------------
@@ -273,27 +261,6 @@ cdef inline bint take_oldest(ActorCell* cell, Context* context, Envelope* envelo
     if cell.limits != NULL:
         cell.limits.give_back(1)
     return True
-
-
-cdef inline void fetch(Node* node, Envelope* envelope) noexcept:
-    """Take over what a node carries."""
-    if node.kind <= Kind.ask:
-        envelope.message = <PyObject*>node.first
-        envelope.sender = <PyObject*>node.sender if node.kind == Kind.python else NULL
-        envelope.reply_to = <PyObject*>node.reply_to if node.kind == Kind.ask else NULL
-    else:
-        fetch_native(node, envelope)
-    envelope.stashed = False
-
-
-cdef void fetch_native(Node* node, Envelope* envelope) noexcept:
-    """Make a Python object of a native value."""
-    value = take_value(node)
-    INCREF(<PyObject*>value)
-    envelope.message = <PyObject*>value
-    envelope.sender = envelope.reply_to = NULL
-    if node.kind != Kind.record and node.flags & wants_answer:
-        envelope.reply_to = <PyObject*>node.reply_to
 
 
 cdef bint take_by_detour(ActorRef ref, ActorCell* cell, Context* context, Envelope* envelope) noexcept:
@@ -352,9 +319,8 @@ cdef bint take_by_priority(ActorRef ref, ActorCell* cell, Context* context, Enve
         extra.heap = []
     node = cell.head.pop(spent)
     while node != NULL:
-        fetch(node, envelope)
+        letter = take_letter(node)
         context.nodes.give(spent, cell.pool)
-        letter = take_over(envelope)
         extra.arrivals += 1
         try:
             push_by_priority(extra, (ref.recipe.key(letter.message), extra.arrivals, letter))
@@ -397,8 +363,8 @@ cdef Letter pop_by_priority(ActorRef ref, Extra extra):
 cdef void open_letter(Letter letter, Envelope* envelope) noexcept:
     envelope[0] = letter.lend()
     INCREF(envelope.message)
-    XINCREF(envelope.sender)
-    XINCREF(envelope.reply_to)
+    Py_XINCREF(envelope.sender)
+    Py_XINCREF(envelope.reply_to)
 
 
 cdef bint detour_is_over(ActorRef ref) noexcept:

@@ -25,13 +25,13 @@ class TaskEnded(CallboardError):
 
 
 cdef Errand make_errand(ActorRef ref, object coroutine):
-    errand = Errand.__new__(Errand)
-    (<Errand>errand).ref = ref
-    (<Errand>errand).coroutine = coroutine
-    (<Errand>errand).context = kept(current_context())
-    (<Errand>errand).outcome = Future()
-    (<Errand>errand).postponed = []
-    return <Errand>errand
+    cdef Errand errand = Errand.__new__(Errand)
+    errand.ref = ref
+    errand.coroutine = coroutine
+    errand.context = kept(current_context())
+    errand.outcome = Future()
+    errand.postponed = []
+    return errand
 
 
 def with_actor(coroutine):
@@ -43,10 +43,10 @@ def with_actor(coroutine):
 
 
 cdef object make_steps(Errand errand, object coroutine, bint is_main):
-    steps = _Steps.__new__(_Steps)
-    (<_Steps>steps).errand = errand
-    (<_Steps>steps).coroutine = coroutine
-    (<_Steps>steps).is_main = is_main
+    cdef _Steps steps = _Steps.__new__(_Steps)
+    steps.errand = errand
+    steps.coroutine = coroutine
+    steps.is_main = is_main
     return steps
 
 
@@ -181,28 +181,9 @@ cdef class _Steps:
         """End in the middle."""
         self.coroutine.close()
 
-    @property
-    def __name__(self):
-        return self.coroutine.__name__
-
-    @property
-    def __qualname__(self):
-        return self.coroutine.__qualname__
-
-    @property
-    def cr_frame(self):
-        """For those who print a task's stack."""
-        return getattr(self.coroutine, "cr_frame", None)
-
-    @property
-    def cr_running(self):
-        """For those who print a task."""
-        return getattr(self.coroutine, "cr_running", False)
-
-    @property
-    def cr_code(self):
-        """For those who print a task."""
-        return getattr(self.coroutine, "cr_code", None)
+    def __getattr__(self, name):
+        """For those who print a task, or its stack."""
+        return getattr(self.coroutine, name)
 
 
 Coroutine.register(_Steps)

@@ -1,6 +1,6 @@
 from callboard._inside.answers.future cimport Future
 from callboard._inside.sending.envelope cimport Envelope
-from callboard.core.node cimport Node
+from callboard.core.node cimport Kind, Node
 
 from cpython.object cimport PyObject
 
@@ -25,3 +25,15 @@ cdef Letter copy_of(Envelope* envelope)
 cdef Letter take_over(Envelope* envelope)
 cdef Letter take_letter(Node* node)
 cdef object sender_of(Envelope* envelope)
+cdef void fetch_native(Node* node, Envelope* envelope) noexcept
+
+
+cdef inline void fetch(Node* node, Envelope* envelope) noexcept:
+    """Take over what a node carries."""
+    if node.kind <= Kind.ask:
+        envelope.message = <PyObject*>node.first
+        envelope.sender = <PyObject*>node.sender if node.kind == Kind.python else NULL
+        envelope.reply_to = <PyObject*>node.reply_to if node.kind == Kind.ask else NULL
+    else:
+        fetch_native(node, envelope)
+    envelope.stashed = False

@@ -1,15 +1,11 @@
 """Letters: messages that are neither in a mailbox nor in work, with what came with them."""
 
 cimport cython
-from cpython.ref cimport Py_DECREF
+from cpython.ref cimport Py_INCREF, Py_XDECREF
 
 from callboard._inside.sending.envelope cimport to_ask, to_tell
 from callboard._inside.sending.values cimport take_value
-from callboard.core.node cimport Kind, wants_answer
-
-cdef extern from "Python.h":
-    void DECREF "Py_DECREF" (PyObject*)
-    void XDECREF "Py_XDECREF" (PyObject*)
+from callboard.core.node cimport wants_answer
 
 
 @cython.freelist(64)
@@ -48,30 +44,27 @@ cdef Letter copy_of(Envelope* envelope):
 cdef Letter take_over(Envelope* envelope):
     """Return a letter with the references of an envelope that owns them."""
     letter = copy_of(envelope)
-    DECREF(envelope.message)
-    XDECREF(envelope.sender)
-    XDECREF(envelope.reply_to)
+    Py_XDECREF(envelope.message)
+    Py_XDECREF(envelope.sender)
+    Py_XDECREF(envelope.reply_to)
     return letter
 
 
 cdef Letter take_letter(Node* node):
     """Take over what a node of any kind carries."""
-    cdef Letter letter = Letter.__new__(Letter)
-    cdef bint is_asked
-    if node.kind <= Kind.ask:
-        letter.message = <object>node.first
-        Py_DECREF(letter.message)
-        is_asked = node.kind == Kind.ask
-        if not is_asked and node.sender != NULL:
-            letter.sender = <object>node.sender
-            Py_DECREF(letter.sender)
-    else:
-        letter.message = take_value(node)
-        is_asked = node.kind != Kind.record and node.flags & wants_answer
-    if is_asked:
-        letter.reply_to = <Future>node.reply_to
-        Py_DECREF(letter.reply_to)
-    return letter
+    cdef Envelope envelope
+    fetch(node, &envelope)
+    return take_over(&envelope)
+
+
+cdef void fetch_native(Node* node, Envelope* envelope) noexcept:
+    """Make a Python object of a native value."""
+    value = take_value(node)
+    Py_INCREF(value)
+    envelope.message = <PyObject*>value
+    envelope.sender = envelope.reply_to = NULL
+    if node.kind != Kind.record and node.flags & wants_answer:
+        envelope.reply_to = <PyObject*>node.reply_to
 
 
 cdef object sender_of(Envelope* envelope):

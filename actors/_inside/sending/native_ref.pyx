@@ -2,6 +2,7 @@
 
 cimport cython
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_XINCREF
 
 from callboard._inside.sending.admission cimport admit
 from callboard._inside.sending.burying cimport REFUSED, bury_and_go_on
@@ -10,9 +11,6 @@ from callboard._inside.sending.letter cimport take_letter
 from callboard._inside.sending.values cimport pack, take_value
 from callboard.core.node cimport Kind, wants_answer
 from callboard.scheduling.context cimport current_context
-
-cdef extern from "Python.h":
-    void INCREF "Py_INCREF" (PyObject*)
 
 
 cdef void wake_closed(ActorRef to, Context* context) noexcept nogil:
@@ -87,7 +85,7 @@ cdef class NativeRef(ActorRef):
             if not admitted:
                 return 0
         if envelope.reply_to != NULL:
-            INCREF(envelope.reply_to)
+            Py_XINCREF(envelope.reply_to)
             node.flags = wants_answer
             node.reply_to = envelope.reply_to
         if cell.tail.push(node):

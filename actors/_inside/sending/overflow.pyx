@@ -5,16 +5,13 @@ from libc.stdint cimport int64_t, uint32_t
 
 from callboard._inside.sending.burying cimport ADMITTED, DROPPED_NEWEST, DROPPED_OLDEST, bury
 from callboard._inside.sending.letter cimport take_letter
-from callboard.core.clock cimport monotonic_ns
+from callboard.core.clock cimport SLICE_NS, monotonic_ns
 from callboard.core.node cimport Node, await_interpreter, relaxed
-from callboard.mailbox.limits cimport DropRequest, Limits
+from callboard.mailbox.limits cimport Limits
 from callboard.scheduling.cell cimport wait_for_room
 from callboard.scheduling.worker cimport WorkerThread
 
 from callboard.core.errors import MailboxFull
-
-# The longest sleep of a thread outside the workers before it looks for signals (Ctrl-C).
-cdef int64_t SLICE_NS = 50_000_000
 
 
 cdef class Overflow:
@@ -67,24 +64,19 @@ cdef class Block(Overflow):
         False in a manual system in which nothing is ready.
         """
         cdef Limits* limits = to.cell.limits
-        cdef WorkerThread worker
         if context.worker == NULL:
             if runtime.manual and runtime.system.is_run_here:
                 return runtime.system.step()
-            with nogil:
-                wait_for_room(limits[0], context, min(left, SLICE_NS))
-                await_interpreter(monotonic_ns())
-            PyErr_CheckSignals()
+            left = min(left, SLICE_NS)
+        elif self.run_another(<WorkerThread>context.worker.owner, to):
             return True
-        worker = <WorkerThread>context.worker.owner
-        if self.run_another(worker, to):
-            return True
-        if runtime.manual:
+        elif runtime.manual:
             return False
         # Nothing to run here: the receiver is with another worker, or waits in the middle of a message.
         with nogil:
             wait_for_room(limits[0], context, left)
             await_interpreter(monotonic_ns())
+        PyErr_CheckSignals()
         return True
 
     cdef bint run_another(self, WorkerThread worker, Handle to) noexcept:
@@ -135,10 +127,8 @@ cdef class DropOldest(Overflow):
 
     cdef Fate make_room(self, Handle to, Runtime runtime, Context* context) except? FULL:
         cdef Dropped dropped = [NULL, NULL]
-        cdef DropRequest* request = new DropRequest()
         to.cell.limits.exceed(1)  # first, so that the message that is dropped is never this one's successor
-        if to.cell.limits.popping.own_or_delegate(request):
-            del request
+        if to.cell.limits.popping.own_or_delegate():
             pop_one(to.cell, &dropped)
             release(to.cell, &dropped)
             bury_dropped(to, runtime, context, dropped.first)
@@ -201,15 +191,11 @@ cdef void pop_one(Cell* cell, Dropped* dropped) noexcept nogil:
 
 
 cdef void release(Cell* cell, Dropped* dropped) noexcept nogil:
-    cdef DropRequest* request
-    cdef DropRequest* following
-    while not cell.limits.popping.try_release():
-        request = cell.limits.popping.take()
-        while request != NULL:
-            following = request.next
-            del request
+    cdef int64_t due = cell.limits.popping.settle(1)  # what it was owned for is done
+    while due != 0:
+        for _ in range(due):
             pop_one(cell, dropped)
-            request = following
+        due = cell.limits.popping.settle(due)
 
 
 cdef int bury_dropped(Handle to, Runtime runtime, Context* context, Node* node) except -1:

@@ -4,7 +4,7 @@ import types
 
 cimport cython
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF
+from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t, uint32_t
 
 from callboard._inside.answers.circles cimport circle
@@ -21,9 +21,6 @@ from callboard.scheduling.context cimport current_context
 
 from callboard.core.errors import AskCycle, CallboardError
 from callboard.core.text import safe_repr
-
-cdef extern from "Python.h":
-    void XDECREF "Py_XDECREF" (PyObject*)
 
 cdef extern from "sched.h" nogil:
     int sched_yield()
@@ -84,7 +81,7 @@ cdef class ActorRef(Waiter):
     def __dealloc__(self):
         cdef ActorCell* cell = <ActorCell*>self.cell
         if cell != NULL:
-            XDECREF(<PyObject*>cell.variables)
+            Py_XDECREF(<PyObject*>cell.variables)
             del cell
 
     # --- sending ------------------------------------------------------------------------------------

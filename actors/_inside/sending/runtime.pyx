@@ -3,6 +3,8 @@
 cimport cython
 from libc.stdint cimport uint64_t
 
+from callboard.core.errors import ForkedSystem
+
 
 cdef class Runtime:
     """One system's insides: the team of workers, its actors by name, dead letters, timers.
@@ -36,6 +38,14 @@ cdef class Runtime:
     def named(self):
         """A copy of the table of names: (parent or None, name) -> ref."""
         return dict(self.names)
+
+    def refuse_fork(self):
+        """Raise ForkedSystem in a child process of the one that made the system."""
+        if self.forked:
+            raise ForkedSystem(
+                f"the actor system {self.name!r} lives in the process that made it; "
+                "make one in this process"
+            )
 
     cdef uint64_t next_number(self) noexcept:
         with cython.critical_section(self):

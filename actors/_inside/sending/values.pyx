@@ -127,6 +127,7 @@ cdef int empty_dead(void* _) noexcept:
 cdef Buffer* buffer_of(object source) except NULL:
     """Share an object's memory. The buffer has one reference, the caller's."""
     cdef Buffer* buffer
+    cdef Py_buffer* raw
     empty_dead(NULL)
     if isinstance(source, NativeBuffer):
         buffer = (<NativeBuffer>source).buffer
@@ -149,21 +150,17 @@ cdef Buffer* buffer_of(object source) except NULL:
         if not view.c_contiguous:
             raise ValueError(f"a native actor takes contiguous memory, and that of {safe_repr(source)} is not")
         owner = (source, view)
+        raw = PyMemoryView_GET_BUFFER(view)
         buffer = new Buffer()
-        fill(buffer, view)
+        buffer.data = raw.buf
+        buffer.size = raw.len
+        buffer.item_size = raw.itemsize
+        buffer.format = b"B" if raw.format == NULL else raw.format[0]
+        buffer.readonly = raw.readonly
     Py_INCREF(owner)
     buffer.owner = <void*>owner
     buffer.bury = bury_owned
     return buffer
-
-
-cdef void fill(Buffer* buffer, object view):
-    cdef Py_buffer* raw = PyMemoryView_GET_BUFFER(view)
-    buffer.data = raw.buf
-    buffer.size = raw.len
-    buffer.item_size = raw.itemsize
-    buffer.format = b"B" if raw.format == NULL else raw.format[0]
-    buffer.readonly = raw.readonly
 
 
 cdef object from_buffer(Buffer* buffer):
@@ -210,6 +207,3 @@ cdef class NativeBuffer:
         view.strides = self.strides
         view.suboffsets = NULL
         view.internal = NULL
-
-    def __releasebuffer__(self, Py_buffer* view):
-        pass

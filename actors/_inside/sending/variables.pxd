@@ -8,14 +8,13 @@
 # has none: WorkerThread sets aside what is in place around a dispatch. Python code that runs between two
 # dispatches, such as the callback of an actor's finalizer, may set some all the same; they are nobody's.
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
 
 from callboard._inside.sending.envelope cimport ActorCell
 from callboard.scheduling.cell cimport Context
 from callboard.scheduling.worker cimport PyThreadState, set_variables
 
 cdef extern from "Python.h":
-    void INCREF "Py_INCREF" (PyObject*)
-    void XDECREF "Py_XDECREF" (PyObject*)
     PyThreadState* PyThreadState_Get()
     object PyContext_New()
     object PyContext_CopyCurrent()
@@ -46,7 +45,7 @@ cdef inline void take_off(ActorCell* cell, Context* context) noexcept nogil:
 
 cdef inline void replace(Context* context, PyObject* variables) noexcept:
     """Put `variables`, a context that is handed over, or null, in the place of those that are there."""
-    XDECREF(set_variables(<PyThreadState*>context.python, variables))
+    Py_XDECREF(set_variables(<PyThreadState*>context.python, variables))
 
 
 cdef inline object kept(Context* context):
@@ -54,7 +53,7 @@ cdef inline object kept(Context* context):
     cdef PyThreadState* thread = <PyThreadState*>context.python
     if thread.context == NULL:
         made = PyContext_New()
-        INCREF(<PyObject*>made)
+        Py_INCREF(made)
         replace(context, <PyObject*>made)
     return <object>thread.context
 

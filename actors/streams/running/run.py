@@ -194,7 +194,7 @@ class Run(Generic[R]):
                 continue
             else:
                 flow.wait_until_done(rounds, _HELP if on_worker() else _LOOK)
-                system._refuse_fork()
+                system._runtime.refuse_fork()
                 if system.is_closed:
                     flow.cancel()  # what came so far is not the result
                     self._end()
@@ -206,7 +206,7 @@ class Run(Generic[R]):
             raise RunError(f"{call}() in an operator of {self!r} waits for that operator")
 
     def _refuse_if_ended(self) -> None:
-        self._system._refuse_fork()
+        self._system._runtime.refuse_fork()
         if self._ended or self._finishing or self._flow.is_stopped or self._system.is_closed:
             raise self._why_ended(f"{self!r} takes no more rows")
 
