@@ -71,6 +71,23 @@ cdef dict KINDS = {"native": native_lanes, "python": python_lanes, "all": all_la
 cdef class GraphFlow:
     """The stages of one run. Made by Run, which adds the graph's programs in topological order."""
 
+    cdef object __weakref__
+    cdef Flow* flow
+    cdef list programs                # in the order in which they were added
+    cdef list readers                 # until they are connected: (program or -1, port, program, input)
+    cdef list of_stages               # the program of each stage, in the stages' order
+    cdef vector[PyObject*] kept       # owned
+    cdef vector[Exit] entries         # the graph's edges in; a port is the number of an entry
+    cdef vector[void*] slots          # the batches for these, while a round is admitted
+    cdef object heuristic
+    cdef bint heuristic_failed
+    cdef bint one_by_one
+    cdef bint keeps_interpreter       # while a lane works on Python stages
+    cdef readonly uint32_t window
+    cdef uint32_t lanes               # added so far
+    cdef bint connected               # the graph is whole
+    cdef Ending ending
+
     def __cinit__(self, Heuristic heuristic, uint32_t window, double slice_s, uint32_t marker_every,
                   bint one_by_one, list rivals):
         cdef Settings settings
@@ -178,7 +195,7 @@ cdef class GraphFlow:
         self.check(True)
         self.keep(ref)
         self.lanes += 1
-        return self.flow.add_lane(KINDS[kind], wake_lane, <void*>ref)
+        return self.flow.add_lane(KINDS[kind], <void (*)(void*) noexcept nogil>wake_lane, <void*>ref)
 
     # --- rounds --------------------------------------------------------------------------------------
 
@@ -333,11 +350,7 @@ cdef Stage* ask_heuristic(void* asker, LaneKinds kinds, int64_t time) noexcept w
 # --- lanes ---------------------------------------------------------------------------------------------
 
 
-cdef void wake_lane(void* ref) noexcept nogil:
-    (<void (*)(void*) noexcept nogil>send_wake)(ref)
-
-
-cdef void send_wake(ActorRef ref) noexcept nogil:
+cdef void wake_lane(ActorRef ref) noexcept nogil:
     # `ref` is borrowed; the flow keeps it.
     cdef Context* context = current_context()
     cdef Node* node = context.nodes.take(ref.cell.pool)
