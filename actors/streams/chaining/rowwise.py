@@ -16,8 +16,7 @@ from callboard.streams.native import NativeOperator, NativeProgram
 from callboard.streams.operators import receivers
 from callboard.streams.planning.operator import Errors, Operator, label_of
 from callboard.streams.programs.arrow import rows_of
-from callboard.streams.programs.program import Program
-from callboard.streams.programs.stateless import Branch, Every, Filter, FlatMap, Fraction, Map, Same
+from callboard.streams.programs.stateless import Branch, Filter, FlatMap, Map, Paced, Sample
 
 if TYPE_CHECKING:
     from callboard.streams.chaining.stream import Stream
@@ -162,13 +161,14 @@ class RowByRow(Chainable[T]):
             raise GraphError("sample() takes one of every= and fraction=")
         if every is not None:
             every = check_count("every", every)
-            return self._sample(partial(Every, every=every), f"1 of {every:,}", name)
-        fraction = checks.finite("fraction", fraction, error=GraphError)
-        if not 0 <= fraction <= 1:
-            raise GraphError(f"fraction is a number from 0 to 1, not {fraction!r}")
-        seed = checks.whole("seed", seed, 0, 2**64 - 1, error=GraphError)
-        program = partial(Fraction, fraction=fraction, seed=seed)
-        return self._sample(program, f"{fraction:g} of all", name)
+            program, detail = partial(Sample, every=every), f"1 of {every:,}"
+        else:
+            fraction = checks.finite("fraction", fraction, error=GraphError)
+            if not 0 <= fraction <= 1:
+                raise GraphError(f"fraction is a number from 0 to 1, not {fraction!r}")
+            seed = checks.whole("seed", seed, 0, 2**64 - 1, error=GraphError)
+            program, detail = partial(Sample, fraction=fraction, seed=seed), f"{fraction:g} of all"
+        return self._then(Operator(kind="sample", program=program, detail=detail), name)
 
     def throttle(self, rate: float, *, name: str | None = None) -> Stream[T]:
         """Give the rows, and have a run take no more than `rate` of them a second.
@@ -178,7 +178,7 @@ class RowByRow(Chainable[T]):
         rate = checks.finite("rate", rate, error=GraphError)
         if rate < 1e-9:
             raise GraphError(f"rate is a number of rows a second, 1e-9 or more, not {rate!r}")
-        program = partial(Same, rate=rate, kind="stateful")
+        program = partial(Paced, rate=rate)
         detail = f"{rate:g} rows/s"
         operator = Operator(kind="throttle", program=program, stateful=True, detail=detail)
         return self._then(operator, name)
@@ -202,7 +202,7 @@ class RowByRow(Chainable[T]):
     def _each(
         self,
         kind: str,
-        program: type[Map | Filter],
+        program: type[Map],
         function: Any,
         name: str | None,
         errors: Errors,
@@ -212,8 +212,3 @@ class RowByRow(Chainable[T]):
         label = label_of(function, kind)
         operator = Operator(kind=kind, program=partial(program, function=function), label=label)
         return self._then(operator, name, errors, releases_gil=gil)
-
-    def _sample(
-        self, program: Callable[..., Program], detail: str, name: str | None
-    ) -> Stream[T]:
-        return self._then(Operator(kind="sample", program=program, detail=detail), name)

@@ -10,9 +10,10 @@ from callboard.streams.programs.program cimport (
 
 
 cdef class Map(Program):
-    """One output for each row."""
+    """One output for each row: what a function returns."""
 
     cdef object function
+    cdef bint chooses  # the output is the row, if the function is true for it
 
     def __init__(self, str name, function, **options):
         super().__init__(name, **options)
@@ -23,6 +24,7 @@ cdef class Map(Program):
         cdef Batch main = into[0]
         cdef list out = main.rows
         cdef Py_ssize_t n = len(rows)
+        cdef bint chooses = self.chooses
         function = self.function
         cdef vectorcallfunc how = PyVectorcall_Function(function)
         while at[0] < n:
@@ -30,49 +32,28 @@ cdef class Map(Program):
             if type(row) is Watermark:
                 pass_on(batch, at[0], into)
             else:
-                out.append(call_one(how, function, row))
+                if not chooses:
+                    out.append(call_one(how, function, row))
+                elif PyObject_IsTrue(call_one(how, function, row)):
+                    out.append(row)
+                else:
+                    at[0] += 1
+                    continue
                 if origins is not None:
                     main.origins.append(origins[at[0]])
             at[0] += 1
         return 0
 
 
-cdef class Filter(Program):
+cdef class Filter(Map):
     """The rows for which a function is true."""
 
-    cdef object function
-
-    def __init__(self, str name, function, **options):
-        super().__init__(name, **options)
-        self.function = function
-
-    cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1:
-        cdef list rows = batch.rows, origins = batch.origins
-        cdef Batch main = into[0]
-        cdef list out = main.rows
-        cdef Py_ssize_t n = len(rows)
-        function = self.function
-        cdef vectorcallfunc how = PyVectorcall_Function(function)
-        while at[0] < n:
-            row = rows[at[0]]
-            if type(row) is Watermark:
-                pass_on(batch, at[0], into)
-            elif PyObject_IsTrue(call_one(how, function, row)):
-                out.append(row)
-                if origins is not None:
-                    main.origins.append(origins[at[0]])
-            at[0] += 1
-        return 0
+    def __cinit__(self):
+        self.chooses = True
 
 
-cdef class FlatMap(Program):
+cdef class FlatMap(Map):
     """Any number of outputs for each row."""
-
-    cdef object function
-
-    def __init__(self, str name, function, **options):
-        super().__init__(name, **options)
-        self.function = function
 
     cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1:
         cdef list rows = batch.rows, origins = batch.origins, outputs
@@ -122,55 +103,40 @@ cdef class Branch(Program):
         return 0
 
 
-cdef class Every(Program):
-    """The first of each `every` rows."""
+cdef class Sample(Program):
+    """The first of each `every` rows; or without it a part of them, chosen by their serial numbers and a
+    seed, so always the same ones."""
 
     cdef int64_t every
-
-    def __init__(self, str name, int64_t every, **options):
-        super().__init__(name, **options)
-        self.every = every
-
-    cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1:
-        cdef Py_ssize_t n = len(batch.rows)
-        while at[0] < n:
-            if type(batch.rows[at[0]]) is Watermark:
-                pass_on(batch, at[0], into)
-            elif (batch.first + at[0]) % self.every == 0:
-                add(batch, at[0], into[0])
-            at[0] += 1
-        return 0
-
-
-cdef class Fraction(Program):
-    """A part of the rows, chosen by their serial numbers and a seed, so always the same ones."""
-
     cdef uint64_t limit
     cdef uint64_t seed
 
-    def __init__(self, str name, double fraction, uint64_t seed, **options):
+    def __init__(self, str name, int64_t every=0, double fraction=0, uint64_t seed=0, **options):
         super().__init__(name, **options)
+        self.every = every
         self.limit = <uint64_t>(fraction * 2.0**53)
         self.seed = seed
 
     cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1:
         cdef Py_ssize_t n = len(batch.rows)
+        cdef uint64_t serial
         while at[0] < n:
+            serial = <uint64_t>(batch.first + at[0])
             if type(batch.rows[at[0]]) is Watermark:
                 pass_on(batch, at[0], into)
-            elif random_number(self.seed, <uint64_t>(batch.first + at[0])) >> 11 < self.limit:
+            elif (serial % <uint64_t>self.every == 0 if self.every
+                  else random_number(self.seed, serial) >> 11 < self.limit):
                 add(batch, at[0], into[0])
             at[0] += 1
         return 0
 
 
-cdef class Same(Program):
-    """All rows as they are. `rate`, in rows a second, is for the run to hold, if it is not None."""
+cdef class Paced(Program):
+    """All rows as they are. `rate`, in rows a second, is for the run to hold."""
 
-    def __init__(self, str name, rate=None, **options):
-        super().__init__(name, **options)
-        if rate is not None:
-            self.ns_per_row = 1e9 / rate
+    def __init__(self, str name, double rate, **options):
+        super().__init__(name, kind="stateful", **options)
+        self.ns_per_row = 1e9 / rate
 
     cpdef process(self, Batch batch, list into):
         (<Batch?>into[0]).rows = batch.rows
