@@ -11,7 +11,7 @@ from callboard.streams.chaining.chainable import Chainable
 from callboard.streams.checks import check_function
 from callboard.streams.errors import GraphError
 from callboard.streams.planning.operator import Errors, Operator, label_of
-from callboard.streams.programs.merge import ByTime, Union, Zip
+from callboard.streams.programs.merge import ByTime, Merge, Zip
 from callboard.streams.programs.program import Program
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Joins(Chainable[T]):
         error of the row.
         """
         if by is None:
-            return self._join("union", Union, others, name)
+            return self._join("union", Merge, others, name)
         check_function("by", by)
         detail = f"by {label_of(by, 'time')}"
         return self._join("union", partial(ByTime, time_of=by), others, name, errors, detail)

@@ -82,7 +82,7 @@ class KeyedStream(Generic[K, T]):
         errors: Errors = "fail",
     ) -> Stream[tuple[K, A]]:
         """Give the key and `function(accumulator, row)`, its next accumulator, for each row."""
-        return self._then(accumulators.scan(initial, function), name, errors)
+        return self._then(accumulators.accumulator("scan", initial, function), name, errors)
 
     def fold(
         self,
@@ -93,7 +93,7 @@ class KeyedStream(Generic[K, T]):
         errors: Errors = "fail",
     ) -> Stream[tuple[K, A]]:
         """Give each key and its last accumulator, at the end of the stream."""
-        return self._then(accumulators.fold(initial, function), name, errors)
+        return self._then(accumulators.accumulator("fold", initial, function), name, errors)
 
     def count(self, *, name: str | None = None, errors: Errors = "fail") -> Stream[tuple[K, int]]:
         """Give for each row its key, and how many rows with it have come."""

@@ -67,7 +67,7 @@ class WithState(Chainable[T]):
         errors: Errors = "fail",
     ) -> Stream[A]:
         """Give `function(accumulator, row)` for each row; it is the accumulator of the next."""
-        return self._then(accumulators.scan(initial, function), name, errors)
+        return self._then(accumulators.accumulator("scan", initial, function), name, errors)
 
     def fold(
         self,
@@ -78,7 +78,7 @@ class WithState(Chainable[T]):
         errors: Errors = "fail",
     ) -> Stream[A]:
         """Give the last accumulator, at the end of the stream; `initial` if there was no row."""
-        return self._then(accumulators.fold(initial, function), name, errors)
+        return self._then(accumulators.accumulator("fold", initial, function), name, errors)
 
     def count(self, *, name: str | None = None) -> Stream[int]:
         """Give for each row how many have come, with this one."""

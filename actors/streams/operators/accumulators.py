@@ -10,17 +10,7 @@ from callboard.core.text import safe_repr
 from callboard.streams.checks import check_function
 from callboard.streams.errors import GraphError
 from callboard.streams.planning.operator import Operator, label_of
-from callboard.streams.programs.keyed import Count, Fold, Scan
-
-
-def scan(initial: Any, function: Any) -> Operator:
-    """Accumulate, and give each accumulator."""
-    return _accumulator("scan", Scan, initial, function)
-
-
-def fold(initial: Any, function: Any) -> Operator:
-    """Accumulate, and give the last accumulator."""
-    return _accumulator("fold", Fold, initial, function)
+from callboard.streams.programs.keyed import Count, Scan
 
 
 def count() -> Operator:
@@ -28,7 +18,8 @@ def count() -> Operator:
     return Operator(kind="count", program=Count, stateful=True)
 
 
-def _accumulator(kind: str, program: type[Scan], initial: Any, function: Any) -> Operator:
+def accumulator(kind: str, initial: Any, function: Any) -> Operator:
+    """Accumulate, and give each accumulator ("scan") or the last one ("fold")."""
     check_function(f"{kind}()'s second argument", function)
     try:
         deepcopy(initial)
@@ -37,7 +28,7 @@ def _accumulator(kind: str, program: type[Scan], initial: Any, function: Any) ->
         raise GraphError(f"{what} {safe_repr(initial)} cannot be: {error}") from error
     return Operator(
         kind=kind,
-        program=partial(program, initial=initial, function=function),
+        program=partial(Scan, initial=initial, function=function, marks_end=kind == "fold"),
         label=label_of(function, kind),
         stateful=True,
     )

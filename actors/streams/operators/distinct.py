@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from callboard.streams.checks import check_function, check_value
-from callboard.streams.operators.objects import objects
+from callboard.streams.operators.receivers import objects
 from callboard.streams.planning.operator import Operator
 
 

@@ -1,4 +1,4 @@
-"""Operators that are a user's function, object or class."""
+"""Operators that hand rows to a function, or to objects: of a user's class, or of one of ours."""
 
 from __future__ import annotations
 
@@ -44,6 +44,20 @@ def stateless(what: Any, args: Any, kwargs: Any, sides: Iterable[str]) -> Operat
     if hasattr(what, "receive") or hasattr(what, "receive_many"):
         return _receiver("stateless", what, lambda: what, sides, options)
     return flat_map(what, sides, "stateless")
+
+
+def objects(
+    kind: str,
+    make: Callable[[], Any],
+    *,
+    label: str = "",
+    detail: str = "",
+    paired: bool = True,
+    marks_end: bool = False,
+) -> Operator:
+    """Hand rows to what `make` makes; with keys, give pairs of key and output if `paired`."""
+    program = partial(Objects, make=make, paired=paired, marks_end=marks_end)
+    return Operator(kind=kind, program=program, label=label, detail=detail, stateful=True)
 
 
 def flat_map(function: Any, sides: Iterable[str], kind: str = "flat_map") -> Operator:

@@ -9,12 +9,12 @@ from typing import Any
 from callboard.core.text import safe_repr
 from callboard.streams.checks import check_choice, check_function
 from callboard.streams.errors import GraphError
-from callboard.streams.operators.objects import objects
+from callboard.streams.operators.receivers import objects
 from callboard.streams.planning.operator import Operator, label_of
 from callboard.streams.programs.bounds import Bounds
+from callboard.streams.programs.keyed import Timed
 from callboard.streams.programs.program import Program
 from callboard.streams.programs.sessions import Sessions
-from callboard.streams.programs.timed import Timed
 from callboard.streams.programs.window_states import CountedWindows, TimedWindows
 from callboard.streams.programs.windows import Session, Sliding, Tumbling
 

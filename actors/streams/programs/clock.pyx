@@ -53,10 +53,7 @@ cdef class Clock(Program):
 
     cdef Watermark count(self, time):
         """Take the time of a row; the watermark that is due after it, or None. ValueError: no time."""
-        if type(time) is float:
-            if not isfinite(<double>time):
-                check_time(time)
-        elif type(time) is not int:
+        if type(time) is not int and not (type(time) is float and isfinite(<double>time)):
             check_time(time)
         if self.latest is None or time > self.latest:
             self.latest = time

@@ -12,3 +12,7 @@ cdef class Objects(Stateful):
     cdef object fresh(self, Table table)
     cdef object state_of(self, Table table, object key, int64_t serial)
     cdef list named(self, object key, list outputs)
+
+
+cdef class Timed(Objects):
+    cdef int schedule(self, Table table, object key, object state) except -1

@@ -3,27 +3,21 @@ from typing import Any
 
 from typing_extensions import disjoint_base
 
-from callboard.streams.programs.stateful import Stateful
+from callboard.streams.programs.program import Program
 
 @disjoint_base
-class Objects(Stateful):
+class Objects(Program):
     def __init__(
-        self,
-        name: str,
-        make: Callable[..., Any],
-        *,
-        drops: bool = False,
-        paired: bool = False,
-        **options: Any,
+        self, name: str, make: Callable[..., Any], *, drops: bool = False, **options: Any
     ) -> None: ...
 
 class Lots(Objects): ...
+class Timed(Objects): ...
 
 @disjoint_base
-class Scan(Stateful):
+class Scan(Program):
     def __init__(
         self, name: str, initial: Any, function: Callable[[Any, Any], Any], **options: Any
     ) -> None: ...
 
-class Fold(Scan): ...
-class Count(Stateful): ...
+class Count(Program): ...

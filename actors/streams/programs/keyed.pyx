@@ -1,6 +1,7 @@
 """Programs that do something to a state, each for one kind of state."""
 
 from copy import deepcopy
+from heapq import heappop, heappush
 
 cimport cython
 from cpython.dict cimport PyDict_GetItemWithError
@@ -9,7 +10,7 @@ from libc.stdint cimport int64_t
 
 from callboard.streams.programs.program cimport Batch, Watermark, outputs_of, pass_on
 from callboard.streams.programs.program import Raised, Side
-from callboard.streams.programs.stateful cimport Stateful, Table
+from callboard.streams.programs.stateful cimport Stateful, Table, born_of
 
 
 cdef class Objects(Stateful):
@@ -95,8 +96,67 @@ cdef class Lots(Objects):
         return 0
 
 
+cdef class Timed(Objects):
+    """Objects that say when they are to be asked, so that a watermark costs nothing for all others.
+
+    A state is made by `make(clock)`; the clock has the time of the latest watermark. Its `due` is a
+    time before which its on_watermark() has nothing to do, or None if the state may be forgotten.
+    `scheduled` is the program's: the time for which the state stands in its table's heap, or None.
+    """
+
+    def __init__(self, str name, make, **options):
+        super().__init__(name, make, **options)
+        self.table.born = {None: 0} if self.key is None else {}
+
+    cdef object fresh(self, Table table):
+        return self.make(table.clock)
+
+    cdef int step(self, Table table, object key, object row, int64_t serial, list outs) except -1:
+        state = self.state_of(table, key, serial)
+        try:
+            result = state.receive(row)
+        finally:
+            self.schedule(table, key, state)
+        outs.extend(self.named(key, outputs_of(result)))
+        return 0
+
+    cdef list mark(self, Table table, object key, object state, object time):
+        try:
+            return Objects.mark(self, table, key, state, time)
+        finally:
+            if time is not None:
+                self.schedule(table, key, state)
+
+    cdef int schedule(self, Table table, object key, object state) except -1:
+        due = state.due
+        if due is None:
+            if self.key is not None:
+                table.drop(key)
+        elif state.scheduled is None or due < state.scheduled:
+            state.scheduled = due
+            heappush(table.heap, (due, table.born[key], key))
+        return 0
+
+    cdef list due(self, Table table, object time):
+        cdef list found = []
+        if time is None:
+            return Objects.due(self, table, time)
+        if table.clock.time is not None and time <= table.clock.time:
+            return found
+        table.clock.time = time
+        while table.heap and table.heap[0][0] <= time:
+            due, _, key = heappop(table.heap)
+            state = table.states.get(key)
+            if state is not None and state.scheduled == due:  # else it stands there for another time
+                state.scheduled = None
+                found.append((table.born[key], key, state))
+        found.sort(key=born_of)
+        return found
+
+
 cdef class Scan(Stateful):
-    """A state is an accumulator, which a function makes of itself and a row; emitted at each row."""
+    """A state is an accumulator, which a function makes of itself and a row; emitted at each row, or at
+    the end."""
 
     cdef object function
     cdef object initial
@@ -113,7 +173,7 @@ cdef class Scan(Stateful):
     cdef object fresh(self):
         return deepcopy(self.initial) if self.copied else self.initial
 
-    cdef object accumulate(self, Table table, object key, object row, int64_t serial):
+    cdef int step(self, Table table, object key, object row, int64_t serial, list outs) except -1:
         cdef PyObject* found = PyDict_GetItemWithError(table.states, key)
         if found == NULL:
             state = self.function(self.fresh(), row)
@@ -121,22 +181,8 @@ cdef class Scan(Stateful):
         else:
             state = self.function(<object>found, row)
             table.states[key] = state
-        return state
-
-    cdef int step(self, Table table, object key, object row, int64_t serial, list outs) except -1:
-        state = self.accumulate(table, key, row, serial)
-        outs.append(state if self.key is None else (key, state))
-        return 0
-
-
-cdef class Fold(Scan):
-    """The same, emitted at the end."""
-
-    def __init__(self, str name, initial, function, **options):
-        super().__init__(name, initial, function, marks_end=True, **options)
-
-    cdef int step(self, Table table, object key, object row, int64_t serial, list outs) except -1:
-        self.accumulate(table, key, row, serial)
+        if not self.marks_end:
+            outs.append(state if self.key is None else (key, state))
         return 0
 
     cdef list mark(self, Table table, object key, object state, object time):

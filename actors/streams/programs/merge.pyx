@@ -15,7 +15,7 @@ from callboard.streams.checks import check_value
 
 
 cdef class Merge(Program):
-    """The base; as it is, a union by arrival.
+    """The base; as it is, a union by arrival: all rows of all inputs.
 
     `drops` says how many bits of the origins of each input are below the level on which all inputs
     compare, and `leaves` how many of those that are left are of no use after this union; None if
@@ -101,10 +101,6 @@ cdef class Merge(Program):
 
     cdef list rest(self):
         return []
-
-
-cdef class Union(Merge):
-    """All rows of all inputs."""
 
 
 cdef class Zip(Merge):

@@ -31,15 +31,9 @@ class Batch:
     def __len__(self) -> int: ...
 
 @final
-class Part: ...
-
-@final
 class DividedBatch:
     @property
     def partitions(self) -> list[int]: ...
-
-@disjoint_base
-class Ending: ...
 
 @disjoint_base
 class Program:

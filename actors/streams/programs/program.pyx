@@ -10,7 +10,7 @@ on each edge of the graph, often an empty one. How many threads may be in one pr
                   stateful for each partition by itself, and gather() is stateless. A run uses one
                   of the two ways for a program from its first round to its last.
 
-A program with several inputs has process_many() in the place of process(), and is stateful.
+A program with several inputs has process_many() of its own, and is stateful.
 """
 
 import cython
@@ -105,6 +105,9 @@ cdef class Batch:
 @cython.final
 cdef class Part:
     """What one partition made of a batch."""
+
+    def __cinit__(self):
+        self.outs, self.errors, self.marks = [], {}, {}
 
 
 @cython.final
@@ -203,7 +206,7 @@ cdef class Program:
 
     cpdef process_many(self, list batches, list into):
         """Append to `into` what the round's batches give, one for each input."""
-        raise NotImplementedError
+        self.process(batches[0], into)
 
     cpdef DividedBatch divide(self, Batch batch):
         """Divide a batch among the partitions that have something to do with it."""
@@ -276,7 +279,8 @@ class Side:
 
 
 class Raised:
-    """Stands for an output that could not be made, for it alone, at a watermark or at the end."""
+    """Stands for an output that could not be made, for it alone, at a watermark or at the end; or for
+    the key of a row, whose function raised."""
 
     __slots__ = ("error",)
 

@@ -39,28 +39,18 @@ cdef Work divider_of(Program program) noexcept:
 
 cdef void* process(void* this, int64_t serial, void** inputs, RowCounts& counts) noexcept with gil:
     cdef Program program = <Program>this
-    cdef list batches = None
-    cdef Batch batch = take(program, 0, inputs)
-    cdef size_t i
-    if program.from_lots.size() > 1:
-        batches = [batch]
-        for i in range(1, program.from_lots.size()):
-            batches.append(take(program, i, inputs))
-        batch = whole(batches, program.ending)
+    cdef list batches = [take(program, i, inputs) for i in range(program.from_lots.size())]
+    cdef Batch one, batch = whole(batches, program.ending)
     if batch is None or is_dropped(program, serial):
         return NULL
     cdef object error = batch.error
     cdef list into = fresh(program, batch)
     try:
-        if batches is None:
-            counts.taken += len(batch.rows)
-            program.process(batch, into)
-        else:
-            for one in batches:
-                counts.taken += len((<Batch>one).rows)
-            program.process_many(batches, into)
+        for one in batches:
+            counts.taken += len(one.rows)
+        program.process_many(batches, into)
     except BaseException as raised:
-        error = named(program, raised)
+        error = named(program.name, raised)
     if program.rests:
         program.stage.rest_until(monotonic_ns() + <int64_t>min(program.ns_per_row * len(batch.rows), 1e18))
         if is_dropped(program, serial):  # cancelled meanwhile
@@ -126,11 +116,11 @@ cdef list fresh(Program program, Batch batch):
     return into
 
 
-cdef object named(Program program, object raised):
+cdef object named(str name, object raised):
     """The error of the run for what a program raised. The programs name what user code raised."""
     if isinstance(raised, StreamError):
         return raised
-    error = StreamError(program.name, None, None)
+    error = StreamError(name, None, None)
     error.__cause__ = raised
     return error
 
@@ -185,8 +175,7 @@ cdef void* native_batch(Batch batch, str name) noexcept:
     try:
         lot = lot_of(batch.rows)
     except Exception as raised:
-        error = StreamError(name, None, None)
-        error.__cause__ = raised
+        error = named(name, raised)
     if lot == NULL:
         if not batch.final and error is None:
             return NULL
@@ -215,7 +204,7 @@ cdef void* divide(void* this, int64_t serial, void** inputs, RowCounts& counts) 
     except BaseException as raised:
         divided = DividedBatch.__new__(DividedBatch)
         divided.begin(batch, 0)
-        divided.error = named(program, raised)
+        divided.error = named(program.name, raised)
     Py_INCREF(divided)
     return <void*>&divided.division
 
@@ -231,7 +220,7 @@ cdef void do_share(void* this, Division& division, uint32_t number, RowCounts& c
         counts.given += len((<Part>divided.parts[number]).outs)
     except BaseException as raised:
         with cython.critical_section(divided):  # other shares may fail just now
-            divided.error = named(program, raised)
+            divided.error = named(program.name, raised)
 
 
 cdef void* gather(void* this, Division& division) noexcept with gil:
@@ -249,5 +238,5 @@ cdef void* gather(void* this, Division& division) noexcept with gil:
         if complete:
             program.gather(divided, into)
     except BaseException as raised:
-        error = named(program, raised)
+        error = named(program.name, raised)
     return output_of(program, serial, into, divided.batch.final, error, given)

@@ -3,7 +3,7 @@ from typing import Any
 
 from typing_extensions import disjoint_base
 
-from callboard.streams.programs.timed import Timed
+from callboard.streams.programs.keyed import Timed
 from callboard.streams.programs.windows import Session
 
 @disjoint_base

@@ -9,9 +9,9 @@ import cython
 from libc.stdint cimport int64_t
 
 from callboard.core.text import safe_repr
+from callboard.streams.programs.keyed cimport Timed
 from callboard.streams.programs.program import Raised, Side
 from callboard.streams.programs.stateful cimport EventTime, Table
-from callboard.streams.programs.timed cimport Timed
 from callboard.streams.programs.window_states import whole
 from callboard.streams.programs.bounds import check_time
 from callboard.streams.programs.windows import Window
@@ -42,7 +42,9 @@ cdef class Sessions(Timed):
         super().__init__(name, None, **options)
 
     cdef object fresh(self, Table table):
-        return new_state(self, table.clock)
+        cdef OfKey state = OfKey.__new__(OfKey)
+        state.program, state.clock, state.open = self, table.clock, []
+        return state
 
     cdef int step(self, Table table, object key, object row, int64_t serial, list outs) except -1:
         cdef OfKey state = self.state_of(table, key, serial)
@@ -90,7 +92,11 @@ cdef class OfKey:
             return None
         before, after = time - self.program.gap, time + self.program.gap
         if not (before < time and time < after):
-            raise ValueError(unfit(time, self.program.gap))
+            check_time(time)
+            raise ValueError(
+                f"at the time {safe_repr(time)}, a gap of {safe_repr(self.program.gap)} is none: "
+                "numbers as large as that are not as fine"
+            )
         if self.program.ordered and not self.has_come(time):
             self.latest = time
             closed = self.close(time)
@@ -201,24 +207,9 @@ cdef class OfKey:
         return self.moved or self.scheduled is None or not self.open
 
 
-cdef OfKey new_state(Sessions program, EventTime clock):
-    cdef OfKey state = OfKey.__new__(OfKey)
-    state.program, state.clock, state.open = program, clock, []
-    return state
-
-
 cdef One new_session(time, end, row):
     cdef One session = One.__new__(One)
     session.first = session.last = time
     session.end = end
     session.rows = [row]
     return session
-
-
-cdef object unfit(time, gap):
-    """Why no session can be found for a time that is a point in time: it is so large that a gap is none."""
-    check_time(time)
-    return (
-        f"at the time {safe_repr(time)}, a gap of {safe_repr(gap)} is none: "
-        "numbers as large as that are not as fine"
-    )

@@ -11,7 +11,7 @@ cdef class EventTime:
 cdef class Table:
     # The states of one partition.
     cdef dict states  # key -> state, in the order of the keys' first arrival
-    cdef EventTime clock  # for states that ask for it: see timed.pyx
+    cdef EventTime clock  # for states that ask for it: see keyed.pyx
     cdef list heap    # and when to ask them
     cdef dict born    # key -> serial of the row that it came with; None where one table has all keys
 
@@ -33,6 +33,7 @@ cdef class Stateful(Program):
 
     cdef int punctuate(self, Batch batch, Py_ssize_t at, list into) except -1
     cdef list asked(self, Table table, Batch batch, Py_ssize_t at)
+    cdef list due(self, Table table, object time)
     cdef int settle(self, Batch batch, Py_ssize_t at, list outputs, object error, list into) except -1
     cdef int settle_each(self, Batch batch, Py_ssize_t at, list outputs, object error, list into) except -1
     cdef int merge(self, DividedBatch divided, Py_ssize_t at, list into) except -1

@@ -17,12 +17,8 @@ from callboard.streams.programs.program cimport (
     Batch, DividedBatch, Part, Program, PyVectorcall_Function, Watermark, call_one, pass_on,
     vectorcallfunc,
 )
-
 from callboard.streams.programs.program import Raised
 from callboard.streams.checks import check_value
-
-cdef extern from "Python.h":
-    object PyObject_CallOneArg(object function, object argument)
 
 
 @cython.final
@@ -117,13 +113,12 @@ cdef class Stateful(Program):
         return 0
 
     cdef list asked(self, Table table, Batch batch, Py_ssize_t at):
-        """Ask each state in a table; (born, outputs, error) for each that has something to say."""
+        """Ask the states in a table; (born, outputs, error) for each that has something to say."""
         cdef list answers = []
         time = None
         if at < len(batch.rows):
             time = (<Watermark>batch.rows[at]).time
-        for key, state in list(table.states.items()):
-            born = 0 if table.born is None else table.born[key]
+        for born, key, state in self.due(table, time):
             try:
                 outputs = self.mark(table, key, state, time)
                 if outputs:
@@ -133,6 +128,13 @@ cdef class Stateful(Program):
                 if self.errors == "fail":
                     break
         return answers
+
+    cdef list due(self, Table table, object time):
+        """(born, key, state) of those to be asked, in the order of their keys' first arrival."""
+        return [
+            (0 if table.born is None else table.born[key], key, state)
+            for key, state in table.states.items()
+        ]
 
     cdef int settle(self, Batch batch, Py_ssize_t at, list outputs, object error, list into) except -1:
         """Emit outputs, or deal with the error that came in their place."""
@@ -166,6 +168,7 @@ cdef class Stateful(Program):
     cpdef DividedBatch divide(self, Batch batch):
         cdef DividedBatch divided = DividedBatch.__new__(DividedBatch)
         cdef Division* division = &divided.division
+        cdef vectorcallfunc how = PyVectorcall_Function(self.key)
         cdef Py_ssize_t i
         divided.begin(batch, self.partitions)
         if batch.final and self.marks_end:
@@ -178,12 +181,12 @@ cdef class Stateful(Program):
                     division.add_to_none()
                 continue
             try:
-                divided.keys[i] = PyObject_CallOneArg(self.key, row)
+                divided.keys[i] = call_one(how, self.key, row)
                 division.add(<uint64_t>PyObject_Hash(divided.keys[i]))
             except Exception as error:
-                divided.keys[i] = NoKey(error)
+                divided.keys[i] = Raised(error)
                 division.add_to(0)
-        divided.parts = [new_part() for _ in range(division.count())]
+        divided.parts = [Part() for _ in range(division.count())]
         return divided
 
     cpdef process_share(self, DividedBatch divided, uint32_t number):
@@ -200,8 +203,8 @@ cdef class Stateful(Program):
                 part.marks[i] = self.asked(table, batch, i)
             else:
                 try:
-                    if type(key) is NoKey:
-                        raise (<NoKey>key).error
+                    if type(key) is Raised:
+                        raise key.error
                     self.step(table, key, row, batch.first + i, part.outs)
                 except Exception as error:
                     part.errors[i] = error
@@ -248,22 +251,6 @@ cdef class Stateful(Program):
         for _, outputs, error in answers:
             self.settle_each(divided.batch, at, outputs, error, into)
         return 0
-
-
-@cython.final
-cdef class NoKey:
-    """Stands for the key of a row whose key function raised."""
-
-    cdef object error
-
-    def __init__(self, error):
-        self.error = error
-
-
-cdef Part new_part():
-    cdef Part part = Part.__new__(Part)
-    part.outs, part.errors, part.marks = [], {}, {}
-    return part
 
 
 cdef list next_outs(DividedBatch divided, uint32_t number):

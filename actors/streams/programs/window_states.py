@@ -88,11 +88,11 @@ class TimedWindows:
 
     @property
     def due(self) -> Any:
-        end = self.first_end()
-        if end is None and self.latest is not None:
-            clock = self.clock.time
-            return self.latest if clock is None or clock < self.latest else None
-        return end
+        if self.first is not None:
+            return self.bounds.end(self.first)
+        if self.latest is None:
+            return None
+        return self.latest if self.clock.time is None or self.clock.time < self.latest else None
 
     def find(self, time: Any) -> None:
         if self.found is None or not self.start <= time < self.after:
@@ -121,9 +121,6 @@ class TimedWindows:
             self.first = min(self.open, default=None)
             windows.append(closed(self.bounds.start(number), end, self.function, rows))
         return windows
-
-    def first_end(self) -> Any:
-        return None if self.first is None else self.bounds.end(self.first)
 
 
 def closed(start: Any, end: Any, function: Function, rows: list[Any]) -> Window[Any] | Raised:

@@ -66,7 +66,7 @@ class _Rounds:
             batches = [entries[p] if n is None else outputs[n][p] for n, p in step.sources]
             into = [batches[0].follower() for _ in passed]
             try:
-                _work(program, batches, into)
+                program.process_many(batches, into)
             except StreamError as raised:
                 error = raised
                 for batch in into:  # the stream goes on up to the failure, but not to its end
@@ -75,13 +75,6 @@ class _Rounds:
             outputs.append(into)
         if error is not None:
             raise error
-
-
-def _work(program: Program, batches: list[Batch], into: list[Batch]) -> None:
-    if len(batches) == 1:
-        program.process(batches[0], into)
-    else:
-        program.process_many(batches, into)
 
 
 def _count(batches: list[Batch], passed: list[int]) -> None:
