@@ -55,16 +55,13 @@ def _columns(operators: Sequence[Operator]) -> dict[Operator, int]:
     for operator in operators:
         before = [columns[each.operator] for each in operator.inputs]
         columns[operator] = 1 + max(before, default=-1)
-    for operator in reversed(operators):  # an entry stands beside the first that reads from it
+    beside: dict[Operator, int] = {}  # an entry stands beside the first that reads from it
+    for operator in operators:
         for each in operator.inputs:
             if each.operator.kind == "entry":
-                first = min(
-                    columns[reader]
-                    for reader in operators
-                    if any(one.operator is each.operator for one in reader.inputs)
-                )
-                columns[each.operator] = first - 1
-    return columns
+                column = columns[operator] - 1
+                beside[each.operator] = min(column, beside.get(each.operator, column))
+    return columns | beside
 
 
 def _lines(

@@ -43,15 +43,15 @@ class _Regular:
     origin: Any = 0
     ordered: bool = False
 
-    def _check_times(self) -> None:
+    def _check(self, size: Any, step: Any) -> None:
+        """Check that windows can be laid out, and how many overlap."""
         check_flag("ordered", self.ordered)
         if self.by is not None:
             check_function("by", self.by)
         elif self.ordered:
             raise GraphError("ordered=True is about time, so it needs by=, the time of a row")
-
-    def _check_bounds(self, size: Any, step: Any) -> None:
-        """Check that windows can be laid out, and how many overlap."""
+        _check_extent("size", size, self.by)
+        _check_extent("step", step, self.by)
         try:
             bounds = Bounds(self.origin, size, step)
             fits = self.origin - self.origin == step - step and not isinstance(self.origin, bool)
@@ -82,9 +82,7 @@ class Tumbling(_Regular):
     size: Any
 
     def __post_init__(self) -> None:
-        self._check_times()
-        _check_extent("size", self.size, self.by)
-        self._check_bounds(self.size, self.size)
+        self._check(self.size, self.size)
 
     @property
     def step(self) -> Any:
@@ -104,10 +102,7 @@ class Sliding(_Regular):
     step: Any
 
     def __post_init__(self) -> None:
-        self._check_times()
-        _check_extent("size", self.size, self.by)
-        _check_extent("step", self.step, self.by)
-        self._check_bounds(self.size, self.step)
+        self._check(self.size, self.step)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self, TextIO
 
 from callboard.core import checks
@@ -45,12 +44,7 @@ class Progress:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._over.set()
         self._thread.join()
 
@@ -59,7 +53,8 @@ class Progress:
         while True:
             over = self._over.wait(self._every)
             statistics, now = self._look(), time.monotonic()
-            done = _rows_done(statistics)
+            # An estimate of how many of the rows that were sent have left the graph.
+            done = statistics.rows * statistics.rounds_done // max(1, statistics.rounds)
             line = describe(statistics, done, self._total, (done - rows) / (now - then))
             rows, then = done, now
             if self._redraws:
@@ -70,13 +65,6 @@ class Progress:
                 print(line, file=self._file, flush=True)
             if over:
                 return
-
-
-def _rows_done(statistics: RunStatistics) -> int:
-    """Estimate how many of the rows that were sent have left the graph."""
-    if not statistics.rounds:
-        return 0
-    return statistics.rows * statistics.rounds_done // statistics.rounds
 
 
 def describe(statistics: RunStatistics, done: int, total: int | None, rate: float) -> str:

@@ -7,7 +7,6 @@ import time
 import warnings
 from collections.abc import Iterable
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 from callboard.core import checks
@@ -288,12 +287,7 @@ class Run(Generic[R]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self.finish()
         else:

@@ -33,16 +33,22 @@ class Tally:
             self.skips[failure.operator] += 1
             if len(self.failures) < self.kept:
                 self.failures.append(failure)
+        self._tell("skipped", failure, failure.error)
 
     def late(self, operator: str, row: Any) -> None:
         """Count a row that came after its windows had closed."""
         with self._lock:
             self.lates[operator] += 1
+        self._tell("late", row)
 
     def unpaired(self, operator: str, row: Any) -> None:
         """Count a row whose partners had not come at the end of the stream."""
         with self._lock:
             self.unpaireds[operator] += 1
+        self._tell("unpaired", row)
+
+    def _tell(self, reason: str, what: Any, error: Exception | None = None) -> None:
+        """Tell others what was counted: nobody."""
 
 
 class DeadLetterTally(Tally):
@@ -53,17 +59,5 @@ class DeadLetterTally(Tally):
         self.lane: Any = None
         self._dead_letters = dead_letters
 
-    def skipped(self, failure: Failure) -> None:
-        """Count a failure, and post it."""
-        super().skipped(failure)
-        self._dead_letters.post(failure, self.lane, None, "skipped", failure.error)
-
-    def late(self, operator: str, row: Any) -> None:
-        """Count a late row, and post it."""
-        super().late(operator, row)
-        self._dead_letters.post(row, self.lane, None, "late")
-
-    def unpaired(self, operator: str, row: Any) -> None:
-        """Count a row without partners, and post it."""
-        super().unpaired(operator, row)
-        self._dead_letters.post(row, self.lane, None, "unpaired")
+    def _tell(self, reason: str, what: Any, error: Exception | None = None) -> None:
+        self._dead_letters.post(what, self.lane, None, reason, error)
