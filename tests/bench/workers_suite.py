@@ -115,7 +115,7 @@ WORKS = {
         "Big", "savina.big", 12_000, APART, TOGETHER, part="big", wanted=1.25, against_go=3
     ),
     "fork_join_throughput": Work(
-        "Fork-join, throughput", "savina.fork_join_throughput", 8_000_000, APART, TOGETHER,
+        "Fork-join, throughput", "savina.fork_join_throughput", 8_000_000, TOGETHER,
         part="fork_join_throughput",
     ),
     "fork_join_create": Work(
