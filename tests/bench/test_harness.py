@@ -100,7 +100,7 @@ def test_a_target_says_what_was_measured_and_whether_it_was_met() -> None:
     assert "Python thread ring against a bare call" not in verdicts  # it was not run
 
 
-def test_two_workers_are_held_against_one_against_go_and_against_every_placement() -> None:
+def test_two_workers_are_held_against_one_against_go_and_against_the_best_by_hand() -> None:
     import targets
 
     native = "callboard, native"
