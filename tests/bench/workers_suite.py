@@ -120,9 +120,9 @@ WORKS = {
     ),
     "fork_join_create": Work(
         "Fork-join, creation", "savina.fork_join_create", 400_000, TOGETHER,
-        part="fork_join_create", natively=1,
+        part="fork_join_create", natively=1 / 2,
     ),
-    "banking": Work("Banking", "savina.banking", 400_000, APART, TOGETHER, part="banking"),
+    "banking": Work("Banking", "savina.banking", 200_000, APART, TOGETHER, part="banking"),
     "pipeline_10": pipeline(10, 1_024, "pipeline_10", against_go=3),
     "pipeline_100": pipeline(100, 1_024, "pipeline_100", against_go=3),
     "pipeline_1000": pipeline(1_000, 4_096, "native_pipeline", against_go=3),
