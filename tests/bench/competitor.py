@@ -5,7 +5,10 @@ import statistics
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from resource import RUSAGE_CHILDREN
 from typing import Any, Literal
+
+from usage import Watch
 
 TIMEOUT = 120.0  # seconds for one run, start-up included
 
@@ -27,11 +30,12 @@ class Competitor:
         """Run the program once, in a process of its own."""
         if self.absent:
             return Sample(absent=self.absent)
+        watch = Watch(RUSAGE_CHILDREN)
         try:
             done = subprocess.run(
                 self.command, capture_output=True, text=True, timeout=TIMEOUT, check=False
             )
-            return Sample.read(json.loads(done.stdout.splitlines()[-1]))
+            return Sample.read(json.loads(done.stdout.splitlines()[-1]), watch.stop())
         except subprocess.TimeoutExpired:
             return Sample(error=f"no result after {TIMEOUT:.0f} s")
         except OSError as error:
@@ -49,6 +53,7 @@ class Benchmark:
     title: str
     unit: str
     competitors: Sequence[Competitor]
+    costs: bool = False  # its table shows CPU seconds and context switches
 
 
 @dataclass(frozen=True)
@@ -58,17 +63,27 @@ class Sample:
     value: float | None = None
     error: str = ""
     absent: str = ""
+    cpu: float | None = None  # microseconds for an operation
+    switches: float | None = None  # of context, for a million operations
 
     @classmethod
-    def read(cls, line: dict[str, Any]) -> "Sample":
-        """Read a program's line; a wrong result is an error, whatever its speed."""
+    def read(cls, line: dict[str, Any], process: dict[str, float]) -> "Sample":
+        """Read a program's line; a wrong result is an error, whatever its speed.
+
+        What it cost is what the line says, else what the whole process took.
+        """
         if "absent" in line:
             return cls(absent=f"{line['absent']} is not installed")
         if line["got"] != line["want"]:
             return cls(error=f"wrong result: got {line['got']}, want {line['want']}"[:300])
         if "value" in line:
             return cls(value=line["value"])
-        return cls(value=line["operations"] / line["seconds"])
+        millions = line["operations"] / 1e6
+        cpu, switches = (
+            process[name] if line.get(name) is None else line[name] for name in ("cpu", "switches")
+        )
+        value = line["operations"] / line["seconds"]
+        return cls(value=value, cpu=cpu / millions, switches=switches / millions)
 
 
 @dataclass
@@ -97,6 +112,11 @@ class Score:
     @property
     def median(self) -> float:
         return statistics.median(self.values)
+
+    def cost(self, name: Literal["cpu", "switches"]) -> float | None:
+        """Return the median of what the runs cost, where that is known."""
+        costs = [cost for sample in self.samples if (cost := getattr(sample, name)) is not None]
+        return statistics.median(costs) if costs else None
 
     def over(self, other: "Score") -> float:
         """Return the median of the ratios to `other`, round by round."""

@@ -4,14 +4,15 @@
 
 The module is one of `savina`, `runtime` or `streams`; the host is one of `hosts`, or `none`. The
 line holds `operations` and `seconds`, or a `value`, with `got` and `want`; or `absent`, with what
-is not installed. Options are handed to the host, or to a module that has none; their values are
-read as JSON where they are JSON.
+is not installed. Options that the module's `run` takes are handed to it, the others to the host;
+their values are read as JSON where they are JSON.
 """
 
 import importlib
 import json
 import sys
 from dataclasses import replace
+from inspect import signature
 from typing import Any
 
 from hosts import open_host
@@ -32,9 +33,10 @@ def play(module: str, host_name: str, size: int, options: dict[str, Any]) -> Res
     if host_name == "none":
         result: Result | Quantity = run(size, **options)
         return result
+    own = {name: options.pop(name) for name in signature(run).parameters if name in options}
     host = open_host(host_name, **options)
     try:
-        result = run(host, size)
+        result = run(host, size, **own)
         return replace(result, got=[result.got, host.lost()], want=[result.want, 0])
     finally:
         host.close()

@@ -41,13 +41,15 @@ def row(benchmark: Benchmark, scores: Scores, competitor: Competitor) -> list[st
     name = f"**{competitor.name}**" if competitor.role == "ours" else competitor.name
     if not score.valid:
         problem = f"ERROR: {score.error}" if score.error else f"absent: {score.absent}"
-        return [name, competitor.kind, problem, "", "", ""]
+        return [name, competitor.kind, problem, *[""] * (5 if benchmark.costs else 3)]
     spread = f"{quantity(min(score.values))} to {quantity(max(score.values))}"
     peer = best(benchmark, scores, competitor.kind, "peer")
     floor = best(benchmark, scores, competitor.kind, "floor")
     over_peer = "" if competitor.role == "floor" else ratio(score, peer)
+    costs = [score.cost("cpu"), score.cost("switches")] if benchmark.costs else []
     return [
-        name, competitor.kind, quantity(score.median), spread, over_peer, ratio(score, floor)
+        name, competitor.kind, quantity(score.median), spread, over_peer, ratio(score, floor),
+        *("" if cost is None else quantity(cost) for cost in costs),
     ]  # fmt: skip
 
 
@@ -66,7 +68,8 @@ def table(header: list[str], rows: Iterable[list[str]]) -> str:
 def section(benchmark: Benchmark, scores: Scores) -> str:
     """Write one benchmark's table, fastest first."""
     header = [
-        "", "kind", f"median, {benchmark.unit}", "spread", "x best peer", "x floor"
+        "", "kind", f"median, {benchmark.unit}", "spread", "x best peer", "x floor",
+        *(("CPU us", "switches a million") if benchmark.costs else ()),
     ]  # fmt: skip
 
     def rank(competitor: Competitor) -> float:
@@ -102,7 +105,8 @@ def as_json(benchmark: Benchmark, scores: Scores) -> dict[str, Any]:
         known = {"kind": competitor.kind, "role": competitor.role, "values": score.values}
         if score.error or score.absent:
             return known | {"error": score.error, "absent": score.absent}
-        return known | {"median": score.median}
+        costs = {"cpu_us": score.cost("cpu"), "switches_a_million": score.cost("switches")}
+        return known | {"median": score.median, **costs}
 
     entries = {each.name: entry(each) for each in benchmark.competitors}
     return {"title": benchmark.title, "unit": benchmark.unit, "competitors": entries}

@@ -1,7 +1,7 @@
 """Run the benchmarks: every competitor in turn, round by round, each in a process of its own.
 
     python tests/bench/run.py [--only NAME ...] [--rounds N] [--smoke] [--json F] [--picture F]
-                              [--workers N ...]
+                              [--workers N ...] [--threading MODEL ...]
 
 Prints a table for each benchmark, and at the end how each target was met. `--smoke` plays each once
 at a tiny size: it shows that all of them work, and says nothing about speed.
@@ -18,18 +18,23 @@ import targets
 from competitor import Benchmark, Score
 from stream_suite import STREAMS, Plan
 from suite import BENCHMARKS
+from workers_suite import WORKERS
 
-ALL = (*BENCHMARKS, *STREAMS)
+PLANNED = STREAMS | WORKERS  # those that know of numbers of workers
+ALL = (*BENCHMARKS, *PLANNED)
+GROUPS = {"streams": (*STREAMS,), "workers": (*WORKERS, "idle")}
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--only", nargs="+", choices=ALL, metavar="NAME", default=[],
-                        help=f"some of {', '.join(ALL)}")  # fmt: skip
+    parser.add_argument("--only", nargs="+", choices=(*GROUPS, *ALL), metavar="NAME", default=[],
+                        help=f"some of {', '.join(ALL)}; or all {', '.join(GROUPS)}")  # fmt: skip
     parser.add_argument("--rounds", type=int, default=5, help="how often each competitor runs")
     parser.add_argument("--smoke", action="store_true", help="one round at a tiny size")
     parser.add_argument("--workers", nargs="+", type=int, default=[1, 2],
-                        help="how many workers streams of native operators get")  # fmt: skip
+                        help="how many workers the groups get")  # fmt: skip
+    parser.add_argument("--threading", nargs="+", metavar="MODEL", default=[],
+                        help="play `workers` under these models, beside the default")  # fmt: skip
     parser.add_argument("--json", type=Path, help="write all values to this file")
     parser.add_argument("--picture", type=Path, help="draw the medians to this .svg or .png file")
     options = parser.parse_args(arguments)
@@ -52,9 +57,14 @@ def play(benchmark: Benchmark, rounds: int) -> report.Scores:
     return scores
 
 
+def chosen(names: Sequence[str]) -> list[str]:
+    """Return the benchmarks that were asked for, each once."""
+    return list(dict.fromkeys(each for name in names or ALL for each in GROUPS.get(name, (name,))))
+
+
 def make(name: str, options: argparse.Namespace) -> Benchmark:
-    if name in STREAMS:
-        return STREAMS[name](Plan(options.smoke, options.workers))
+    if name in PLANNED:
+        return PLANNED[name](Plan(options.smoke, options.workers, options.threading))
     return BENCHMARKS[name](options.smoke)
 
 
@@ -73,7 +83,7 @@ def main(arguments: Sequence[str]) -> int:
     results: dict[str, report.Scores] = {}
     document = {"machine": report.machine(), "rounds": rounds, "smoke": options.smoke}
     sections = document["benchmarks"] = {}
-    for name in options.only or ALL:
+    for name in chosen(options.only):
         benchmark = make(name, options)
         results[name] = play(benchmark, rounds)
         sections[name] = report.as_json(benchmark, results[name])

@@ -23,10 +23,11 @@ REORDERING = ("non_blocking", "locked")
 
 @dataclass(frozen=True)
 class Plan:
-    """How large a run is, and with how many workers."""
+    """How large a run is, with how many workers, and under which threading models besides."""
 
     smoke: bool
     workers: Sequence[int]
+    models: Sequence[str] = ()
 
     def game(self, module: str, size: int, smallest: int = 400) -> Game:
         return Game(f"streams.{module}", size, smallest, self.smoke)

@@ -95,26 +95,19 @@ def token(smoke: bool) -> Benchmark:
     banking = Game("savina.banking", 40_000, 1_000, smoke)
     mixed = Game("runtime.mixed", 400_000, 1_000, smoke)
     players = []
-    for name, game in (("ring", ring), ("banking", banking), ("mixed with native", mixed)):
+    pairs = {"placement": json.dumps({"policy": "blocks", "size": 4})}  # one of either kind
+    for name, game, placed in (
+        ("ring", ring, {}), ("banking", banking, {}), ("mixed with native", mixed, pairs)
+    ):  # fmt: skip
         players.append(game.on("callboard", name))
         for workers in (2, 4):
             title = with_workers(name, workers)
             for way, chosen in (("token", "true"), ("contending", "false")):
-                options = {"workers": workers, "token": chosen}
+                options = {"workers": workers, "token": chosen, **placed}
                 players.append(game.on("callboard", f"{title}, {way}", **options))
     absent = built_actors()
     players = [replace(p, absent=absent) if p.name.startswith("mixed") else p for p in players]
     return Benchmark("token", "The interpreter token", "messages/s", players)
-
-
-def scaling(smoke: bool) -> Benchmark:
-    """Play independent pairs; Python's run in parallel on a free-threaded build."""
-    game = Game("runtime.pairs", 400_000, 100, smoke)
-    players = []
-    for workers in (1, 2):
-        title = with_workers("callboard", workers)
-        players += [game.on("callboard", title, workers=workers), game.natively(workers)]
-    return Benchmark("scaling", "Independent pairs", "messages/s", players)
 
 
 def monitoring(smoke: bool) -> Benchmark:
@@ -153,7 +146,6 @@ BENCHMARKS: dict[str, Callable[[bool], Benchmark]] = {
     "room": room,
     "room_asks": room_asks,
     "token": token,
-    "scaling": scaling,
     "monitoring": monitoring,
     "memory": memory,
     "idle": idle,

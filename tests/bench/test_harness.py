@@ -68,6 +68,12 @@ def test_a_tool_that_is_not_installed_is_named() -> None:
     )
 
 
+def absent(what: str) -> object:
+    from competitor import Sample, Score
+
+    return Score([Sample(absent=f"{what} is not installed")])
+
+
 def scores(*values: float) -> object:
     from competitor import Sample, Score
 
@@ -83,13 +89,75 @@ def test_a_target_says_what_was_measured_and_whether_it_was_met() -> None:
     import targets
 
     results = {"ping_pong": {"callboard": scores(20.0), "bare method call": scores(30.0)}}
+    results["ask"] = {"callboard": scores(9.0), "two threads, two queues": absent("queues")}
     verdicts = {each.text: each for each in targets.judge(results)}  # type: ignore[arg-type]
     met = verdicts["Python ping-pong against a bare call"]
     assert met.measured == pytest.approx(2 / 3)
     assert met.met
-    unknown = verdicts["Python thread ring against a bare call"]
+    unknown = verdicts["Ask against two threads and two queues"]
     assert unknown.met is None
-    assert unknown.note == "`thread_ring` was not run"
+    assert unknown.note == "two threads, two queues: queues is not installed"
+    assert "Python thread ring against a bare call" not in verdicts  # it was not run
+
+
+def test_two_workers_are_held_against_one_against_go_and_against_the_best_by_hand() -> None:
+    import targets
+
+    native = "callboard, native"
+    results = {
+        "workers_pairs": {
+            native: scores(40, 44, 42),
+            f"{native}, 2 workers": scores(72, 88, 63),
+            f"{native}, 2 workers, placed well": scores(80, 80, 84),
+            f"{native}, 2 workers, placed badly": scores(5, 5, 5),
+            "Go, 2 workers": scores(10, 11, 9),
+        }
+    }
+    verdicts = {each.text: each for each in targets.judge(results)}  # type: ignore[arg-type]
+    two = "8 pairs, native: 2 workers"
+    measured = {
+        text.removeprefix(two): (each.measured, each.met)
+        for text, each in verdicts.items()
+        if each.measured is not None
+    }
+    assert measured == {
+        " against 1": (1.8, True),
+        ", against Go's 2": (pytest.approx(7.2), True),
+        ", against the best by hand": (0.9, True),
+    }
+    assert verdicts["8 pairs, Python: 2 workers against 1"].met is None
+
+
+def test_a_group_is_the_benchmarks_in_it_each_once() -> None:
+    import run
+
+    asked = run.parse(["--only", "workers_ring", "workers", "idle"]).only
+    names = run.chosen(asked)
+    assert names[0] == "workers_ring"
+    assert sorted(names) == sorted(run.GROUPS["workers"])
+
+
+def test_a_threading_model_is_named_only_if_it_was_asked_for() -> None:
+    from stream_suite import Plan
+    from workers_suite import WORKS
+
+    def words(*models: str) -> dict[str, list[str]]:
+        players = WORKS["ping_pong"].players(Plan(smoke=True, workers=[1, 2], models=models))
+        return {each.name: list(each.command) for each in players}
+
+    alone = words()
+    assert not [word for word in alone["callboard, 2 workers"] if "threading" in word]
+    assert "threading=dynamic" not in alone["callboard, 2 workers, placed well"]
+    assert "threading=dynamic" in words("dynamic")["callboard, native, 2 workers, dynamic"]
+
+
+def test_a_run_says_what_it_cost_or_else_its_process_did() -> None:
+    spent = {"operations": 2_000_000, "seconds": 1.0, "got": 1, "want": 1}
+    own = sample_of(printing(**spent, cpu=3.0, switches=5))
+    assert (own.cpu, own.switches) == (1.5, 2.5)
+    process = sample_of(f"sum(range(1_000_000)); {printing(**spent)}")
+    assert process.cpu is not None
+    assert process.cpu > 0
 
 
 @pytest.mark.parametrize("host", ["callboard", "asyncio", "threads"])
@@ -101,6 +169,7 @@ def test_a_target_says_what_was_measured_and_whether_it_was_met() -> None:
         ("counting", 1_000),
         ("fork_join_throughput", 600),
         ("fork_join_create", 50),
+        ("banking", 500),
         ("chameneos", 200),
         ("big", 3),
         ("bounded_buffer", 400),
@@ -113,6 +182,22 @@ def test_a_benchmark_comes_out_right(benchmark: str, size: int, host: str) -> No
 
     result = one.play(f"savina.{benchmark}", host, size, {})
     assert result.got == result.want
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("host", ["callboard", "native"])
+def test_the_works_come_out_right_on_any_number_of_workers(host: str, workers: int) -> None:
+    import one
+    import players
+    from workers_suite import WORKS
+
+    if host == "native" and (why := players.built_actors()):
+        pytest.skip(why)
+    for work in WORKS.values():
+        if work.part:
+            options = {"workers": workers, **work.options}
+            result = one.play(work.module, host, 240, options)
+            assert result.got == result.want, work.title
 
 
 @pytest.mark.parametrize("by", ["graph", "generators"])

@@ -26,6 +26,12 @@ def missing() -> str:
             found = None
         if found is None:
             return f"{module} is not installed"
+    import callboard
+
+    try:
+        callboard.get_include()
+    except FileNotFoundError as error:
+        return str(error)
     compiler = os.environ.get("CXX", "c++")
     return "" if shutil.which(compiler) else f"{compiler} is not installed"
 

@@ -4,7 +4,8 @@ Each takes the constructor arguments and the messages of the behaviour whose nam
 the same benchmark plays both; the messages are integers.
 """
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint32_t
+from libcpp.deque cimport deque
 from libcpp.vector cimport vector
 
 from callboard.native cimport ActorRef, Message, NativeActor
@@ -92,11 +93,15 @@ cdef class Ends(NativeActor):
 # The refs that an actor chooses from lie in a vector, which needs no interpreter; the list from
 # which it is made keeps them alive. A pointer becomes a ref only as an argument, so that Cython has
 # no reason to count it.
-ctypedef bint (*Send)(void*, void*, int64_t) noexcept nogil
+ctypedef bint (*Send)(void*, void*, int64_t, uint32_t) noexcept nogil
 
 
-cdef bint send(NativeActor sender, ActorRef to, int64_t value) noexcept nogil:
-    return sender.send_integer(to, value)
+cdef bint send(NativeActor sender, ActorRef to, int64_t value, uint32_t tag) noexcept nogil:
+    return sender.send_integer(to, value, tag)
+
+
+cdef bint tell(NativeActor sender, void* to, int64_t value, uint32_t tag=0) noexcept nogil:
+    return (<Send>send)(<void*>sender, to, value, tag)
 
 
 cdef vector[void*] pointers(list refs):
@@ -124,7 +129,7 @@ cdef class Feeder(NativeActor):
         cdef int64_t end = min(message.integer + 16, self.n)
         for number in range(message.integer, end):
             for to in self.to:
-                (<Send>send)(<void*>self, to, number)
+                tell(self, to, number)
         if end < self.n:
             self.send_integer(self.own_ref, end)
         else:
@@ -154,10 +159,10 @@ cdef class Chatter(NativeActor):
                 self.others = pointers(self.peers)
         if value >= 0:
             self.served += 1
-            (<Send>send)(<void*>self, self.others[value], -1)
+            tell(self, self.others[value], -1)
         elif self.left > 0:
             self.left -= 1
-            (<Send>send)(<void*>self, self.others[self.another()], self.number)
+            tell(self, self.others[self.another()], self.number)
         else:
             with gil:
                 self.done(self.number)
@@ -167,3 +172,99 @@ cdef class Chatter(NativeActor):
         cdef int64_t others = <int64_t>self.others.size() - 1
         self.random = (self.random * 1103515245 + 12345) & 0x7FFFFFFF
         return (self.number + 1 + (self.random >> 8) % others) % (others + 1)
+
+
+cdef class Child(NativeActor):
+    cdef object done
+
+    def __init__(self, done):
+        self.done = done
+
+    cdef void receive(self, Message* message) noexcept nogil:
+        with gil:
+            self.done(message.integer)
+        self.stop_self()
+
+
+# The tag of a message says what it is to an account, and its integer whom it concerns and how much.
+cdef enum:
+    TRANSFER = 1
+    TAKE
+    PAID
+    ACCOUNTS = 1_000
+    WIDTH = 128  # amounts are less
+
+
+cdef class Account(NativeActor):
+    cdef int64_t number, balance
+    cdef bint paying
+    cdef deque[int64_t] later
+    cdef list refs, teller
+    cdef vector[void*] others  # the accounts, and behind them the teller
+
+    def __init__(self, int64_t number, list refs, list teller):
+        self.number = number
+        self.refs = refs
+        self.teller = teller
+
+    cdef void receive(self, Message* message) noexcept nogil:
+        cdef int64_t value = message.integer
+        if self.others.empty():
+            with gil:
+                self.others = pointers(self.refs + self.teller)
+        if message.tag == TRANSFER:
+            if self.paying:
+                self.later.push_back(value)
+            else:
+                self.pay(value)
+        elif message.tag == TAKE:
+            self.balance += value % WIDTH
+            tell(self, self.others[value // WIDTH], 0, PAID)
+        elif message.tag == PAID:
+            self.paying = False
+            tell(self, self.others[ACCOUNTS], 0, PAID)
+            if not self.later.empty():
+                value = self.later.front()
+                self.later.pop_front()
+                self.pay(value)
+        else:
+            self.answer_integer(self.balance)
+
+    cdef void pay(self, int64_t transfer) noexcept nogil:
+        cdef int64_t amount = transfer % WIDTH
+        self.paying = True
+        self.balance -= amount
+        tell(self, self.others[transfer // WIDTH], self.number * WIDTH + amount, TAKE)
+
+
+cdef class Teller(NativeActor):
+    cdef vector[int64_t] payers, transfers
+    cdef size_t ordered, made
+    cdef list refs
+    cdef vector[void*] accounts
+    cdef object done
+
+    def __init__(self, orders, list refs, done):
+        for payer, payee, amount in orders:
+            self.payers.push_back(payer)
+            self.transfers.push_back(payee * WIDTH + amount)
+        self.refs = refs
+        self.done = done
+
+    cdef void receive(self, Message* message) noexcept nogil:
+        if message.tag == PAID:
+            self.made += 1
+            self.order()
+            if self.made == self.transfers.size():
+                with gil:
+                    self.done(0)
+        else:
+            with gil:
+                self.accounts = pointers(self.refs)
+            for _ in range(ACCOUNTS):
+                self.order()
+
+    cdef void order(self) noexcept nogil:
+        if self.ordered < self.transfers.size():
+            tell(self, self.accounts[self.payers[self.ordered]], self.transfers[self.ordered], TRANSFER)
+            self.ordered += 1

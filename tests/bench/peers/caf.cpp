@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -34,24 +35,30 @@ struct peers_state {
 };
 using peer = stateful_actor<peers_state>;
 
-// Passes a falling number round; whoever gets the 0 reports 1.
-behavior player(peer* self, const actor& report) {
+// Passes a falling number round; whoever gets the 0 reports its place.
+behavior player(peer* self, int64_t place, const actor& report) {
     return {
         [=](put_atom, const actor& next) { self->state.peers.push_back(next); },
         [=](int64_t left) {
             if (left > 0) self->send(self->state.peers[0], left - 1);
-            else self->send(report, int64_t{1});
+            else self->send(report, place);
         },
     };
 }
 
-Result ring(scoped_actor& self, int64_t n, std::size_t size) {
-    std::vector<actor> players;
-    for (std::size_t i = 0; i < size; ++i)
-        players.push_back(self->spawn(player, actor_cast<actor>(self)));
-    for (std::size_t i = 0; i < size; ++i)
-        self->send(players[i], put_atom_v, players[(i + 1) % size]);
-    return timed(self, n, 1, 1, [&] { self->send(players[0], n); });
+Result ring(scoped_actor& self, int64_t n, int64_t size, int rings = 1) {
+    std::vector<actor> starts;
+    for (int r = 0; r < rings; ++r) {
+        std::vector<actor> players;
+        for (int64_t place = 1; place <= size; ++place)
+            players.push_back(self->spawn(player, place, actor_cast<actor>(self)));
+        for (int64_t i = 0; i < size; ++i)
+            self->send(players[i], put_atom_v, players[(i + 1) % size]);
+        starts.push_back(players[0]);
+    }
+    return timed(self, n * rings, rings * (n % size + 1), rings, [&] {
+        for (auto& start : starts) self->send(start, n);
+    });
 }
 
 // Adds what it is told, and reports the sum when asked.
@@ -171,12 +178,99 @@ Result big(scoped_actor& self, int64_t n, int64_t count) {
     return result;
 }
 
+struct transfer { int64_t payer, payee, amount; };
+
+struct bank {
+    std::vector<actor> accounts;  // complete before the first message
+    std::vector<transfer> orders;
+    actor teller;
+};
+
+struct account_state {
+    std::deque<transfer> later;
+    bool paying = false;
+    int64_t balance = 0;
+};
+
+// Pays one transfer at a time, and keeps what it is told meanwhile for later.
+behavior account(stateful_actor<account_state>* self, int64_t number, const bank* bank, const actor& report) {
+    auto pay = [=](const transfer& t) {
+        self->state.paying = true;
+        self->state.balance -= t.amount;
+        self->send(bank->accounts[t.payee], add_atom_v, number, t.amount);
+    };
+    return {
+        [=](put_atom, int64_t payee, int64_t amount) {
+            transfer t{number, payee, amount};
+            if (self->state.paying) self->state.later.push_back(t);
+            else pay(t);
+        },
+        [=](add_atom, int64_t payer, int64_t amount) {
+            self->state.balance += amount;
+            self->send(bank->accounts[payer], ok_atom_v);
+        },
+        [=](ok_atom) {
+            auto& state = self->state;
+            state.paying = false;
+            self->send(bank->teller, ok_atom_v);
+            if (state.later.empty()) return;
+            auto first = state.later.front();
+            state.later.pop_front();
+            pay(first);
+        },
+        [=](get_atom) { self->send(report, number * self->state.balance); },
+    };
+}
+
+// Orders the next transfer whenever one is made.
+behavior teller(peer* self, const bank* bank, const actor& report) {
+    auto order = [=] {
+        if (self->state.sent == static_cast<int64_t>(bank->orders.size())) return;
+        auto& t = bank->orders[self->state.sent++];
+        self->send(bank->accounts[t.payer], put_atom_v, t.payee, t.amount);
+    };
+    return {
+        [=](put_atom) {
+            for (std::size_t i = 0; i < bank->accounts.size(); ++i) order();
+        },
+        [=](ok_atom) {
+            order();
+            if (++self->state.got == static_cast<int64_t>(bank->orders.size())) self->send(report, int64_t{0});
+        },
+    };
+}
+
+Result banking(scoped_actor& self, int64_t n, int64_t accounts) {
+    bank bank;
+    int64_t want = 0, state = 2;
+    for (int64_t i = 0; i < n; ++i) {
+        state = (state * 1103515245 + 12345) & 0x7fffffff;
+        int64_t payer = (state >> 8) % accounts, step = (state >> 8) / accounts;
+        int64_t payee = (payer + 1 + step % (accounts - 1)) % accounts, amount = 1 + state % 99;
+        bank.orders.push_back({payer, payee, amount});
+        want += amount * (payee - payer);
+    }
+    for (int64_t i = 0; i < accounts; ++i)
+        bank.accounts.push_back(self->spawn(account, i, &bank, actor_cast<actor>(self)));
+    bank.teller = self->spawn(teller, &bank, actor_cast<actor>(self));
+    auto result = timed(self, 4 * n, want, 1, [&] { self->send(bank.teller, put_atom_v); });
+    result.got = timed(self, 0, 0, static_cast<int>(accounts), [&] {
+        for (auto& each : bank.accounts) self->send(each, get_atom_v);
+    }).got;
+    return result;
+}
+
 int run(const std::string& benchmark, int64_t n, scoped_actor& self) {
     if (benchmark == "ping_pong") return print(ring(self, n, 2));
     if (benchmark == "thread_ring") return print(ring(self, n, 100));
+    if (benchmark == "pairs") return print(ring(self, n, 2, 8));
+    if (benchmark == "rings") return print(ring(self, n, 100, 8));
     if (benchmark == "counting") return print(fan_out(self, n, 1));
     if (benchmark == "fork_join_throughput") return print(fan_out(self, n, 60));
     if (benchmark == "fork_join_create") return print(create(self, n));
+    if (benchmark == "banking") return print(banking(self, n, 1000));
+    if (benchmark == "pipeline_10") return print(pipeline(self, n, 10));
+    if (benchmark == "pipeline_100") return print(pipeline(self, n, 100));
     if (benchmark == "native_pipeline") return print(pipeline(self, n, 1000));
     if (benchmark == "big") return print(big(self, n, 120));
     return std::fprintf(stderr, "no benchmark %s\n", benchmark.c_str()), 2;

@@ -28,25 +28,33 @@ func timed(operations, want, answers int, done chan int, begin func()) {
 		operations, seconds, got, want)
 }
 
-// ring passes a falling number round; whoever gets the 0 reports 1.
-func ring(n, size int) {
+// ring passes a falling number round each of the rings; whoever gets the 0 reports its place.
+func ring(n, size, rings int) {
 	done := make(chan int)
-	players := make([]chan int, size)
-	for i := range players {
-		players[i] = make(chan int)
-	}
-	for i := range players {
-		go func(own, next chan int) {
-			for left := range own {
-				if left == 0 {
-					done <- 1
-				} else {
-					next <- left - 1
+	starts := make([]chan int, rings)
+	for r := range starts {
+		players := make([]chan int, size)
+		for i := range players {
+			players[i] = make(chan int)
+		}
+		for i := range players {
+			go func(place int, own, next chan int) {
+				for left := range own {
+					if left == 0 {
+						done <- place
+					} else {
+						next <- left - 1
+					}
 				}
-			}
-		}(players[i], players[(i+1)%size])
+			}(i+1, players[i], players[(i+1)%size])
+		}
+		starts[r] = players[0]
 	}
-	timed(n, 1, 1, done, func() { players[0] <- n })
+	timed(n*rings, rings*(n%size+1), rings, done, func() {
+		for _, start := range starts {
+			start <- n
+		}
+	})
 }
 
 // fanOut sends the numbers below n to the counters in turn and sums what they counted.
@@ -163,6 +171,90 @@ func big(n, count int) {
 	}
 }
 
+type order struct{ kind, who, amount int32 }
+
+const (
+	accounts = 1000
+	transfer = 0
+	take     = 1
+	paid     = 2
+)
+
+// account pays one transfer at a time, and keeps what it is told meanwhile for later.
+func account(number int, inboxes []chan order, teller chan bool, done chan int) {
+	balance, paying := 0, false
+	var later []order
+	pay := func(o order) {
+		paying = true
+		balance -= int(o.amount)
+		inboxes[o.who] <- order{take, int32(number), o.amount}
+	}
+	for o := range inboxes[number] {
+		switch o.kind {
+		case transfer:
+			if paying {
+				later = append(later, o)
+			} else {
+				pay(o)
+			}
+		case take:
+			balance += int(o.amount)
+			inboxes[o.who] <- order{kind: paid}
+		case paid:
+			paying = false
+			teller <- true
+			if len(later) > 0 {
+				first := later[0]
+				later = later[1:]
+				pay(first)
+			}
+		}
+	}
+	done <- balance * number
+}
+
+// banking has n transfers made, a thousand at a time. Each has one message on its way, so an inbox
+// with room for a thousand is never full.
+func banking(n int) {
+	done := make(chan int)
+	teller := make(chan bool, accounts)
+	inboxes := make([]chan order, accounts)
+	for i := range inboxes {
+		inboxes[i] = make(chan order, accounts)
+	}
+	payers, orders := make([]int, n), make([]order, n)
+	want, state := 0, 2
+	for i := range orders {
+		state = (state*1103515245 + 12345) & 0x7fffffff
+		payer, step := (state>>8)%accounts, (state>>8)/accounts
+		payee, amount := (payer+1+step%(accounts-1))%accounts, 1+state%99
+		payers[i], orders[i] = payer, order{transfer, int32(payee), int32(amount)}
+		want += amount * (payee - payer)
+	}
+	for i := range inboxes {
+		go account(i, inboxes, teller, done)
+	}
+	timed(4*n, want, accounts, done, func() {
+		ordered := 0
+		more := func() {
+			if ordered < n {
+				inboxes[payers[ordered]] <- orders[ordered]
+				ordered++
+			}
+		}
+		for i := 0; i < accounts; i++ {
+			more()
+		}
+		for i := 0; i < n; i++ {
+			<-teller
+			more()
+		}
+		for _, inbox := range inboxes {
+			close(inbox)
+		}
+	})
+}
+
 func main() {
 	if len(os.Args) < 3 {
 		fmt.Fprintln(os.Stderr, "usage: go BENCHMARK SIZE [WORKERS]")
@@ -176,15 +268,25 @@ func main() {
 	runtime.GOMAXPROCS(workers)
 	switch os.Args[1] {
 	case "ping_pong":
-		ring(n, 2)
+		ring(n, 2, 1)
 	case "thread_ring":
-		ring(n, 100)
+		ring(n, 100, 1)
+	case "pairs":
+		ring(n, 2, 8)
+	case "rings":
+		ring(n, 100, 8)
 	case "counting":
 		fanOut(n, 1)
 	case "fork_join_throughput":
 		fanOut(n, 60)
 	case "fork_join_create":
 		create(n)
+	case "banking":
+		banking(n)
+	case "pipeline_10":
+		pipeline(n, 10)
+	case "pipeline_100":
+		pipeline(n, 100)
 	case "native_pipeline":
 		pipeline(n, 1000)
 	case "big":

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from itertools import cycle
 from random import Random
-from time import perf_counter
 
 from hosts.base import Behaviour, Host, Ref
 from savina.result import Result
+from usage import Watch
 
 ACTORS = 120
 PONG = -1
@@ -45,14 +45,14 @@ class Chatter(Behaviour):
 def run(host: Host, n: int) -> Result:
     peers: list[Ref] = []
     peers += [host.spawn(Chatter, number, n, peers, host.done) for number in range(ACTORS)]
-    begin = perf_counter()
+    watch = Watch()
     host.feed_all(peers, [PONG])
     finished = host.wait(ACTORS)
-    seconds = perf_counter() - begin
+    spent = watch.stop()
     served = sum(host.ask(peer, REPORT) for peer in peers)
     return Result(
         2 * n * ACTORS,
-        seconds,
         got=[sorted(finished), served],
         want=[list(range(ACTORS)), n * ACTORS],
+        **spent,
     )

@@ -1,10 +1,10 @@
 """Fork-join, creation: n actors are spawned, get one message each, and stop."""
 
 from collections.abc import Callable
-from time import perf_counter
 
 from hosts.base import Behaviour, Host
 from savina.result import Result
+from usage import Watch
 
 
 class Child(Behaviour):
@@ -19,7 +19,7 @@ class Child(Behaviour):
 
 
 def run(host: Host, n: int) -> Result:
-    begin = perf_counter()
+    watch = Watch()
     host.spawn_each(Child, range(n), host.done)
     numbers = host.wait(n)
-    return Result(n, perf_counter() - begin, got=sum(numbers), want=sum(range(n)))
+    return Result(n, **watch.stop(), got=sum(numbers), want=sum(range(n)))

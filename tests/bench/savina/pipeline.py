@@ -1,10 +1,10 @@
 """Pipeline: items go through 100 actors that each add 1; not in Savina, but what streams do."""
 
 from collections.abc import Callable
-from time import perf_counter
 
 from hosts.base import Behaviour, Host, Ref
 from savina.result import Result
+from usage import Watch
 
 START = -1
 
@@ -54,7 +54,7 @@ def run(host: Host, n: int, stages: int = 100, window: int = 256) -> Result:
     line.append(ends)
     for _ in range(stages):
         line.append(host.spawn(Stage, line[-1]))
-    begin = perf_counter()
+    watch = Watch()
     host.feed(ends, [START])
     [in_order] = host.wait()
-    return Result(n * stages, perf_counter() - begin, got=in_order, want=n)
+    return Result(n * stages, **watch.stop(), got=in_order, want=n)

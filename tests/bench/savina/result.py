@@ -6,12 +6,17 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Result:
-    """`operations` done in `seconds`; wrong unless `got` equals `want`."""
+    """`operations` done in `seconds`; wrong unless `got` equals `want`.
+
+    `usage.Watch` says what they took; without it, the harness has the whole process to go by.
+    """
 
     operations: int
     seconds: float
     got: Any
     want: Any
+    cpu: float | None = None  # seconds
+    switches: float | None = None  # of context
 
 
 @dataclass(frozen=True)

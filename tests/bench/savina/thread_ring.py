@@ -1,10 +1,13 @@
-"""Thread ring: a message goes n hops round a ring of 100 actors, falling by one at each."""
+"""Thread ring: a message goes n hops round a ring of 100 actors, falling by one at each.
+
+With `rings` there are several that know nothing of each other, which workers can run in parallel.
+"""
 
 from collections.abc import Callable
-from time import perf_counter
 
 from hosts.base import Behaviour, Host, Ref
 from savina.result import Result
+from usage import Watch
 
 JOIN = -1
 
@@ -27,11 +30,16 @@ class Player(Behaviour):
             self.done(self.place)
 
 
-def run(host: Host, n: int, size: int = 100) -> Result:
-    ring: list[Ref] = []
-    ring += [host.spawn(Player, place, ring, host.done) for place in range(size)]
-    host.feed_all(ring, [JOIN])
-    begin = perf_counter()
-    host.feed(ring[0], [n])
-    [last] = host.wait()
-    return Result(n, perf_counter() - begin, got=last, want=n % size)
+def run(host: Host, n: int, size: int = 100, rings: int = 1) -> Result:
+    made: list[list[Ref]] = []
+    for _ in range(rings):
+        ring: list[Ref] = []
+        ring += [host.spawn(Player, place, ring, host.done) for place in range(size)]
+        made.append(ring)
+    for ring in made:  # when all are spawned: what feeds native ones is an actor, too
+        host.feed_all(ring, [JOIN])
+    watch = Watch()
+    for ring in made:
+        host.feed(ring[0], [n])
+    last = host.wait(rings)
+    return Result(n * rings, **watch.stop(), got=last, want=[n % size] * rings)
