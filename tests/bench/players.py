@@ -28,6 +28,7 @@ NATIVES = {
     "caf": ("CAF", 1 / 4),
     "erlang": ("Erlang", 1 / 4),
     "tbb": ("oneTBB", 1),
+    "free_ports": ("Streams 4.2's scheduler", 1),
     "floor": ("C++ floor", 3),
     "flow": ("callboard, stages", 1),
 }

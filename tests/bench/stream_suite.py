@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 from competitor import Benchmark, Competitor
-from players import Game, with_workers
+from players import NATIVES, Game, with_workers
 
 POLICIES = {
     "CT": "current_throughput",
@@ -115,6 +115,57 @@ def latency(plan: Plan) -> Benchmark:
     ]
     title = "Latency of five native operators of 1 us at half load"
     return Benchmark("streams_latency", title, "us", players)
+
+
+def long(plan: Plan, batch: int, size: int) -> Benchmark:
+    """Play 1,000 native operators, in batches or, with a batch of 0, row by row."""
+    game = plan.game("long_pipeline", size)
+    own: dict[str, Any] = {"batch_size": batch or 1}
+
+    def of_peer(program: str, rate: float, *words: str) -> Iterator[Competitor]:
+        # Row by row, a peer is so many times as fast as we are; in batches all are alike.
+        sized = plan.game("adding", size if batch else int(size * rate))
+        for workers in plan.workers:
+            played = sized.by(program, workers, "1000", str(batch), *words)
+            title = ", ".join((NATIVES[program][0], *words))
+            yield replace(played, name=with_workers(title, workers))
+
+    players = [
+        game.operators(with_workers(title, workers), workers=workers, **own, **options)
+        for title, options in (("callboard", {}), ("callboard, serial", {"serial": "true"}))
+        for workers in plan.workers
+    ]
+    for threading in ("manual", "dedicated"):
+        title = f"callboard, {threading}"
+        players.append(game.operators(title, threading=threading, **own))
+    players += of_peer("tbb", 1, "serial")
+    players += of_peer("tbb", 2, "stateless")
+    players += of_peer("free_ports", 5)
+    name, title = ("streams_long", "batches") if batch else ("streams_long_rows", "row by row")
+    return Benchmark(name, f"1,000 native operators, {title}", "rows x operators/s", players)
+
+
+def one_row(plan: Plan) -> Benchmark:
+    players = []
+    for kind, native in (("Python", False), ("native", True)):
+        for operators in (10, 100, 1_000, 10_000):
+            game = plan.game("one_row", 400_000 // operators, 5)
+            play = game.operators if native else partial(game.alone, part="ours")
+            option = {"native": "true"} if native else {}
+            players.append(play(title=f"{operators:,} {kind}", operators=operators, **option))
+    title = "One row through an idle pipeline, for an operator"
+    return Benchmark("streams_one_row", title, "ns", players)
+
+
+def start(plan: Plan) -> Benchmark:
+    players = []
+    for operators in (1_000, 10_000):
+        game = Game("streams.start", operators, operators, plan.smoke)
+        players += [
+            game.alone(f"{operators:,}, {phase}", "ours", phase=phase)
+            for phase in ("define", "start", "end")
+        ]
+    return Benchmark("streams_start", "A graph's start, for an operator", "us", players)
 
 
 def shapes(
@@ -242,6 +293,10 @@ STREAMS: dict[str, Callable[[Plan], Benchmark]] = {
     "streams_arrow": arrow,
     "streams_memory": memory,
     "streams_latency": latency,
+    "streams_long": partial(long, batch=512, size=100_000),
+    "streams_long_rows": partial(long, batch=0, size=10_000),
+    "streams_one_row": one_row,
+    "streams_start": start,
     "fig8_rate": partial(heuristics, measure="rate"),
     "fig8_latency": partial(heuristics, measure="latency"),
     "fig8_python_rate": partial(heuristics_in_python, measure="rate"),

@@ -93,6 +93,20 @@ def by_hand(benchmark: str, kind: str) -> Measure:
     return measure
 
 
+def least(*measures: Measure) -> Measure:
+    return lambda results: min(measure(results) for measure in measures)
+
+
+def spread(benchmark: str, *competitors: str) -> Measure:
+    """Measure how many times the least value the greatest is."""
+
+    def measure(results: Results) -> float:
+        values = [value(benchmark, each)(results) for each in competitors]
+        return max(values) / min(values)
+
+    return measure
+
+
 def growth(benchmark: str, first: str, last: str) -> Measure:
     return lambda results: value(benchmark, last)(results) - value(benchmark, first)(results)
 
@@ -135,6 +149,8 @@ def of_workers(benchmark: str, work: Work) -> Iterator[Target]:
 
 
 NATIVE = "callboard, native"
+TWO = "callboard, 2 workers"
+LENGTHS = ("10", "100", "1,000", "10,000")
 
 TARGETS = (
     Target("Python ping-pong against a bare call", 0.5, ratio("ping_pong", PYTHON_FLOOR)),
@@ -218,6 +234,44 @@ TARGETS = (
         at_most=True,
     ),
     *(target for name, work in WORKS.items() for target in of_workers(f"workers_{name}", work)),
+    Target(
+        "1,000 native operators, batches, dynamic with 1 worker against manual",
+        0.8,
+        ratio("streams_long", "callboard, manual"),
+    ),
+    Target("The same, 2 workers against 1", 1.8, ratio("streams_long", "callboard", TWO)),
+    Target(
+        "The same, 2 workers against oneTBB's, serial and stateless",
+        1.0,
+        least(
+            ratio("streams_long", "oneTBB, serial, 2 workers", TWO),
+            ratio("streams_long", "oneTBB, stateless, 2 workers", TWO),
+        ),
+    ),
+    Target(
+        "The same, 2 workers against those of the scheduler of Streams 4.2",
+        1.0,
+        ratio("streams_long", "Streams 4.2's scheduler, 2 workers", TWO),
+    ),
+    *(
+        Target(
+            f"A row through 10 to 10,000 {kind} operators, most against least time for one",
+            2.0,
+            spread("streams_one_row", *(f"{length} {kind}" for length in LENGTHS)),
+            at_most=True,
+        )
+        for kind in ("Python", "native")
+    ),
+    *(
+        Target(
+            f"A row through 1,000 {kind} operators, for one",
+            wanted,
+            value("streams_one_row", f"1,000 {kind}"),
+            "ns",
+            at_most=True,
+        )
+        for kind, wanted in (("Python", 400), ("native", 100))
+    ),
 )
 
 

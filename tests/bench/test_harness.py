@@ -222,3 +222,18 @@ def test_the_queries_answer_as_in_sequence(query: int) -> None:
 
     result = one.play("streams.queries", "none", 1_000, {"query": query})
     assert result.got == result.want
+
+
+def test_a_row_goes_through_a_long_pipeline() -> None:
+    import one
+
+    result = one.play("streams.one_row", "none", 5, {"operators": 20})
+    assert result.got == result.want
+
+
+@pytest.mark.parametrize("phase", ["define", "start", "end"])
+def test_a_long_pipeline_starts_and_ends(phase: str) -> None:
+    import one
+
+    result = one.play("streams.start", "none", 20, {"phase": phase})
+    assert result.got == result.want

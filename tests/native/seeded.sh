@@ -17,6 +17,8 @@ seed() {
     rm -rf "$copy" && mkdir -p "$copy/callboard/tests/native"
     cp -r "$root/core" "$root/mailbox" "$root/scheduling" "$copy/callboard"
     cp "$here"/*.hpp "$here/$test.cpp" "$copy/callboard/tests/native"
+    mkdir -p "$copy/callboard/tests/bench/peers"
+    cp "$root"/tests/bench/peers/*.hpp "$copy/callboard/tests/bench/peers"
     sed -i "$change" "$copy/callboard/$header"
     if cmp -s "$root/$header" "$copy/callboard/$header"; then
         echo "FAIL seed $name: its line is no longer in $header"
@@ -113,5 +115,12 @@ seed "who waits for room does not look again" mailbox/limits.hpp \
 seed "who delegates does not wake an owner that sleeps" mailbox/delegation.hpp \
     's/if (__builtin_expect((state & owned_) && state != owned_, 0))/if (false)/' \
     stress_delegation "owner that sleeps" "lost wake-up" "-O2"
+
+seed "a port is let go relaxed" tests/bench/peers/free_ports.hpp \
+    's/locked_\.store(false, release)/locked_.store(false, relaxed)/' \
+    stress_free_ports "each source" "data race" "-O1 -g -fsanitize=thread"
+seed "a pusher does not ask whether another is pushing" tests/bench/peers/free_ports.hpp \
+    's/if (!producer_\.try_lock()) return false;/(void)producer_.try_lock();/' \
+    stress_free_ports "each source" "data race" "-O1 -g -fsanitize=thread"
 
 exit $missed

@@ -42,6 +42,21 @@ cdef class Twice(NativeOperator):
             out.push_integer(values[i].integer * 2, values[i].tag)
 
 
+cdef class AddOne(NativeOperator):
+    """What an operator of a long pipeline does (peers/adding.hpp)."""
+
+    cdef void process(self, const Value* values, uint64_t count, Output* out) noexcept nogil:
+        cdef uint64_t i
+        for i in range(count):
+            out.push_integer(values[i].integer + 1, values[i].tag)
+
+
+cdef class SerialAddOne(AddOne):
+    """The same, by one worker at a time."""
+
+    kind = "stateful"
+
+
 cdef class Even(NativeOperator):
     cdef void process(self, const Value* values, uint64_t count, Output* out) noexcept nogil:
         cdef uint64_t i

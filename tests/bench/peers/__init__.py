@@ -23,7 +23,7 @@ class Program:
     build: tuple[str, ...]  # {source} and {target} are filled in
     header: str = ""  # a C++ header that must be there
     call: tuple[str, ...] = ("{target}", "{benchmark}", "{size}", "{workers}")
-    ours: bool = False  # made of callboard's headers
+    ours: bool = False  # includes callboard's headers
 
     def missing(self) -> str:
         """Say what is not installed; empty when nothing is."""
@@ -45,7 +45,7 @@ class Program:
         target = BUILD / Path(self.source).stem
         if self.build[0] == "erlc":
             target = target.with_suffix(".beam")
-        sources = [HERE / self.source, HERE / "result.hpp"]
+        sources = [HERE / self.source, *HERE.glob("*.hpp")]
         if self.ours:
             sources.append(Path(callboard.__file__))
         newest = max(path.stat().st_mtime for path in sources)
@@ -73,7 +73,10 @@ PROGRAMS = {
     "flow": replace(cxx(FLOW, "-I{include}"), ours=True),
     "floor": cxx("floor.cpp"),
     "caf": cxx("caf.cpp", "-lcaf_core", header="caf/all.hpp"),
-    "tbb": cxx("tbb.cpp", "-ltbb", header="tbb/parallel_pipeline.h"),
+    "free_ports": replace(cxx("free_ports.cpp", "-I{include}"), ours=True),
+    "tbb": replace(
+        cxx("tbb.cpp", "-I{include}", "-ltbb", header="tbb/parallel_pipeline.h"), ours=True
+    ),
     "go": Program("goroutines.go", ("go",), ("go", "build", "-o", "{target}", "{source}")),
     "erlang": Program(
         "processes.erl",
