@@ -26,6 +26,7 @@ from callboard.core.errors import (
     ConfigError,
     DrainTimeout,
     GraphError,
+    PolicyError,
     SystemClosed,
 )
 from callboard.core.interpreter import has_gil
@@ -69,8 +70,9 @@ class ActorSystem:
         self,
         name: str = "callboard",
         *,
-        workers: int = 1,
-        placement: Any = "round_robin",
+        workers: int | None = None,
+        threading: str | None = None,
+        placement: Any = None,
         priority: Any = "fifo",
         quantum: int = 64,
         monitoring: str = "off",
@@ -80,7 +82,13 @@ class ActorSystem:
         token: bool | None = None,
         config: Any = None,
     ) -> None:
-        """Start `workers` threads.
+        """Make `workers` workers; without a number, one for each core that the process may use.
+
+        `threading` says which of them runs an actor. `dynamic`, the default: whoever wakes it, and
+        who has nothing to do takes from those that have too much. `assigned`, the default where
+        there is a `placement`: the one that the policy chose, until `rebalance()`. A worker has a
+        thread from the start, except where it could only wait for the interpreter's lock: on a
+        build that has one, all but the first start with the first native or placed actor.
 
         `placement` and `priority` are policies or names of policies, `quantum` is the most messages
         that one dispatch may take, `monitoring` a level (`off`, `times`, `mailboxes`, `workers`).
@@ -99,6 +107,7 @@ class ActorSystem:
             mailbox=BoundedMailbox,
             name=name,
             workers=workers,
+            threading=threading,
             placement=placement,
             priority=priority,
             quantum=quantum,
@@ -111,7 +120,10 @@ class ActorSystem:
         self._open(Team(use_token and has_gil()), Timers(self.config.name))
         for index in range(self.config.workers):
             self._add_worker(self.config.core_of(index))
-        self._start()
+        shared = self.config.threading == "dynamic" and self.config.workers > 1
+        if shared:
+            self._runtime.team.share()
+        self._start(1 if shared and use_token and has_gil() else self.config.workers)
         log.info("system started", system=self.config.name, workers=self.config.workers)
 
     def _open(self, team: Team, timers: Timers, *, manual: bool = False) -> None:
@@ -132,18 +144,15 @@ class ActorSystem:
         runtime.on_change = partial(_on_change, runtime, self._change)
         _exit.remember(self, runtime)
 
-    def _start(self) -> None:
+    def _start(self, workers: int) -> None:
         team = self._runtime.team
-        for worker in team.workers:
-            try:
-                worker.start()
-            except RuntimeError as error:  # the threads that did start end
-                team.tell_stopping()
-                self._runtime.closed = True
-                _exit.forget(self)
-                raise CallboardError(
-                    f"only {worker.index} of {len(team.workers)} workers could be started: {error}"
-                ) from error
+        try:
+            team.start(workers)
+        except CallboardError:  # the threads that did start end
+            team.tell_stopping()
+            self._runtime.closed = True
+            _exit.forget(self)
+            raise
 
     def _add_worker(self, core: int | None) -> None:
         config, team = self.config, self._runtime.team
@@ -247,6 +256,11 @@ class ActorSystem:
         """
         self._runtime.refuse_fork()
         chosen = self.config.placement_policy(policy)
+        if self._runtime.team.shares:
+            raise PolicyError(
+                f"the actors of {self.name!r} cannot be arranged by {safe_repr(chosen)}: under "
+                "dynamic threading they run where they are woken; use threading='assigned'"
+            )
         workers = self._runtime.team.workers
         moves = rebalance(list(all_actors(self._runtime)), workers, chosen)
         for actor, worker in moves:

@@ -23,6 +23,9 @@ inline constexpr auto seq_cst = std::memory_order_seq_cst;
 // the aarch64 server cores; the adjacent-line prefetcher of x86 made no difference that we measured.
 inline constexpr std::size_t cache_line = 64;
 
+// Keeps the compiler from moving loads and stores across. It orders nothing between cores: see biased_lock.hpp.
+inline void compiler_barrier() { std::atomic_signal_fence(std::memory_order_seq_cst); }
+
 // Tells the core that this is a waiting loop.
 inline void relax() {
 #if defined(__x86_64__)

@@ -11,8 +11,8 @@
 //
 // Whoever has the readiness of a cell (one thread at a time) may touch its consumer's fields. Rules:
 //   1. Readiness is born with the cell, and belongs to its creator.
-//   2. It passes on by put() into a ready set, by an inbox, by the token's delegation, or by a
-//      dispatch. All of these order the new owner after the old one.
+//   2. It passes on by put() into a ready set, by an inbox, by the token's delegation, by a dispatch,
+//      or by a theft out of a ready set or an inbox. All of these order the new owner after the old one.
 //   3. It is given up only by try_idle() and try_wait(), by its owner, after which the owner
 //      touches nothing of the consumer's.
 //   4. It is taken out of idle only by the operation that clears the idle bit: MpscTail::push() or
@@ -56,6 +56,7 @@ inline constexpr std::uint32_t closed_cell = 16;
 inline constexpr std::uint32_t native_cell = 32;    // its messages are native values
 inline constexpr std::uint32_t forked_cell = 64;    // a copy in a child process: refuses all use
 inline constexpr std::uint32_t carrying_cell = 128; // its messages carry their senders' variables
+inline constexpr std::uint32_t roaming_cell = 256;  // has no home that somebody chose: see stealing.hpp
 // A sender of a native value to a cell with one of these takes the slow way.
 inline constexpr std::uint32_t guarded_cell = limited | closed_cell | forked_cell;
 // A sender of a Python object to a cell with one of these does.

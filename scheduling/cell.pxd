@@ -1,6 +1,7 @@
 """Cells, workers and contexts, for Cython. The rules are in `cell.hpp` and `worker.hpp`."""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libcpp.vector cimport vector
 
 from callboard.core.node cimport FreePool, Node, NodeCache, Parker, memory_order
 from callboard.mailbox.limits cimport Limits
@@ -18,6 +19,7 @@ cdef extern from "callboard/scheduling/cell.hpp" namespace "callboard" nogil:
     const uint32_t native_cell
     const uint32_t forked_cell
     const uint32_t carrying_cell
+    const uint32_t roaming_cell
     const uint32_t guarded_cell
     const uint32_t slow_cell
 
@@ -109,7 +111,8 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
         ReadySet ready
         TeamState* team
         int64_t ready_count
-        int64_t python_ready
+        int64_t get_python_ready "python_ready.load" (memory_order)
+        bint shares
         uint32_t index
         void* owner
         bint has_token
@@ -149,9 +152,15 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
     void dispatch(Cell* cell, Context* context, Cell* outer)
     void account(Cell* cell, Context* context, uint64_t messages)
     void charge(Cell* cell, Context* context)
-    bint find_work(Context* context)
     void make_ready(Cell* cell, Context* context)
     void wait_for_room(Limits& limits, Context* context, int64_t nanoseconds)
+
+cdef extern from "callboard/scheduling/stealing.hpp" namespace "callboard" nogil:
+    void let_share(TeamState& team, const vector[Worker*]& members)
+    bint find_work(Context* context)
+    bint sleep(Worker& worker, int64_t nanoseconds)
+    bint steal(Worker& worker)
+    void stop_watching(Worker& worker)
 
 cdef extern from "callboard/scheduling/turn.hpp" namespace "callboard" nogil:
     bint goes_on(Context* context, uint32_t handled, uint32_t& limit)

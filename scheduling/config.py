@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from callboard.core import checks
+from callboard.core.cores import usable_cores
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
 from callboard.scheduling.flow.heuristics import Heuristic
@@ -25,6 +26,7 @@ from callboard.scheduling.priority import PriorityPolicy
 MONITORING = ("off", "times", "mailboxes", "workers")
 COUNTING = ("mailboxes", "workers")
 CONTEXTS = ("own", "sender")
+THREADING = ("dynamic", "assigned")
 TUNABLE = ("placement", "priority", "mailbox", "context")
 # Each worker is a thread: more than there are cores is for experiments.
 MOST_WORKERS = 1024
@@ -38,6 +40,7 @@ class Config:
 
     name: str = "callboard"
     workers: int = 1
+    threading: str = "assigned"
     quantum: int = 64
     monitoring: str = "off"
     pin: bool | tuple[int, ...] = False
@@ -61,18 +64,25 @@ class Config:
     ) -> Config:
         """Merge `keywords`, the settings that the code gives, with `config`, which wins.
 
-        `config` is a dict, the path of a TOML file, or a Config, which is taken as it is. `mailbox`
-        makes a mailbox of a `mailbox` table's keys. Raises ConfigError.
+        `config` is a dict, the path of a TOML file, or a Config, which is taken as it is. A keyword
+        that is None is not given. `mailbox` makes a mailbox of a `mailbox` table's keys. Raises
+        ConfigError.
         """
         if isinstance(config, Config):
             return config
-        checked = {key: _check(key, value, "") for key, value in keywords.items()}
+        given = {key: value for key, value in keywords.items() if value is not None}
+        checked = _placed({key: _check(key, value, "") for key, value in given.items()}, "")
         where = ""
         if config is not None and not isinstance(config, Mapping):
             where = f" in {os.fspath(config)}" if isinstance(config, str | os.PathLike) else ""
             config = read_file(config)
-        for key, value in (config or {}).items():
-            checked[key] = _check(key, value, where)
+        owned = {key: _check(key, value, where) for key, value in (config or {}).items()}
+        checked |= _placed(owned, where)
+        if checked.get("threading") == "dynamic":
+            checked.pop("placement", None)  # the code's, and the configuration wants none
+        checked.setdefault("threading", "dynamic")
+        if "workers" not in checked:
+            checked["workers"] = min(usable_cores(), MOST_WORKERS)
         for table in ("classes", "actors"):
             checked[table] = {
                 name: _check_tuning(f"{table}.{name}", options, where, mailbox)
@@ -150,6 +160,18 @@ def read_file(path: Any) -> dict[str, Any]:
         ) from error
     except ValueError as error:  # TOML's or UTF-8's
         raise ConfigError(f"the configuration {os.fspath(path)!r} is no TOML: {error}") from error
+
+
+def _placed(checked: dict[str, Any], where: str) -> dict[str, Any]:
+    """Add what a placement policy says of threading; refuse one where there are no homes."""
+    if "placement" not in checked:
+        return checked
+    if checked.get("threading") == "dynamic":
+        raise ConfigError(
+            f"placement is {safe_repr(checked['placement'])}{where}, and threading is 'dynamic': "
+            "there an actor has no home but the one that its own spawn() gives it"
+        )
+    return {**checked, "threading": "assigned"}
 
 
 def _check(key: str, value: Any, where: str) -> Any:
@@ -235,6 +257,7 @@ _weight = partial(checks.whole, least=0, most=2**32 - 1, error=ConfigError)
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "name": _name,
     "workers": partial(checks.whole, most=MOST_WORKERS, error=ConfigError),
+    "threading": partial(checks.one_of, choices=THREADING, error=ConfigError),
     "quantum": partial(checks.whole, most=2**31 - 1, error=ConfigError),
     "monitoring": partial(checks.one_of, choices=MONITORING, error=ConfigError),
     "pin": _pin,

@@ -1,4 +1,5 @@
-// The shipped priority policies' ready sets. Each belongs to one worker, whose thread alone uses it.
+// The shipped priority policies' ready sets. Each belongs to one worker, whose thread uses it, or a thief instead
+// (stealing.hpp).
 //
 // All take and give cells without allocating, but for the heap, which grows to the largest number of
 // ready actors and stays. None starves: each says why.
@@ -93,7 +94,7 @@ private:
 template <class Ready>
 ReadySet ready_set(Ready* ready) {
     return {ready, [](void* state, Cell* cell) { static_cast<Ready*>(state)->put(cell); },
-            [](void* state) { return static_cast<Ready*>(state)->fetch(); }};
+            [](void* state) { return static_cast<Ready*>(state)->fetch(); }, nullptr, true};
 }
 
 // The same, of a structure made by `new`, which ends with the policy.

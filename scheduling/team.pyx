@@ -4,14 +4,16 @@ import threading
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
+from libcpp.vector cimport vector
 
 from callboard.core.clock cimport SLICE_NS, monotonic_ns
 from callboard.core.node cimport acq_rel, acquire, relaxed, release, seq_cst
-from callboard.scheduling.cell cimport Cell, dedicated_cell
+from callboard.scheduling.cell cimport Cell, Worker, dedicated_cell, let_share
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.roster cimport Roster
 from callboard.scheduling.worker cimport WorkerThread
 
+from callboard.core.errors import CallboardError
 from callboard.scheduling.priority import Fifo
 
 
@@ -41,6 +43,31 @@ cdef class Team(Roster):
     def __cinit__(self, bint token):
         self.drainer = threading.Lock()  # who has it waits on state.rested; others wait for it
         self.token = token
+
+    def share(self):
+        """Let the workers take each other's work. Before the first one starts."""
+        cdef vector[Worker*] members
+        cdef WorkerThread worker
+        for worker in self.workers:
+            members.push_back(worker.core)
+        let_share(self.state[0], members)
+        self.shares = True
+
+    def start(self, int workers):
+        """Start the first `workers` threads, those that did not start yet. In any thread.
+
+        Raises CallboardError if there may be no more threads.
+        """
+        cdef WorkerThread worker
+        with self.lock:
+            for worker in self.workers[self.started:workers]:
+                try:
+                    worker.start()
+                except RuntimeError as error:
+                    raise CallboardError(
+                        f"only {self.started} of {len(self.workers)} workers could be started: {error}"
+                    ) from error
+                self.started += 1
 
     def is_at_rest(self):
         """Tell whether no worker has anything to do and no actor is in the middle of a message.

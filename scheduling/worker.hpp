@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
+#include "callboard/core/biased_lock.hpp"
 #include "callboard/core/node.hpp"
 #include "callboard/core/parker.hpp"
 #include "callboard/core/records.hpp"
@@ -23,6 +25,7 @@ struct ReadySet {
     void (*put)(void* state, Cell*){nullptr};
     Cell* (*fetch)(void* state){nullptr};  // null: empty
     void (*destroy)(void* state){nullptr};  // with the policy, if it owns the state
+    bool lends{false};  // a thief may fetch, while the worker cannot: it is no code of a user
 };
 
 // What the workers of one system share.
@@ -34,24 +37,45 @@ struct TeamState {
     Atomic<std::uint32_t> stopping{0};
     Atomic<std::uint32_t> draining{0};  // somebody waits on `rested`
     Parker rested;
+    // Of workers that take each other's work: see stealing.hpp.
+    alignas(cache_line) Atomic<Worker*> watcher{nullptr};
+    Atomic<std::uint32_t> sleepers{0};
+    std::vector<Worker*> members;  // all of them, by their index, before the first one runs
+};
+
+// What a watcher saw of another worker.
+struct Sighting {
+    std::uint64_t fetched{0};
+    std::int64_t since{0};  // when it was seen first that cells wait, and that number; 0: none wait
+    bool crowded{false};    // two or more waited
 };
 
 struct Worker {
     // --- other threads write ---------------------------------------------------------------------
     alignas(cache_line) Stack<Cell> inbox;  // cells that they woke
     Parker parker;
+    Atomic<bool> is_asleep{false};  // and one of the team's sleepers
 
     // --- the worker's thread writes, others read ---------------------------------------------------
-    alignas(cache_line) Atomic<std::uint64_t> rests{0};  // begun and ended ones; odd: it has nothing to do
+    alignas(cache_line) Atomic<std::uint64_t> rests{1};  // ended and begun ones; odd: it has nothing to do
     Atomic<std::uint64_t> current{0};                    // the number of the cell that it dispatches
     Atomic<std::int64_t> loop_time{0};                   // monotonic ns, now and then; for diagnosis
     Atomic<std::uint64_t> dispatches{0};
 
-    // --- the worker's thread alone ----------------------------------------------------------------
-    alignas(cache_line) ReadySet ready;
-    TeamState* team{nullptr};
+    // --- the worker's thread, and a thief within `lock` -------------------------------------------
+    alignas(cache_line) BiasedLock lock;
+    Atomic<std::int64_t> stealable{0};  // of the ready cells, those that roam
+    Atomic<std::uint64_t> fetched{0};   // cells, ever, in its turns
     std::int64_t ready_count{0};
-    std::int64_t python_ready{0};  // of these, those that want the token
+    Atomic<std::int64_t> python_ready{0};  // of these, those that want the token
+    ReadySet ready;
+
+    // --- the worker's thread alone ----------------------------------------------------------------
+    alignas(cache_line) TeamState* team{nullptr};
+    bool shares{false};           // its ready cells that roam with the others of its team, and theirs
+    Worker* victim{nullptr};      // who was seen to have more than it can do
+    std::int64_t nap_ns{0};       // how long it sleeps between two watches
+    std::vector<Sighting> sightings;  // by the others' numbers
     std::uint32_t index{0};
     void* owner{nullptr};         // the WorkerThread; borrowed
     bool has_token{false};
@@ -66,18 +90,20 @@ struct Worker {
 
     void put(Cell* cell) {
         cell->ready_on.store(this, relaxed);
-        ++ready_count;
-        if (cell->has(wants_token)) ++python_ready;
-        ready.put(ready.state, cell);
+        if (!shares) return insert(cell);
+        lock.lock();
+        insert(cell);
+        lock.unlock();
+        // The put comes after the end of the worker's last rest: see stealing.hpp, between rules 2 and 4.
+        if (stealable.load(relaxed) != 0 && __builtin_expect(team->sleepers.load(seq_cst) != 0, 0)) call();
     }
 
     Cell* fetch() {
-        if (ready_count == 0) return nullptr;
-        Cell* cell = ready.fetch(ready.state);
-        if (cell == nullptr) return nullptr;
-        --ready_count;
-        cell->ready_on.store(nullptr, relaxed);
-        if (cell->has(wants_token)) --python_ready;
+        if (!shares) return remove();
+        lock.lock();
+        Cell* const cell = remove();
+        lock.unlock();
+        fetched.store(fetched.load(relaxed) + 1, relaxed);
         return cell;
     }
 
@@ -116,13 +142,37 @@ struct Worker {
         if (inbox.push(cell)) parker.unpark();
     }
 
-private:
     void put_all(Cell* cell) {
         while (cell != nullptr) {
             Cell* const following = cell->next;
             put(cell);
             cell = following;
         }
+    }
+
+    // Its thread, or a thief, within `lock`.
+    Cell* remove() {
+        if (ready_count == 0) return nullptr;
+        Cell* cell = ready.fetch(ready.state);
+        if (cell == nullptr) return nullptr;
+        --ready_count;
+        cell->ready_on.store(nullptr, relaxed);
+        if (cell->has(wants_token)) python_ready.store(python_ready.load(relaxed) - 1, relaxed);
+        if (lends(cell)) stealable.store(stealable.load(relaxed) - 1, relaxed);
+        return cell;
+    }
+
+    bool lends(Cell* cell) const { return ready.lends && cell->has(roaming_cell); }
+
+    // A sleeper is to come and look at this worker's ready cells, unless there is a watcher.
+    void call();
+
+private:
+    void insert(Cell* cell) {
+        ++ready_count;
+        if (cell->has(wants_token)) python_ready.store(python_ready.load(relaxed) + 1, relaxed);
+        if (lends(cell)) stealable.store(stealable.load(relaxed) + 1, relaxed);
+        ready.put(ready.state, cell);
     }
 };
 
@@ -146,14 +196,6 @@ struct alignas(cache_line) Context {
 
 // How long a worker looks for work before it parks: about as long as a futex wake costs its two ends.
 inline constexpr std::int64_t worker_patience = 15'000;
-
-// A worker without anything to do. True: somebody announced an actor, or the end.
-inline bool find_work(Context* context) {
-    Worker* const worker = context->worker;
-    return context->spinner.wait_until([worker] {
-        return !worker->inbox.is_empty() || worker->team->stopping.load(relaxed) != 0;
-    }, worker_patience);
-}
 
 // A thread that wants to send to a full mailbox; a worker's has nothing else that is ready. Waits until
 // there may be room, or until something was announced or delegated to the worker, `nanoseconds` at most.
@@ -215,6 +257,12 @@ inline void make_ready(Cell* cell, Context* context) {
     Worker* const here = context->worker;
     if (here == home) {
         home->put(cell);
+        return;
+    }
+    if (cell->has(roaming_cell) && here != nullptr && here->shares && here->team == home->team) {
+        // Who is woken runs where its waker runs: what talks together gets together.
+        cell->home.store(here, relaxed);
+        here->put(cell);
         return;
     }
     if (cell->has(wants_token)) {

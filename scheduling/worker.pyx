@@ -18,10 +18,10 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from callboard.core.clock cimport monotonic_ns
-from callboard.core.node cimport Surplus, acquire, await_interpreter, relaxed, release
+from callboard.core.node cimport Surplus, acquire, await_interpreter, relaxed, release, seq_cst
 from callboard.scheduling.cell cimport (
     Cell, Context, DispatchRecord, RecordRing, TeamState, Worker, dedicated_cell, dispatch, find_work,
-    python_cell, wants_token,
+    python_cell, roaming_cell, sleep, steal, stop_watching, wants_token,
 )
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.handle cimport Handle
@@ -138,7 +138,7 @@ cdef class WorkerThread:
     @property
     def waits(self):
         """How often the worker had nothing to do."""
-        return (self.core.get_rests(relaxed) + 1) // 2
+        return (self.core.get_rests(relaxed) - 1) // 2
 
     @property
     def waited_ns(self):
@@ -180,13 +180,17 @@ cdef class WorkerThread:
         workers of one team, which run as long as there are actors, so either will dispatch it, and
         a dispatch on this worker comes after one on the old because it has the readiness from it.
 
-        Raises PolicyError for an actor of another system, or one with a worker of its own.
+        Raises PolicyError for an actor of another system, one with a worker of its own, or one that
+        lives wherever it is woken.
         """
         cdef Worker* home = actor.cell.get_home(relaxed)
         if home == NULL or home.team != self.core.team:
             raise PolicyError(f"{actor!r} cannot move to {self.name!r}, a worker of another system")
         if actor.cell.has(dedicated_cell):
             raise PolicyError(f"{actor!r} cannot move to {self.name!r}: it has a worker of its own")
+        if actor.cell.has(roaming_cell):
+            raise PolicyError(
+                f"{actor!r} cannot be moved to {self.name!r}: under dynamic threading it runs where it is woken")
         actor.cell.set_home(self.core, relaxed)
 
     def start(self):
@@ -242,6 +246,7 @@ cdef class WorkerThread:
         cdef bint attached = False
         cdef uint64_t dispatches = 0
         core.set_loop_time(monotonic_ns(), relaxed)
+        core.add_rests(1, seq_cst)  # it rested until now
         while True:
             cell = core.fetch()
             if cell == NULL:
@@ -249,10 +254,13 @@ cdef class WorkerThread:
                     continue
                 if core.has_token and not core.release_token():
                     continue
+                if steal(core[0]):
+                    continue
                 if attached:
                     PyEval_SaveThread()
                     attached = False
                 if (team.is_stopping(acquire) or self.retiring) and core.inbox.is_empty():
+                    stop_watching(core[0])
                     break
                 core.set_dispatches(dispatches, relaxed)
                 self.rest()
@@ -268,7 +276,7 @@ cdef class WorkerThread:
                     if core.timed:
                         core.started = monotonic_ns()  # waiting for the interpreter is not the actor's
             elif attached:
-                if core.has_token and core.python_ready == 0:
+                if core.has_token and core.get_python_ready(relaxed) == 0:
                     core.release_token()
                 PyEval_SaveThread()
                 attached = False
@@ -296,17 +304,19 @@ cdef class WorkerThread:
         core.end_idle(now)
         core.started = now
         if core.notes_waits:
-            core.ring.write(DispatchRecord(now, now - begin, 0, core.get_rests(relaxed) // 2 + 1, 0, -1))
-        core.add_rests(1, release)
+            core.ring.write(DispatchRecord(now, now - begin, 0, core.get_rests(relaxed) // 2, 0, -1))
+        core.add_rests(1, seq_cst)  # before the puts to come: see stealing.hpp
+        if not core.inbox.is_empty():
+            stop_watching(core[0])
 
     cdef void park(self) noexcept nogil:
         """Sleep until there is work; after a while without any, free the spare nodes that bursts left."""
         cdef Surplus* surplus = self.context.nodes.surplus
         if not surplus.is_empty():
-            if self.core.parker.park_for(TIDY_NS):
+            if sleep(self.core[0], TIDY_NS):
                 return
             surplus.free_all()
-        self.core.parker.park()
+        sleep(self.core[0], -1)
 
     cdef void tell_drainer(self) noexcept nogil:
         if self.core.team.is_draining(acquire):
@@ -349,7 +359,7 @@ cdef class WorkerThread:
         if takes_token and not self.core.own_token_or_delegate(cell):
             return
         self.dispatch_nested(cell)
-        if takes_token and self.core.python_ready == 0:
+        if takes_token and self.core.get_python_ready(relaxed) == 0:
             self.core.release_token()
 
     cdef void dispatch_nested(self, Cell* cell) noexcept:

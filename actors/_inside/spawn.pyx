@@ -17,7 +17,8 @@ from callboard.core.node cimport relaxed
 from callboard.mailbox.limits cimport Limits
 from callboard.native cimport NativeActor
 from callboard.scheduling.cell cimport (
-    Run, carrying_cell, dedicated_cell, limited, make_ready, native_cell, python_cell, wants_token,
+    Run, Worker, carrying_cell, dedicated_cell, limited, make_ready, native_cell, python_cell,
+    roaming_cell, wants_token,
 )
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.team cimport Team
@@ -253,13 +254,28 @@ cdef int take_name(ActorRef ref, name) except -1:
 
 
 cdef WorkerThread home_of(ActorRef ref, placement, bint dedicated):
+    """Find a worker for the actor, and see to it that it has a thread."""
+    cdef Team team = ref.runtime.team
+    cdef WorkerThread worker = place(ref, placement, dedicated)
+    if team.started < len(team.workers) and not ref.runtime.manual and (
+            worker.core.index != 0 or not ref.cell.has(wants_token)):
+        team.start(len(team.workers))
+    return worker
+
+
+cdef WorkerThread place(ActorRef ref, placement, bint dedicated):
     cdef Team team = ref.runtime.team
     if dedicated:
         ref.hired = team.hire(ref.runtime.name, ref.name)
         return ref.hired
     if placement is None:
-        if len(team.workers) == 1:
+        if len(team.workers) == 1 or (team.shares and ref.cell.has(wants_token)):
+            # Whoever has the token, Python actors come to it; so it may as well be the same worker always.
             return <WorkerThread>(<list>team.workers)[0]
+        if team.shares:
+            ref.cell.set(roaming_cell)
+            if is_worker_of(team):
+                return <WorkerThread><object>current_context().worker.owner
         placement = ref.runtime.placement
     else:
         placement = ref.runtime.config.placement_policy(placement)
@@ -274,6 +290,12 @@ cdef WorkerThread home_of(ActorRef ref, placement, bint dedicated):
         raise PolicyError(
             f"{safe_repr(placement)} placed {ref.path} on {safe_repr(worker)}, which is no worker")
     return <WorkerThread>worker
+
+
+cdef bint is_worker_of(Team team) noexcept:
+    """Whether the calling thread is one of the team's workers, and no dedicated one."""
+    cdef Worker* here = current_context().worker
+    return here != NULL and here.team == team.state and here.shares
 
 
 cdef int join_family(ActorRef ref) except -1:

@@ -1,4 +1,4 @@
-// Cells on two workers: messages, system messages, and actors that wait in the middle of one.
+// Cells on two workers, or four that steal: messages, system messages, and actors that wait in the middle of one.
 //
 // The loop and the actors' dispatch are those of the runtime's worker and Python dispatch, less the
 // interpreter. The oracle: all that was sent is received, in each sender's order, and afterwards
@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "callboard/scheduling/priority.hpp"
+#include "callboard/scheduling/stealing.hpp"
 #include "stress.hpp"
 
 using namespace callboard;
@@ -14,7 +15,7 @@ using namespace stress;
 
 namespace {
 
-constexpr int workers = 2, actors = 3, producers = 2;
+constexpr int actors = 3, producers = 2;
 constexpr std::uint32_t quantum = 8;
 constexpr int rest_every = 5;  // an actor waits to be resumed after so many messages
 
@@ -100,13 +101,18 @@ Outcome Actor::run(Cell* cell, Context* context, std::uint32_t quantum) {
 }
 
 void work(Worker& worker, ThreadContext& context) {
+    worker.rests.fetch_add(1, seq_cst);
     for (;;) {
         Cell* cell = worker.fetch();
         if (cell == nullptr) {
             if (worker.take_in()) continue;
             if (worker.has_token && !worker.release_token()) continue;
+            if (steal(worker)) continue;
             if (worker.team->stopping.load(acquire) && worker.inbox.is_empty()) return;
-            worker.parker.park();
+            worker.rests.fetch_add(1, release);
+            if (!find_work(&context)) sleep(worker, -1);
+            worker.rests.fetch_add(1, seq_cst);
+            if (!worker.inbox.is_empty()) stop_watching(worker);
             continue;
         }
         if (cell->has(wants_token) && !worker.own_token_or_delegate(cell)) continue;
@@ -117,20 +123,26 @@ void work(Worker& worker, ThreadContext& context) {
 
 struct Stage {
     TeamState shared;
-    Worker team[workers];
-    ReadyQueue ready[workers];
+    const int workers;
+    std::unique_ptr<Worker[]> team{new Worker[static_cast<std::size_t>(workers)]};
+    std::unique_ptr<ReadyQueue[]> ready{new ReadyQueue[static_cast<std::size_t>(workers)]};
     std::unique_ptr<Actor[]> cast{new Actor[actors]};
     const int most_rounds, messages;  // of each producer to each actor, `messages` in a round
     Atomic<std::int64_t> sent{0};     // to each actor, of each kind
     Atomic<int> sending{producers};
 
-    Stage(std::uint32_t flags, int rounds, int messages) : most_rounds(rounds), messages(messages) {
+    Stage(std::uint32_t flags, int rounds, int messages, int workers = 2)
+        : workers(workers), most_rounds(rounds), messages(messages) {
         ThreadContext context;
+        std::vector<Worker*> members;
         for (int i = 0; i < workers; ++i) {
             team[i].team = &shared;
+            team[i].index = static_cast<std::uint32_t>(i);
             team[i].quantum = quantum;
             team[i].ready = ready_set(&ready[i]);
+            members.push_back(&team[i]);
         }
+        if (flags & roaming_cell) let_share(shared, members);
         for (int i = 0; i < actors; ++i) {
             cast[i].cell.home.store(&team[i % workers], relaxed);
             cast[i].cell.set(flags);
@@ -188,7 +200,7 @@ struct Stage {
             random.pause();
         }
         shared.stopping.store(1, release);
-        for (Worker& worker : team) worker.parker.unpark();
+        for (int i = 0; i < workers; ++i) team[i].parker.unpark();
     }
 
     void play() {
@@ -259,6 +271,13 @@ TEST("no wake-up is lost when each message may be the last") { Stage(0, 10000, 2
 TEST("no wake-up is lost when one worker at a time may run the cells") {
     Stage(wants_token, 1, 60000).play();
     Stage(wants_token, 10000, 2).play();
+}
+
+TEST("no wake-up is lost between workers that steal") {
+    Stage(roaming_cell, 1, 60000).play();
+    Stage(roaming_cell, 10000, 2).play();
+    Stage(roaming_cell, 1, 30000, 4).play();
+    Stage(roaming_cell, 5000, 2, 4).play();
 }
 
 CHECK_MAIN

@@ -1,0 +1,73 @@
+// A lock that costs its owner no atomic read-modify-write and no fence, because others want it seldom.
+//
+// Quickly reacquirable locks (Dice, Moir, Scherer 2003) on asymmetric barriers. Owner and visitor each
+// announce themselves, and then look for the other (Dekker). That is correct only if each one's announcement
+// is seen before its look. The visitor pays for both: membarrier(2) makes every running thread of the process
+// pass a full barrier, so either the owner's announcement was before that, and the visitor sees it, or
+// the owner's look comes after it, and sees the visitor's. It costs the visitor some microseconds.
+//
+// Rules:
+//   1. The owner announces itself by `owner_`, then looks at `visitor_`. If a visitor is there it waits, its
+//      announcement standing: so the visitor who is there ends its visit, and no other begins one.
+//   2. A visitor announces itself by `visitor_`, which only one at a time can, passes the barrier, and then
+//      looks at `owner_`. If the owner is there it goes away: it never waits.
+//   3. Both release by a release store, which pairs with the acquire loads of the looks. So what one of them
+//      did under the lock happens before what the other does.
+//
+// Where the kernel has no membarrier, the owner's announcement is a sequentially consistent exchange.
+#pragma once
+
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "callboard/core/atomics.hpp"
+
+namespace callboard {
+
+class BiasedLock {
+public:
+    // The owner, one thread at a time. Waits for a visit to end, which is short.
+    void lock() {
+        if (__builtin_expect(is_asymmetric_, 1)) {
+            owner_.store(true, relaxed);
+            compiler_barrier();  // pairs with the visitor's membarrier
+        } else {
+            owner_.exchange(true, seq_cst);  // pairs with the visitor's exchange
+        }
+        if (__builtin_expect(visitor_.load(acquire), 0)) wait();
+    }
+
+    // Release pairs with the next visitor's look.
+    void unlock() { owner_.store(false, release); }
+
+    // Any other thread. Does not wait.
+    [[nodiscard]] bool try_visit() {
+        if (visitor_.load(relaxed) || visitor_.exchange(true, seq_cst)) return false;
+        const bool is_seen = !is_asymmetric_ || membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+        // Acquire pairs with unlock(); seq_cst, with the exchange in lock(), where there is no membarrier.
+        if (is_seen && !owner_.load(seq_cst)) return true;
+        leave();
+        return false;
+    }
+
+    // Release pairs with the owner's look, and with the next visitor's exchange.
+    void leave() { visitor_.store(false, release); }
+
+private:
+    void wait() {
+        for (int turn = 0; visitor_.load(acquire); ++turn) {
+            if (turn < 100) relax();
+            else sched_yield();  // the visitor has lost its core
+        }
+    }
+
+    static bool membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0) == 0; }
+
+    Atomic<bool> owner_{false};
+    Atomic<bool> visitor_{false};
+    const bool is_asymmetric_{membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)};
+};
+
+}  // namespace callboard

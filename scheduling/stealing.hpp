@@ -1,0 +1,204 @@
+// How workers share their work: who has nothing to do takes half of what another cannot get to.
+//
+// A cell that roams becomes ready where its waker runs (make_ready), so what talks together gets together
+// without anybody's plan. What is independent spreads, because idle workers take it. All of that is the
+// idle ones' business. A busy worker pays for it with a lock of two plain stores (core/biased_lock.hpp),
+// and looks at one word after a put.
+//
+// Taking a cell that its worker would have come to in a moment costs both of them more than it saves: its
+// mailbox, its state, and all that it talks to are in the other one's caches. So a thief takes what waits in
+// vain: of two cells or more that were seen on two looks, or what stood still behind a long dispatch.
+//
+// At most one worker of a team watches; it keeps that role while it naps between looks. Rules:
+//   1. Who has nothing to do takes the role if it is free, looks for as long as a worker does before it
+//      sleeps, then naps, each time for longer. Without the role it sleeps, as one of the `sleepers`.
+//   2. A watcher that has napped, and finds all others at rest, gives the role up and sleeps as well.
+//   3. Who has taken something, or was given something, gives the role up.
+//   4. Who puts a cell that can be stolen, and sees that there are sleepers and no watcher, calls one of
+//      them: it makes it the watcher and wakes it.
+// So whatever waits behind a long dispatch is seen: by the watcher, within a nap; where there is none, by
+// whom the put calls. Between rules 2 and 4: who gives up the role says so, says that it sleeps, and then
+// looks whether all others rest; who begins to work counts its rest as ended, and then, after a put, looks
+// at both. All of these are sequentially consistent, so one of the two sees the other. Rule 3 leaves a gap: a
+// put that still saw the watcher, by a worker that then stays in one dispatch. So sleepers look again now
+// and then unless all others rest.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "callboard/scheduling/worker.hpp"
+
+namespace callboard {
+
+// Nanoseconds.
+inline constexpr std::int64_t look_every = 1'000;    // each look pulls a line out of another core's cache
+inline constexpr std::int64_t in_vain = 10'000;      // so long a worker's turn lasts before others take what waits
+inline constexpr std::int64_t first_nap = 50'000;
+inline constexpr std::int64_t longest_nap = 4'000'000;
+inline constexpr std::int64_t longest_sleep = 50'000'000;  // beside workers that are busy
+
+inline constexpr std::int64_t most_stolen = 128;  // at a time: the victim may want its lock
+
+// Before the first of them runs: these workers take each other's work.
+inline void let_share(TeamState& team, const std::vector<Worker*>& members) {
+    team.members = members;
+    for (Worker* worker : members) {
+        worker->shares = true;
+        worker->nap_ns = first_nap;
+        worker->sightings.resize(members.size());
+    }
+}
+
+// --- the busy one's side ------------------------------------------------------------------------------
+
+// Rule 4.
+__attribute__((noinline)) inline void Worker::call() {
+    if (team->watcher.load(seq_cst) != nullptr) return;
+    for (std::uint32_t step = 1; step < team->members.size(); ++step) {
+        Worker* const other = team->members[(index + step) % team->members.size()];
+        if (!other->is_asleep.load(relaxed) || !other->is_asleep.exchange(false, relaxed)) continue;
+        team->sleepers.fetch_sub(1, relaxed);
+        Worker* nobody = nullptr;
+        team->watcher.compare_exchange_strong(nobody, other, relaxed);
+        other->parker.unpark();
+        return;
+    }
+}
+
+// --- the idle one's side ------------------------------------------------------------------------------
+
+inline bool try_watch(Worker& worker) {
+    Worker* watcher = worker.team->watcher.load(relaxed);
+    return watcher == &worker ||
+           (watcher == nullptr && worker.team->watcher.compare_exchange_strong(watcher, &worker, relaxed));
+}
+
+inline void stop_watching(Worker& worker) {
+    if (worker.team->watcher.load(relaxed) == &worker) worker.team->watcher.store(nullptr, seq_cst);
+}
+
+// Whether something waits at another worker in vain: then that one is the victim.
+inline bool sees_victim(Worker& worker, std::int64_t now) {
+    const TeamState& team = *worker.team;
+    for (std::uint32_t step = 1; step < team.members.size(); ++step) {
+        const std::uint32_t number = static_cast<std::uint32_t>((worker.index + step) % team.members.size());
+        Worker& other = *team.members[number];
+        Sighting& seen = worker.sightings[number];
+        const std::int64_t ready = other.stealable.load(relaxed);
+        if (ready == 0 && (other.inbox.is_empty() || other.rests.load(relaxed) % 2 == 1)) {
+            seen.since = 0;
+            continue;
+        }
+        const std::uint64_t fetched = other.fetched.load(relaxed);
+        const bool crowded = ready > 1;
+        if (seen.since == 0 || fetched != seen.fetched) {
+            const bool twice = seen.since != 0 && seen.crowded && crowded;
+            seen = {fetched, now, crowded};
+            if (!twice) continue;
+        } else if (now - seen.since < in_vain) {
+            continue;
+        }
+        worker.victim = &other;
+        return true;
+    }
+    return false;
+}
+
+// A worker without anything to do. True: somebody announced an actor, or the end, or there is a victim.
+inline bool find_work(Context* context) {
+    Worker& worker = *context->worker;
+    const auto announced = [&worker] {
+        return !worker.inbox.is_empty() || worker.team->stopping.load(relaxed) != 0;
+    };
+    if (!worker.shares || !try_watch(worker)) return context->spinner.wait_until(announced, worker_patience);
+    std::uint32_t turns = 0;
+    std::int64_t next_look = 0;
+    return context->spinner.wait_until([&] {
+        if (announced()) return true;
+        if (turns++ % 16 != 0) return false;
+        const std::int64_t now = monotonic_ns();
+        if (now < next_look) return false;
+        next_look = now + look_every;
+        return sees_victim(worker, now);
+    }, worker_patience);
+}
+
+inline bool others_rest(const Worker& worker) {
+    const TeamState& team = *worker.team;
+    for (std::uint32_t number = 0; number < team.members.size(); ++number)
+        if (number != worker.index && team.members[number]->rests.load(seq_cst) % 2 == 0) return false;
+    return true;
+}
+
+// A worker that found nothing. Sleeps until it is woken, for `nanoseconds` at most unless that is negative.
+// False: for so long. True: it is to look again.
+inline bool sleep(Worker& worker, std::int64_t nanoseconds) {
+    if (!worker.shares) return worker.parker.park(nanoseconds);
+    TeamState& team = *worker.team;
+    const auto park = [&](std::int64_t limit) {
+        const bool is_short = nanoseconds < 0 || limit < nanoseconds;
+        return worker.parker.park(is_short ? limit : nanoseconds) || is_short;
+    };
+    if (team.watcher.load(relaxed) == &worker) {
+        const std::int64_t nap = worker.nap_ns;
+        worker.nap_ns = std::min(2 * nap, longest_nap);
+        if (worker.parker.park(nap) || !others_rest(worker)) return true;
+        team.watcher.store(nullptr, seq_cst);
+    }
+    worker.is_asleep.store(true, relaxed);
+    team.sleepers.fetch_add(1, seq_cst);
+    bool again = true;
+    if (others_rest(worker)) {
+        again = worker.parker.park(nanoseconds);
+    } else if (team.watcher.load(seq_cst) != nullptr) {
+        again = park(longest_sleep);
+    }
+    if (worker.is_asleep.load(relaxed) && worker.is_asleep.exchange(false, relaxed))
+        team.sleepers.fetch_sub(1, relaxed);
+    return again;
+}
+
+// The worker's thread, which has nothing to do. Takes half of what its victim could hand on, or what others
+// announced to it. True: the worker has something now.
+inline bool steal(Worker& worker) {
+    Worker* const victim = std::exchange(worker.victim, nullptr);
+    if (victim == nullptr) return false;
+    Cell *taken = nullptr, *others = nullptr;  // newest first
+    std::int64_t wanted = most_stolen;
+    const auto sort = [&](Cell* cell) {
+        const bool roams = cell->has(roaming_cell);
+        Cell*& list = roams ? taken : others;
+        cell->next = list;
+        list = cell;
+        wanted -= roams;
+    };
+    if (victim->stealable.load(relaxed) != 0 && victim->lock.try_visit()) {
+        wanted = std::min((victim->stealable.load(relaxed) + 1) / 2, most_stolen);
+        for (auto left = victim->ready_count; wanted > 0 && left > 0; --left)
+            if (Cell* const cell = victim->remove()) sort(cell);
+        victim->lock.leave();
+    }
+    if (taken == nullptr) {
+        for (Cell* cell = oldest_first(victim->inbox.take_all()); cell != nullptr;) {
+            Cell* const following = cell->next;
+            sort(cell);
+            cell = following;
+        }
+    }
+    for (Cell* cell = oldest_first(others); cell != nullptr;) {
+        Cell* const following = cell->next;
+        victim->wake(cell);
+        cell = following;
+    }
+    if (taken == nullptr) return false;
+    stop_watching(worker);  // before the puts, so that one of them may call another
+    worker.nap_ns = first_nap;
+    for (Cell* cell = taken; cell != nullptr; cell = cell->next) cell->home.store(&worker, relaxed);
+    worker.put_all(oldest_first(taken));
+    return true;
+}
+
+}  // namespace callboard

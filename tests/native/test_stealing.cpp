@@ -1,0 +1,171 @@
+#include <memory>
+#include <vector>
+
+#include "callboard/scheduling/priority.hpp"
+#include "callboard/scheduling/stealing.hpp"
+#include "check.hpp"
+
+using namespace callboard;
+
+namespace {
+
+// Two workers that share, on one thread. A cell is known by its number.
+struct Pair {
+    TeamState team;
+    Worker busy, idle;
+    ReadyQueue queues[2];
+    std::vector<std::unique_ptr<Cell>> cells;
+    Context context;
+
+    Pair() {
+        Worker* const workers[] = {&busy, &idle};
+        for (std::uint32_t i = 0; i < 2; ++i) {
+            workers[i]->team = &team;
+            workers[i]->index = i;
+            workers[i]->ready = ready_set(&queues[i]);
+        }
+        let_share(team, {&busy, &idle});
+        busy.rests.fetch_add(1, relaxed);
+        context.worker = &busy;
+    }
+
+    Cell* make(std::uint32_t flags = roaming_cell) {
+        cells.push_back(std::make_unique<Cell>(nullptr, nullptr, flags));
+        cells.back()->number = cells.size();
+        cells.back()->home.store(&busy, relaxed);
+        return cells.back().get();
+    }
+
+    void put(int count, std::uint32_t flags = roaming_cell) {
+        for (int i = 0; i < count; ++i) busy.put(make(flags));
+    }
+
+    bool steal_from_busy() {
+        idle.victim = &busy;
+        return steal(idle);
+    }
+};
+
+std::vector<std::uint64_t> all_of(Worker& worker) {
+    std::vector<std::uint64_t> numbers;
+    while (Cell* cell = worker.fetch()) numbers.push_back(cell->number);
+    return numbers;
+}
+
+using Numbers = std::vector<std::uint64_t>;
+
+}  // namespace
+
+TEST("a thief takes the older half, and what it took lives there") {
+    Pair pair;
+    pair.put(5);
+    CHECK(pair.steal_from_busy());
+    CHECK(pair.cells[0]->home.load(relaxed) == &pair.idle);
+    CHECK(pair.cells[3]->home.load(relaxed) == &pair.busy);
+    CHECK(all_of(pair.idle) == (Numbers{1, 2, 3}));
+    CHECK(all_of(pair.busy) == (Numbers{4, 5}));
+}
+
+TEST("a cell with a home of its own stays, though a thief came past it") {
+    Pair pair;
+    pair.put(2, 0);
+    pair.put(2);
+    CHECK(pair.steal_from_busy());
+    CHECK(all_of(pair.idle) == (Numbers{3}));
+    CHECK(pair.busy.take_in());
+    CHECK(all_of(pair.busy) == (Numbers{4, 1, 2}));
+}
+
+TEST("what was announced to a busy worker is taken, but for what has a home") {
+    Pair pair;
+    Cell* const placed = pair.make(0);
+    pair.busy.wake(pair.make());
+    pair.busy.wake(placed);
+    pair.busy.wake(pair.make());
+    CHECK(pair.steal_from_busy());
+    CHECK(all_of(pair.idle) == (Numbers{2, 3}));
+    CHECK(pair.busy.take_in());
+    CHECK(all_of(pair.busy) == (Numbers{1}));
+}
+
+TEST("a thief that meets the victim at its ready set goes away") {
+    Pair pair;
+    pair.put(4);
+    pair.busy.lock.lock();
+    CHECK(!pair.steal_from_busy());
+    pair.busy.lock.unlock();
+    CHECK_EQUAL(all_of(pair.busy).size(), 4u);
+}
+
+TEST("a policy that does not lend keeps its cells") {
+    Pair pair;
+    pair.busy.ready.lends = false;
+    pair.put(4);
+    CHECK(!sees_victim(pair.idle, 1) && !sees_victim(pair.idle, 1 + in_vain));
+    CHECK(!pair.steal_from_busy());
+}
+
+TEST("one cell is worth a theft when its worker's turn lasts") {
+    Pair pair;
+    pair.put(1);
+    CHECK(!sees_victim(pair.idle, 1));
+    CHECK(!sees_victim(pair.idle, in_vain));
+    CHECK(sees_victim(pair.idle, 1 + in_vain));
+    CHECK(pair.idle.victim == &pair.busy);
+}
+
+TEST("one cell that its worker comes to is not") {
+    Pair pair;
+    pair.put(1);
+    for (std::int64_t time = 1; time < 10 * in_vain; time += look_every) {
+        CHECK(!sees_victim(pair.idle, time));
+        pair.busy.put(pair.busy.fetch());
+    }
+}
+
+TEST("two cells are, on two looks, though their worker goes on") {
+    Pair pair;
+    pair.put(2);
+    CHECK(!sees_victim(pair.idle, 1));
+    pair.busy.put(pair.busy.fetch());
+    CHECK(sees_victim(pair.idle, 1 + look_every));
+}
+
+TEST("what was announced to a worker that rests is its own") {
+    Pair pair;
+    pair.busy.rests.fetch_add(1, relaxed);
+    pair.busy.wake(pair.make());
+    CHECK(!sees_victim(pair.idle, 1) && !sees_victim(pair.idle, 1 + in_vain));
+}
+
+TEST("a put calls a sleeper, which watches then, and nobody while somebody watches") {
+    Pair pair;
+    pair.idle.is_asleep.store(true, relaxed);
+    pair.team.sleepers.fetch_add(1, relaxed);
+    pair.put(1, 0);
+    CHECK(pair.idle.is_asleep.load(relaxed));  // not for what cannot move
+    pair.put(1);
+    CHECK(!pair.idle.is_asleep.load(relaxed));
+    CHECK_EQUAL(pair.team.sleepers.load(relaxed), 0u);
+    CHECK(pair.team.watcher.load(relaxed) == &pair.idle);
+    CHECK(pair.idle.parker.park(0));  // it was woken
+    pair.idle.is_asleep.store(true, relaxed);
+    pair.team.sleepers.fetch_add(1, relaxed);
+    pair.put(1);
+    CHECK(pair.idle.is_asleep.load(relaxed));
+}
+
+TEST("who is woken runs where its waker runs, if it roams") {
+    Pair pair;
+    Cell* const roaming = pair.make();
+    Cell* const placed = pair.make(0);
+    for (Cell* cell : {roaming, placed}) {
+        cell->home.store(&pair.idle, relaxed);
+        make_ready(cell, &pair.context);
+    }
+    CHECK(all_of(pair.busy) == (Numbers{1}));
+    CHECK(pair.idle.take_in());
+    CHECK(all_of(pair.idle) == (Numbers{2}));
+}
+
+CHECK_MAIN
