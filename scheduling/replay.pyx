@@ -85,6 +85,7 @@ cdef class ManualWorker(WorkerThread):
     def __init__(self, *args):
         self.owner = threading.get_ident()
         self.core.exact = True
+        self.team.started = 1
 
     def start(self):
         """Refuse: it has no thread."""

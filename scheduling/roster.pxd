@@ -4,6 +4,7 @@ from callboard.scheduling.cell cimport TeamState
 cdef class Roster:
     cdef TeamState* state
     cdef readonly list workers
+    cdef readonly int started  # so many of them have threads
     cdef readonly list dedicated  # replaced as a whole
     cdef object lock
     cdef readonly str monitoring  # the level

@@ -5,6 +5,7 @@ from callboard.scheduling.worker import WorkerThread
 @disjoint_base
 class Roster:
     workers: list[WorkerThread]
+    started: int
     dedicated: list[WorkerThread]
     monitoring: str
     timed: bool

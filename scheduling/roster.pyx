@@ -33,5 +33,5 @@ cdef class Roster:
 
     @property
     def everyone(self):
-        """The workers, and the dedicated ones."""
-        return self.workers + self.dedicated
+        """The workers that have a thread, and the dedicated ones."""
+        return self.workers[:self.started] + self.dedicated

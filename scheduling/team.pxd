@@ -8,7 +8,6 @@ cdef class Team(Roster):
     cdef object drainer
     cdef readonly bint token
     cdef readonly bint shares     # its workers take each other's work
-    cdef readonly int started     # so many of its workers have threads
     cdef bint is_over             # the workers' threads have ended
 
     cdef bint wait_until(self, int64_t deadline) except -1

@@ -60,6 +60,8 @@ cdef class Team(Roster):
         """
         cdef WorkerThread worker
         with self.lock:
+            if self.state.is_stopping(acquire):
+                return  # what a late spawn makes ready is swept up
             for worker in self.workers[self.started:workers]:
                 try:
                     worker.start()

@@ -264,7 +264,8 @@ class Sender:
             case Stop(target=int(number)):
                 target(number).stop()
             case Simple("rebalance"):
-                self.world.system.rebalance()
+                if self.world.system.config.threading == "assigned":
+                    self.world.system.rebalance()
             case _:
                 return False
         return True

@@ -56,12 +56,15 @@ def test_two_runs_of_a_program_under_one_seed_agree(program: Program, seed: int)
     assert first.system.trace == second.system.trace
 
 
+@pytest.mark.parametrize("threading_model", ["dynamic", "assigned"])
 @pytest.mark.parametrize(
     ("workers", "token"), [(1, None), (2, True), (2, False), (4, True), (4, False)]
 )
 @given(program=programs(threads=3, dedicated=True))
-def test_the_laws_hold_on_threads(workers: int, token: bool | None, program: Program) -> None:
-    system = ActorSystem(workers=workers, token=token, quantum=4)
+def test_the_laws_hold_on_threads(
+    workers: int, token: bool | None, threading_model: str, program: Program
+) -> None:
+    system = ActorSystem(workers=workers, threading=threading_model, token=token, quantum=4)
     world = World(system)
     for kind in program.actors:
         world.spawn(system, kind)

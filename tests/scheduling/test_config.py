@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorRef, ActorSystem, BoundedMailbox, ConfigError, MailboxFull
+from callboard.core.cores import usable_cores
 from callboard.scheduling.config import Config
 from callboard.scheduling.flow.heuristics import EstimatedTime
 from callboard.scheduling.placement import Blocks, PlacementPolicy, RoundRobin
@@ -41,9 +42,11 @@ def toml(tmp_path: Path) -> Any:
 # --- what is set --------------------------------------------------------------------------------
 
 
-def test_a_system_without_settings_has_one_worker_and_the_plainest_policies() -> None:
+def test_a_system_without_settings_has_all_cores_and_the_plainest_policies() -> None:
     config = Config.load()
-    assert (config.workers, config.quantum, config.monitoring, config.pin) == (1, 64, "off", False)
+    assert config.workers == usable_cores()
+    assert (config.threading, config.quantum, config.monitoring) == ("dynamic", 64, "off")
+    assert config.pin is False
     assert isinstance(config.placement_policy(), RoundRobin)
     assert isinstance(config.priority_policy(), Fifo)
     assert not config.counted
@@ -243,7 +246,7 @@ PRIORITIES = "fifo, two_level, weighted, shortest_first, longest_queue"
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"wrokers": 2}, "no setting 'wrokers'; there are name, workers, quantum, monitoring"),
+        ({"wrokers": 2}, "no setting 'wrokers'; there are name, workers, threading, quantum"),
         ({"workers": 0}, "workers is a whole number from 1 to 1024, not 0"),
         ({"workers": 10**9}, "workers is a whole number from 1 to 1024, not 1000000000"),
         ({"drain_timeout": float("inf")}, "drain_timeout is a number of seconds .* not inf"),

@@ -92,7 +92,7 @@ class Held:
 @pytest.mark.parametrize("level", ["off", *LEVELS])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_every_level_counts_messages_and_dispatches(level: str, workers: int) -> None:
-    with ActorSystem(monitoring=level, workers=workers) as system:
+    with ActorSystem(monitoring=level, workers=workers, threading="assigned") as system:
         ping_pong(system, 1000)
         statistics = system.statistics()
     assert statistics.monitoring == level
@@ -108,7 +108,7 @@ def test_every_level_counts_messages_and_dispatches(level: str, workers: int) ->
 
 
 def test_off_measures_no_time_and_no_queue() -> None:
-    with ActorSystem() as system:
+    with ActorSystem(workers=1) as system:
         ping, _ = ping_pong(system, 10)
         statistics = system.statistics()
         assert ping.busy_ns == 0
@@ -254,7 +254,7 @@ def test_an_async_actors_work_after_a_wait_is_its_own() -> None:
 
 
 def test_waits_and_idle_time_grow_while_nothing_happens() -> None:
-    with ActorSystem() as system:
+    with ActorSystem(workers=1) as system:
         box = system.spawn(Box)
         box.ask(0).result(30)
         system.drain()
@@ -268,7 +268,7 @@ def test_waits_and_idle_time_grow_while_nothing_happens() -> None:
 
 def test_a_workers_busy_and_idle_time_are_no_more_than_there_was() -> None:
     began = time.monotonic()
-    with ActorSystem(monitoring="times") as system:
+    with ActorSystem(workers=1, monitoring="times") as system:
         ping_pong(system, 5000)
         (worker,) = system.statistics().workers
         elapsed = time.monotonic() - began
@@ -281,7 +281,7 @@ def test_children_and_dedicated_workers_are_listed() -> None:
         def receive(self, message: Any) -> str:
             return self.spawn(Box, name="child").path
 
-    with ActorSystem(monitoring="times") as system:
+    with ActorSystem(workers=1, monitoring="times") as system:
         parent = system.spawn(Parent, name="parent", dedicated=True)
         assert parent.ask("spawn").result(30) == "/parent/child"
         system.drain()
@@ -301,7 +301,7 @@ def test_statistics_show_as_two_tables() -> None:
         "",
         "actor  worker  messages  dispatches  total  mean  queue  peak  dropped",
     ]
-    with ActorSystem("show", monitoring="times") as system:
+    with ActorSystem("show", workers=1, monitoring="times") as system:
         box = system.spawn(Box, name="box")
         box.ask(5).result(30)
         system.drain()
@@ -343,7 +343,7 @@ def test_a_log_has_a_line_for_each_dispatch(level: str) -> None:
 
 
 def test_waits_are_numbered_and_add_up_to_the_idle_time() -> None:
-    with ActorSystem(monitoring="workers") as system:
+    with ActorSystem(workers=1, monitoring="workers") as system:
         box = system.spawn(Box)
         for _ in range(20):
             box.ask(0).result(30)

@@ -41,7 +41,7 @@ def homes(system: ActorSystem, count: int, **options: Any) -> list[int]:
 
 
 def test_round_robin_takes_each_worker_in_its_turn() -> None:
-    with ActorSystem(workers=3) as system:
+    with ActorSystem(workers=3, threading="assigned") as system:
         assert homes(system, 7) == [0, 1, 2, 0, 1, 2, 0]
 
 
@@ -51,25 +51,25 @@ def test_blocks_are_runs_of_neighbours() -> None:
 
 
 def test_fixed_is_the_worker_with_the_index() -> None:
-    with ActorSystem(workers=3) as system:
+    with ActorSystem(workers=3, threading="assigned") as system:
         assert homes(system, 3, placement=Fixed(2)) == [2, 2, 2]
 
 
 def test_near_is_where_the_other_actor_lives() -> None:
-    with ActorSystem(workers=3) as system:
+    with ActorSystem(workers=3, threading="assigned") as system:
         other = system.spawn(Box, placement=Fixed(1))
         assert homes(system, 2, placement=Near(other)) == [1, 1]
 
 
 def test_a_policy_for_one_actor_leaves_the_systems_own_alone() -> None:
-    with ActorSystem(workers=3) as system:
+    with ActorSystem(workers=3, threading="assigned") as system:
         assert homes(system, 1) == [0]
         assert homes(system, 2, placement=Fixed(0)) == [0, 0]
         assert homes(system, 2) == [1, 2]
 
 
 def test_a_policy_that_spawns_name_goes_on_where_it_was() -> None:
-    with ActorSystem(workers=2) as system:
+    with ActorSystem(workers=2, threading="assigned") as system:
         assert homes(system, 4, placement={"policy": "blocks", "size": 2}) == [0, 0, 1, 1]
         assert homes(system, 2, placement="balanced") == [0, 1]
         assert homes(system, 2, placement="balanced") == [0, 1]
@@ -150,7 +150,7 @@ def test_a_policy_that_raises_fails_the_spawn_and_nothing_else() -> None:
         def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> WorkerThread:
             raise LookupError("no idea")
 
-    with ActorSystem(workers=2) as system:
+    with ActorSystem(workers=2, threading="assigned") as system:
         with pytest.raises(PolicyError, match=r"/box: .*no idea"):
             system.spawn(Box, name="box", placement=Broken())
         assert system.actors == []
@@ -165,7 +165,7 @@ def test_a_policy_that_answers_what_is_no_worker_of_the_system_fails_the_spawn(
         def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> Any:
             return stranger.worker if answer == "stranger" else answer
 
-    with ActorSystem("other") as other, ActorSystem(workers=2) as system:
+    with ActorSystem("other") as other, ActorSystem(workers=2, threading="assigned") as system:
         stranger = other.spawn(Box)
         with pytest.raises(PolicyError, match=r"Wrong> placed /Box-1 on .*, which is no worker"):
             system.spawn(Box, placement=Wrong())
@@ -173,14 +173,14 @@ def test_a_policy_that_answers_what_is_no_worker_of_the_system_fails_the_spawn(
 
 def test_an_index_that_does_not_exist_fails_the_spawn() -> None:
     with (
-        ActorSystem(workers=2) as system,
+        ActorSystem(workers=2, threading="assigned") as system,
         pytest.raises(PolicyError, match="no worker 2; the system has the workers 0 to 1"),
     ):
         system.spawn(Box, placement=Fixed(2))
 
 
 def test_no_actor_can_be_near_one_with_a_worker_of_its_own() -> None:
-    with ActorSystem(workers=2) as system:
+    with ActorSystem(workers=2, threading="assigned") as system:
         dedicated = system.spawn(Box, dedicated=True)
         with pytest.raises(PolicyError, match=f"near .*{dedicated.name}.* a worker of its own"):
             system.spawn(Box, placement=Near(dedicated))

@@ -44,7 +44,7 @@ def index_of(ref: ActorRef[Any]) -> int:
 
 
 def test_rebalance_places_actors_anew_and_answers_how_many_move() -> None:
-    with ActorSystem(workers=2) as system:
+    with ActorSystem(workers=2, threading="assigned") as system:
         actors = [system.spawn(Box) for _ in range(6)]
         assert system.rebalance(Blocks(3)) == 2
         assert [index_of(ref) for ref in actors] == [0, 0, 0, 1, 1, 1]
@@ -66,7 +66,7 @@ def test_rebalance_moves_children_too() -> None:
 
 
 def test_rebalance_leaves_actors_with_a_worker_of_their_own() -> None:
-    with ActorSystem(workers=2) as system:
+    with ActorSystem(workers=2, threading="assigned") as system:
         dedicated = system.spawn(Box, dedicated=True)
         before = dedicated.worker
         assert system.rebalance(Fixed(1)) == 0
@@ -74,7 +74,7 @@ def test_rebalance_leaves_actors_with_a_worker_of_their_own() -> None:
 
 
 def test_rebalance_leaves_a_dedicated_actor_that_ended_while_it_looked() -> None:
-    with ActorSystem(workers=2) as system:
+    with ActorSystem(workers=2, threading="assigned") as system:
         ended = system.spawn(Box, dedicated=True)
         ended.stop()
         system.drain()
@@ -108,7 +108,7 @@ def test_nothing_moves_where_a_policy_answers_nonsense(answer: Any, message: str
         def arrange(self, actors: Sequence[Handle], workers: Sequence[WorkerThread]) -> Any:
             return answer
 
-    with ActorSystem(workers=2) as system:
+    with ActorSystem(workers=2, threading="assigned") as system:
         actors = [system.spawn(Box) for _ in range(3)]
         with pytest.raises(PolicyError, match=message):
             system.rebalance(Wrong())
@@ -174,7 +174,7 @@ def test_least_loaded_counts_what_was_spent_since_the_last_rebalance() -> None:
 
 def test_an_idle_actor_runs_on_its_new_worker_from_the_next_message_on() -> None:
     # Without the token each worker runs the actors that live on it, and no others.
-    with ActorSystem("move", workers=2, token=False) as system:
+    with ActorSystem("move", workers=2, threading="assigned", token=False) as system:
         box = system.spawn(Box, placement=Fixed(0))
         assert box.ask("where").result(30) == "move-0"
         system.drain()  # the answer is there before the dispatch is over, which may take more
@@ -191,7 +191,7 @@ def test_an_actor_that_is_always_ready_moves_too() -> None:
                 self.ref.tell("spin")
             return super().receive(message)
 
-    with ActorSystem("spin", workers=2, token=False, quantum=1) as system:
+    with ActorSystem("spin", workers=2, threading="assigned", token=False, quantum=1) as system:
         spinner = system.spawn(Spinner, placement=Fixed(0))
         spinner.tell("spin")
         spinner.tell("spin")
@@ -235,7 +235,7 @@ def test_moving_at_random_loses_and_reorders_no_message(token: bool | None, seed
                 self.next[producer] += 1
             return self.wrong, self.next
 
-    with ActorSystem(workers=3, token=token, quantum=4) as system:
+    with ActorSystem(workers=3, threading="assigned", token=token, quantum=4) as system:
         receivers = [system.spawn(Receiver, mailbox=BoundedMailbox(50)) for _ in range(5)]
         workers = sorted({ref.worker for ref in receivers if ref.worker}, key=lambda w: w.index)
         assert len(workers) == 3

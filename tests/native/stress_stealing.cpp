@@ -1,0 +1,141 @@
+// Workers that steal. Somebody wakes others and then stays in its dispatch until they all have run: that ends
+// only if another worker comes for them, whatever that one was doing, watching, napping or sleeping.
+#include <memory>
+#include <vector>
+
+#include "callboard/scheduling/priority.hpp"
+#include "callboard/scheduling/stealing.hpp"
+#include "stress.hpp"
+
+using namespace callboard;
+using namespace stress;
+
+namespace {
+
+struct ThreadContext : Context {
+    SmallCache small;
+};
+
+struct Show;
+
+// Does what is to be done when a message comes, once for all that wait.
+struct Actor {
+    Actor(Show& show, void (*act)(Actor&, Context*)) : show(show), act(act) { cell.set(roaming_cell); }
+
+    static Outcome run(Cell* cell, Context* context, std::uint32_t) {
+        Actor& actor = *static_cast<Actor*>(cell->owner);
+        Node* spent = nullptr;
+        while (cell->head.pop(spent) != nullptr) {
+            static_cast<ThreadContext*>(context)->small.give(spent, cell->pool);
+            actor.act(actor, context);
+        }
+        return cell->try_idle() ? Outcome::done : Outcome::more;
+    }
+
+    void tell(Context* context) {
+        if (cell.tail.push(static_cast<ThreadContext*>(context)->small.take(cell.pool))) make_ready(&cell, context);
+    }
+
+    Show& show;
+    void (*const act)(Actor&, Context*);
+    Cell cell{run, this, 0};
+};
+
+struct Show {
+    static constexpr int helpers = 3;
+
+    TeamState shared;
+    std::vector<std::unique_ptr<Worker>> team;
+    std::vector<std::unique_ptr<ReadyQueue>> ready;
+    Actor star{*this, play};
+    std::vector<std::unique_ptr<Actor>> cast;
+    std::int64_t acts = 0;                          // the star's own
+    alignas(cache_line) Atomic<int> helped{0};
+    alignas(cache_line) Atomic<bool> is_done{true};
+
+    explicit Show(int workers) {
+        std::vector<Worker*> members;
+        for (int i = 0; i < workers; ++i) {
+            ready.push_back(std::make_unique<ReadyQueue>());
+            team.push_back(std::make_unique<Worker>());
+            team.back()->team = &shared;
+            team.back()->index = static_cast<std::uint32_t>(i);
+            team.back()->ready = ready_set(ready.back().get());
+            members.push_back(team.back().get());
+        }
+        let_share(shared, members);
+        ThreadContext context;
+        for (int i = 0; i < helpers; ++i) cast.push_back(std::make_unique<Actor>(*this, help));
+        star.cell.home.store(members[0], relaxed);
+        make_ready(&star.cell, &context);
+        for (auto& actor : cast) {
+            actor->cell.home.store(members[0], relaxed);
+            make_ready(&actor->cell, &context);
+        }
+    }
+
+    static void help(Actor& actor, Context*) { actor.show.helped.fetch_add(1, release); }
+
+    static void play(Actor& actor, Context* context) {
+        Show& show = actor.show;
+        ++show.acts;
+        show.helped.store(0, relaxed);
+        for (auto& other : show.cast) other->tell(context);
+        const std::int64_t limit = monotonic_ns() + patience;
+        await([&] { return show.helped.load(acquire) == helpers || monotonic_ns() > limit; });
+        if (show.helped.load(acquire) != helpers) check::give_up(__FILE__, __LINE__, "nobody comes to help");
+        show.is_done.store(true, release);
+    }
+
+    void direct(Rounds& rounds) {
+        ThreadContext context;
+        Random random(0);
+        for (int round = 1; rounds.go_on(round); ++round) {
+            await([&] { return is_done.load(acquire); });
+            is_done.store(false, relaxed);
+            for (auto i = random.below(64); i != 0; --i) random.pause();  // workers come to sleep, or not quite
+            star.tell(&context);
+        }
+        await([&] { return is_done.load(acquire); });
+        shared.stopping.store(1, release);
+        for (auto& worker : team) worker->parker.unpark();
+    }
+
+    void work(Worker& worker) {
+        ThreadContext context;
+        context.worker = &worker;
+        worker.rests.fetch_add(1, seq_cst);
+        for (;;) {
+            Cell* cell = worker.fetch();
+            if (cell != nullptr) {
+                dispatch(cell, &context, nullptr);
+                worker.take_in();
+                continue;
+            }
+            if (worker.take_in() || steal(worker)) continue;
+            if (shared.stopping.load(acquire) && worker.inbox.is_empty()) return;
+            worker.rests.fetch_add(1, release);
+            if (!find_work(&context)) sleep(worker, -1);
+            worker.rests.fetch_add(1, seq_cst);
+            if (!worker.inbox.is_empty()) stop_watching(worker);
+        }
+    }
+
+    void play_for(Rounds rounds) {
+        together(static_cast<int>(team.size()) + 1, [&](int index) {
+            if (index == 0) direct(rounds);
+            else work(*team[static_cast<std::size_t>(index - 1)]);
+        });
+        CHECK(acts > 0);
+        CHECK(shared.watcher.load(relaxed) == nullptr || shared.sleepers.load(relaxed) < team.size());
+    }
+};
+
+}  // namespace
+
+TEST("whoever waits behind a dispatch that lasts is fetched by another") {
+    Show(2).play_for(Rounds(3000));
+    Show(4).play_for(Rounds(3000));
+}
+
+CHECK_MAIN
