@@ -7,10 +7,12 @@
 // the owner's look comes after it, and sees the visitor's. It costs the visitor some microseconds.
 //
 // Rules:
-//   1. The owner announces itself by `owner_`, then looks at `visitor_`. If a visitor is there it waits, its
-//      announcement standing: so the visitor who is there ends its visit, and no other begins one.
+//   1. The owner announces itself by `owner_`, then looks at `visitor_`. If a visitor is there, the owner takes
+//      its announcement back and waits for the end of the visit: the visitor goes first. (If it did not, a
+//      visitor would never get in: its barrier lasts longer than the owner stays away.)
 //   2. A visitor announces itself by `visitor_`, which only one at a time can, passes the barrier, and then
-//      looks at `owner_`. If the owner is there it goes away: it never waits.
+//      looks at `owner_`. An owner who is still there came before, and will be gone in a moment; if it is not,
+//      it has lost its core, and the visitor goes away.
 //   3. Both release by a release store, which pairs with the acquire loads of the looks. So what one of them
 //      did under the lock happens before what the other does.
 //
@@ -30,24 +32,27 @@ class BiasedLock {
 public:
     // The owner, one thread at a time. Waits for a visit to end, which is short.
     void lock() {
-        if (__builtin_expect(is_asymmetric_, 1)) {
-            owner_.store(true, relaxed);
-            compiler_barrier();  // pairs with the visitor's membarrier
-        } else {
-            owner_.exchange(true, seq_cst);  // pairs with the visitor's exchange
+        for (;;) {
+            announce();
+            if (__builtin_expect(!visitor_.load(acquire), 1)) return;
+            unlock();
+            for (int turn = 0; visitor_.load(acquire); ++turn) pause(turn);
         }
-        if (__builtin_expect(visitor_.load(acquire), 0)) wait();
     }
 
     // Release pairs with the next visitor's look.
     void unlock() { owner_.store(false, release); }
 
-    // Any other thread. Does not wait.
+    // Any other thread. False: another visitor is there, or the owner does not leave.
     [[nodiscard]] bool try_visit() {
         if (visitor_.load(relaxed) || visitor_.exchange(true, seq_cst)) return false;
-        const bool is_seen = !is_asymmetric_ || membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
-        // Acquire pairs with unlock(); seq_cst, with the exchange in lock(), where there is no membarrier.
-        if (is_seen && !owner_.load(seq_cst)) return true;
+        if (!is_asymmetric_ || membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {
+            for (int turn = 0; turn < patience; ++turn) {
+                // Acquire pairs with unlock(); seq_cst, with the exchange in announce(), without a membarrier.
+                if (!owner_.load(seq_cst)) return true;
+                relax();
+            }
+        }
         leave();
         return false;
     }
@@ -56,11 +61,20 @@ public:
     void leave() { visitor_.store(false, release); }
 
 private:
-    void wait() {
-        for (int turn = 0; visitor_.load(acquire); ++turn) {
-            if (turn < 100) relax();
-            else sched_yield();  // the visitor has lost its core
+    static constexpr int patience = 1000;  // turns: some microseconds
+
+    void announce() {
+        if (__builtin_expect(is_asymmetric_, 1)) {
+            owner_.store(true, relaxed);
+            compiler_barrier();  // pairs with the visitor's membarrier
+        } else {
+            owner_.exchange(true, seq_cst);  // pairs with the visitor's exchange
         }
+    }
+
+    static void pause(int turn) {
+        if (turn < patience) relax();
+        else sched_yield();  // the visitor has lost its core
     }
 
     static bool membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0) == 0; }
