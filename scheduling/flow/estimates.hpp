@@ -38,9 +38,14 @@ public:
     std::uint64_t given() const { return given_.load(relaxed); }
     std::int64_t busy_ns() const { return busy_ns_.load(relaxed); }
 
-    // Worker time in the current window of CT (section 6.4).
+    // Worker time in the current window of CT (section 6.4). A stage begins a window when it is first looked at in
+    // it; nobody works on it before that.
     std::int64_t slice_ns() const { return window_ns_.load(relaxed); }
-    void begin_window() { window_ns_.store(0, relaxed); }
+    void begin_window(std::int64_t begin) {
+        if (window_begin_.load(relaxed) == begin) return;
+        window_begin_.store(begin, relaxed);
+        window_ns_.store(0, relaxed);
+    }
 
 private:
     static void approach(Atomic<double>& estimate, double measured) {
@@ -50,7 +55,7 @@ private:
 
     alignas(cache_line) Atomic<std::uint64_t> taken_{0};
     Atomic<std::uint64_t> given_{0};
-    Atomic<std::int64_t> busy_ns_{0}, window_ns_{0};
+    Atomic<std::int64_t> busy_ns_{0}, window_ns_{0}, window_begin_{0};
     Atomic<double> cost_ns_{0}, selectivity_{0}, rows_per_unit_{0};
 };
 

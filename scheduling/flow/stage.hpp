@@ -57,14 +57,22 @@ inline constexpr LaneKinds native_lanes = 1, python_lanes = 2, all_lanes = 3;
 
 class Stage;
 
-// Who wants to know what happens at stages: their flow. Called by whoever put, or delivers.
+// Who wants to know what waits at stages: their pool. Called by whoever put.
 class StageObserver {
 public:
     virtual void something_waits(Stage& stage) = 0;
-    virtual void round_left() = 0;  // by a sink
 
 protected:
     ~StageObserver() = default;
+};
+
+// Who wants to know what leaves by a sink: the flow. Called by whoever delivers, in the order of rounds.
+class SinkObserver {
+public:
+    virtual void round_left(std::int64_t serial) = 0;
+
+protected:
+    ~SinkObserver() = default;
 };
 
 class Stage : public Estimates {
@@ -74,21 +82,24 @@ public:
         std::uint32_t input;
     };
     struct Site {
-        StageObserver& observer;
+        StageObserver& pool;
+        SinkObserver& flow;
         std::uint32_t position;    // from the entries on; a later stage has a higher one
+        std::uint32_t place;       // the same, among the stages of its pool
         LaneKinds runs_on;
         std::uint32_t most_lanes;  // that may work on it at a time
     };
 
     Stage(const Site& site, const Work& work)
-        : position(site.position), runs_on(site.runs_on), most_lanes(site.most_lanes), work_(work),
-          observer_(site.observer) {}
+        : position(site.position), place(site.place), runs_on(site.runs_on), most_lanes(site.most_lanes),
+          work_(work), pool_(site.pool), flow_(site.flow) {}
     Stage(const Stage&) = delete;
     virtual ~Stage() = default;
 
     // --- the graph, fixed before the first round --------------------------------------------------
 
     const std::uint32_t position;
+    const std::uint32_t place;
     const LaneKinds runs_on;
     const std::uint32_t most_lanes;
 
@@ -122,29 +133,18 @@ public:
     void rest_until(std::int64_t time) { not_before_.store(time, relaxed); }
     std::int64_t not_before() const { return not_before_.load(relaxed); }
 
-    // A lane of these kinds could work here, once the stage has rested.
-    bool has_work_for(LaneKinds kinds) const {
-        return (runs_on & kinds) && waiting() > 0 && lanes() < most_lanes;
-    }
-    bool is_schedulable(LaneKinds kinds, std::int64_t time) const {
-        return has_work_for(kinds) && not_before() <= time;
-    }
-
     // --- rounds ------------------------------------------------------------------------------------
 
     // Rounds (shares of rounds, where keyed) that can be taken: the least of all inputs.
     virtual std::int64_t waiting() const = 0;
 
     // One thread at a time and in order, for each input. The round's batch is the stage's. What waits from
-    // now on is seen by an idle lane's last look (Flow::run()), and announced to idle lanes.
+    // now on is announced, after it can be seen by a sequentially consistent look at waiting().
     virtual void put(std::uint32_t input, std::int64_t serial, void* batch) = 0;
 
     // A lane that entered. Takes rounds, processes them and sends their output, until it has taken
     // `rows` rows, or nothing is there. A round counts as a row, too. Returns how many rounds.
     virtual std::int64_t work(RowCounts& counts, double rows) = 0;
-
-    // How many rounds have left it.
-    std::int64_t delivered() const { return delivered_.load(seq_cst); }
 
     // Rows that wait, estimated.
     double queued() const {
@@ -160,21 +160,19 @@ protected:
     }
 
     void deliver(void* output) {
-        const auto serial = delivered_.load(relaxed);
+        const auto serial = delivered_++;
         for (std::size_t i = 0; i < edges_.size(); ++i) {
             void* batch = output;
             if (output != nullptr && work_.pick != nullptr)
                 batch = work_.pick(work_.self, output, static_cast<std::uint32_t>(i));
             edges_[i].to->put(edges_[i].input, serial, batch);
         }
-        if (!edges_.empty()) return delivered_.store(serial + 1, relaxed);
+        if (!edges_.empty()) return;
         if (output != nullptr) work_.discard(work_.self, output);
-        // Sequentially consistent: a sender that waits for room looks at this after it says so.
-        delivered_.store(serial + 1, seq_cst);
-        observer_.round_left();
+        flow_.round_left(serial);
     }
 
-    void announce() { observer_.something_waits(*this); }
+    void announce() { pool_.something_waits(*this); }
 
     void note_beginning(std::int64_t serial) {
         if (markers_ != nullptr) markers_->begun(serial);
@@ -183,12 +181,13 @@ protected:
     const Work work_;
 
 private:
-    StageObserver& observer_;
+    StageObserver& pool_;
+    SinkObserver& flow_;
     Markers* markers_{nullptr};
     std::vector<Edge> edges_;
     alignas(cache_line) Atomic<std::uint32_t> lanes_{0};
-    alignas(cache_line) Atomic<std::int64_t> delivered_{0};
     Atomic<std::int64_t> not_before_{0};
+    alignas(cache_line) std::int64_t delivered_{0};  // rounds; of who delivers
 };
 
 using Stages = std::vector<std::unique_ptr<Stage>>;

@@ -113,5 +113,11 @@ seed "who waits for room does not look again" mailbox/limits.hpp \
 seed "who delegates does not wake an owner that sleeps" mailbox/delegation.hpp \
     's/if (__builtin_expect((state & owned_) && state != owned_, 0))/if (false)/' \
     stress_delegation "owner that sleeps" "lost wake-up" "-O2"
+seed "who takes a stage out of the ready index does not look again" scheduling/flow/ready_stages.hpp \
+    's/if (stage\.waiting() > 0) something_waits(stage);//' \
+    stress_ready "taken out" "lost wake-up" "-O2"
+seed "who empties a word of the ready index does not look again" scheduling/flow/ready_index.hpp \
+    's/if (below->load(seq_cst) != 0) return .*//' \
+    stress_ready "becomes empty" "lost wake-up" "-O2"
 
 exit $missed

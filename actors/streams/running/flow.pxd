@@ -1,11 +1,17 @@
 # A running graph.
 from cpython.object cimport PyObject
-from libc.stdint cimport uint32_t
+from libc.stdint cimport int64_t, uint32_t
 from libcpp.vector cimport vector
 
-from callboard.scheduling.flow.flow cimport Flow, Rest
+from callboard.scheduling.flow.flow cimport Flow, Pool, Rest
 from callboard.scheduling.flow.heuristics cimport OperatorView
+from callboard.scheduling.flow.stage cimport Stage
 from callboard.streams.programs.program cimport Ending, Exit
+
+
+cdef struct Lane:
+    Pool* pool
+    uint32_t number               # in it
 
 
 cdef class GraphFlow:
@@ -21,13 +27,17 @@ cdef class GraphFlow:
     cdef bint heuristic_failed
     cdef bint one_by_one
     cdef bint keeps_interpreter       # while a lane works on Python stages
+    cdef int64_t slice_ns
     cdef readonly uint32_t window
-    cdef uint32_t lanes               # added so far
+    cdef vector[Pool*] pools
+    cdef vector[Lane] lanes           # of all pools
     cdef bint connected               # the graph is whole
     cdef Ending ending
 
     cdef int check(self, bint connected) except -1
     cdef void drop_all(self) noexcept
     cdef void keep(self, object what) noexcept
-    cdef OperatorView view(self, size_t i)
+    cdef OperatorView view(self, Stage* stage)
+    cdef Pool* pool(self, size_t number) except NULL
+    cdef Rest run(self, uint32_t lane) noexcept nogil
     cdef object next_turn(self, Rest rest)

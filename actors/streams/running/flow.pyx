@@ -5,6 +5,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport INT64_MAX, int64_t, uint32_t
 from libcpp.memory cimport unique_ptr
+from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
 from callboard._inside.sending.native_ref cimport send
@@ -15,7 +16,7 @@ from callboard.core.sealed cimport maker_key
 from callboard.native cimport Message, NativeActor
 from callboard.scheduling.cell cimport Context
 from callboard.scheduling.context cimport current_context
-from callboard.scheduling.flow.flow cimport Flow, Partitioning, Reordering, Rest, RestReason, Settings, Times
+from callboard.scheduling.flow.flow cimport Flow, Partitioning, Pool, Reordering, Rest, RestReason, Settings, Times
 from callboard.scheduling.flow.heuristics cimport Ask, Chooser, Heuristic, OperatorView
 from callboard.scheduling.flow.native_work cimport NativeWork
 from callboard.scheduling.flow.stage cimport LaneKinds, Stage, Work, all_lanes, native_lanes, python_lanes
@@ -51,17 +52,17 @@ cdef extern from *:
     };
     thread_local const AtWork* AtWork::here = nullptr;
 
-    static callboard::Flow::Rest run_flow(callboard::Flow& flow, std::uint32_t lane) {
-        const AtWork here(&flow);
-        return flow.run(lane);
+    static callboard::Pool::Rest run_pool(const void* flow, callboard::Pool& pool, std::uint32_t lane) {
+        const AtWork here(flow);
+        return pool.run(lane);
     }
-    static bool help_flow(callboard::Flow& flow) {
-        const AtWork here(&flow);
-        return flow.help(callboard::all_lanes, flow.now());
+    static bool help_pool(const void* flow, callboard::Pool& pool) {
+        const AtWork here(flow);
+        return pool.help(callboard::all_lanes);
     }
     """
-    Rest run_flow(Flow& flow, uint32_t lane) nogil
-    bint help_flow(Flow& flow) nogil
+    Rest run_pool(const void* flow, Pool& pool, uint32_t lane) nogil
+    bint help_pool(const void* flow, Pool& pool) nogil
     bint is_at_work "AtWork::is_on" (const void* flow) nogil
 
 cdef dict KINDS = {"native": native_lanes, "python": python_lanes, "all": all_lanes}
@@ -95,16 +96,16 @@ cdef class GraphFlow:
         self.programs = []
         self.readers = []
         self.of_stages = []
-        self.flow = new Flow(
-            settings, unique_ptr[Chooser](heuristic.chooser(settings.slice_ns, <Ask>ask_heuristic, <void*>self)))
+        self.slice_ns = settings.slice_ns
+        self.flow = new Flow(settings)
+        self.add_pool()
 
     def __dealloc__(self):
         if self.flow == NULL:
             return
         # No lane is left. What is on its way is dropped, as after a failure.
         self.drop_all()
-        while self.flow.step(all_lanes, INT64_MAX):
-            pass
+        self.flow.drain()
         del self.flow
         for kept in self.kept:
             DECREF(kept)
@@ -122,11 +123,28 @@ cdef class GraphFlow:
 
     # --- the graph -----------------------------------------------------------------------------------
 
-    def add(self, Program program, sources, str runs_on, int partitions, int most_lanes):
-        """Add a program. `sources` says for each input where it comes from: (number of a program, port),
-        or (None, entry). `runs_on` is the kind of lanes that may work on it. With `partitions` it works
-        divided."""
+    def add_pool(self, *, bint latest=False):
+        """Add a pool, whose lanes choose among its operators, and return its number; one is there, number 0.
+
+        It has a heuristic of the run's kind; with `latest` the latest operator is next, which costs least."""
         self.check(False)
+        cdef unique_ptr[Chooser] chooser
+        if not latest:
+            chooser.reset((<Heuristic>self.heuristic).chooser(self.slice_ns, <Ask>ask_heuristic, <void*>self))
+        self.pools.push_back(&self.flow.add_pool(move(chooser)))
+        return self.pools.size() - 1
+
+    cdef Pool* pool(self, size_t number) except NULL:
+        if number >= self.pools.size():
+            raise IndexError(f"no pool {number}; there are {self.pools.size()}")
+        return self.pools[number]
+
+    def add(self, Program program, sources, str runs_on, int partitions, int most_lanes, size_t pool=0):
+        """Add a program to a pool. `sources` says for each input where it comes from: (number of a program,
+        port), or (None, entry). `runs_on` is the kind of lanes that may work on it. With `partitions` it
+        works divided."""
+        self.check(False)
+        cdef Pool* into = self.pool(pool)
         cdef LaneKinds kinds = KINDS[runs_on]
         cdef NativeWork* native = NULL
         if isinstance(program, NativeProgram):
@@ -140,12 +158,12 @@ cdef class GraphFlow:
         if partitions:
             self.of_stages.append(program)
             program.stage = &self.flow.add_keyed(
-                divider_of(program) if native == NULL else native.divider(),
+                into[0], divider_of(program) if native == NULL else native.divider(),
                 work if native == NULL else native.shares(), kinds, most_lanes, partitions)
         elif is_shared:
-            program.stage = &self.flow.add_shared(work, kinds, most_lanes)
+            program.stage = &self.flow.add_shared(into[0], work, kinds, most_lanes)
         else:
-            program.stage = &self.flow.add_ordered(work, kinds, len(sources))
+            program.stage = &self.flow.add_ordered(into[0], work, kinds, len(sources))
             program.rests = program.ns_per_row != 0 and not self.one_by_one  # no clock is read then
         self.of_stages.append(program)
         for number, (node, port) in enumerate(sources):
@@ -173,12 +191,16 @@ cdef class GraphFlow:
         self.flow.finish_graph()
         self.connected = True
 
-    def add_lane(self, ActorRef ref, str kind):
-        """Let the actor `ref` be a lane: it calls run_lane() when it gets a message. Return its number."""
+    def add_lane(self, ActorRef ref, str kind, size_t pool=0):
+        """Let the actor `ref` be a lane of a pool: it calls run_lane() when it gets a message. Return its
+        number, among the lanes of all pools."""
         self.check(True)
+        cdef Lane lane
+        lane.pool = self.pool(pool)
         self.keep(ref)
-        self.lanes += 1
-        return self.flow.add_lane(KINDS[kind], wake_lane, <void*>ref)
+        lane.number = lane.pool.add_lane(KINDS[kind], wake_lane, <void*>ref)
+        self.lanes.push_back(lane)
+        return self.lanes.size() - 1
 
     # --- rounds --------------------------------------------------------------------------------------
 
@@ -235,13 +257,17 @@ cdef class GraphFlow:
         return enough
 
     def help(self):
-        """Work on one stage for a slice, on the calling thread; False if there is nothing to do."""
+        """Work on one stage of any pool for a slice, on the calling thread; False if there is nothing to do."""
         # Without the interpreter: a stage may be native, and its reorder buffer have a lock, whose holder
         # wants the interpreter.
-        cdef bint worked
+        cdef bint worked = False
+        cdef size_t i
         self.check(True)
         with nogil:
-            worked = help_flow(self.flow[0])
+            for i in range(self.pools.size()):
+                worked = help_pool(self.flow, self.pools[i][0])
+                if worked:
+                    break
         return worked
 
     @property
@@ -253,13 +279,16 @@ cdef class GraphFlow:
         """Work as a lane of Python stages. None: the lane is idle; else the seconds after which it wants
         another turn."""
         cdef Rest rest
-        if lane >= self.lanes:
-            raise IndexError(f"no lane {lane}; there are {self.lanes}")
+        if lane >= self.lanes.size():
+            raise IndexError(f"no lane {lane}; there are {self.lanes.size()}")
         if self.keeps_interpreter:
-            return self.next_turn(run_flow(self.flow[0], lane))
+            return self.next_turn(self.run(lane))
         with nogil:
-            rest = run_flow(self.flow[0], lane)
+            rest = self.run(lane)
         return self.next_turn(rest)
+
+    cdef Rest run(self, uint32_t lane) noexcept nogil:
+        return run_pool(self.flow, self.lanes[lane].pool[0], self.lanes[lane].number)
 
     cdef object next_turn(self, Rest rest):
         if rest.reason == RestReason.idle:
@@ -285,13 +314,13 @@ cdef class GraphFlow:
     def operators(self):
         """The operators, in the order of the graph, as heuristics and statistics see them."""
         cdef size_t i
-        return [self.view(i) for i in range(self.flow.stages().size())]
+        return [self.view(self.flow.stages()[i].get()) for i in range(self.flow.stages().size())]
 
-    cdef OperatorView view(self, size_t i):
+    cdef OperatorView view(self, Stage* stage):
         cdef OperatorView view = OperatorView.__new__(OperatorView, maker_key())
         view.flow = self
-        view.stage = self.flow.stages()[i].get()
-        view.name = (<Program>self.of_stages[i]).name
+        view.stage = stage
+        view.name = (<Program>self.of_stages[stage.position]).name
         return view
 
     def times(self):
@@ -301,8 +330,8 @@ cdef class GraphFlow:
         return [(one.serial, one.arrived, one.begun, one.left) for one in finished]
 
 
-cdef Stage* ask_heuristic(void* asker, LaneKinds kinds, int64_t time) noexcept with gil:
-    """Ask a heuristic in Python. Null: it failed, or nothing is schedulable any more."""
+cdef Stage* ask_heuristic(void* asker, const vector[Stage*]& stages) noexcept with gil:
+    """Ask a heuristic in Python for one of these stages. Null: it failed."""
     cdef GraphFlow flow = <GraphFlow>asker
     cdef OperatorView view
     cdef list views = []
@@ -310,12 +339,9 @@ cdef Stage* ask_heuristic(void* asker, LaneKinds kinds, int64_t time) noexcept w
     if flow.heuristic_failed or flow.ending.stopped_at.load() < 0:
         return NULL
     try:
-        for i in range(flow.flow.stages().size()):
-            if flow.flow.stages()[i].get().is_schedulable(kinds, time):
-                views.append(flow.view(i))
-        if not views:
-            return NULL
-        chosen = flow.heuristic.choose(views) if len(views) > 1 else views[0]
+        for i in range(stages.size()):
+            views.append(flow.view(stages[i]))
+        chosen = flow.heuristic.choose(views)
         for view in views:
             if chosen is view:
                 return view.stage
@@ -362,7 +388,7 @@ cdef class NativeLane(NativeActor):
     cdef void receive(self, Message* message) noexcept nogil:
         if self.flow is None:
             return
-        cdef Rest rest = run_flow(self.flow.flow[0], self.number)
+        cdef Rest rest = self.flow.run(self.number)
         if rest.reason == RestReason.turn_over:
             self.send_integer(self.own_ref, 0)
         # Not `until`: throttled stages are for lanes that hold the interpreter.
