@@ -118,12 +118,12 @@ public:
 
     // --- the end -----------------------------------------------------------------------------------
 
-    // One thread, when no lane runs: lets all that is on its way go its way.
+    // One thread, when no lane runs and no stage rests: lets all that is on its way go its way.
     void drain() {
         for (bool worked = true; worked;) {
             worked = false;
             for (auto& pool : pools_)
-                while (pool->step(all_lanes, Pool::never)) worked = true;
+                while (pool->step(all_lanes)) worked = true;
         }
     }
 

@@ -25,6 +25,9 @@ public:
     // The stage to work on, or null if none is schedulable.
     virtual Stage* choose(ReadyStages& ready, LaneKinds kinds, std::int64_t time) = 0;
 
+    // A choice is not to be counted as the work of the stage that it chooses.
+    virtual bool takes_long() const { return false; }
+
 protected:
     // The one with the highest score; of equals, the latest.
     template <class Score>
@@ -176,6 +179,8 @@ public:
         Stage* chosen = found.size() == 1 ? nullptr : ask_(self_, found);
         return chosen != nullptr ? chosen : found.back();
     }
+
+    bool takes_long() const override { return true; }
 
 private:
     const Ask ask_;

@@ -95,9 +95,9 @@ public:
         const LaneKinds kinds = lanes_[lane].kinds;
         const auto bit = std::uint64_t{1} << lane;
         const std::int64_t begin = slices_.now();
+        std::int64_t time = begin;
         idle_.fetch_and(~bit, relaxed);
         for (;;) {
-            const std::int64_t time = slices_.now();
             if (time - begin > slices_.turn_ns) return {Rest::turn_over, 0};
             if (step_at(kinds, time, bit) != nullptr) {
                 if (slices_.one_by_one) return {Rest::turn_over, 0};
@@ -112,12 +112,16 @@ public:
     }
 
     // One slice of one stage. False: there is nothing to do.
-    bool step(LaneKinds kinds, std::int64_t time) { return step_at(kinds, time, 0) != nullptr; }
+    bool step(LaneKinds kinds) {
+        std::int64_t time = slices_.now();
+        return step_at(kinds, time, 0) != nullptr;
+    }
 
     // The same for who is no lane and may not come back, such as a sender that waits for room. A lane that
     // found the stage taken may have become idle, and sees what is left only if it is told.
     bool help(LaneKinds kinds) {
-        Stage* stage = step_at(kinds, slices_.now(), 0);
+        std::int64_t time = slices_.now();
+        Stage* stage = step_at(kinds, time, 0);
         if (stage != nullptr && stage->waiting() > 0) wake_for(*stage);
         return stage != nullptr;
     }
@@ -134,16 +138,18 @@ private:
         void* lane;
     };
 
-    // `bit` is the lane's; 0 of who is none.
-    Stage* step_at(LaneKinds kinds, std::int64_t time, std::uint64_t bit) {
+    // `bit` is the lane's; 0 of who is none. `time` is now, also when it returns: the clock is read once for a
+    // slice, whose end is the next one's begin.
+    Stage* step_at(LaneKinds kinds, std::int64_t& time, std::uint64_t bit) {
         Stage* stage = chooser_ == nullptr ? latest(kinds, time) : chooser_->choose(*this, kinds, time);
         if (stage == nullptr || !stage->enter()) return stage;
+        if (chooser_ != nullptr && chooser_->takes_long()) time = slices_.now();
         const bool away = bit != 0 && may_take_long(*stage);
         if (away) {
             away_.fetch_or(bit, seq_cst);
             anything_waits();
         }
-        work(*stage);
+        work(*stage, time);
         if (stage->waiting() > 0) remember(*stage);
         else forget(*stage);
         if (away) away_.fetch_and(~bit, relaxed);
@@ -158,13 +164,14 @@ private:
     }
 
     // Who entered the stage. Section 6: as many rows as the slice holds by the estimated cost.
-    void work(Stage& stage) {
+    void work(Stage& stage, std::int64_t& time) {
         RowCounts counts;
         const double cost = stage.cost_ns();
         const bool one = slices_.one_by_one || cost == 0.0;
-        const std::int64_t begin = slices_.now();
         const auto rounds = stage.work(counts, one ? 1.0 : static_cast<double>(slices_.slice_ns) / cost);
-        if (rounds != 0) stage.note(counts, rounds, slices_.now() - begin);
+        const std::int64_t begin = time;
+        time = slices_.now();
+        if (rounds != 0) stage.note(counts, rounds, time - begin, stage.most_lanes == 1);
         stage.leave();
     }
 

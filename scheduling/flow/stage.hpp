@@ -185,9 +185,10 @@ private:
     SinkObserver& flow_;
     Markers* markers_{nullptr};
     std::vector<Edge> edges_;
+    // Of lanes. In large graphs a stage costs the lines that it lies on, so there are no more of them than needed.
     alignas(cache_line) Atomic<std::uint32_t> lanes_{0};
     Atomic<std::int64_t> not_before_{0};
-    alignas(cache_line) std::int64_t delivered_{0};  // rounds; of who delivers
+    std::int64_t delivered_{0};  // rounds; of who delivers
 };
 
 using Stages = std::vector<std::unique_ptr<Stage>>;

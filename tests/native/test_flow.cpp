@@ -92,7 +92,7 @@ TEST("a round is estimated by its rows, though a lane takes several at once") {
     flow.finish_graph();
     void* batch = &one;
     for (int i = 0; i < 64; ++i) flow.admit(&batch);
-    while (pool.step(all_lanes, flow.settings.now())) {}
+    while (pool.step(all_lanes)) {}
     CHECK_EQUAL(flow.done(), 64);
     CHECK_EQUAL(stage.rows_per_unit(), 1.0);
 }

@@ -150,12 +150,12 @@ def _names(operators: tuple[Operator, ...]) -> dict[Operator, str]:
             kinds = f"{taken[operator.name].kind} and {operator.kind}"
             raise GraphError(f"two operators, {kinds}, have the name {operator.name!r}")
         taken[operator.name] = operator
+    numbers: dict[str, int] = {}  # the last one of each label
     for operator in operators:
         if operator.name is None:
             name = label = operator.label or operator.kind
-            number = 1
             while name in taken:
-                number += 1
+                number = numbers[label] = numbers.get(label, 1) + 1
                 name = f"{label} {number}"
             taken[name] = operator
     names = {operator: name for name, operator in taken.items()}

@@ -106,7 +106,7 @@ double pass(Shape shape, std::int64_t rounds) {
     flow.finish_graph();
     const auto lane = [&](int index) {
         while (flow.done() < rounds) {
-            const bool worked = pool.step(all_lanes, settings.now());
+            const bool worked = pool.step(all_lanes);
             if (index != 0) {
                 // Some microseconds. A lane that looks all the time takes the lines that the other one writes.
                 for (int i = 0; !worked && i < 100; ++i) callboard::relax();
