@@ -97,4 +97,84 @@ TEST("a round is estimated by its rows, though a lane takes several at once") {
     CHECK_EQUAL(stage.rows_per_unit(), 1.0);
 }
 
+TEST("an empty round passes a chain of idle stages, however long, and ends no stack") {
+    constexpr int count = 100'000;
+    OneStage one;
+    Flow flow{{}};
+    Pool& pool = flow.add_pool(nullptr);
+    Stage* last = nullptr;
+    for (int i = 0; i < count; ++i) {
+        Stage& stage = flow.add_ordered(pool, one.work(), all_lanes, 1);
+        if (last == nullptr) flow.add_entry(stage, 0);
+        else flow.connect(*last, stage, 0);
+        last = &stage;
+    }
+    flow.finish_graph();
+    void* batch = nullptr;
+    for (int i = 0; i < 3; ++i) flow.admit(&batch);
+    flow.drain();
+    CHECK_EQUAL(flow.done(), 3);
+}
+
+TEST("a round leaves when it has left all sinks, and not before") {
+    OneStage one, other;
+    Flow flow{{}};
+    Pool& pool = flow.add_pool(nullptr);
+    Pool& second = flow.add_pool(nullptr);
+    flow.add_entry(flow.add_ordered(pool, one.work(), all_lanes, 1), 0);
+    flow.add_entry(flow.add_ordered(second, other.work(), all_lanes, 1), 0);
+    flow.finish_graph();
+    void* batches[2] = {&one, &other};
+    for (int round = 1; round <= 600; ++round) {  // more than twice the window
+        flow.admit(batches);
+        while (pool.step(all_lanes)) {}
+        CHECK_EQUAL(flow.done(), round - 1);
+        while (second.step(all_lanes)) {}
+        CHECK_EQUAL(flow.done(), round);
+    }
+}
+
+TEST("a stage with several inputs is ready when each has brought its part, and not before") {
+    OneStage one;
+    Flow flow{{}};
+    Pool& pool = flow.add_pool(nullptr);
+    Stage& stage = flow.add_ordered(pool, one.work(), all_lanes, 5);
+    flow.finish_graph();
+    for (std::int64_t serial = 0; serial < 20; ++serial) {
+        for (std::uint32_t input : {3u, 0u, 4u, 1u}) stage.put(input, serial, nullptr);
+        CHECK(!pool.step(all_lanes));
+        stage.put(2, serial, nullptr);
+        CHECK(pool.step(all_lanes));
+    }
+    CHECK_EQUAL(flow.done(), 20);
+}
+
+TEST("rounds keep their order when they pile up in a stage, and when they come one by one again") {
+    struct Order {
+        std::vector<std::uintptr_t> got;
+        static void* process(void* self, std::int64_t, void** inputs, RowCounts& counts) {
+            ++counts.taken;
+            static_cast<Order*>(self)->got.push_back(reinterpret_cast<std::uintptr_t>(inputs[0]));
+            return nullptr;
+        }
+    } order;
+    Flow flow{{}};
+    Pool& pool = flow.add_pool(nullptr);
+    Work work;
+    work.self = &order;
+    work.process = Order::process;
+    flow.add_entry(flow.add_ordered(pool, work, all_lanes, 1), 0);
+    flow.finish_graph();
+    std::uintptr_t next = 1;
+    for (int pile : {1, 3, 4, 5, 1, 256, 2, 256, 1}) {
+        for (int i = 0; i < pile; ++i) {
+            void* batch = reinterpret_cast<void*>(next++);
+            flow.admit(&batch);
+        }
+        while (pool.step(all_lanes)) {}
+    }
+    CHECK_EQUAL(order.got.size(), next - 1);
+    for (std::size_t i = 0; i < order.got.size(); ++i) CHECK_EQUAL(order.got[i], i + 1);
+}
+
 CHECK_MAIN
