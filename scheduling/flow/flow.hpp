@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "callboard/scheduling/flow/fused_stage.hpp"
 #include "callboard/scheduling/flow/keyed_stage.hpp"
 #include "callboard/scheduling/flow/markers.hpp"
 #include "callboard/scheduling/flow/ordered_stage.hpp"
@@ -70,6 +71,12 @@ public:
                                settings.window, settings.reordering, settings.partitioning);
     }
 
+    // Its members, and their edges, are added to it.
+    FusedStage& add_fused(Pool& pool, LaneKinds runs_on) {
+        const std::uint32_t sample_every = settings.one_by_one ? 0 : 64;
+        return add<FusedStage>(pool, runs_on, 1, settings.window, sample_every);
+    }
+
     void connect(Stage& from, Stage& to, std::uint32_t input) { from.connect(to.entrance(), input); }
 
     // A way into the graph. Batches for all of them are admitted together, in the order of these calls.
@@ -80,7 +87,7 @@ public:
 
     // After all of these. A stage that leads nowhere is a sink.
     void finish_graph() {
-        for (auto& stage : stages_) sinks_ += stage->edges().empty();
+        for (auto& stage : stages_) sinks_ += stage->is_sink();
         if (sinks_ > 1) departures_ = std::make_unique<Atomic<std::uint64_t>[]>(settings.window);
         for (auto& pool : pools_) pool->finish(stages_);
     }
@@ -133,12 +140,14 @@ public:
 
 private:
     template <class Kind, class... Arguments>
-    Stage& add(Pool& pool, LaneKinds runs_on, std::uint32_t most_lanes, Arguments&&... arguments) {
+    Kind& add(Pool& pool, LaneKinds runs_on, std::uint32_t most_lanes, Arguments&&... arguments) {
         const Stage::Site site{pool, *this, static_cast<std::uint32_t>(stages_.size()),
                                static_cast<std::uint32_t>(pool.stages().size()), runs_on, most_lanes};
-        stages_.push_back(std::make_unique<Kind>(site, std::forward<Arguments>(arguments)...));
-        pool.add(*stages_.back());
-        return *stages_.back();
+        auto made = std::make_unique<Kind>(site, std::forward<Arguments>(arguments)...);
+        Kind& stage = *made;
+        stages_.push_back(std::move(made));
+        pool.add(stage);
+        return stage;
     }
 
     void round_left(std::int64_t serial) override {

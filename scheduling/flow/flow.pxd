@@ -4,6 +4,7 @@ from libcpp cimport bool as cbool
 from libcpp.memory cimport unique_ptr
 from libcpp.vector cimport vector
 
+from callboard.scheduling.flow.fused_stage cimport FusedStage
 from callboard.scheduling.flow.heuristics cimport Chooser
 from callboard.scheduling.flow.stage cimport LaneKinds, Stage, Work
 
@@ -54,6 +55,7 @@ cdef extern from "callboard/scheduling/flow/flow.hpp" namespace "callboard" nogi
         Stage& add_ordered(Pool& pool, const Work& work, LaneKinds runs_on, uint32_t inputs)
         Stage& add_keyed(Pool& pool, const Work& divider, const Work& work, LaneKinds runs_on,
                          uint32_t most_lanes, uint32_t partitions)
+        FusedStage& add_fused(Pool& pool, LaneKinds runs_on)
         void connect(Stage& source, Stage& to, uint32_t input)
         void add_entry(Stage& to, uint32_t input)
         void finish_graph()

@@ -10,6 +10,7 @@
 //   SharedStage   stateless: any number of lanes, each on rounds of its own   (shared_stage.hpp)
 //   OrderedStage  stateful: one lane at a time, rounds in order               (ordered_stage.hpp)
 //   KeyedStage    stateful by key: one lane to a partition                    (keyed_stage.hpp)
+//   FusedStage    several operators, one lane at a time, as plain calls       (fused_stage.hpp)
 //
 // Room. At most `window` rounds are between the senders and the last sink (flow.hpp), and every
 // structure has room for as many. So nothing that is pushed in a graph finds it full.
@@ -109,6 +110,9 @@ public:
     void connect(Stage& to, std::uint32_t input) { edges_.push_back({&to, input}); }
     const std::vector<Edge>& edges() const { return edges_; }
 
+    // Rounds leave the flow here; that is said of each once, in order.
+    virtual bool is_sink() const { return edges_.empty(); }
+
     // Rounds begin here, as they came in.
     void mark_beginnings(Markers& markers) { markers_ = &markers; }
 
@@ -169,8 +173,10 @@ protected:
         }
         if (!edges_.empty()) return;
         if (output != nullptr) work_.discard(work_.self, output);
-        flow_.round_left(serial);
+        leave_flow(serial);
     }
+
+    void leave_flow(std::int64_t serial) { flow_.round_left(serial); }
 
     void announce() { pool_.something_waits(*this); }
 

@@ -65,3 +65,4 @@ cdef extern from "callboard/scheduling/flow/stage.hpp" namespace "callboard" nog
         uint64_t given()
         int64_t busy_ns()
         void rest_until(int64_t time)
+        int64_t not_before()

@@ -104,6 +104,13 @@ seed "a worker that goes to sleep is not seen" mailbox/ordered/spmc.hpp \
     's/tail_\.store(tail + 1, seq_cst)/tail_.store(tail + 1, release)/' \
     stress_hybrid "beside work" "asleep beside work" "-O2"
 
+seed "a member's input is left in its slot" scheduling/flow/fused_stage.hpp \
+    's/inputs\[0\] = nullptr;/(void)inputs;/' \
+    stress_flow "fused" "heap-use-after-free\|double-free" "-O1 -g -fsanitize=address"
+seed "a fused stage takes a round that not all inputs have brought" scheduling/flow/fused_stage.hpp \
+    's/least = std::min(least, inlet/least = std::max(least, inlet/' \
+    stress_flow "fused" "other rows\|Assertion" "-O2"
+
 seed "who makes room does not look for those who wait" mailbox/limits.hpp \
     's/if (waiting_\.load(seq_cst) != 0) wake_all();/if (messages > 1 \&\& waiting_.load(seq_cst) != 0) wake_all();/' \
     stress_limits "whichever comes" "lost wake-up" "-O2"

@@ -152,8 +152,24 @@ struct Parked {
     static void wake(void* self) { static_cast<Parked*>(self)->parker.unpark(); }
 };
 
-// Each lane is in one of the pools.
-void run_one(std::uint64_t seed, int lane_count, int pool_count) {
+// Where an operator works: a stage, or a member of one.
+struct Seat {
+    Stage* stage;
+    FusedStage* fused;
+    std::uint32_t member;
+};
+
+void join(Flow& flow, const Seat* from, const Seat& to, std::uint32_t input) {
+    if (from != nullptr && from->fused != nullptr && from->fused == to.fused)
+        return from->fused->connect_within(from->member, to.member, input);
+    if (to.fused != nullptr) input = to.fused->open(to.member, input);
+    if (from == nullptr) flow.add_entry(*to.stage, input);
+    else if (from->fused != nullptr) from->fused->connect_out(from->member, *to.stage, input);
+    else flow.connect(*from->stage, *to.stage, input);
+}
+
+// Each lane is in one of the pools. With `fuses`, operators that follow each other may be one stage.
+void run_one(std::uint64_t seed, int lane_count, int pool_count, bool fuses = false) {
     Random random(seed);
     auto ops = random_graph(random);
     auto expected = random_graph(*std::make_unique<Random>(seed));
@@ -170,21 +186,34 @@ void run_one(std::uint64_t seed, int lane_count, int pool_count) {
     for (auto& op : ops)
         for (auto source : op->sources)
             if (source != entry) ++ops[source]->outgoing;
-    std::vector<Stage*> stages;
+    std::vector<Seat> seats;
     std::size_t entries = 0;
     for (auto& op : ops) {
         const auto inputs = static_cast<std::uint32_t>(op->sources.size());
         const Work divider{op.get(), divide, nullptr, discard, nullptr, nullptr};
         const Work work{op.get(), process, op->outgoing > 1 ? pick : nullptr, discard, do_share, gather};
         Pool& pool = *pools[random.below(static_cast<std::uint32_t>(pool_count))];
-        stages.push_back(op->is_keyed()       ? &flow.add_keyed(pool, divider, work, all_lanes, 8, partitions)
-                         : op->is_stateless() ? &flow.add_shared(pool, work, all_lanes, 8)
-                                              : &flow.add_ordered(pool, work, all_lanes, inputs));
-        for (std::uint32_t input = 0; input < inputs; ++input) {
-            if (op->sources[input] == entry) flow.add_entry(*stages.back(), input), ++entries;
-            else flow.connect(*stages[op->sources[input]], *stages.back(), input);
+        FusedStage* fused = nullptr;
+        if (fuses && random.below(3) != 0) {  // those between two members in the order are members, too
+            fused = seats.empty() || random.below(3) == 0 ? nullptr : seats.back().fused;
+            if (fused == nullptr) fused = &flow.add_fused(pool, all_lanes);
+            seats.push_back({fused, fused, fused->add_member(work, inputs)});
+        } else {
+            seats.push_back({op->is_keyed()       ? &flow.add_keyed(pool, divider, work, all_lanes, 8, partitions)
+                             : op->is_stateless() ? &flow.add_shared(pool, work, all_lanes, 8)
+                                                  : &flow.add_ordered(pool, work, all_lanes, inputs),
+                             nullptr, 0});
         }
     }
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        for (std::uint32_t input = 0; input < ops[i]->sources.size(); ++input) {
+            const auto source = ops[i]->sources[input];
+            if (source == entry) ++entries;
+            join(flow, source == entry ? nullptr : &seats[source], seats[i], input);
+        }
+    }
+    for (auto& seat : seats)
+        if (seat.fused != nullptr) seat.fused->finish();
     flow.finish_graph();
     std::vector<std::unique_ptr<Parked>> parked;
     for (int i = 0; i < lane_count; ++i) {
@@ -247,6 +276,11 @@ TEST("every graph gives what it gives in sequence, by any lanes, heuristic and s
 TEST("and so it does in pools of one lane, or of two") {
     for (std::uint64_t seed = 1; seed <= 60; ++seed)
         for (int lanes : {2, 4}) run_one(seed, lanes, 2);
+}
+
+TEST("and so it does where operators are fused") {
+    for (std::uint64_t seed = 1; seed <= 120; ++seed)
+        for (int lanes : {1, 3}) run_one(seed, lanes, lanes, true);
 }
 
 CHECK_MAIN
