@@ -9,7 +9,7 @@ region between such a place and its join another may lie, so the origins of a ro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import takewhile
 
@@ -22,7 +22,6 @@ from callboard.streams.planning.branching import (
 )
 from callboard.streams.planning.operator import Operator, Outlet
 from callboard.streams.planning.plan import Plan, Source, Step
-from callboard.streams.programs.program import Program
 from callboard.streams.programs.stateless import Number
 
 # The spots where a row's origins were given, from the outermost region to the innermost.
@@ -73,8 +72,9 @@ class _Planner:
             drops = [_BITS * (len(stack) - len(common)) for stack in stacks]
             levels = drops, _BITS * (len(common) - len(left)) if left else None
         by_row = self.needs(operator, common) and self.only_by_row(operator)
-        make = partial(operator.make, self.names[operator], *levels, by_row=by_row)
-        number = self.add_step(make, sources)
+        name = self.names[operator]
+        make = partial(operator.make, name, *levels, by_row=by_row)
+        number = self.add_step(Step(name, make, tuple(sources), operator.place))
         for port in range(len(operator.ports)):
             self.sources[Outlet(operator, port)] = number, port
             self.stacks[number, port] = left
@@ -91,8 +91,9 @@ class _Planner:
             return self.sources[outlet]
         if outlet not in self.numbered:
             source = self.sources[outlet]
-            make = partial(Number, f"{self.names[outlet.operator]}, numbered")
-            numbered = self.numbered[outlet] = self.add_step(make, [source]), 0
+            name = f"{self.names[outlet.operator]}, numbered"
+            step = Step(name, partial(Number, name), (source,), numbers=True)
+            numbered = self.numbered[outlet] = self.add_step(step), 0
             self.stacks[numbered] = (*self.stacks[source], spot)
         return self.numbered[outlet]
 
@@ -116,8 +117,8 @@ class _Planner:
                 return each
         raise AssertionError(f"no join after {operator!r}")
 
-    def add_step(self, make: Callable[[], Program], sources: list[Source]) -> int:
-        self.steps.append(Step(make, tuple(sources)))
+    def add_step(self, step: Step) -> int:
+        self.steps.append(step)
         return len(self.steps) - 1
 
 

@@ -1,5 +1,7 @@
 """A graph at work: the stages of a flow, and the lanes that work on them."""
 
+import threading
+
 cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
@@ -17,6 +19,7 @@ from callboard.native cimport Message, NativeActor
 from callboard.scheduling.cell cimport Context
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.flow.flow cimport Flow, Partitioning, Pool, Reordering, Rest, RestReason, Settings, Times
+from callboard.scheduling.flow.fused_stage cimport FusedStage
 from callboard.scheduling.flow.heuristics cimport Ask, Chooser, Heuristic, OperatorView
 from callboard.scheduling.flow.native_work cimport NativeWork
 from callboard.scheduling.flow.stage cimport LaneKinds, Stage, Work, all_lanes, native_lanes, python_lanes
@@ -60,9 +63,14 @@ cdef extern from *:
         const AtWork here(flow);
         return pool.help(callboard::all_lanes);
     }
+    static void call_through(const void* flow, callboard::FusedStage& stage) {
+        const AtWork here(flow);
+        stage.work_through();
+    }
     """
     Rest run_pool(const void* flow, Pool& pool, uint32_t lane) nogil
     bint help_pool(const void* flow, Pool& pool) nogil
+    void call_through(const void* flow, FusedStage& stage) nogil
     bint is_at_work "AtWork::is_on" (const void* flow) nogil
 
 cdef dict KINDS = {"native": native_lanes, "python": python_lanes, "all": all_lanes}
@@ -93,7 +101,8 @@ cdef class GraphFlow:
         # that waited for another's lock (that of a reorder buffer) would keep the collector waiting, too.
         self.keeps_interpreter = has_gil()
         self.heuristic = heuristic
-        self.programs = []
+        self.programs = {}
+        self.places = {}
         self.readers = []
         self.of_stages = []
         self.slice_ns = settings.slice_ns
@@ -139,64 +148,125 @@ cdef class GraphFlow:
             raise IndexError(f"no pool {number}; there are {self.pools.size()}")
         return self.pools[number]
 
-    def add(self, Program program, sources, str runs_on, int partitions, int most_lanes, size_t pool=0):
+    def add(self, number, Program program, sources, str runs_on, int partitions, int most_lanes, size_t pool=0):
         """Add a program to a pool. `sources` says for each input where it comes from: (number of a program,
         port), or (None, entry). `runs_on` is the kind of lanes that may work on it. With `partitions` it
         works divided."""
         self.check(False)
+        cdef Seat* seat
         cdef Pool* into = self.pool(pool)
         cdef LaneKinds kinds = KINDS[runs_on]
         cdef NativeWork* native = NULL
         if isinstance(program, NativeProgram):
             native = &(<NativeProgram>program).native
         is_shared = program.kind == "stateless" and program.ns_per_row == 0 and most_lanes > 1
-        if len(sources) != 1 and (not sources or partitions or is_shared):
+        if len(sources) > 1 and (partitions or is_shared):
             raise ValueError(f"the program of {program.name!r} has {len(sources)} inputs")
-        program.enter(self.ending, len(sources))
-        self.keep(program)
-        cdef Work work = work_of(program) if native == NULL else native.whole()
+        self.add_program(number, program, sources)
+        seat = self.seat(number)
         if partitions:
             self.of_stages.append(program)
-            program.stage = &self.flow.add_keyed(
+            seat.stage = &self.flow.add_keyed(
                 into[0], divider_of(program) if native == NULL else native.divider(),
-                work if native == NULL else native.shares(), kinds, most_lanes, partitions)
+                work_of(program) if native == NULL else native.shares(), kinds, most_lanes, partitions)
+            seat.divider = self.flow.stages()[seat.stage.position - 1].get()
         elif is_shared:
-            program.stage = &self.flow.add_shared(into[0], work, kinds, most_lanes)
+            seat.stage = &self.flow.add_shared(into[0], whole_work_of(program), kinds, most_lanes)
         else:
-            program.stage = &self.flow.add_ordered(into[0], work, kinds, len(sources))
-            program.rests = program.ns_per_row != 0 and not self.one_by_one  # no clock is read then
+            seat.stage = &self.flow.add_ordered(into[0], whole_work_of(program), kinds, len(sources))
+        program.stage = seat.stage
         self.of_stages.append(program)
-        for number, (node, port) in enumerate(sources):
-            self.readers.append((-1 if node is None else node, port, len(self.programs), number))
-        self.programs.append(program)
+
+    def add_fused(self, members, str runs_on, size_t pool):
+        """Add programs, as (number, program, sources) in the order of the graph, that one lane of a pool works on
+        as one: round by round, one after the other."""
+        self.check(False)
+        cdef Pool* into = self.pool(pool)
+        cdef LaneKinds kinds = KINDS[runs_on]
+        cdef FusedStage* fused = NULL
+        cdef Program program
+        cdef Seat* seat
+        for number, program, sources in members:
+            self.add_program(number, program, sources)
+            if fused == NULL:
+                fused = &self.flow.add_fused(into[0], kinds)
+                self.of_stages.append(program)
+            seat = self.seat(number)
+            program.stage = seat.stage = seat.fused = fused
+            seat.member = fused.add_member(whole_work_of(program), len(sources))
+
+    def add_called(self, members, bint keeps_interpreter):
+        """The same, for the thread that admits rounds: it works on these within try_admit()."""
+        # On no lane: so their pool has none. Nobody waits there for a lock, or for who wants the interpreter.
+        self.add_fused(members, "all", self.add_pool(latest=True))
+        self.caller = self.seat(members[0][0]).fused
+        self.caller_keeps = keeps_interpreter
+
+    cdef int add_program(self, number, Program program, sources) except -1:
+        if number in self.programs:
+            raise ValueError(f"there is a program number {number} already")
+        if not sources:
+            raise ValueError(f"the program of {program.name!r} has no inputs")
+        program.enter(self.ending, number, len(sources))
+        program.rests = program.ns_per_row != 0 and not self.one_by_one  # no clock is read then
+        self.keep(program)
+        for to, (node, port) in enumerate(sources):
+            self.readers.append((-1 if node is None else node, port, number, to))
+        self.programs[number] = program
+        self.places[number] = self.seats.size()
+        self.seats.resize(self.seats.size() + 1)
+
+    cdef Seat* seat(self, number) except NULL:
+        return &self.seats[<size_t>self.places[number]]
 
     def connect(self):
         """Make the edges, when all programs are there."""
+        cdef size_t i
         self.check(False)
         cdef Program program, reader
-        for node, port, to, number in sorted(self.readers):  # a program's edges in the order of its ports
-            reader = self.programs[to]
-            if node < 0:
-                self.flow.add_entry(reader.stage[0], number)
+        cdef Seat* source
+        cdef Seat* to
+        cdef uint32_t number
+        for node, port, reading, which in sorted(self.readers):  # a program's edges in the order of its ports
+            reader = self.programs[reading]
+            to = self.seat(reading)
+            source = self.seat(node) if node >= 0 else NULL
+            number = which
+            if source != NULL:
+                program = self.programs[node]
+                program.exits.push_back(Exit(port, reader.in_lots))
+                reader.from_lots[number] = program.in_lots and not reader.in_lots
+                if source.fused != NULL and source.fused == to.fused:
+                    if source.member >= to.member:
+                        raise ValueError(f"the program of {reader.name!r} comes before that of {program.name!r}")
+                    source.fused.connect_within(source.member, to.member, number)
+                    continue
+            if to.fused != NULL:
+                number = to.fused.open(to.member, number)
+            if source == NULL:
+                self.flow.add_entry(to.stage[0], number)
                 self.entries.push_back(Exit(port, reader.in_lots))
-                continue
-            program = self.programs[node]
-            program.exits.push_back(Exit(port, reader.in_lots))
-            reader.from_lots[number] = program.in_lots and not reader.in_lots
-            self.flow.connect(program.stage[0], reader.stage[0], number)
-        for program in self.programs:
+            elif source.fused != NULL:
+                source.fused.connect_out(source.member, to.stage[0], number)
+            else:
+                self.flow.connect(source.stage[0], to.stage[0], number)
+        for program in self.programs.values():
             if isinstance(program, NativeProgram):
                 (<NativeProgram>program).native.edges = program.exits.size()
+        for i in range(self.seats.size()):
+            if self.seats[i].fused != NULL:
+                self.seats[i].fused.finish()
         self.slots.resize(self.entries.size())
         self.flow.finish_graph()
         self.connected = True
 
-    def add_lane(self, ActorRef ref, str kind, size_t pool=0):
+    def add_lane(self, ActorRef ref, str kind, size_t pool=0, bint keeps_interpreter=True):
         """Let the actor `ref` be a lane of a pool: it calls run_lane() when it gets a message. Return its
-        number, among the lanes of all pools."""
+        number, among the lanes of all pools. If all that it works on is Python, it may keep the interpreter."""
         self.check(True)
         cdef Lane lane
         lane.pool = self.pool(pool)
+        lane.keeps_interpreter = keeps_interpreter and self.keeps_interpreter
         self.keep(ref)
         lane.number = lane.pool.add_lane(KINDS[kind], wake_lane, <void*>ref)
         self.lanes.push_back(lane)
@@ -226,7 +296,8 @@ cdef class GraphFlow:
             return None if self.ending.failed is None else self.ending.failed[1]
 
     def try_admit(self, dict batches):
-        """Admit a round with batches for some entries, by their numbers. False: no room yet.
+        """Admit a round with batches for some entries, by their numbers, and work on what the caller's thread
+        runs. False: no room yet.
 
         One caller at a time."""
         cdef size_t i
@@ -246,7 +317,21 @@ cdef class GraphFlow:
                 Py_INCREF(batch)
                 self.slots[i] = <void*>batch
         self.flow.admit(self.slots.data())
+        if self.caller == NULL:
+            return True
+        if self.caller_keeps:
+            call_through(self.flow, self.caller[0])
+        else:
+            with nogil:
+                call_through(self.flow, self.caller[0])
         return True
+
+    @property
+    def callers_rest(self):
+        """For how many seconds an operator that the caller's thread runs wants no input."""
+        if self.caller == NULL or self.caller.not_before() == 0:
+            return 0.0
+        return max(0.0, (self.caller.not_before() - monotonic_ns()) / 1e9)
 
     def wait_until_done(self, int64_t rounds, double seconds):
         """Wait until so many rounds have left the graph, for `seconds` at most; whether they have."""
@@ -256,19 +341,20 @@ cdef class GraphFlow:
             enough = self.flow.wait_until_done(rounds, nanoseconds)
         return enough
 
-    def help(self):
-        """Work on one stage of any pool for a slice, on the calling thread; False if there is nothing to do."""
+    def help(self, pools):
+        """Work on one stage of some pools for a slice, on the calling thread; False if there is nothing to do."""
         # Without the interpreter: a stage may be native, and its reorder buffer have a lock, whose holder
         # wants the interpreter.
         cdef bint worked = False
-        cdef size_t i
+        cdef Pool* pool
         self.check(True)
-        with nogil:
-            for i in range(self.pools.size()):
-                worked = help_pool(self.flow, self.pools[i][0])
-                if worked:
-                    break
-        return worked
+        for number in pools:
+            pool = self.pool(number)
+            with nogil:
+                worked = help_pool(self.flow, pool[0])
+            if worked:
+                return True
+        return False
 
     @property
     def is_at_work_here(self):
@@ -281,7 +367,7 @@ cdef class GraphFlow:
         cdef Rest rest
         if lane >= self.lanes.size():
             raise IndexError(f"no lane {lane}; there are {self.lanes.size()}")
-        if self.keeps_interpreter:
+        if self.lanes[lane].keeps_interpreter:
             return self.next_turn(self.run(lane))
         with nogil:
             rest = self.run(lane)
@@ -312,14 +398,28 @@ cdef class GraphFlow:
     # --- what can be seen ----------------------------------------------------------------------------
 
     def operators(self):
-        """The operators, in the order of the graph, as heuristics and statistics see them."""
-        cdef size_t i
-        return [self.view(self.flow.stages()[i].get()) for i in range(self.flow.stages().size())]
+        """The operators, in the order of the graph, as heuristics and statistics see them: what they are in
+        the plan, and the views."""
+        cdef Seat* seat
+        cdef OperatorView view
+        cdef list views = []
+        for number in sorted(self.programs):
+            seat = self.seat(number)
+            if seat.divider != NULL:
+                views.append((number, self.view(seat.divider)))
+            view = self.view(seat.stage)
+            if seat.fused != NULL:
+                view.name = (<Program>self.programs[number]).name
+                view.figures = &seat.fused.figures_of(seat.member)
+                view.is_waited_at = seat.member == 0
+            views.append((number, view))
+        return views
 
     cdef OperatorView view(self, Stage* stage):
         cdef OperatorView view = OperatorView.__new__(OperatorView, maker_key())
         view.flow = self
         view.stage = stage
+        view.is_waited_at = True
         view.name = (<Program>self.of_stages[stage.position]).name
         return view
 
@@ -328,6 +428,29 @@ cdef class GraphFlow:
         cdef vector[Times] finished = self.flow.markers().finished()
         cdef Times one
         return [(one.serial, one.arrived, one.begun, one.left) for one in finished]
+
+
+def caller_here():
+    """Return who calls, as one that rows may come from: the actor in whose handler that is, else the thread.
+    An actor may go from thread to thread."""
+    cdef Context* context = current_context()
+    if context.current != NULL:
+        return <object>context.current.owner
+    return threading.current_thread()
+
+
+def worker_here():
+    """Return the worker whose thread calls; None on another thread."""
+    cdef Context* context = current_context()
+    return <object>context.worker.owner if context.worker != NULL else None
+
+
+cdef Work whole_work_of(Program program) noexcept:
+    """What the one stage of a program does that is not divided."""
+    if not isinstance(program, NativeProgram):
+        return work_of(program)
+    cdef NativeWork* native = &(<NativeProgram>program).native
+    return native.undivided() if program.partitions > 0 else native.whole()
 
 
 cdef Stage* ask_heuristic(void* asker, const vector[Stage*]& stages) noexcept with gil:
