@@ -189,7 +189,20 @@ class ActorSystem:
 
         Options, by keyword:
 
-        - `policy`: the heuristic that chooses among the graph's operators; without it the system's
+        - `threading`: the model by which operators run that have none by `stream.threading()`;
+          without it what the configuration says, else `dynamic`. Whichever it is, the results are
+          the same, and so are their order and the errors.
+
+          - `dynamic`: any worker runs any operator, a stateful one in one at a time.
+          - `manual`: the thread that calls `send()` and `finish()` runs all operators, as plain
+            calls. It is always the same one, or the same actor. Behind a threaded port, which
+            `stream.threaded()` makes, another thread takes over.
+          - `dedicated`: each operator has a thread of its own.
+          - `assigned`: each operator lives on a worker, as `placement` says, until
+            `run.rebalance()` moves it.
+        - `placement`: the policy, or the name of one, that assigns operators: see `spawn`. Without
+          it what the configuration says, else `round_robin`.
+        - `policy`: the heuristic that chooses among `dynamic` operators; without it the system's
           `priority` if that is a heuristic, else `last_in_pipeline`.
         - `batch_size`: the most rows that go through the graph together (512). Less waits for less,
           more costs less.

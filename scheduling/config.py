@@ -19,6 +19,7 @@ from callboard.core.cores import usable_cores
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
 from callboard.scheduling.flow.heuristics import Heuristic
+from callboard.scheduling.flow.models import MODELS, Model
 from callboard.scheduling.placement import PlacementPolicy
 from callboard.scheduling.policies import choose_heuristic, choose_placement, choose_priority
 from callboard.scheduling.priority import PriorityPolicy
@@ -48,6 +49,7 @@ class Config:
     context: str = "own"
     placement: Any = "round_robin"
     priority: Any = "fifo"
+    streams: Mapping[str, Any] = field(default_factory=dict)
     classes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     actors: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     _placements: dict[Any, PlacementPolicy] = field(
@@ -112,6 +114,17 @@ class Config:
     def heuristic(self) -> Heuristic | None:
         """Return a new heuristic for a graph of streams, if `priority` names one."""
         return choose_heuristic(self.priority)
+
+    @property
+    def graph_threading(self) -> Model:
+        """The threading model of graphs whose runs name none."""
+        model: Model = self.streams.get("threading", "dynamic")
+        return model
+
+    @property
+    def graph_placement(self) -> Any:
+        """The placement of `assigned` operators, for runs that name none."""
+        return self.streams.get("placement", "round_robin")
 
     @property
     def counted(self) -> bool:
@@ -230,6 +243,16 @@ def _table(key: str, value: Any) -> Mapping[str, Any]:
     return value
 
 
+def _streams(key: str, value: Any) -> Mapping[str, Any]:
+    """Check what the configuration says of graphs of streams."""
+    checked = {}
+    for option, chosen in _table(key, value).items():
+        if option not in _STREAMS:
+            raise ConfigError(f"no setting {option!r} of {key}; there are {', '.join(_STREAMS)}")
+        checked[option] = _STREAMS[option](f"{option} of {key}", chosen)
+    return checked
+
+
 def _check_tuning(
     key: str, options: Any, where: str, mailbox: Callable[..., Any]
 ) -> Mapping[str, Any]:
@@ -265,6 +288,12 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "context": partial(checks.one_of, choices=CONTEXTS, error=ConfigError),
     "placement": _policy_of(choose_placement),
     "priority": _policy_of(choose_priority),
+    "streams": _streams,
     "classes": _table,
     "actors": _table,
+}
+
+_STREAMS: dict[str, Callable[[str, Any], Any]] = {
+    "threading": partial(checks.one_of, choices=MODELS, error=ConfigError),
+    "placement": _policy_of(choose_placement),
 }

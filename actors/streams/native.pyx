@@ -65,10 +65,10 @@ cdef class NativeProgram(Program):
         work.drop_error = drop_error
         work.report = report_error
         work.edges = 1
-        self.enter(Ending(), 1)  # its own, for a sequential run
+        self.enter(Ending(), 0, 1)  # its own, for a sequential run
 
-    cdef int enter(self, Ending ending, int inputs) except -1:
-        Program.enter(self, ending, inputs)
+    cdef int enter(self, Ending ending, int position, int inputs) except -1:
+        Program.enter(self, ending, position, inputs)
         self.native.stopped_at = &ending.stopped_at
         return 0
 

@@ -1,7 +1,7 @@
 // What a row costs a stage and how many it gives, estimated while the stage works.
 //
-// Prasaad et al. 2018, section 2.2. Any lane writes after a slice, any thread reads. Lanes that race lose one
-// measurement, which does no harm.
+// Prasaad et al. 2018, section 2.2. Any lane writes after a slice, any thread reads. Counts are exact. Of what is
+// estimated, lanes that race lose one measurement, which does no harm.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,11 @@ struct RowCounts {
 
 class Estimates {
 public:
-    // After a lane's slice.
-    void note(const RowCounts& rows_of, std::int64_t rounds, std::int64_t spent_ns) {
-        busy_ns_.fetch_add(spent_ns, relaxed);
-        window_ns_.fetch_add(spent_ns, relaxed);
-        taken_.fetch_add(rows_of.taken, relaxed);
-        given_.fetch_add(rows_of.given, relaxed);
+    // After a lane's slice. `alone`: no other lane works here, so nothing needs to be added at once.
+    void note(const RowCounts& rows_of, std::int64_t rounds, std::int64_t spent_ns, bool alone) {
+        add(busy_ns_, spent_ns, alone);
+        add(taken_, rows_of.taken, alone);
+        add(given_, rows_of.given, alone);
         if (rows_of.taken == 0) return;
         const double rows = static_cast<double>(rows_of.taken);
         approach(cost_ns_, static_cast<double>(spent_ns) / rows);
@@ -38,11 +37,22 @@ public:
     std::uint64_t given() const { return given_.load(relaxed); }
     std::int64_t busy_ns() const { return busy_ns_.load(relaxed); }
 
-    // Worker time in the current window of CT (section 6.4).
-    std::int64_t slice_ns() const { return window_ns_.load(relaxed); }
-    void begin_window() { window_ns_.store(0, relaxed); }
+    // Worker time in the current window of CT (section 6.4). A stage begins a window when it is first looked at in
+    // it; nobody works on it before that.
+    std::int64_t slice_ns() const { return busy_ns() - busy_before_.load(relaxed); }
+    void begin_window(std::int64_t begin) {
+        if (window_begin_.load(relaxed) == begin) return;
+        window_begin_.store(begin, relaxed);
+        busy_before_.store(busy_ns(), relaxed);
+    }
 
 private:
+    template <class T>
+    static void add(Atomic<T>& sum, T more, bool alone) {
+        if (alone) sum.store(sum.load(relaxed) + more, relaxed);
+        else sum.fetch_add(more, relaxed);
+    }
+
     static void approach(Atomic<double>& estimate, double measured) {
         const double before = estimate.load(relaxed);
         estimate.store(before == 0.0 ? measured : before + (measured - before) / 8, relaxed);
@@ -50,7 +60,7 @@ private:
 
     alignas(cache_line) Atomic<std::uint64_t> taken_{0};
     Atomic<std::uint64_t> given_{0};
-    Atomic<std::int64_t> busy_ns_{0}, window_ns_{0};
+    Atomic<std::int64_t> busy_ns_{0}, busy_before_{0}, window_begin_{0};
     Atomic<double> cost_ns_{0}, selectivity_{0}, rows_per_unit_{0};
 };
 

@@ -4,6 +4,7 @@ from libcpp cimport bool as cbool
 from libcpp.memory cimport unique_ptr
 from libcpp.vector cimport vector
 
+from callboard.scheduling.flow.fused_stage cimport FusedStage
 from callboard.scheduling.flow.heuristics cimport Chooser
 from callboard.scheduling.flow.stage cimport LaneKinds, Stage, Work
 
@@ -15,12 +16,12 @@ cdef extern from "callboard/scheduling/flow/flow.hpp" namespace "callboard" nogi
         partitioned "callboard::Partitioning::partitioned"
         shared "callboard::Partitioning::shared"
 
-    enum RestReason "callboard::Flow::Rest::Reason":
-        idle "callboard::Flow::Rest::idle"
-        turn_over "callboard::Flow::Rest::turn_over"
-        until "callboard::Flow::Rest::until"
+    enum RestReason "callboard::Pool::Rest::Reason":
+        idle "callboard::Pool::Rest::idle"
+        turn_over "callboard::Pool::Rest::turn_over"
+        until "callboard::Pool::Rest::until"
 
-    cdef cppclass Rest "callboard::Flow::Rest":
+    cdef cppclass Rest "callboard::Pool::Rest":
         RestReason reason
         int64_t time
 
@@ -42,24 +43,27 @@ cdef extern from "callboard/scheduling/flow/flow.hpp" namespace "callboard" nogi
     cdef cppclass Markers:
         vector[Times] finished()
 
+    cdef cppclass Pool:
+        uint32_t add_lane(LaneKinds kinds, void (*wake)(void*) noexcept nogil, void* lane)
+        Rest run(uint32_t lane)
+        cbool help(LaneKinds kinds)
+
     cdef cppclass Flow:
-        Flow(Settings settings, unique_ptr[Chooser] chooser)
-        Stage& add_shared(const Work& work, LaneKinds runs_on, uint32_t most_lanes)
-        Stage& add_ordered(const Work& work, LaneKinds runs_on, uint32_t inputs)
-        Stage& add_keyed(const Work& divider, const Work& work, LaneKinds runs_on, uint32_t most_lanes,
-                         uint32_t partitions)
+        Flow(Settings settings)
+        Pool& add_pool(unique_ptr[Chooser] chooser)
+        Stage& add_shared(Pool& pool, const Work& work, LaneKinds runs_on, uint32_t most_lanes)
+        Stage& add_ordered(Pool& pool, const Work& work, LaneKinds runs_on, uint32_t inputs)
+        Stage& add_keyed(Pool& pool, const Work& divider, const Work& work, LaneKinds runs_on,
+                         uint32_t most_lanes, uint32_t partitions)
+        FusedStage& add_fused(Pool& pool, LaneKinds runs_on)
         void connect(Stage& source, Stage& to, uint32_t input)
         void add_entry(Stage& to, uint32_t input)
         void finish_graph()
-        uint32_t add_lane(LaneKinds kinds, void (*wake)(void*) noexcept nogil, void* lane)
         const vector[unique_ptr[Stage]]& stages()
         int64_t admitted()
         cbool has_room()
         void admit(void** batches)
         int64_t done()
         cbool wait_until_done(int64_t rounds, int64_t nanoseconds)
-        Rest run(uint32_t lane)
-        cbool step(LaneKinds kinds, int64_t time)
-        cbool help(LaneKinds kinds, int64_t time)
-        int64_t now()
+        void drain()
         Markers& markers()

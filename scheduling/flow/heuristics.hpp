@@ -1,15 +1,17 @@
 // Which stage a free lane works on next: Prasaad et al. 2018, section 6. A class for each heuristic.
 //
 // Only schedulable stages are considered: input waits, fewer lanes than may are at work, the lane is
-// of the right kind. None starves a graph: each chooses some stage whenever one is schedulable. Any
-// lane asks, several at a time; they read estimates that others write, which may be stale by a slice.
+// of the right kind, no throttle holds it. Only those at which something waits are looked at, so a choice costs
+// what is ready, and the latest one costs the same in every graph. None starves a graph: each chooses some
+// stage whenever one is schedulable. Any lane of the pool asks, several at a time; they read estimates that
+// others write, which may be stale by a slice.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "callboard/scheduling/flow/stage.hpp"
+#include "callboard/scheduling/flow/ready_stages.hpp"
 
 namespace callboard {
 
@@ -17,63 +19,73 @@ class Chooser {
 public:
     virtual ~Chooser() = default;
 
-    // Once, when all stages are there.
+    // Once, when all stages of the graph are there.
     virtual void prepare(const Stages&) {}
 
     // The stage to work on, or null if none is schedulable.
-    virtual Stage* choose(const Stages& stages, LaneKinds kinds, std::int64_t time) = 0;
+    virtual Stage* choose(ReadyStages& ready, LaneKinds kinds, std::int64_t time) = 0;
+
+    // A choice is not to be counted as the work of the stage that it chooses.
+    virtual bool takes_long() const { return false; }
 
 protected:
     // The one with the highest score; of equals, the latest.
     template <class Score>
-    static Stage* highest(const Stages& stages, LaneKinds kinds, std::int64_t time, Score score) {
+    static Stage* highest(ReadyStages& ready, LaneKinds kinds, std::int64_t time, Score score) {
         Stage* best = nullptr;
         double most = 0;
-        for (auto& stage : stages) {
-            if (!stage->is_schedulable(kinds, time)) continue;
-            const double here = score(*stage);
-            if (best != nullptr && here < most) continue;
-            best = stage.get();
-            most = here;
-        }
+        ready.each(kinds, time, [&](Stage& stage) {
+            const double here = score(stage);
+            if (best == nullptr || !(here < most)) best = &stage, most = here;
+            return false;
+        });
         return best;
-    }
-
-    static Stage* latest(const Stages& stages, LaneKinds kinds, std::int64_t time) {
-        for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage)
-            if ((*stage)->is_schedulable(kinds, time)) return stage->get();
-        return nullptr;
     }
 };
 
 // How many rows each stage gives for a row that enters the graph: its cumulative selectivity (section 6.1).
-// A stage with several inputs gets the sum of what comes. Lanes that race leave each other's estimates.
+// A stage with several inputs gets the sum of what comes. All stages are estimated anew after as many choices
+// as there are stages, so that a choice costs the same in every graph. Lanes that race leave each other's
+// estimates.
 class RowsPerEntry {
 public:
     void prepare(const Stages& stages) {
         sources_.assign(stages.size(), {});
-        for (auto& stage : stages)
+        for (auto& stage : stages) {
+            stages_.push_back(stage.get());
             for (auto& edge : stage->edges()) sources_[edge.to->position].push_back(stage->position);
+        }
         given_ = std::make_unique<Atomic<double>[]>(stages.size());
+        estimate();
     }
 
-    // Estimates all; their sum.
-    double estimate(const Stages& stages) {
-        double sum = 0;
-        for (std::size_t i = 0; i < stages.size(); ++i) {
-            double rows = sources_[i].empty() ? 1.0 : 0.0;
-            for (const auto source : sources_[i]) rows += given_by(source);
-            given_[i].store(rows * stages[i]->selectivity(), relaxed);
-            sum += given_by(i);
-        }
-        return sum;
+    // Before each choice.
+    void count() {
+        const auto choices = choices_.load(relaxed) + 1;
+        choices_.store(choices < stages_.size() ? choices : 0, relaxed);
+        if (choices >= stages_.size()) estimate();
     }
 
     double given_by(std::size_t position) const { return given_[position].load(relaxed); }
+    double sum() const { return sum_.load(relaxed); }
 
 private:
+    void estimate() {
+        double sum = 0;
+        for (std::size_t i = 0; i < stages_.size(); ++i) {
+            double rows = sources_[i].empty() ? 1.0 : 0.0;
+            for (const auto source : sources_[i]) rows += given_by(source);
+            given_[i].store(rows * stages_[i]->selectivity(), relaxed);
+            sum += given_by(i);
+        }
+        sum_.store(sum, relaxed);
+    }
+
+    std::vector<Stage*> stages_;
     std::vector<std::vector<std::uint32_t>> sources_;
     std::unique_ptr<Atomic<double>[]> given_;
+    Atomic<double> sum_{0};
+    Atomic<std::size_t> choices_{0};  // since the last estimate
 };
 
 // Section 6.1, equation 1: the earliest whose output queue is below its threshold. With every queue full, the
@@ -84,17 +96,19 @@ public:
 
     void prepare(const Stages& stages) override { rows_.prepare(stages); }
 
-    Stage* choose(const Stages& stages, LaneKinds kinds, std::int64_t time) override {
-        const double sum = rows_.estimate(stages);
-        for (auto& stage : stages) {
-            if (!stage->is_schedulable(kinds, time)) continue;
-            const double threshold = capacity_ * rows_.given_by(stage->position) / (sum > 0 ? sum : 1);
+    Stage* choose(ReadyStages& ready, LaneKinds kinds, std::int64_t time) override {
+        rows_.count();
+        const double sum = rows_.sum();
+        Stage* chosen = nullptr;
+        ready.each(kinds, time, [&](Stage& stage) {
+            const double threshold = capacity_ * rows_.given_by(stage.position) / (sum > 0 ? sum : 1);
             double longest = 0;
-            for (auto& edge : stage->edges())
+            for (auto& edge : stage.edges())
                 if (const double queued = edge.to->queued(); queued > longest) longest = queued;
-            if (stage->edges().empty() || longest < threshold) return stage.get();
-        }
-        return latest(stages, kinds, time);
+            chosen = &stage;  // the latest, if there is no better one
+            return stage.edges().empty() || longest < threshold;
+        });
+        return chosen;
     }
 
 private:
@@ -105,16 +119,16 @@ private:
 // Section 6.2.
 class ChooseLatest final : public Chooser {
 public:
-    Stage* choose(const Stages& stages, LaneKinds kinds, std::int64_t time) override {
-        return latest(stages, kinds, time);
+    Stage* choose(ReadyStages& ready, LaneKinds kinds, std::int64_t time) override {
+        return ready.latest(kinds, time);
     }
 };
 
 // Section 6.3, equation 2: the one whose queue would take longest.
 class ChooseByTime final : public Chooser {
 public:
-    Stage* choose(const Stages& stages, LaneKinds kinds, std::int64_t time) override {
-        return highest(stages, kinds, time, [](const Stage& stage) {
+    Stage* choose(ReadyStages& ready, LaneKinds kinds, std::int64_t time) override {
+        return highest(ready, kinds, time, [](const Stage& stage) {
             return stage.queued() * stage.cost_ns() / (stage.lanes() + 1);
         });
     }
@@ -129,12 +143,12 @@ public:
 
     void prepare(const Stages& stages) override { rows_.prepare(stages); }
 
-    Stage* choose(const Stages& stages, LaneKinds kinds, std::int64_t time) override {
+    Stage* choose(ReadyStages& ready, LaneKinds kinds, std::int64_t time) override {
         std::int64_t begin = window_begin_.load(relaxed);
-        if (time - begin > window_ns_ && window_begin_.compare_exchange_strong(begin, time, relaxed))
-            for (auto& stage : stages) stage->begin_window();
-        rows_.estimate(stages);
-        return highest(stages, kinds, time, [&](const Stage& stage) {
+        if (time - begin > window_ns_ && window_begin_.compare_exchange_strong(begin, time, relaxed)) begin = time;
+        rows_.count();
+        return highest(ready, kinds, time, [&](Stage& stage) {
+            stage.begin_window(begin);
             const double given = rows_.given_by(stage.position);
             const double before = stage.selectivity() > 0 ? given / stage.selectivity() : 1;
             const double cost = stage.cost_ns() * (before > 1e-9 ? before : 1e-9);
@@ -153,19 +167,20 @@ private:
 // What a function says, which is asked where there is a choice. With null from it, the latest stage.
 class ChooseByAsking final : public Chooser {
 public:
-    using Ask = Stage* (*)(void* self, LaneKinds kinds, std::int64_t time);
+    // At least two schedulable stages, in the order of the graph.
+    using Ask = Stage* (*)(void* self, const std::vector<Stage*>& stages);
 
     ChooseByAsking(Ask ask, void* self) : ask_(ask), self_(self) {}
 
-    Stage* choose(const Stages& stages, LaneKinds kinds, std::int64_t time) override {
-        Stage* last = nullptr;
-        int count = 0;
-        for (auto& stage : stages)
-            if (stage->is_schedulable(kinds, time)) last = stage.get(), ++count;
-        if (count < 2) return last;
-        Stage* chosen = ask_(self_, kinds, time);
-        return chosen != nullptr ? chosen : last;
+    Stage* choose(ReadyStages& ready, LaneKinds kinds, std::int64_t time) override {
+        std::vector<Stage*> found;
+        ready.each(kinds, time, [&](Stage& stage) { return found.push_back(&stage), false; });
+        if (found.empty()) return nullptr;
+        Stage* chosen = found.size() == 1 ? nullptr : ask_(self_, found);
+        return chosen != nullptr ? chosen : found.back();
     }
+
+    bool takes_long() const override { return true; }
 
 private:
     const Ask ask_;

@@ -1,18 +1,22 @@
 from libc.stdint cimport int64_t
+from libcpp.vector cimport vector
 
-from callboard.scheduling.flow.stage cimport LaneKinds, Stage
+from callboard.scheduling.flow.fused_stage cimport Figures
+from callboard.scheduling.flow.stage cimport Stage
 
 cdef extern from "callboard/scheduling/flow/heuristics.hpp" namespace "callboard" nogil:
     cdef cppclass Chooser:
         pass
 
-# The stage that a heuristic in Python says, without the interpreter.
-ctypedef Stage* (*Ask)(void* asker, LaneKinds kinds, int64_t time) noexcept nogil
+# The one of some stages that a heuristic in Python says; called without the interpreter.
+ctypedef Stage* (*Ask)(void* asker, const vector[Stage*]& stages) noexcept nogil
 
 
 cdef class OperatorView:
     cdef object flow            # keeps the stage
     cdef Stage* stage
+    cdef const Figures* figures  # of a member of a fused stage; else null
+    cdef bint is_waited_at       # what waits for the stage waits for this operator
     cdef readonly str name
 
 

@@ -34,6 +34,8 @@ struct NativeWork {
     // --- as its stages do it -----------------------------------------------------------------------
 
     Work whole() { return {this, process_lot, pick, discard, nullptr, nullptr}; }
+    // The whole of one that is keyed.
+    Work undivided() { return {this, process_divided, pick, discard, nullptr, nullptr}; }
     Work divider() { return {this, divide, nullptr, discard, nullptr, nullptr}; }
     Work shares() { return {this, nullptr, pick, discard, do_share, gather}; }
 
@@ -41,10 +43,7 @@ struct NativeWork {
     Values* alone(Values* lot, bool divided) {
         RowCounts counts;
         void* input = lot;
-        if (!divided) return static_cast<Values*>(process_lot(this, 0, &input, counts));
-        auto* division = static_cast<Division*>(divide(this, 0, &input, counts));
-        for (std::uint32_t i = 0; i < division->count(); ++i) do_share(this, *division, i, counts);
-        return static_cast<Values*>(gather(this, *division));
+        return static_cast<Values*>((divided ? process_divided : process_lot)(this, 0, &input, counts));
     }
 
     void let_go(Values* lot) {
@@ -100,6 +99,15 @@ private:
         if (lot->final && out.failure() == nullptr) work.finish(work.objects[0], &out);
         counts.given += out.count();
         return work.output_of(serial, lot, out, out.failure());
+    }
+
+    static void* process_divided(void* self, std::int64_t serial, void** inputs, RowCounts& counts) {
+        RowCounts divided;
+        auto* division = static_cast<Division*>(divide(self, serial, inputs, divided));
+        if (division == nullptr) return nullptr;
+        division->serial = serial;
+        for (std::uint32_t i = 0; i < division->count(); ++i) do_share(self, *division, i, counts);
+        return gather(self, *division);
     }
 
     // Who takes it is the last, or holds another reference.

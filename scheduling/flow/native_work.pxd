@@ -20,6 +20,7 @@ cdef extern from "callboard/scheduling/flow/native_work.hpp" namespace "callboar
         void (*drop_error)(void*) noexcept nogil
         void (*report)(void*, int64_t, void*) noexcept nogil
         Work whole()
+        Work undivided()
         Work divider()
         Work shares()
         Values* alone(Values* lot, cbool divided)

@@ -1,9 +1,18 @@
-// A stateful stage, or one where one lane is all there is: a ring for each input, one lane at a time, and
+// A stateful stage, or one where one lane is all there is: an inlet for each input, one lane at a time, and
 // output in the order of input.
+//
+// A round's batch lies in the slot of its serial number. Who puts counts rounds in `brought`, the lane in `next_`;
+// what lies between them waits. An inlet begins with a few slots, which are all that is used while rows are
+// handled as they come: so a stage is small, and a large graph fits into the caches. The first round that
+// finds them taken makes a ring for the whole window; it and all later rounds go there (`ring_from`). That is
+// never full, as at most `window` rounds are on their way: round k + window is put when round k has left the
+// graph, so its slot has been read.
 #pragma once
 
+#include <algorithm>
+
 #include "callboard/core/clock.hpp"
-#include "callboard/mailbox/ordered/spsc.hpp"
+#include "callboard/mailbox/ordered/ring.hpp"
 #include "callboard/scheduling/flow/stage.hpp"
 
 namespace callboard {
@@ -11,26 +20,24 @@ namespace callboard {
 class OrderedStage final : public Stage {
 public:
     OrderedStage(const Site& site, const Work& work, std::uint32_t inputs, std::uint32_t window)
-        : Stage(site, work), batches_(inputs) {
-        for (std::uint32_t i = 0; i < inputs; ++i) inlets_.push_back(std::make_unique<Inlet>(window));
+        : Stage(site, work), window_(window), batches_(inputs > 1 ? inputs : 0) {
+        for (std::uint32_t i = 1; i < inputs; ++i) others_.push_back(std::make_unique<Inlet>());
     }
 
     std::int64_t waiting() const override {
-        std::int64_t least = inlets_[0]->brought.load(seq_cst);
-        for (std::size_t i = 1; i < inlets_.size(); ++i) {
-            const auto here = inlets_[i]->brought.load(seq_cst);
-            if (here < least) least = here;
-        }
+        std::int64_t least = first_.brought.load(seq_cst);
+        for (auto& inlet : others_) least = std::min(least, inlet->brought.load(seq_cst));
         return least - next_.load(relaxed);
     }
 
     void put(std::uint32_t input, std::int64_t serial, void* batch) override {
         if (batch == nullptr && pass_empty(serial)) return;
-        Inlet& to = *inlets_[input];
-        [[maybe_unused]] const bool fits = to.ring.try_push(batch);
-        assert(fits);
+        Inlet& to = inlet(input);
+        // Acquire pairs with the lane that has read the slot.
+        if (!to.has_ring(serial) && serial - next_.load(acquire) >= Inlet::few) to.make_ring(serial, window_);
+        to.slot(serial) = batch;
         to.brought.store(serial + 1, seq_cst);
-        announce();
+        if (others_.empty() || is_complete()) announce();
     }
 
     std::int64_t work(RowCounts& counts, double rows) override {
@@ -40,22 +47,59 @@ public:
     }
 
 private:
-    struct Inlet {
-        explicit Inlet(std::uint32_t window) : ring(window) {}
-        alignas(cache_line) Atomic<std::int64_t> brought{0};  // rounds, in all; who puts
-        Spsc<void*> ring;
+    // All of it is written by who puts. A line of the cache, whatever waits.
+    struct alignas(cache_line) Inlet {
+        static constexpr std::int64_t few = 4;
+
+        Atomic<std::int64_t> brought{0};  // rounds, in all
+        Atomic<std::int64_t> ring_from{INT64_MAX};
+        std::unique_ptr<Ring<void*>> ring;
+        void* slots[few];
+
+        // Who puts, and the lane, of a round that was brought. Relaxed: if the ring is made meanwhile, it is for
+        // later rounds; if it was made for this one or before, who sees what was brought sees that.
+        bool has_ring(std::int64_t serial) const { return serial >= ring_from.load(relaxed); }
+        void*& slot(std::int64_t serial) { return has_ring(serial) ? (*ring)[serial] : slots[serial % few]; }
+
+        void make_ring(std::int64_t serial, std::uint32_t window) {
+            ring = std::make_unique<Ring<void*>>(window);
+            ring_from.store(serial, relaxed);
+        }
     };
+
+    static constexpr int most_depth = 256;
+
+    Inlet& inlet(std::size_t input) { return input == 0 ? first_ : *others_[input - 1]; }
+
+    // Who put the last part of the round that is next announces it, and no other. It begins to look where a part
+    // was missing the last time: with many inputs, each is looked at about once for a round.
+    bool is_complete() {
+        const auto next = next_.load(relaxed);
+        const auto inputs = others_.size() + 1;
+        auto input = missing_.load(relaxed);
+        for (std::size_t i = 0; i < inputs; ++i) {
+            if (inlet(input).brought.load(seq_cst) <= next) return missing_.store(input, relaxed), false;
+            input = input + 1 == inputs ? 0 : input + 1;
+        }
+        return true;
+    }
 
     // Who puts an empty round into a stage that has nothing to do lets it pass: no lane is woken for
     // it, nor the interpreter wanted. Nothing comes meanwhile, as one thread puts at a time.
+    //
+    // In a chain of such stages each does so within the last one's call, so it ends, and a lane goes on, before
+    // the thread's stack does.
     bool pass_empty(std::int64_t serial) {
-        if (inlets_.size() != 1 || waiting() > 0 || !enter()) return false;
+        static thread_local int depth = 0;
+        if (!others_.empty() || depth == most_depth || waiting() > 0 || !enter()) return false;
         const bool is_next = waiting() <= 0;
         if (is_next) {
+            ++depth;
             note_beginning(serial);
             next_.store(serial + 1, relaxed);
-            inlets_[0]->brought.store(serial + 1, relaxed);
+            first_.brought.store(serial + 1, relaxed);
             deliver(nullptr);
+            --depth;
         }
         leave();
         return is_next;
@@ -63,14 +107,17 @@ private:
 
     bool work_on_next(RowCounts& counts) {
         if (waiting() <= 0 || rests()) return false;
-        for (std::size_t i = 0; i < inlets_.size(); ++i) {
-            [[maybe_unused]] const bool found = inlets_[i]->ring.try_pop(batches_[i]);
-            assert(found);
-        }
         const auto serial = next_.load(relaxed);
-        next_.store(serial + 1, relaxed);
+        void* batch = first_.slot(serial);
+        void** batches = &batch;
+        if (!others_.empty()) {
+            for (std::size_t i = 0; i < others_.size(); ++i) batches_[i + 1] = others_[i]->slot(serial);
+            batches = batches_.data();
+            batches[0] = batch;
+        }
+        next_.store(serial + 1, release);  // pairs with put(): the slots have been read
         note_beginning(serial);
-        deliver(work_.process(work_.self, serial, batches_.data(), counts));
+        deliver(work_.process(work_.self, serial, batches, counts));
         return true;
     }
 
@@ -80,9 +127,12 @@ private:
         return until != 0 && monotonic_ns() < until;
     }
 
-    std::vector<std::unique_ptr<Inlet>> inlets_;
-    std::vector<void*> batches_;                        // of the one lane, for the round that it takes
-    alignas(cache_line) Atomic<std::int64_t> next_{0};  // the round that the one lane takes next
+    Atomic<std::int64_t> next_{0};  // the round that the one lane takes next
+    Atomic<std::size_t> missing_{0};  // an input that lacked its part of that round, when somebody looked
+    std::vector<std::unique_ptr<Inlet>> others_;
+    Inlet first_;
+    const std::uint32_t window_;
+    std::vector<void*> batches_;  // of the one lane, for the round that it takes; of several inputs
 };
 
 }  // namespace callboard

@@ -10,6 +10,7 @@
 //   SharedStage   stateless: any number of lanes, each on rounds of its own   (shared_stage.hpp)
 //   OrderedStage  stateful: one lane at a time, rounds in order               (ordered_stage.hpp)
 //   KeyedStage    stateful by key: one lane to a partition                    (keyed_stage.hpp)
+//   FusedStage    several operators, one lane at a time, as plain calls       (fused_stage.hpp)
 //
 // Room. At most `window` rounds are between the senders and the last sink (flow.hpp), and every
 // structure has room for as many. So nothing that is pushed in a graph finds it full.
@@ -57,14 +58,22 @@ inline constexpr LaneKinds native_lanes = 1, python_lanes = 2, all_lanes = 3;
 
 class Stage;
 
-// Who wants to know what happens at stages: their flow. Called by whoever put, or delivers.
+// Who wants to know what waits at stages: their pool. Called by whoever put.
 class StageObserver {
 public:
     virtual void something_waits(Stage& stage) = 0;
-    virtual void round_left() = 0;  // by a sink
 
 protected:
     ~StageObserver() = default;
+};
+
+// Who wants to know what leaves by a sink: the flow. Called by whoever delivers, in the order of rounds.
+class SinkObserver {
+public:
+    virtual void round_left(std::int64_t serial) = 0;
+
+protected:
+    ~SinkObserver() = default;
 };
 
 class Stage : public Estimates {
@@ -74,21 +83,24 @@ public:
         std::uint32_t input;
     };
     struct Site {
-        StageObserver& observer;
+        StageObserver& pool;
+        SinkObserver& flow;
         std::uint32_t position;    // from the entries on; a later stage has a higher one
+        std::uint32_t place;       // the same, among the stages of its pool
         LaneKinds runs_on;
         std::uint32_t most_lanes;  // that may work on it at a time
     };
 
     Stage(const Site& site, const Work& work)
-        : position(site.position), runs_on(site.runs_on), most_lanes(site.most_lanes), work_(work),
-          observer_(site.observer) {}
+        : position(site.position), place(site.place), runs_on(site.runs_on), most_lanes(site.most_lanes),
+          work_(work), pool_(site.pool), flow_(site.flow) {}
     Stage(const Stage&) = delete;
     virtual ~Stage() = default;
 
     // --- the graph, fixed before the first round --------------------------------------------------
 
     const std::uint32_t position;
+    const std::uint32_t place;
     const LaneKinds runs_on;
     const std::uint32_t most_lanes;
 
@@ -97,6 +109,9 @@ public:
 
     void connect(Stage& to, std::uint32_t input) { edges_.push_back({&to, input}); }
     const std::vector<Edge>& edges() const { return edges_; }
+
+    // Rounds leave the flow here; that is said of each once, in order.
+    virtual bool is_sink() const { return edges_.empty(); }
 
     // Rounds begin here, as they came in.
     void mark_beginnings(Markers& markers) { markers_ = &markers; }
@@ -122,29 +137,18 @@ public:
     void rest_until(std::int64_t time) { not_before_.store(time, relaxed); }
     std::int64_t not_before() const { return not_before_.load(relaxed); }
 
-    // A lane of these kinds could work here, once the stage has rested.
-    bool has_work_for(LaneKinds kinds) const {
-        return (runs_on & kinds) && waiting() > 0 && lanes() < most_lanes;
-    }
-    bool is_schedulable(LaneKinds kinds, std::int64_t time) const {
-        return has_work_for(kinds) && not_before() <= time;
-    }
-
     // --- rounds ------------------------------------------------------------------------------------
 
     // Rounds (shares of rounds, where keyed) that can be taken: the least of all inputs.
     virtual std::int64_t waiting() const = 0;
 
     // One thread at a time and in order, for each input. The round's batch is the stage's. What waits from
-    // now on is seen by an idle lane's last look (Flow::run()), and announced to idle lanes.
+    // now on is announced, after it can be seen by a sequentially consistent look at waiting().
     virtual void put(std::uint32_t input, std::int64_t serial, void* batch) = 0;
 
     // A lane that entered. Takes rounds, processes them and sends their output, until it has taken
     // `rows` rows, or nothing is there. A round counts as a row, too. Returns how many rounds.
     virtual std::int64_t work(RowCounts& counts, double rows) = 0;
-
-    // How many rounds have left it.
-    std::int64_t delivered() const { return delivered_.load(seq_cst); }
 
     // Rows that wait, estimated.
     double queued() const {
@@ -160,21 +164,21 @@ protected:
     }
 
     void deliver(void* output) {
-        const auto serial = delivered_.load(relaxed);
+        const auto serial = delivered_++;
         for (std::size_t i = 0; i < edges_.size(); ++i) {
             void* batch = output;
             if (output != nullptr && work_.pick != nullptr)
                 batch = work_.pick(work_.self, output, static_cast<std::uint32_t>(i));
             edges_[i].to->put(edges_[i].input, serial, batch);
         }
-        if (!edges_.empty()) return delivered_.store(serial + 1, relaxed);
+        if (!edges_.empty()) return;
         if (output != nullptr) work_.discard(work_.self, output);
-        // Sequentially consistent: a sender that waits for room looks at this after it says so.
-        delivered_.store(serial + 1, seq_cst);
-        observer_.round_left();
+        leave_flow(serial);
     }
 
-    void announce() { observer_.something_waits(*this); }
+    void leave_flow(std::int64_t serial) { flow_.round_left(serial); }
+
+    void announce() { pool_.something_waits(*this); }
 
     void note_beginning(std::int64_t serial) {
         if (markers_ != nullptr) markers_->begun(serial);
@@ -183,12 +187,14 @@ protected:
     const Work work_;
 
 private:
-    StageObserver& observer_;
+    StageObserver& pool_;
+    SinkObserver& flow_;
     Markers* markers_{nullptr};
     std::vector<Edge> edges_;
+    // Of lanes. In large graphs a stage costs the lines that it lies on, so there are no more of them than needed.
     alignas(cache_line) Atomic<std::uint32_t> lanes_{0};
-    alignas(cache_line) Atomic<std::int64_t> delivered_{0};
     Atomic<std::int64_t> not_before_{0};
+    std::int64_t delivered_{0};  // rounds; of who delivers
 };
 
 using Stages = std::vector<std::unique_ptr<Stage>>;

@@ -58,7 +58,6 @@ cdef extern from "callboard/scheduling/flow/stage.hpp" namespace "callboard" nog
         uint32_t position
         uint32_t most_lanes
         uint32_t lanes()
-        cbool is_schedulable(LaneKinds kinds, int64_t time)
         double cost_ns()
         double selectivity()
         double queued()
@@ -66,3 +65,4 @@ cdef extern from "callboard/scheduling/flow/stage.hpp" namespace "callboard" nog
         uint64_t given()
         int64_t busy_ns()
         void rest_until(int64_t time)
+        int64_t not_before()

@@ -106,6 +106,13 @@ seed "a worker that goes to sleep is not seen" mailbox/ordered/spmc.hpp \
     's/tail_\.store(tail + 1, seq_cst)/tail_.store(tail + 1, release)/' \
     stress_hybrid "beside work" "asleep beside work" "-O2"
 
+seed "a member's input is left in its slot" scheduling/flow/fused_stage.hpp \
+    's/inputs\[0\] = nullptr;/(void)inputs;/' \
+    stress_flow "fused" "heap-use-after-free\|double-free" "-O1 -g -fsanitize=address"
+seed "a fused stage takes a round that not all inputs have brought" scheduling/flow/fused_stage.hpp \
+    's/least = std::min(least, inlet/least = std::max(least, inlet/' \
+    stress_flow "fused" "other rows\|Assertion" "-O2"
+
 seed "who makes room does not look for those who wait" mailbox/limits.hpp \
     's/if (waiting_\.load(seq_cst) != 0) wake_all();/if (messages > 1 \&\& waiting_.load(seq_cst) != 0) wake_all();/' \
     stress_limits "whichever comes" "lost wake-up" "-O2"
@@ -115,6 +122,12 @@ seed "who waits for room does not look again" mailbox/limits.hpp \
 seed "who delegates does not wake an owner that sleeps" mailbox/delegation.hpp \
     's/if (__builtin_expect((state & owned_) && state != owned_, 0))/if (false)/' \
     stress_delegation "owner that sleeps" "lost wake-up" "-O2"
+seed "who takes a stage out of the ready index does not look again" scheduling/flow/ready_stages.hpp \
+    's/if (stage\.waiting() > 0) something_waits(stage);//' \
+    stress_ready "taken out" "lost wake-up" "-O2"
+seed "who empties a word of the ready index does not look again" scheduling/flow/ready_index.hpp \
+    's/if (below->load(seq_cst) != 0) return .*//' \
+    stress_ready "becomes empty" "lost wake-up" "-O2"
 
 seed "a port is let go relaxed" tests/bench/peers/free_ports.hpp \
     's/locked_\.store(false, release)/locked_.store(false, relaxed)/' \

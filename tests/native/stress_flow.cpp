@@ -5,6 +5,7 @@
 #include <memory>
 #include <numeric>
 
+#include "callboard/core/parker.hpp"
 #include "callboard/scheduling/flow/flow.hpp"
 #include "choosers.hpp"
 #include "stress.hpp"
@@ -151,7 +152,24 @@ struct Parked {
     static void wake(void* self) { static_cast<Parked*>(self)->parker.unpark(); }
 };
 
-void run_one(std::uint64_t seed, int lane_count) {
+// Where an operator works: a stage, or a member of one.
+struct Seat {
+    Stage* stage;
+    FusedStage* fused;
+    std::uint32_t member;
+};
+
+void join(Flow& flow, const Seat* from, const Seat& to, std::uint32_t input) {
+    if (from != nullptr && from->fused != nullptr && from->fused == to.fused)
+        return from->fused->connect_within(from->member, to.member, input);
+    if (to.fused != nullptr) input = to.fused->open(to.member, input);
+    if (from == nullptr) flow.add_entry(*to.stage, input);
+    else if (from->fused != nullptr) from->fused->connect_out(from->member, *to.stage, input);
+    else flow.connect(*from->stage, *to.stage, input);
+}
+
+// Each lane is in one of the pools. With `fuses`, operators that follow each other may be one stage.
+void run_one(std::uint64_t seed, int lane_count, int pool_count, bool fuses = false) {
     Random random(seed);
     auto ops = random_graph(random);
     auto expected = random_graph(*std::make_unique<Random>(seed));
@@ -162,29 +180,45 @@ void run_one(std::uint64_t seed, int lane_count) {
     settings.marker_every = 3;
     settings.reordering = static_cast<Reordering>(seed % 2);
     settings.partitioning = static_cast<Partitioning>(seed % 3);
-    Flow flow(settings, any_chooser(seed));
+    Flow flow(settings);
+    std::vector<Pool*> pools;
+    for (int i = 0; i < pool_count; ++i) pools.push_back(&flow.add_pool(any_chooser(seed)));
     for (auto& op : ops)
         for (auto source : op->sources)
             if (source != entry) ++ops[source]->outgoing;
-    std::vector<Stage*> stages;
+    std::vector<Seat> seats;
     std::size_t entries = 0;
     for (auto& op : ops) {
         const auto inputs = static_cast<std::uint32_t>(op->sources.size());
         const Work divider{op.get(), divide, nullptr, discard, nullptr, nullptr};
         const Work work{op.get(), process, op->outgoing > 1 ? pick : nullptr, discard, do_share, gather};
-        stages.push_back(op->is_keyed()       ? &flow.add_keyed(divider, work, all_lanes, 8, partitions)
-                         : op->is_stateless() ? &flow.add_shared(work, all_lanes, 8)
-                                              : &flow.add_ordered(work, all_lanes, inputs));
-        for (std::uint32_t input = 0; input < inputs; ++input) {
-            if (op->sources[input] == entry) flow.add_entry(*stages.back(), input), ++entries;
-            else flow.connect(*stages[op->sources[input]], *stages.back(), input);
+        Pool& pool = *pools[random.below(static_cast<std::uint32_t>(pool_count))];
+        FusedStage* fused = nullptr;
+        if (fuses && random.below(3) != 0) {  // those between two members in the order are members, too
+            fused = seats.empty() || random.below(3) == 0 ? nullptr : seats.back().fused;
+            if (fused == nullptr) fused = &flow.add_fused(pool, all_lanes);
+            seats.push_back({fused, fused, fused->add_member(work, inputs)});
+        } else {
+            seats.push_back({op->is_keyed()       ? &flow.add_keyed(pool, divider, work, all_lanes, 8, partitions)
+                             : op->is_stateless() ? &flow.add_shared(pool, work, all_lanes, 8)
+                                                  : &flow.add_ordered(pool, work, all_lanes, inputs),
+                             nullptr, 0});
         }
     }
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        for (std::uint32_t input = 0; input < ops[i]->sources.size(); ++input) {
+            const auto source = ops[i]->sources[input];
+            if (source == entry) ++entries;
+            join(flow, source == entry ? nullptr : &seats[source], seats[i], input);
+        }
+    }
+    for (auto& seat : seats)
+        if (seat.fused != nullptr) seat.fused->finish();
     flow.finish_graph();
     std::vector<std::unique_ptr<Parked>> parked;
     for (int i = 0; i < lane_count; ++i) {
         parked.push_back(std::make_unique<Parked>());
-        flow.add_lane(all_lanes, Parked::wake, parked.back().get());
+        pools[static_cast<std::size_t>(i % pool_count)]->add_lane(all_lanes, Parked::wake, parked.back().get());
     }
     const int rounds = 200;
     std::vector<Rows> input(rounds);
@@ -208,8 +242,10 @@ void run_one(std::uint64_t seed, int lane_count) {
             for (auto& lane : parked) lane->parker.unpark();
             return;
         }
+        Pool& pool = *pools[static_cast<std::size_t>(index % pool_count)];
+        const auto number = static_cast<std::uint32_t>(index / pool_count);
         while (!over.load(acquire))
-            if (flow.run(static_cast<std::uint32_t>(index)).reason == Flow::Rest::idle)
+            if (pool.run(number).reason == Pool::Rest::idle)
                 parked[static_cast<std::size_t>(index)]->parker.park(patience);
     });
     // The oracle.
@@ -234,7 +270,17 @@ void run_one(std::uint64_t seed, int lane_count) {
 
 TEST("every graph gives what it gives in sequence, by any lanes, heuristic and structures") {
     for (std::uint64_t seed = 1; seed <= 60; ++seed)
-        for (int lanes : {1, 2, 4}) run_one(seed, lanes);
+        for (int lanes : {1, 2, 4}) run_one(seed, lanes, 1);
+}
+
+TEST("and so it does in pools of one lane, or of two") {
+    for (std::uint64_t seed = 1; seed <= 60; ++seed)
+        for (int lanes : {2, 4}) run_one(seed, lanes, 2);
+}
+
+TEST("and so it does where operators are fused") {
+    for (std::uint64_t seed = 1; seed <= 120; ++seed)
+        for (int lanes : {1, 3}) run_one(seed, lanes, lanes, true);
 }
 
 CHECK_MAIN

@@ -2,6 +2,7 @@
 // and adds: every value comes out once, in order, with the sum of its partition so far.
 #include <map>
 
+#include "callboard/core/parker.hpp"
 #include "callboard/scheduling/flow/flow.hpp"
 #include "callboard/scheduling/flow/native_work.hpp"
 #include "choosers.hpp"
@@ -75,17 +76,18 @@ void run_one(std::uint64_t seed, int lanes) {
     Flow::Settings settings;
     settings.window = 4u << random.below(3);
     settings.slice_ns = 20'000;
-    Flow flow(settings, any_chooser(seed));
-    Stage& first = flow.add_shared(filter.whole(), all_lanes, 8);
-    Stage& divided = flow.add_keyed(keyed.divider(), keyed.shares(), all_lanes, 8, partitions);
+    Flow flow(settings);
+    Pool& pool = flow.add_pool(any_chooser(seed));
+    Stage& first = flow.add_shared(pool, filter.whole(), all_lanes, 8);
+    Stage& divided = flow.add_keyed(pool, keyed.divider(), keyed.shares(), all_lanes, 8, partitions);
     flow.connect(first, divided, 0);
-    for (auto& sink : sinks) flow.connect(divided, flow.add_ordered(sink.whole(), all_lanes, 1), 0);
+    for (auto& sink : sinks) flow.connect(divided, flow.add_ordered(pool, sink.whole(), all_lanes, 1), 0);
     flow.add_entry(first, 0);
     flow.finish_graph();
     std::vector<std::unique_ptr<Awake>> awake;
     for (int i = 0; i < lanes; ++i) {
         awake.push_back(std::make_unique<Awake>());
-        flow.add_lane(all_lanes, Awake::wake, awake.back().get());
+        pool.add_lane(all_lanes, Awake::wake, awake.back().get());
     }
 
     std::vector<std::vector<std::int64_t>> input(rounds);
@@ -104,7 +106,7 @@ void run_one(std::uint64_t seed, int lanes) {
     together(lanes + 1, [&](int index) {
         if (index < lanes) {
             while (!over.load(acquire))
-                if (flow.run(static_cast<std::uint32_t>(index)).reason == Flow::Rest::idle)
+                if (pool.run(static_cast<std::uint32_t>(index)).reason == Pool::Rest::idle)
                     awake[static_cast<std::size_t>(index)]->parker.park(patience);
             return;
         }

@@ -8,7 +8,8 @@ namespace {
 
 // One ordered stage, whose operator calls a function, and one lane, which counts how often it is woken.
 struct OneStage {
-    Flow flow{{}, std::make_unique<ChooseLatest>()};
+    Flow flow{{}};
+    Pool& pool = flow.add_pool(std::make_unique<ChooseLatest>());
     int woken = 0;
     void (*during)(OneStage&) = nullptr;
 
@@ -25,9 +26,9 @@ struct OneStage {
     }
 
     OneStage() {
-        flow.add_entry(flow.add_ordered(work(), all_lanes, 1), 0);
+        flow.add_entry(flow.add_ordered(pool, work(), all_lanes, 1), 0);
         flow.finish_graph();
-        flow.add_lane(all_lanes, [](void* lane) { ++static_cast<OneStage*>(lane)->woken; }, this);
+        pool.add_lane(all_lanes, [](void* lane) { ++static_cast<OneStage*>(lane)->woken; }, this);
     }
 
     void admit(int rounds) {
@@ -42,7 +43,7 @@ TEST("a lane is woken by the first round, and works until nothing is left") {
     OneStage one;
     one.admit(3);
     CHECK_EQUAL(one.woken, 1);
-    CHECK_EQUAL(one.flow.run(0).reason, Flow::Rest::idle);
+    CHECK_EQUAL(one.pool.run(0).reason, Pool::Rest::idle);
     CHECK_EQUAL(one.flow.done(), 3);
 }
 
@@ -51,20 +52,21 @@ TEST("a helper that leaves rounds behind wakes the lane that found it at work") 
     one.admit(3);
     one.during = [](OneStage& one) {
         one.during = nullptr;
-        CHECK_EQUAL(one.flow.run(0).reason, Flow::Rest::idle);  // the stage is taken
+        CHECK_EQUAL(one.pool.run(0).reason, Pool::Rest::idle);  // the stage is taken
     };
-    CHECK(one.flow.help(all_lanes, one.flow.now()));
+    CHECK(one.pool.help(all_lanes));
     CHECK_EQUAL(one.flow.done(), 1);
     CHECK_EQUAL(one.woken, 2);
 }
 
 TEST("a round that comes while the awake lane is at work on a long one wakes another lane") {
     OneStage one, other;  // `other` lends its work only
-    Flow flow{{}, std::make_unique<ChooseLatest>()};
-    for (OneStage* each : {&one, &other}) flow.add_entry(flow.add_ordered(each->work(), all_lanes, 1), 0);
+    Flow flow{{}};
+    Pool& pool = flow.add_pool(nullptr);
+    for (OneStage* each : {&one, &other}) flow.add_entry(flow.add_ordered(pool, each->work(), all_lanes, 1), 0);
     flow.finish_graph();
     int woken[2] = {0, 0};
-    for (int& count : woken) flow.add_lane(all_lanes, [](void* lane) { ++*static_cast<int*>(lane); }, &count);
+    for (int& count : woken) pool.add_lane(all_lanes, [](void* lane) { ++*static_cast<int*>(lane); }, &count);
 
     static Flow* running;  // what `during` has no other way to know
     running = &flow;
@@ -76,22 +78,103 @@ TEST("a round that comes while the awake lane is at work on a long one wakes ano
         void* batches[2] = {nullptr, running};
         running->admit(batches);
     };
-    CHECK_EQUAL(flow.run(0).reason, Flow::Rest::idle);
+    CHECK_EQUAL(pool.run(0).reason, Pool::Rest::idle);
     CHECK_EQUAL(woken[0], 1);
     CHECK_EQUAL(woken[1], 1);
 }
 
 TEST("a round is estimated by its rows, though a lane takes several at once") {
     OneStage one;
-    Flow flow{{}, std::make_unique<ChooseLatest>()};
-    Stage& stage = flow.add_shared(one.work(), all_lanes, 2);
+    Flow flow{{}};
+    Pool& pool = flow.add_pool(nullptr);
+    Stage& stage = flow.add_shared(pool, one.work(), all_lanes, 2);
     flow.add_entry(stage, 0);
     flow.finish_graph();
     void* batch = &one;
     for (int i = 0; i < 64; ++i) flow.admit(&batch);
-    while (flow.step(all_lanes, flow.now())) {}
+    while (pool.step(all_lanes)) {}
     CHECK_EQUAL(flow.done(), 64);
     CHECK_EQUAL(stage.rows_per_unit(), 1.0);
+}
+
+TEST("an empty round passes a chain of idle stages, however long, and ends no stack") {
+    constexpr int count = 100'000;
+    OneStage one;
+    Flow flow{{}};
+    Pool& pool = flow.add_pool(nullptr);
+    Stage* last = nullptr;
+    for (int i = 0; i < count; ++i) {
+        Stage& stage = flow.add_ordered(pool, one.work(), all_lanes, 1);
+        if (last == nullptr) flow.add_entry(stage, 0);
+        else flow.connect(*last, stage, 0);
+        last = &stage;
+    }
+    flow.finish_graph();
+    void* batch = nullptr;
+    for (int i = 0; i < 3; ++i) flow.admit(&batch);
+    flow.drain();
+    CHECK_EQUAL(flow.done(), 3);
+}
+
+TEST("a round leaves when it has left all sinks, and not before") {
+    OneStage one, other;
+    Flow flow{{}};
+    Pool& pool = flow.add_pool(nullptr);
+    Pool& second = flow.add_pool(nullptr);
+    flow.add_entry(flow.add_ordered(pool, one.work(), all_lanes, 1), 0);
+    flow.add_entry(flow.add_ordered(second, other.work(), all_lanes, 1), 0);
+    flow.finish_graph();
+    void* batches[2] = {&one, &other};
+    for (int round = 1; round <= 600; ++round) {  // more than twice the window
+        flow.admit(batches);
+        while (pool.step(all_lanes)) {}
+        CHECK_EQUAL(flow.done(), round - 1);
+        while (second.step(all_lanes)) {}
+        CHECK_EQUAL(flow.done(), round);
+    }
+}
+
+TEST("a stage with several inputs is ready when each has brought its part, and not before") {
+    OneStage one;
+    Flow flow{{}};
+    Pool& pool = flow.add_pool(nullptr);
+    Stage& stage = flow.add_ordered(pool, one.work(), all_lanes, 5);
+    flow.finish_graph();
+    for (std::int64_t serial = 0; serial < 20; ++serial) {
+        for (std::uint32_t input : {3u, 0u, 4u, 1u}) stage.put(input, serial, nullptr);
+        CHECK(!pool.step(all_lanes));
+        stage.put(2, serial, nullptr);
+        CHECK(pool.step(all_lanes));
+    }
+    CHECK_EQUAL(flow.done(), 20);
+}
+
+TEST("rounds keep their order when they pile up in a stage, and when they come one by one again") {
+    struct Order {
+        std::vector<std::uintptr_t> got;
+        static void* process(void* self, std::int64_t, void** inputs, RowCounts& counts) {
+            ++counts.taken;
+            static_cast<Order*>(self)->got.push_back(reinterpret_cast<std::uintptr_t>(inputs[0]));
+            return nullptr;
+        }
+    } order;
+    Flow flow{{}};
+    Pool& pool = flow.add_pool(nullptr);
+    Work work;
+    work.self = &order;
+    work.process = Order::process;
+    flow.add_entry(flow.add_ordered(pool, work, all_lanes, 1), 0);
+    flow.finish_graph();
+    std::uintptr_t next = 1;
+    for (int pile : {1, 3, 4, 5, 1, 256, 2, 256, 1}) {
+        for (int i = 0; i < pile; ++i) {
+            void* batch = reinterpret_cast<void*>(next++);
+            flow.admit(&batch);
+        }
+        while (pool.step(all_lanes)) {}
+    }
+    CHECK_EQUAL(order.got.size(), next - 1);
+    for (std::size_t i = 0; i < order.got.size(); ++i) CHECK_EQUAL(order.got[i], i + 1);
 }
 
 CHECK_MAIN

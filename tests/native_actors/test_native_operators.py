@@ -10,6 +10,7 @@ import pytest
 
 from callboard import Actor, ActorSystem
 from callboard.native import NativeFailure, Record, Tagged
+from callboard.scheduling.flow.models import MODELS, Model
 from callboard.streams import Graph, GraphError, StreamError, Tally, entry
 from callboard.testing import ManualSystem
 
@@ -55,6 +56,32 @@ def test_a_mixed_graph_gives_the_same_in_every_interleaving(
         run = system.run(graph, batch_size=50, window=4)
         run.send("x", ROWS)
         assert run.finish() == graph.run_sequentially({"x": ROWS})
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("model", MODELS)
+def test_a_mixed_graph_gives_the_same_by_every_threading_model(
+    operators: ModuleType, model: Model, workers: int
+) -> None:
+    graph = mixed(operators)
+    expected = graph.run_sequentially({"x": ROWS})
+    assert run(graph, workers, threading=model, batch_size=13, window=4) == expected
+    with ManualSystem(workers) as system:
+        manual = system.run(graph, threading=model, batch_size=50, window=4)
+        manual.send("x", ROWS)
+        assert manual.finish() == expected
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_keyed_native_operator_fails_at_its_row_by_every_threading_model(
+    operators: ModuleType, model: Model
+) -> None:
+    graph = entry("x", int).native(operators.Total, partitions=4).map(lambda n: 1 // (n - 45))
+    with pytest.raises(StreamError) as expected:
+        graph.collect().run_sequentially({"x": ROWS})
+    with pytest.raises(StreamError) as raised:
+        run(graph.collect(), 2, threading=model, batch_size=13)
+    assert str(raised.value) == str(expected.value)
 
 
 def test_a_native_operator_computes(operators: ModuleType) -> None:

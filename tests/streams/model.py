@@ -9,13 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 from callboard.streams import Failure, Watermark, Window
-from tests.streams.shapes import Chain, Fork, Functions, Op, Refused, Running, number
+from tests.streams.shapes import Chain, Fork, Functions, Mark, Op, Refused, Running, number
 
 
 def model_of(link: Chain | Fork | Op) -> Any:
     """Make the model of a part of a shape."""
     if isinstance(link, Chain):
-        return ChainModel([model_of(each) for each in link.links])
+        return ChainModel([model_of(each) for each in link.links if not isinstance(each, Mark)])
     if isinstance(link, Fork):
         return ForkModel(link)
     return OpModel(link)

@@ -7,8 +7,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from callboard.scheduling.flow.models import MODELS
 from callboard.streams import Graph, Watermark, entry
-from tests.streams.shapes import Chain, Fork, Functions, Op
+from tests.streams.shapes import Chain, Fork, Functions, Mark, Op
 
 small = st.integers(1, 4)
 policies = st.sampled_from(["fail", "skip", "side"])
@@ -43,28 +44,38 @@ def ops(draw: st.DrawFn, kinds: list[str], policies: st.SearchStrategy[str] = po
     )
 
 
-def chains(depth: int = 2) -> st.SearchStrategy[Chain]:
-    """Chains of operators and forks, with forks in forks as deep as `depth`."""
+marks = st.sampled_from(["threaded", *MODELS]).map(Mark)
+
+
+def chains(depth: int = 2, *, marked: bool = False) -> st.SearchStrategy[Chain]:
+    """Chains of operators and forks, with forks in forks as deep as `depth`; of any models."""
     links: Any = ops([*ROW_BY_ROW * 2, "sample", "stateless", "watermarks", *STATEFUL])
+    if marked:
+        links = st.one_of(marks, links, links)
     if depth:
-        branches = st.lists(chains(depth - 1), min_size=2, max_size=3).map(tuple)
+        branches = st.lists(chains(depth - 1, marked=marked), min_size=2, max_size=3).map(tuple)
         joins = st.sampled_from(["union", "union", "zip"])
         links = st.one_of(links, links, st.builds(Fork, branches, joins, st.booleans()))
     return st.builds(Chain, st.lists(links, max_size=4).map(tuple))
 
 
 @st.composite
-def fragile_chains(draw: st.DrawFn) -> Chain:
+def fragile_chains(draw: st.DrawFn, *, marked: bool = False) -> Chain:
     """Chains of operators that may end the run."""
     kinds = [*ROW_BY_ROW, "watermarks", *STATEFUL]
-    links = draw(st.lists(ops(kinds, st.just("fail")), min_size=1, max_size=4))
+    fragile_ops = draw(st.lists(ops(kinds, st.just("fail")), min_size=1, max_size=4))
     fragile = st.builds(Functions, small, st.sampled_from([0, 0, 7, 11, 13]))
     changed = [
         replace(op, functions=draw(fragile), key=op.key and draw(fragile))
-        for op in links
+        for op in fragile_ops
         if op.kind not in {"count", "batch"} or op.key is not None
     ]
-    return Chain(tuple(changed))
+    if not marked:
+        return Chain(tuple(changed))
+    links: list[Op | Fork | Mark] = []
+    for op in changed:
+        links += [*draw(st.lists(marks, max_size=1)), op]
+    return Chain(tuple(links))
 
 
 rows = st.lists(
@@ -86,7 +97,7 @@ class Case:
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> Case:
+def cases(draw: st.DrawFn, *, marked: bool = False) -> Case:
     """Any graph: entries and streams that share what they come from, with several sinks."""
     names = ["left", "right"][: draw(st.integers(1, 2))]
     streams = [entry(name) for name in names]
@@ -94,7 +105,7 @@ def cases(draw: st.DrawFn) -> Case:
     for _ in range(draw(st.integers(1, 4))):
         number = draw(st.integers(0, len(streams) - 1))
         if draw(st.booleans()):
-            chain = draw(chains(1))
+            chain = draw(chains(1, marked=marked))
             said.append(f"{len(streams)} = {chain} of {number}")
             streams.append(chain.add_to(streams[number]))
         else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from callboard.streams import Failure, Session, Sliding, Stream, Tumbling, Watermark
 
@@ -206,10 +206,23 @@ def goes_to(place: int, count: int) -> Any:
 
 
 @dataclass(frozen=True)
+class Mark:
+    """A threading model for what comes after it, or a threaded port; it changes no row."""
+
+    model: str
+
+    def add_to(self, stream: Stream[Any]) -> Stream[Any]:
+        """Mark a stream."""
+        if self.model == "threaded":
+            return stream.threaded()
+        return stream.threading(cast("Any", self.model))
+
+
+@dataclass(frozen=True)
 class Chain:
     """Links, one after the other."""
 
-    links: tuple[Op | Fork, ...]
+    links: tuple[Op | Fork | Mark, ...]
 
     def add_to(self, stream: Stream[Any]) -> Stream[Any]:
         """Add the links to a stream."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from callboard.streams.checks import check_name
 from callboard.streams.errors import Failure, GraphError
 from callboard.streams.planning.operator import Errors, Operator, Outlet
+from callboard.streams.planning.places import ANYWHERE, Place
 
 if TYPE_CHECKING:
     from callboard.streams.chaining.stream import Stream
@@ -18,10 +19,11 @@ T = TypeVar("T", covariant=True)
 class Chainable(Generic[T]):
     """What the kinds of methods of a stream have in common."""
 
-    __slots__ = ("_outlet",)
+    __slots__ = ("_outlet", "_place")
 
-    def __init__(self, outlet: Outlet) -> None:
+    def __init__(self, outlet: Outlet, place: Place = ANYWHERE) -> None:
         self._outlet = outlet
+        self._place = place  # of the operators that are made from this stream
 
     def __repr__(self) -> str:
         operator, port = self._outlet
@@ -41,12 +43,17 @@ class Chainable(Generic[T]):
         """Make the stream of an operator that has this one as its input, and maybe others."""
         inputs = (self._outlet, *(other._outlet for other in others))
         operator = replace(
-            operator, inputs=inputs, name=name, errors=errors, releases_gil=releases_gil
+            operator,
+            inputs=inputs,
+            name=name,
+            errors=errors,
+            releases_gil=releases_gil,
+            place=self._place,
         )
         return self._of(Outlet(operator))
 
     def _of(self, outlet: Outlet) -> Stream[Any]:
-        return cast("Stream[Any]", type(self)(outlet))
+        return cast("Stream[Any]", type(self)(outlet, self._place))
 
     def _outputs(self) -> tuple[Stream[Any], ...]:
         """Make the streams of all outputs of this one's operator."""

@@ -6,14 +6,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Generic, Literal, TypeVar, overload
 
 from callboard.core.text import safe_repr
+from callboard.scheduling.flow.models import Model
 from callboard.streams.checks import MOST, check_choice, check_count
 from callboard.streams.drawing.describe import describe
 from callboard.streams.drawing.mermaid import mermaid
 from callboard.streams.drawing.svg import svg
 from callboard.streams.errors import GraphError
 from callboard.streams.planning.operator import Operator, Outlet
+from callboard.streams.planning.places import check_model
 from callboard.streams.planning.plan import Plan
 from callboard.streams.planning.planner import plan_of
+from callboard.streams.planning.units import Unit, units_of
 from callboard.streams.running import sequential
 from callboard.streams.running.run import Run
 from callboard.streams.running.tally import Tally
@@ -72,18 +75,37 @@ class Graph(Generic[R]):
 
     # --- looking at it ----------------------------------------------------------------------------
 
-    def draw(self, format: Literal["svg", "mermaid"] = "svg") -> str:  # noqa: A002
-        """Draw the graph, as the text of an SVG picture or of a Mermaid diagram."""
+    def draw(
+        self,
+        format: Literal["svg", "mermaid"] = "svg",  # noqa: A002
+        *,
+        threading: Model = "dynamic",
+    ) -> str:
+        """Draw the graph, as the text of an SVG picture or of a Mermaid diagram.
+
+        It shows who works on operators in a run by this threading model.
+        """
         check_choice("format", format, ("svg", "mermaid"))
-        return (svg if format == "svg" else mermaid)(self._operators, self._names)
+        draw = svg if format == "svg" else mermaid
+        return draw(self._operators, self._names, self._units(threading))
 
-    def mermaid(self) -> str:
+    def mermaid(self, *, threading: Model = "dynamic") -> str:
         """Draw the graph, as the text of a Mermaid diagram."""
-        return self.draw("mermaid")
+        return self.draw("mermaid", threading=threading)
 
-    def describe(self) -> str:
-        """Say what the graph does: a line for each operator."""
-        return describe(self._operators, self._names)
+    def describe(self, *, threading: Model = "dynamic") -> str:
+        """Say what the graph does, in a run by this threading model: a line for each operator."""
+        return describe(self._operators, self._names, self._units(threading))
+
+    def _units(self, threading: Model) -> dict[Operator, Unit]:
+        steps = self._plan.steps
+        units = units_of(steps, check_model("threading", threading))
+        by_name = {steps[number].name: unit for unit in units for number in unit.steps}
+        return {
+            operator: by_name[name]
+            for operator, name in self._names.items()
+            if operator.program is not None
+        }
 
     def __repr__(self) -> str:
         return f"<Graph: {' → '.join(map(self._names.__getitem__, self._operators))}>"
@@ -150,12 +172,12 @@ def _names(operators: tuple[Operator, ...]) -> dict[Operator, str]:
             kinds = f"{taken[operator.name].kind} and {operator.kind}"
             raise GraphError(f"two operators, {kinds}, have the name {operator.name!r}")
         taken[operator.name] = operator
+    numbers: dict[str, int] = {}  # the last one of each label
     for operator in operators:
         if operator.name is None:
             name = label = operator.label or operator.kind
-            number = 1
             while name in taken:
-                number += 1
+                number = numbers[label] = numbers.get(label, 1) + 1
                 name = f"{label} {number}"
             taken[name] = operator
     names = {operator: name for name, operator in taken.items()}

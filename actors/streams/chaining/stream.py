@@ -6,6 +6,7 @@ from typing import Any, TypeVar, overload
 
 from callboard.streams.chaining.ends import Ends
 from callboard.streams.chaining.joins import Joins
+from callboard.streams.chaining.placed import Placed
 from callboard.streams.chaining.rowwise import RowByRow
 from callboard.streams.chaining.with_state import WithState
 from callboard.streams.checks import check_name
@@ -15,7 +16,7 @@ T = TypeVar("T", covariant=True)
 Row = TypeVar("Row")
 
 
-class Stream(RowByRow[T], WithState[T], Joins[T], Ends[T]):
+class Stream(RowByRow[T], WithState[T], Joins[T], Placed[T], Ends[T]):
     """A sequence of rows, as a place in a graph; `entry()` makes the first.
 
     Each method adds an operator and returns a new stream; a stream itself never changes, and may be

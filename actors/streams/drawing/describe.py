@@ -5,22 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from callboard.streams.planning.operator import Operator, Outlet
+from callboard.streams.planning.units import Unit
 
 
-def describe(operators: Sequence[Operator], names: Mapping[Operator, str]) -> str:
-    """Write a line for each operator: its name, what it is, its inputs, how it can be shared."""
+def describe(
+    operators: Sequence[Operator], names: Mapping[Operator, str], units: Mapping[Operator, Unit]
+) -> str:
+    """Write a line for each operator: its name, what it is, its inputs, and who works on it."""
     lines = []
     for operator in operators:
         inputs = ", ".join(_source(each, names) for each in operator.inputs)
         source = f"of {inputs}" if inputs else ""
-        parts = [operator.kind, operator.detail, source, sharing_of(operator)]
+        sharing = sharing_of(operator, units.get(operator))
+        parts = [operator.kind, operator.detail, source, sharing]
         lines.append((names[operator], ", ".join(filter(None, parts))))
     width = max(len(name) for name, _ in lines)
     return "".join(f"{name:{width}}  {text}\n" for name, text in lines)
 
 
-def sharing_of(operator: Operator) -> str:
-    """Say how an operator can be shared among workers."""
+def sharing_of(operator: Operator, unit: Unit | None) -> str:
+    """Say how an operator is shared among workers, or who has it alone. An entry is nobody's."""
+    if unit is not None and unit.where:
+        return unit.where
     return {
         "stateless": "any number of workers",
         "partitioned": f"{operator.partitions} partitions of keys, in each one worker at a time",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from callboard.streams.planning.operator import Operator
+from callboard.streams.planning.units import Unit
 
 # What stands for itself in no Mermaid label.
 _ENTITIES = str.maketrans(
@@ -12,13 +13,17 @@ _ENTITIES = str.maketrans(
 )
 
 
-def mermaid(operators: Sequence[Operator], names: Mapping[Operator, str]) -> str:
+def mermaid(
+    operators: Sequence[Operator], names: Mapping[Operator, str], units: Mapping[Operator, Unit]
+) -> str:
     """Write a Mermaid flowchart."""
     lines = ["flowchart LR"]
     number = {operator: f"o{index}" for index, operator in enumerate(operators)}
     for operator in operators:
         name = names[operator].translate(_ENTITIES)
-        lines.append(f'    {number[operator]}["{name}<br/>{operator.kind}"]')
+        unit = units.get(operator)
+        where = f"<br/>{unit.where}" if unit is not None and unit.where else ""
+        lines.append(f'    {number[operator]}["{name}<br/>{operator.kind}{where}"]')
     for operator in operators:
         for each in operator.inputs:
             arrow = f"-- {each.label} -->" if each.label else "-->"

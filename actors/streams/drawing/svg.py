@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from callboard.streams.drawing.describe import sharing_of
 from callboard.streams.planning.operator import Operator, Outlet
+from callboard.streams.planning.units import Unit
 
 # In pixels.
 _WIDTH, _HEIGHT = 150, 44
@@ -32,14 +33,19 @@ _COLOURS = {
 Item = Operator | tuple[Outlet, Operator, int]
 
 
-def svg(operators: Sequence[Operator], names: Mapping[Operator, str]) -> str:
+def svg(
+    operators: Sequence[Operator], names: Mapping[Operator, str], units: Mapping[Operator, Unit]
+) -> str:
     """Write the picture."""
     lines, items = _lines(operators, _columns(operators))
     corners = _corners(lines, items)
     width = max(x for x, _ in corners.values()) + _WIDTH + _MARGIN
     height = max(y for _, y in corners.values()) + _HEIGHT + _MARGIN
     shapes = [_line(outlet, [corners[item] for item in way]) for outlet, way in lines]
-    shapes += [_box(operator, names[operator], *corners[operator]) for operator in operators]
+    shapes += [
+        _box(operator, names[operator], units.get(operator), *corners[operator])
+        for operator in operators
+    ]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">\n'
@@ -105,16 +111,17 @@ def _corners(
     return corners
 
 
-def _box(operator: Operator, name: str, x: int, y: int) -> str:
+def _box(operator: Operator, name: str, unit: Unit | None, x: int, y: int) -> str:
     short = name if len(name) <= _LETTERS else name[: _LETTERS - 1] + "…"
     middle = x + _WIDTH // 2
+    where = f" · {unit.where}" if unit is not None and unit.where else ""
     return (
-        f"<g><title>{escape(name)}: {escape(sharing_of(operator) or operator.kind)}</title>"
+        f"<g><title>{escape(name)}: {escape(sharing_of(operator, unit) or operator.kind)}</title>"
         f'<rect x="{x}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" rx="6" stroke="#555" '
         f'fill="{_COLOURS[operator.work]}"/>'
         f'<text x="{middle}" y="{y + 19}" text-anchor="middle">{escape(short)}</text>'
         f'<text x="{middle}" y="{y + 35}" text-anchor="middle" fill="#666" font-size="10">'
-        f"{escape(operator.kind)}</text></g>"
+        f"{escape(operator.kind + where)}</text></g>"
     )
 
 

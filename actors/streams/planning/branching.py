@@ -6,7 +6,7 @@ lead through. Regions between such a place and its join lie in each other or apa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 
 from callboard.streams.planning.operator import Operator, Outlet
 
@@ -56,13 +56,25 @@ def numbering_spot(outlet: Outlet) -> Spot:
     return None if outlet.operator.kind == "entry" else outlet
 
 
-def joins_ahead(
-    operators: Sequence[Operator], joins: Iterable[Operator]
-) -> dict[Operator, frozenset[Operator]]:
-    """Find the joins that an operator's outputs come to, and itself if it is one."""
-    ahead = {operator: frozenset[Operator]() for operator in operators}
-    ahead |= {join: frozenset({join}) for join in joins}
+def spots_ahead(
+    operators: Sequence[Operator], parting: Mapping[Operator, Spot]
+) -> dict[Operator, frozenset[Spot]]:
+    """Find the spots whose branches meet after an operator: where those of a join part that its
+    outputs come to.
+
+    Above a spot nobody asks for it, so a set has as many as regions lie in each other there.
+    """
+    ahead = {operator: frozenset[Spot]() for operator in operators}
     for operator in reversed(operators):
+        spots = ahead[operator]
+        if operator in parting:
+            spots |= {parting[operator]}
         for outlet in operator.inputs:
-            ahead[outlet.operator] |= ahead[operator]
+            above = ahead[outlet.operator]
+            if not spots <= above:
+                ahead[outlet.operator] = above | {
+                    spot
+                    for spot in spots
+                    if not (isinstance(spot, Outlet) and spot.operator is outlet.operator)
+                }
     return ahead

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from callboard.streams.checks import check_choice, check_flag, check_name
 from callboard.streams.errors import GraphError
+from callboard.streams.planning.places import ANYWHERE, Place
 from callboard.streams.programs.program import Program
 
 Errors = Literal["fail", "skip", "side"]
@@ -50,6 +51,7 @@ class Operator:
     stateful: bool = False
     partitions: int = 1
     detail: str = ""
+    place: Place = ANYWHERE
     joins: bool = False
     """It has several inputs, and how their rows follow each other matters to its outputs."""
 

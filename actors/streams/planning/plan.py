@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from callboard.core.log import log
+from callboard.streams.planning.places import ANYWHERE, Place
 from callboard.streams.programs.program import Program
 from callboard.streams.programs.sinks import Collect
 
@@ -18,8 +19,12 @@ Source = tuple[int | None, int]
 class Step:
     """What each run makes a program of, and where its inputs come from."""
 
+    name: str
     make: Callable[[], Program]
     sources: tuple[Source, ...]
+    place: Place = ANYWHERE
+    numbers: bool = False
+    """No operator was asked for: it numbers the rows of its source."""
 
 
 @dataclass(frozen=True)

@@ -9,20 +9,19 @@ region between such a place and its join another may lie, so the origins of a ro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import takewhile
 
 from callboard.streams.errors import GraphError
 from callboard.streams.planning.branching import (
     Spot,
-    joins_ahead,
     numbering_spot,
+    spots_ahead,
     where_branches_part,
 )
 from callboard.streams.planning.operator import Operator, Outlet
 from callboard.streams.planning.plan import Plan, Source, Step
-from callboard.streams.programs.program import Program
 from callboard.streams.programs.stateless import Number
 
 # The spots where a row's origins were given, from the outermost region to the innermost.
@@ -42,7 +41,7 @@ class _Planner:
         self.operators = operators
         self.names = names
         self.parting = where_branches_part(operators)
-        self.ahead = joins_ahead(operators, self.parting)
+        self.ahead = spots_ahead(operators, self.parting)
         self.entries: list[str] = []
         self.steps: list[Step] = []
         self.sources: dict[Outlet, Source] = {}
@@ -73,41 +72,53 @@ class _Planner:
             drops = [_BITS * (len(stack) - len(common)) for stack in stacks]
             levels = drops, _BITS * (len(common) - len(left)) if left else None
         by_row = self.needs(operator, common) and self.only_by_row(operator)
-        make = partial(operator.make, self.names[operator], *levels, by_row=by_row)
-        number = self.add_step(make, sources)
+        name = self.names[operator]
+        make = partial(operator.make, name, *levels, by_row=by_row)
+        number = self.add_step(Step(name, make, tuple(sources), operator.place))
         for port in range(len(operator.ports)):
             self.sources[Outlet(operator, port)] = number, port
             self.stacks[number, port] = left
 
     def needs(self, operator: Operator, stack: Spots) -> bool:
         """Return whether a join after an operator needs what one of some spots numbers."""
-        return any(self.parting[join] in stack for join in self.ahead[operator] - {operator})
+        return not self.ahead[operator].isdisjoint(stack)
 
     def source(self, outlet: Outlet, reader: Operator) -> Source:
         """Find where an operator reads the rows of an outlet, numbering them if need be."""
         spot = numbering_spot(outlet)
-        if not any(self.parting[join] == spot for join in self.ahead[reader]):
+        meets_here = reader in self.parting and self.parting[reader] == spot
+        if not meets_here and spot not in self.ahead[reader]:
             return self.sources[outlet]
         if outlet not in self.numbered:
             source = self.sources[outlet]
-            make = partial(Number, f"{self.names[outlet.operator]}, numbered")
-            numbered = self.numbered[outlet] = self.add_step(make, [source]), 0
+            name = f"{self.names[outlet.operator]}, numbered"
+            step = Step(name, partial(Number, name), (source,), numbers=True)
+            numbered = self.numbered[outlet] = self.add_step(step), 0
             self.stacks[numbered] = (*self.stacks[source], spot)
         return self.numbered[outlet]
 
     def only_by_row(self, operator: Operator) -> bool:
         """Return whether what works in lots does not here. Raises GraphError if it has to."""
         if operator.in_lots and operator.program_by_row is None:
-            joins = self.ahead[operator]
-            join = next(self.names[each] for each in self.operators if each in joins)
+            join = self.names[self.next_join(operator)]
             raise GraphError(
                 f"{self.names[operator]!r} is handed many rows at once, and its outputs meet those "
                 f"of others row by row at {join!r}: an operator with receive() can do that"
             )
         return operator.in_lots
 
-    def add_step(self, make: Callable[[], Program], sources: list[Source]) -> int:
-        self.steps.append(Step(make, tuple(sources)))
+    def next_join(self, operator: Operator) -> Operator:
+        """Find the first join of branches that an operator's outputs come to."""
+        below = {operator}
+        for each in self.operators:
+            if not below.isdisjoint(outlet.operator for outlet in each.inputs):
+                below.add(each)
+            if each in below and each in self.parting:
+                return each
+        raise AssertionError(f"no join after {operator!r}")
+
+    def add_step(self, step: Step) -> int:
+        self.steps.append(step)
         return len(self.steps) - 1
 
 

@@ -100,7 +100,7 @@ cdef class Program:
     cpdef gather(self, DividedBatch divided, list into)
     cpdef close(self)
 
-    cdef int enter(self, Ending ending, int inputs) except -1
+    cdef int enter(self, Ending ending, int position, int inputs) except -1
 
     # For programs. work() is process() from row `at` on, and leaves `at` on the row that raised.
     cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1

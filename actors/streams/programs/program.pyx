@@ -176,11 +176,11 @@ cdef class Program:
             self.sides["late"] = nowhere
         self.sides = self.sides or None
 
-    cdef int enter(self, Ending ending, int inputs) except -1:
-        """Be a part of a run, and of no other, with so many inputs."""
+    cdef int enter(self, Ending ending, int position, int inputs) except -1:
+        """Be a part of a run, and of no other, at this place of its graph, with so many inputs."""
         if self.stage != NULL:
             raise RuntimeError(f"the program of {self.name!r} is in a run already")
-        ending.positions[self.name] = len(ending.positions)
+        ending.positions[self.name] = position
         self.ending = ending
         self.from_lots.resize(inputs)
         self.passed.resize(len(self.ports))

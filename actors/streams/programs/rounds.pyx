@@ -51,8 +51,9 @@ cdef void* process(void* this, int64_t serial, void** inputs, RowCounts& counts)
         program.process_many(batches, into)
     except BaseException as raised:
         error = named(program.name, raised)
-    if program.rests:
-        program.stage.rest_until(monotonic_ns() + <int64_t>min(program.ns_per_row * len(batch.rows), 1e18))
+    if program.rests:  # others of a fused stage may want to rest, too
+        program.stage.rest_until(max(program.stage.not_before(), monotonic_ns()
+                                     + <int64_t>min(program.ns_per_row * len(batch.rows), 1e18)))
         if is_dropped(program, serial):  # cancelled meanwhile
             program.stage.rest_until(0)
     return output_of(program, serial, into, batch.final, error, counts)

@@ -1,10 +1,13 @@
 """A graph at work: the stages of a flow, and the lanes that work on them."""
 
+import threading
+
 cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport INT64_MAX, int64_t, uint32_t
 from libcpp.memory cimport unique_ptr
+from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
 from callboard._inside.sending.native_ref cimport send
@@ -15,7 +18,8 @@ from callboard.core.sealed cimport maker_key
 from callboard.native cimport Message, NativeActor
 from callboard.scheduling.cell cimport Context
 from callboard.scheduling.context cimport current_context
-from callboard.scheduling.flow.flow cimport Flow, Partitioning, Reordering, Rest, RestReason, Settings, Times
+from callboard.scheduling.flow.flow cimport Flow, Partitioning, Pool, Reordering, Rest, RestReason, Settings, Times
+from callboard.scheduling.flow.fused_stage cimport FusedStage
 from callboard.scheduling.flow.heuristics cimport Ask, Chooser, Heuristic, OperatorView
 from callboard.scheduling.flow.native_work cimport NativeWork
 from callboard.scheduling.flow.stage cimport LaneKinds, Stage, Work, all_lanes, native_lanes, python_lanes
@@ -51,20 +55,39 @@ cdef extern from *:
     };
     thread_local const AtWork* AtWork::here = nullptr;
 
-    static callboard::Flow::Rest run_flow(callboard::Flow& flow, std::uint32_t lane) {
-        const AtWork here(&flow);
-        return flow.run(lane);
+    static callboard::Pool::Rest run_pool(const void* flow, callboard::Pool& pool, std::uint32_t lane) {
+        const AtWork here(flow);
+        return pool.run(lane);
     }
-    static bool help_flow(callboard::Flow& flow) {
-        const AtWork here(&flow);
-        return flow.help(callboard::all_lanes, flow.now());
+    static bool help_pool(const void* flow, callboard::Pool& pool) {
+        const AtWork here(flow);
+        return pool.help(callboard::all_lanes);
+    }
+    static void call_through(const void* flow, callboard::FusedStage& stage) {
+        const AtWork here(flow);
+        stage.work_through();
     }
     """
-    Rest run_flow(Flow& flow, uint32_t lane) nogil
-    bint help_flow(Flow& flow) nogil
+    Rest run_pool(const void* flow, Pool& pool, uint32_t lane) nogil
+    bint help_pool(const void* flow, Pool& pool) nogil
+    void call_through(const void* flow, FusedStage& stage) nogil
     bint is_at_work "AtWork::is_on" (const void* flow) nogil
 
 cdef dict KINDS = {"native": native_lanes, "python": python_lanes, "all": all_lanes}
+
+
+cdef struct Lane:
+    Pool* pool
+    uint32_t number               # in it
+    bint keeps_interpreter        # while it works
+
+
+# Where a program works.
+cdef struct Seat:
+    Stage* stage
+    Stage* divider                # before it, or null
+    FusedStage* fused             # the stage, if it is one, and the program a member; or null
+    uint32_t member
 
 
 @cython.no_gc_clear  # its end needs what it refers to
@@ -73,7 +96,9 @@ cdef class GraphFlow:
 
     cdef object __weakref__
     cdef Flow* flow
-    cdef list programs                # in the order in which they were added
+    cdef dict programs                # by their numbers in the plan
+    cdef dict places                  # by the same: where the program's seat is among these
+    cdef vector[Seat] seats
     cdef list readers                 # until they are connected: (program or -1, port, program, input)
     cdef list of_stages               # the program of each stage, in the stages' order
     cdef vector[PyObject*] kept       # owned
@@ -82,9 +107,13 @@ cdef class GraphFlow:
     cdef object heuristic
     cdef bint heuristic_failed
     cdef bint one_by_one
-    cdef bint keeps_interpreter       # while a lane works on Python stages
+    cdef bint keeps_interpreter       # lanes do, while they work on Python stages
+    cdef FusedStage* caller           # what the caller's thread runs, or null
+    cdef bint caller_keeps            # the interpreter, meanwhile
+    cdef int64_t slice_ns
     cdef readonly uint32_t window
-    cdef uint32_t lanes               # added so far
+    cdef vector[Pool*] pools
+    cdef vector[Lane] lanes           # of all pools
     cdef bint connected               # the graph is whole
     cdef Ending ending
 
@@ -109,19 +138,20 @@ cdef class GraphFlow:
         # that waited for another's lock (that of a reorder buffer) would keep the collector waiting, too.
         self.keeps_interpreter = has_gil()
         self.heuristic = heuristic
-        self.programs = []
+        self.programs = {}
+        self.places = {}
         self.readers = []
         self.of_stages = []
-        self.flow = new Flow(
-            settings, unique_ptr[Chooser](heuristic.chooser(settings.slice_ns, <Ask>ask_heuristic, <void*>self)))
+        self.slice_ns = settings.slice_ns
+        self.flow = new Flow(settings)
+        self.add_pool()
 
     def __dealloc__(self):
         if self.flow == NULL:
             return
         # No lane is left. What is on its way is dropped, as after a failure.
         self.drop_all()
-        while self.flow.step(all_lanes, INT64_MAX):
-            pass
+        self.flow.drain()
         del self.flow
         for kept in self.kept:
             DECREF(kept)
@@ -139,63 +169,145 @@ cdef class GraphFlow:
 
     # --- the graph -----------------------------------------------------------------------------------
 
-    def add(self, Program program, sources, str runs_on, int partitions, int most_lanes):
-        """Add a program. `sources` says for each input where it comes from: (number of a program, port),
-        or (None, entry). `runs_on` is the kind of lanes that may work on it. With `partitions` it works
-        divided."""
+    def add_pool(self, *, bint latest=False):
+        """Add a pool, whose lanes choose among its operators, and return its number; one is there, number 0.
+
+        It has a heuristic of the run's kind; with `latest` the latest operator is next, which costs least."""
         self.check(False)
+        cdef unique_ptr[Chooser] chooser
+        if not latest:
+            chooser.reset((<Heuristic>self.heuristic).chooser(self.slice_ns, <Ask>ask_heuristic, <void*>self))
+        self.pools.push_back(&self.flow.add_pool(move(chooser)))
+        return self.pools.size() - 1
+
+    cdef Pool* pool(self, size_t number) except NULL:
+        if number >= self.pools.size():
+            raise IndexError(f"no pool {number}; there are {self.pools.size()}")
+        return self.pools[number]
+
+    def add(self, number, Program program, sources, str runs_on, int partitions, int most_lanes, size_t pool=0):
+        """Add a program to a pool. `sources` says for each input where it comes from: (number of a program,
+        port), or (None, entry). `runs_on` is the kind of lanes that may work on it. With `partitions` it
+        works divided."""
+        self.check(False)
+        cdef Seat* seat
+        cdef Pool* into = self.pool(pool)
         cdef LaneKinds kinds = KINDS[runs_on]
         cdef NativeWork* native = NULL
         if isinstance(program, NativeProgram):
             native = &(<NativeProgram>program).native
         is_shared = program.kind == "stateless" and program.ns_per_row == 0 and most_lanes > 1
-        if len(sources) != 1 and (not sources or partitions or is_shared):
+        if len(sources) > 1 and (partitions or is_shared):
             raise ValueError(f"the program of {program.name!r} has {len(sources)} inputs")
-        program.enter(self.ending, len(sources))
-        self.keep(program)
-        cdef Work work = work_of(program) if native == NULL else native.whole()
+        self.add_program(number, program, sources)
+        seat = self.seat(number)
         if partitions:
             self.of_stages.append(program)
-            program.stage = &self.flow.add_keyed(
-                divider_of(program) if native == NULL else native.divider(),
-                work if native == NULL else native.shares(), kinds, most_lanes, partitions)
+            seat.stage = &self.flow.add_keyed(
+                into[0], divider_of(program) if native == NULL else native.divider(),
+                work_of(program) if native == NULL else native.shares(), kinds, most_lanes, partitions)
+            seat.divider = self.flow.stages()[seat.stage.position - 1].get()
         elif is_shared:
-            program.stage = &self.flow.add_shared(work, kinds, most_lanes)
+            seat.stage = &self.flow.add_shared(into[0], whole_work_of(program), kinds, most_lanes)
         else:
-            program.stage = &self.flow.add_ordered(work, kinds, len(sources))
-            program.rests = program.ns_per_row != 0 and not self.one_by_one  # no clock is read then
+            seat.stage = &self.flow.add_ordered(into[0], whole_work_of(program), kinds, len(sources))
+        program.stage = seat.stage
         self.of_stages.append(program)
-        for number, (node, port) in enumerate(sources):
-            self.readers.append((-1 if node is None else node, port, len(self.programs), number))
-        self.programs.append(program)
+
+    def add_fused(self, members, str runs_on, size_t pool):
+        """Add programs, as (number, program, sources) in the order of the graph, that one lane of a pool works on
+        as one: round by round, one after the other."""
+        self.check(False)
+        cdef Pool* into = self.pool(pool)
+        cdef LaneKinds kinds = KINDS[runs_on]
+        cdef FusedStage* fused = NULL
+        cdef Program program
+        cdef Seat* seat
+        for number, program, sources in members:
+            self.add_program(number, program, sources)
+            if fused == NULL:
+                fused = &self.flow.add_fused(into[0], kinds)
+                self.of_stages.append(program)
+            seat = self.seat(number)
+            program.stage = seat.stage = seat.fused = fused
+            seat.member = fused.add_member(whole_work_of(program), len(sources))
+
+    def add_called(self, members, bint keeps_interpreter):
+        """The same, for the thread that admits rounds: it works on these within try_admit()."""
+        # On no lane: so their pool has none. Nobody waits there for a lock, or for who wants the interpreter.
+        self.add_fused(members, "all", self.add_pool(latest=True))
+        self.caller = self.seat(members[0][0]).fused
+        self.caller_keeps = keeps_interpreter
+
+    cdef int add_program(self, number, Program program, sources) except -1:
+        if number in self.programs:
+            raise ValueError(f"there is a program number {number} already")
+        if not sources:
+            raise ValueError(f"the program of {program.name!r} has no inputs")
+        program.enter(self.ending, number, len(sources))
+        program.rests = program.ns_per_row != 0 and not self.one_by_one  # no clock is read then
+        self.keep(program)
+        for to, (node, port) in enumerate(sources):
+            self.readers.append((-1 if node is None else node, port, number, to))
+        self.programs[number] = program
+        self.places[number] = self.seats.size()
+        self.seats.resize(self.seats.size() + 1)
+
+    cdef Seat* seat(self, number) except NULL:
+        return &self.seats[<size_t>self.places[number]]
 
     def connect(self):
         """Make the edges, when all programs are there."""
+        cdef size_t i
         self.check(False)
         cdef Program program, reader
-        for node, port, to, number in sorted(self.readers):  # a program's edges in the order of its ports
-            reader = self.programs[to]
-            if node < 0:
-                self.flow.add_entry(reader.stage[0], number)
+        cdef Seat* source
+        cdef Seat* to
+        cdef uint32_t number
+        for node, port, reading, which in sorted(self.readers):  # a program's edges in the order of its ports
+            reader = self.programs[reading]
+            to = self.seat(reading)
+            source = self.seat(node) if node >= 0 else NULL
+            number = which
+            if source != NULL:
+                program = self.programs[node]
+                program.exits.push_back(Exit(port, reader.in_lots))
+                reader.from_lots[number] = program.in_lots and not reader.in_lots
+                if source.fused != NULL and source.fused == to.fused:
+                    if source.member >= to.member:
+                        raise ValueError(f"the program of {reader.name!r} comes before that of {program.name!r}")
+                    source.fused.connect_within(source.member, to.member, number)
+                    continue
+            if to.fused != NULL:
+                number = to.fused.open(to.member, number)
+            if source == NULL:
+                self.flow.add_entry(to.stage[0], number)
                 self.entries.push_back(Exit(port, reader.in_lots))
-                continue
-            program = self.programs[node]
-            program.exits.push_back(Exit(port, reader.in_lots))
-            reader.from_lots[number] = program.in_lots and not reader.in_lots
-            self.flow.connect(program.stage[0], reader.stage[0], number)
-        for program in self.programs:
+            elif source.fused != NULL:
+                source.fused.connect_out(source.member, to.stage[0], number)
+            else:
+                self.flow.connect(source.stage[0], to.stage[0], number)
+        for program in self.programs.values():
             if isinstance(program, NativeProgram):
                 (<NativeProgram>program).native.edges = program.exits.size()
+        for i in range(self.seats.size()):
+            if self.seats[i].fused != NULL:
+                self.seats[i].fused.finish()
         self.slots.resize(self.entries.size())
         self.flow.finish_graph()
         self.connected = True
 
-    def add_lane(self, ActorRef ref, str kind):
-        """Let the actor `ref` be a lane: it calls run_lane() when it gets a message. Return its number."""
+    def add_lane(self, ActorRef ref, str kind, size_t pool=0, bint keeps_interpreter=True):
+        """Let the actor `ref` be a lane of a pool: it calls run_lane() when it gets a message. Return its
+        number, among the lanes of all pools. If all that it works on is Python, it may keep the interpreter."""
         self.check(True)
+        cdef Lane lane
+        lane.pool = self.pool(pool)
+        lane.keeps_interpreter = keeps_interpreter and self.keeps_interpreter
         self.keep(ref)
-        self.lanes += 1
-        return self.flow.add_lane(KINDS[kind], <void (*)(void*) noexcept nogil>wake_lane, <void*>ref)
+        lane.number = lane.pool.add_lane(KINDS[kind], <void (*)(void*) noexcept nogil>wake_lane, <void*>ref)
+        self.lanes.push_back(lane)
+        return self.lanes.size() - 1
 
     # --- rounds --------------------------------------------------------------------------------------
 
@@ -221,7 +333,8 @@ cdef class GraphFlow:
             return None if self.ending.failed is None else self.ending.failed[1]
 
     def try_admit(self, dict batches):
-        """Admit a round with batches for some entries, by their numbers. False: no room yet.
+        """Admit a round with batches for some entries, by their numbers, and work on what the caller's thread
+        runs. False: no room yet.
 
         One caller at a time."""
         cdef size_t i
@@ -241,7 +354,21 @@ cdef class GraphFlow:
                 Py_INCREF(batch)
                 self.slots[i] = <void*>batch
         self.flow.admit(self.slots.data())
+        if self.caller == NULL:
+            return True
+        if self.caller_keeps:
+            call_through(self.flow, self.caller[0])
+        else:
+            with nogil:
+                call_through(self.flow, self.caller[0])
         return True
+
+    @property
+    def callers_rest(self):
+        """For how many seconds an operator that the caller's thread runs wants no input."""
+        if self.caller == NULL or self.caller.not_before() == 0:
+            return 0.0
+        return max(0.0, (self.caller.not_before() - monotonic_ns()) / 1e9)
 
     def wait_until_done(self, int64_t rounds, double seconds):
         """Wait until so many rounds have left the graph, for `seconds` at most; whether they have."""
@@ -251,15 +378,20 @@ cdef class GraphFlow:
             enough = self.flow.wait_until_done(rounds, nanoseconds)
         return enough
 
-    def help(self):
-        """Work on one stage for a slice, on the calling thread; False if there is nothing to do."""
+    def help(self, pools):
+        """Work on one stage of some pools for a slice, on the calling thread; False if there is nothing to do."""
         # Without the interpreter: a stage may be native, and its reorder buffer have a lock, whose holder
         # wants the interpreter.
-        cdef bint worked
+        cdef bint worked = False
+        cdef Pool* pool
         self.check(True)
-        with nogil:
-            worked = help_flow(self.flow[0])
-        return worked
+        for number in pools:
+            pool = self.pool(number)
+            with nogil:
+                worked = help_pool(self.flow, pool[0])
+            if worked:
+                return True
+        return False
 
     @property
     def is_at_work_here(self):
@@ -270,13 +402,16 @@ cdef class GraphFlow:
         """Work as a lane of Python stages. None: the lane is idle; else the seconds after which it wants
         another turn."""
         cdef Rest rest
-        if lane >= self.lanes:
-            raise IndexError(f"no lane {lane}; there are {self.lanes}")
-        if self.keeps_interpreter:
-            return self.next_turn(run_flow(self.flow[0], lane))
+        if lane >= self.lanes.size():
+            raise IndexError(f"no lane {lane}; there are {self.lanes.size()}")
+        if self.lanes[lane].keeps_interpreter:
+            return self.next_turn(self.run(lane))
         with nogil:
-            rest = run_flow(self.flow[0], lane)
+            rest = self.run(lane)
         return self.next_turn(rest)
+
+    cdef Rest run(self, uint32_t lane) noexcept nogil:
+        return run_pool(self.flow, self.lanes[lane].pool[0], self.lanes[lane].number)
 
     cdef object next_turn(self, Rest rest):
         if rest.reason == RestReason.idle:
@@ -300,15 +435,29 @@ cdef class GraphFlow:
     # --- what can be seen ----------------------------------------------------------------------------
 
     def operators(self):
-        """The operators, in the order of the graph, as heuristics and statistics see them."""
-        cdef size_t i
-        return [self.view(i) for i in range(self.flow.stages().size())]
+        """The operators, in the order of the graph, as heuristics and statistics see them: what they are in
+        the plan, and the views."""
+        cdef Seat* seat
+        cdef OperatorView view
+        cdef list views = []
+        for number in sorted(self.programs):
+            seat = self.seat(number)
+            if seat.divider != NULL:
+                views.append((number, self.view(seat.divider)))
+            view = self.view(seat.stage)
+            if seat.fused != NULL:
+                view.name = (<Program>self.programs[number]).name
+                view.figures = &seat.fused.figures_of(seat.member)
+                view.is_waited_at = seat.member == 0
+            views.append((number, view))
+        return views
 
-    cdef OperatorView view(self, size_t i):
+    cdef OperatorView view(self, Stage* stage):
         cdef OperatorView view = OperatorView.__new__(OperatorView, maker_key())
         view.flow = self
-        view.stage = self.flow.stages()[i].get()
-        view.name = (<Program>self.of_stages[i]).name
+        view.stage = stage
+        view.is_waited_at = True
+        view.name = (<Program>self.of_stages[stage.position]).name
         return view
 
     def times(self):
@@ -318,8 +467,31 @@ cdef class GraphFlow:
         return [(one.serial, one.arrived, one.begun, one.left) for one in finished]
 
 
-cdef Stage* ask_heuristic(void* asker, LaneKinds kinds, int64_t time) noexcept with gil:
-    """Ask a heuristic in Python. Null: it failed, or nothing is schedulable any more."""
+def caller_here():
+    """Return who calls, as one that rows may come from: the actor in whose handler that is, else the thread.
+    An actor may go from thread to thread."""
+    cdef Context* context = current_context()
+    if context.current != NULL:
+        return <object>context.current.owner
+    return threading.current_thread()
+
+
+def worker_here():
+    """Return the worker whose thread calls; None on another thread."""
+    cdef Context* context = current_context()
+    return <object>context.worker.owner if context.worker != NULL else None
+
+
+cdef Work whole_work_of(Program program) noexcept:
+    """What the one stage of a program does that is not divided."""
+    if not isinstance(program, NativeProgram):
+        return work_of(program)
+    cdef NativeWork* native = &(<NativeProgram>program).native
+    return native.undivided() if program.partitions > 0 else native.whole()
+
+
+cdef Stage* ask_heuristic(void* asker, const vector[Stage*]& stages) noexcept with gil:
+    """Ask a heuristic in Python for one of these stages. Null: it failed."""
     cdef GraphFlow flow = <GraphFlow>asker
     cdef OperatorView view
     cdef list views = []
@@ -327,12 +499,9 @@ cdef Stage* ask_heuristic(void* asker, LaneKinds kinds, int64_t time) noexcept w
     if flow.heuristic_failed or flow.ending.stopped_at.load() < 0:
         return NULL
     try:
-        for i in range(flow.flow.stages().size()):
-            if flow.flow.stages()[i].get().is_schedulable(kinds, time):
-                views.append(flow.view(i))
-        if not views:
-            return NULL
-        chosen = flow.heuristic.choose(views) if len(views) > 1 else views[0]
+        for i in range(stages.size()):
+            views.append(flow.view(stages[i]))
+        chosen = flow.heuristic.choose(views)
         for view in views:
             if chosen is view:
                 return view.stage
@@ -375,7 +544,7 @@ cdef class NativeLane(NativeActor):
     cdef void receive(self, Message* message) noexcept nogil:
         if self.flow is None:
             return
-        cdef Rest rest = run_flow(self.flow.flow[0], self.number)
+        cdef Rest rest = self.flow.run(self.number)
         if rest.reason == RestReason.turn_over:
             self.send_integer(self.own_ref, 0)
         # Not `until`: throttled stages are for lanes that hold the interpreter.

@@ -7,12 +7,9 @@ from weakref import ReferenceType, ref
 
 from callboard._inside.sending.ref import ActorRef
 from callboard.actor import Actor
-from callboard.scheduling.placement import Fixed
 from callboard.streams.running.flow import GraphFlow, NativeLane
 from callboard.system import ActorSystem
 from callboard.timers import Timer
-
-_MOST = 64  # lanes of a flow
 
 
 class PythonLane(Actor[object]):
@@ -36,27 +33,32 @@ class PythonLane(Actor[object]):
             self.alarm = self.after(seconds, None)
 
 
-def add_lanes(
-    system: ActorSystem, flow: GraphFlow, *, python: int, native: int, kind: str
-) -> list[ActorRef[Any]]:
-    """Give a flow its lanes: so many of each sort, spread over the system's workers.
-
-    `kind` is what those that hold the interpreter may work on: "python", or "all". A flow has 64 at
-    most, a bit of a word for each; the workers beyond have none.
+class Lanes(list[ActorRef[Any]]):
+    """The lanes of a flow, in the order of their numbers.
 
     A flow keeps its lanes' refs, and a ref keeps what its actor was made with, even when that has
-    ended. So this is a weak reference: the lanes keep the flow while they live, the refs do not.
+    ended. So that is a weak reference: the lanes keep the flow while they live, the refs do not.
     """
-    lanes: list[ActorRef[Any]] = []
-    sorts: tuple[tuple[type[Any], int, str], ...] = (
-        (PythonLane, python, kind),
-        (NativeLane, native, "native"),
-    )
-    for cls, count, works_on in sorts:
-        for number in range(min(count, _MOST - len(lanes))):
-            home = Fixed(number % system.config.workers)
-            lane = system.spawn(cls, ref(flow), len(lanes), placement=home)
-            system.dead_letters.expect_wake_ups(lane)  # it may end with one in its mailbox
-            flow.add_lane(lane, works_on)
-            lanes.append(lane)
-    return lanes
+
+    def __init__(self, system: ActorSystem, flow: GraphFlow) -> None:
+        self._system = system
+        self._flow = flow
+
+    def add(
+        self, pool: int, works_on: str, *, keeps_interpreter: bool = True, **options: Any
+    ) -> ActorRef[Any]:
+        """Give a pool a lane that works on "native", "python" or "all" stages.
+
+        `options` are those of a spawn, and say where it lives.
+        """
+        cls: type[Any] = NativeLane if works_on == "native" else PythonLane
+        lane = self._system.spawn(cls, ref(self._flow), len(self), **options)
+        self.append(lane)
+        self._system.dead_letters.expect_wake_ups(lane)  # it may end with one in its mailbox
+        self._flow.add_lane(lane, works_on, pool, keeps_interpreter)
+        return lane
+
+    def stop(self) -> None:
+        """Have all of them end."""
+        for lane in self:
+            lane.stop()

@@ -2,28 +2,62 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, cast
 
 from callboard.core import checks
 from callboard.core.errors import ConfigError
+from callboard.core.text import safe_repr
 from callboard.scheduling.config import Config
 from callboard.scheduling.flow.heuristics import Heuristic, LastInPipeline
-from callboard.scheduling.policies import choose_heuristic
+from callboard.scheduling.flow.models import MODELS, Model
+from callboard.scheduling.placement import PlacementPolicy
+from callboard.scheduling.policies import choose_heuristic, choose_placement
+from callboard.streams.planning.units import Unit
 
 _RIVALS = ("locked", "partitioned", "shared")
 
 
-def heuristic(policy: Any, config: Config) -> Heuristic:
-    """Return the run's heuristic: its own, or the one that the system's priority names."""
+def heuristic(policy: Any, config: Config, units: Iterable[Unit]) -> Heuristic:
+    """Return the run's heuristic: its own, or the one that the system's priority names.
+
+    It chooses among dynamic operators; for others there is nothing to choose.
+    """
     if policy is None:
         return config.heuristic() or LastInPipeline()
     if isinstance(policy, Heuristic):
         policy._check()
-        return policy
-    chosen = choose_heuristic(policy)
-    if chosen is None:
-        raise ConfigError(f"a graph's policy is a heuristic, and {policy!r} is none")
+        chosen = policy
+    else:
+        found = choose_heuristic(policy)
+        if found is None:
+            raise ConfigError(f"a graph's policy is a heuristic, and {policy!r} is none")
+        chosen = found
+    _refuse_useless("policy", policy, "dynamic", units)
     return chosen
+
+
+def threading(value: Any, config: Config) -> Model:
+    """Return the run's threading model: its own, or the one that the configuration names."""
+    if value is None:
+        return config.graph_threading
+    return cast("Model", checks.one_of("threading", value, MODELS, error=ConfigError))
+
+
+def placement(value: Any, config: Config, units: Iterable[Unit]) -> PlacementPolicy:
+    """Return what chooses the homes of assigned operators; others have none to choose."""
+    chosen = choose_placement(config.graph_placement if value is None else value)
+    _refuse_useless("placement", value, "assigned", units)
+    return chosen
+
+
+def _refuse_useless(option: str, value: Any, model: Model, units: Iterable[Unit]) -> None:
+    models = {unit.model for unit in units}
+    if value is not None and model not in models:
+        raise ConfigError(
+            f"{option} is for operators whose threading is {model!r}, and all of this graph are "
+            f"{' or '.join(map(repr, sorted(models)))}: there is no use for {safe_repr(value)}"
+        )
 
 
 def chosen_rivals(value: Any) -> list[str]:

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import threading
 import time
 import warnings
 from collections.abc import Iterable
 from contextlib import suppress
+from threading import Lock
 from typing import Any, Generic, Self, TypeVar
 
 from callboard.core import checks
 from callboard.core.batches import Batches
 from callboard.core.errors import ConfigError
-from callboard.core.interpreter import has_gil
+from callboard.core.text import safe_repr
+from callboard.scheduling.placement import rebalance
+from callboard.scheduling.policies import choose_placement
 from callboard.scheduling.worker import on_worker
 from callboard.streams.checks import MOST, check_entry
 from callboard.streams.errors import RunEnded, RunError, RunTimeout
-from callboard.streams.native import NativeProgram
 from callboard.streams.planning.plan import Plan, close, result_of
+from callboard.streams.planning.units import units_of
 from callboard.streams.programs.program import Batch
-from callboard.streams.running.flow import GraphFlow
-from callboard.streams.running.lanes import add_lanes
-from callboard.streams.running.options import (
-    chosen_rivals,
-    heuristic,
-    power_of_two,
-    short_time,
-)
+from callboard.streams.running import options
+from callboard.streams.running.build import build
+from callboard.streams.running.flow import GraphFlow, caller_here
 from callboard.streams.running.progress import Progress
 from callboard.streams.running.statistics import RunStatistics, collect
 from callboard.streams.running.tally import DeadLetterTally
@@ -34,7 +31,6 @@ from callboard.system import ActorSystem
 
 R = TypeVar("R", covariant=True)
 
-_MANUAL_LANES = 3  # that take turns in a manual system
 _LOOK = 0.1  # seconds: how often a waiting caller looks whether the system still runs
 _HELP = 0.001  # how often one that keeps a worker busy looks whether there is work for it
 
@@ -53,6 +49,8 @@ class Run(Generic[R]):
         system: ActorSystem,
         plan: Plan,
         *,
+        threading: Any = None,
+        placement: Any = None,
         policy: Any = None,
         batch_size: int = 512,
         window: int = 256,
@@ -62,59 +60,38 @@ class Run(Generic[R]):
     ) -> None:
         self._system = system
         self._batch_size = checks.whole("batch_size", batch_size, 1, MOST, error=ConfigError)
-        self._lock = threading.Lock()  # of senders
-        self._ending = threading.Lock()
+        self._lock = Lock()  # of senders
+        self._ending = Lock()
         self._sent = dict.fromkeys(plan.entries, 0)
         self._finishing = False  # finish() was called
         self._flushed = False  # the last round is on its way
-        self._manual = system._runtime.manual
-        self._flow = GraphFlow(
-            heuristic(policy, system.config),
-            power_of_two("window", window),
-            short_time("time_slice", time_slice),
+        self._threading = options.threading(threading, system.config)
+        units = units_of(plan.steps, self._threading)
+        self._placement = options.placement(placement, system.config, units)
+        self._flow = flow = GraphFlow(
+            options.heuristic(policy, system.config, units),
+            options.power_of_two("window", window),
+            options.short_time("time_slice", time_slice),
             checks.whole("markers", markers, 0, MOST, error=ConfigError),
-            self._manual,
-            chosen_rivals(rivals),
+            system._runtime.manual,
+            options.chosen_rivals(rivals),
         )
         self.tally = DeadLetterTally(system.dead_letters)
         self._programs = plan.make_programs(self.tally)
         self._begun = time.monotonic()
         try:
-            self._lanes = self._build(plan)
+            self._crew = build(system, flow, plan, self._programs, units, self._placement)
         except BaseException:
             close(self._programs)
             raise
-        self.tally.lane = self._lanes[0]
-        self._ended = False
-
-    def _build(self, plan: Plan) -> list[Any]:
-        system, flow = self._system, self._flow
-        workers = _MANUAL_LANES if self._manual else system.config.workers
-        locked = has_gil() and not self._manual
-        released = False  # some operators need no interpreter lock
-        for step, program in zip(plan.steps, self._programs, strict=True):
-            free = program.releases_gil or not locked
-            released |= free
-            runs_on = "all" if not locked else "native" if free else "python"
-            by_parts = (
-                program.kind == "partitioned"
-                and free
-                and (workers > 1 or isinstance(program, NativeProgram))
-            )
-            flow.add(
-                program,
-                step.sources,
-                runs_on,
-                program.partitions if by_parts else 0,
-                workers if free else 1,
-            )
-        flow.connect()
         # A sender and a lane that both want the interpreter get it in turns of 5 ms. So the sender
         # fills the window, and leaves the interpreter to the lane until all is done.
-        self._refill = flow.window if not released else max(1, flow.window // 2)
-        if not locked:
-            return add_lanes(system, flow, python=workers, native=0, kind="all")
-        return add_lanes(system, flow, python=1, native=workers if released else 0, kind="python")
+        self._refill = flow.window if not self._crew.released else max(1, flow.window // 2)
+        self._caller: Any = None  # who has sent, where that one's thread runs operators
+        self._claim = Lock()
+        self._interrupted = False
+        self.tally.lane = self._crew.lanes[0]
+        self._ended = False
 
     # --- sending ---------------------------------------------------------------------------------
 
@@ -134,6 +111,7 @@ class Run(Generic[R]):
         check_entry(entry, self._sent)
         number = list(self._sent).index(entry)
         deadline = _deadline("send()", timeout)
+        self._refuse_other_callers("send")
         batches = Batches("send()", rows, self._batch_size)
         sent = 0
         try:
@@ -147,6 +125,7 @@ class Run(Generic[R]):
                     self._lock.release()
                 sent += len(batch)
                 batches.taken = []
+                self._raise_interruption()
         except BaseException as error:
             if error is not batches.raised and batches.raised is not None:
                 error.__context__ = batches.raised  # which is not to be had from `rows` again
@@ -158,19 +137,24 @@ class Run(Generic[R]):
         if not self._acquire(self._lock, deadline):
             raise RunTimeout(f"another sender waits for room in {self!r}, too")
 
-    def _acquire(self, lock: threading.Lock, deadline: float | None) -> bool:
+    def _acquire(self, lock: Lock, deadline: float | None) -> bool:
         """Acquire a lock, whose holder may wait for lanes. False: the deadline passed."""
         while not lock.acquire(blocking=False):
             if deadline is not None and time.monotonic() >= deadline:
                 return False
-            if on_worker() and self._flow.help():
+            if self._help():
                 continue
             if lock.acquire(timeout=_HELP if on_worker() else _LOOK):
                 break
         return True
 
+    def _help(self) -> bool:
+        """Work for a slice, on a worker's thread: it waits for what it would do itself."""
+        return on_worker() and self._flow.help(self._crew.pools_here())
+
     def _admit(self, batches: dict[int, Batch], deadline: float | None) -> None:
         flow = self._flow
+        self._rest(deadline)
         while not flow.try_admit(batches):
             # Many rounds at once: to wake a sender costs more than a round.
             if not self._wait(flow.admitted - flow.window + self._refill, deadline):
@@ -189,7 +173,7 @@ class Run(Generic[R]):
             if system.is_run_here:
                 if not system._run_until(lambda: flow.done >= rounds, None):
                     raise RunError(f"{self!r} waits, and nothing is ready in {system!r}")
-            elif on_worker() and flow.help():
+            elif self._help():
                 continue
             else:
                 flow.wait_until_done(rounds, _HELP if on_worker() else _LOOK)
@@ -199,6 +183,39 @@ class Run(Generic[R]):
                     self._end()
                     raise RunEnded(f"{system!r} was stopped before {self!r} ended")
         return True
+
+    def _rest(self, deadline: float | None) -> None:
+        """Rest as an operator wants that the caller's thread runs: see throttle()."""
+        while seconds := self._flow.callers_rest:
+            if deadline is not None:
+                if time.monotonic() >= deadline:
+                    raise RunTimeout(f"a throttled operator of {self!r} rests for {seconds:.3g} s")
+                seconds = min(seconds, max(0.0, deadline - time.monotonic()))
+            time.sleep(min(seconds, _LOOK))
+            if self._flow.is_stopped:
+                raise self._why_ended(f"{self!r} was cancelled")
+
+    def _refuse_other_callers(self, call: str) -> None:
+        """Operators that the caller's thread runs have one thread, or one actor, that is theirs."""
+        if not self._crew.has_caller:
+            return
+        here = caller_here()
+        with self._claim:
+            if self._caller is None:
+                self._caller = here
+        if self._caller is not here:
+            raise RunError(
+                f"{call}() by {safe_repr(here)}: {safe_repr(self._caller)} has called before, and "
+                f"runs the operators of {self!r} that are 'manual'"
+            )
+
+    def _raise_interruption(self) -> None:
+        """Raise what an operator on the caller's thread raised and is for the thread, as Ctrl-C."""
+        failure = self._flow.failure if self._crew.has_caller and not self._interrupted else None
+        cause = None if failure is None else failure.__cause__
+        if cause is not None and not isinstance(cause, Exception):
+            self._interrupted = True
+            raise cause
 
     def _refuse_own_operators(self, call: str) -> None:
         if self._flow.is_at_work_here:
@@ -227,6 +244,7 @@ class Run(Generic[R]):
         """
         self._refuse_own_operators("finish")
         deadline = _deadline("finish()", timeout)
+        self._refuse_other_callers("finish")
         self._finishing = True
         if not self._acquire(self._ending, deadline):
             raise RunTimeout(f"{self!r} did not end in {timeout} s: {self._slowest()}")
@@ -238,6 +256,7 @@ class Run(Generic[R]):
                 self._end()
         finally:
             self._ending.release()
+        self._raise_interruption()
         if self._flow.is_stopped:
             raise self._why_ended(f"{self!r} was cancelled, or its system was stopped")
         result: R = result_of(self._programs)
@@ -261,7 +280,7 @@ class Run(Generic[R]):
         if self._ended:
             return
         self._flow.cancel()  # first: a finish() that has the lock waits for what this drops
-        for lane in self._lanes:
+        for lane in self._crew.lanes:
             if lane.is_alive:
                 lane.tell(0)  # it may rest
         owned = self._acquire(self._ending, deadline)
@@ -278,8 +297,7 @@ class Run(Generic[R]):
         if self._ended:
             return
         self._ended = True
-        for lane in self._lanes:
-            lane.stop()
+        self._crew.lanes.stop()
         if self._flow.done < self._flow.admitted:  # an operator is in the middle of a row
             return
         close(self._programs)
@@ -298,22 +316,44 @@ class Run(Generic[R]):
             if self._flow.admitted:
                 warn(f"{self!r} was never finished", ResourceWarning, 2, self)
             self._flow.cancel()
-            for lane in self._lanes:
-                lane.stop()
+            self._crew.lanes.stop()
 
     # --- what can be seen ------------------------------------------------------------------------
 
     def statistics(self) -> RunStatistics:
         """Say how the run does: rows, costs and queues of each operator, and latencies."""
         seconds = time.monotonic() - self._begun
-        return collect(self._flow, self.tally, sum(self._sent.values()), seconds)
+        rows = sum(self._sent.values())
+        return collect(self._flow, self.tally, rows, seconds, self._crew.homes)
+
+    def rebalance(self, policy: Any = None) -> int:
+        """Let a placement policy, or the name of one, arrange the `assigned` operators anew; return
+        how many move. Without one it is the run's.
+
+        The policy is handed the operators' lanes, which are actors, and move as those do: no row is
+        lost or reordered. Raises RunError in a run without such operators; PolicyError,
+        ConfigError.
+        """
+        system = self._system
+        system._runtime.refuse_fork()
+        chosen = self._placement if policy is None else choose_placement(policy)
+        lanes = [lane for _, lane, _ in self._crew.assigned]
+        if not lanes:
+            raise RunError(
+                f"rebalance() moves operators whose threading is 'assigned', and {self!r} has none"
+            )
+        moves = rebalance(lanes, system._runtime.team.workers, chosen)
+        for lane, worker in moves:
+            worker.take_over(lane)
+        return len(moves)
 
     def progress(self, total: int | None = None, *, every: float = 0.5) -> Progress:
         """Show on stderr how the run gets on, within a `with` block. See Progress."""
         return Progress(self.statistics, total, every=every)
 
     def _slowest(self) -> str:
-        slow = max(self._flow.operators(), key=lambda operator: operator.queued)
+        operators = [operator for _, operator in self._flow.operators()]
+        slow = max(operators, key=lambda operator: operator.queued)
         return f"about {slow.queued:.0f} rows wait for the operator {slow.name!r}"
 
     def __repr__(self) -> str:

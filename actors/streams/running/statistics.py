@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from callboard.scheduling.flow.models import Model
+from callboard.streams.running.build import Home
 from callboard.streams.running.flow import GraphFlow
 from callboard.streams.running.tally import Tally
 
 
 @dataclass(frozen=True)
 class OperatorStatistics:
-    """An operator, so far. `cost` (of a row) and `busy` are in seconds; `queued` is an estimate."""
+    """An operator, so far. `cost` (of a row) and `busy` are in seconds; `queued` is an estimate.
+
+    `threading` is its threading model, and `thread` the name of the thread, or of the worker that
+    is its home; of a `dynamic` operator, which any worker runs, that is empty. What is `manual` has
+    `cost` and `busy` estimated from one of 64 rounds.
+    """
 
     name: str
     rows_in: int
@@ -21,6 +28,8 @@ class OperatorStatistics:
     cost: float
     selectivity: float
     busy: float
+    threading: Model = "dynamic"
+    thread: str = ""
 
 
 @dataclass(frozen=True)
@@ -61,7 +70,9 @@ class RunStatistics:
     operators: tuple[OperatorStatistics, ...]
 
 
-def collect(flow: GraphFlow, tally: Tally, rows: int, seconds: float) -> RunStatistics:
+def collect(
+    flow: GraphFlow, tally: Tally, rows: int, seconds: float, homes: Sequence[Home] = ()
+) -> RunStatistics:
     """Read a flow's counters. Any thread."""
     times = sorted(flow.times())
     middle = times[len(times) // 5 : max(len(times) * 4 // 5, len(times) // 5 + 1)]
@@ -87,8 +98,10 @@ def collect(flow: GraphFlow, tally: Tally, rows: int, seconds: float) -> RunStat
                 cost=operator.cost,
                 selectivity=operator.selectivity,
                 busy=operator.busy,
+                threading=homes[step].model,
+                thread=homes[step].where,
             )
-            for operator in flow.operators()
+            for step, operator in flow.operators()
         ),
     )
 

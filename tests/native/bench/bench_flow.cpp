@@ -86,25 +86,27 @@ double pass(Shape shape, std::int64_t rounds) {
     Flow::Settings settings;
     settings.marker_every = 0;
     settings.reordering = shape.reordering;
-    Flow flow(settings, std::make_unique<ChooseLatest>());
+    Flow flow(settings);
+    Pool& pool = flow.add_pool(std::make_unique<ChooseLatest>());
     Worker worker{static_cast<int>(shape.cost_ns * speed)};
     const Work divider{&worker, Worker::divide, nullptr, End::discard, nullptr, nullptr};
     const Work work{&worker, Worker::process, nullptr, End::discard, Worker::share, Worker::gather};
     Stage* last = nullptr;
     for (int i = 0; i < shape.stages; ++i) {
-        Stage& stage = shape.kind == Kind::keyed       ? flow.add_keyed(divider, work, all_lanes, 8, 8)
-                       : shape.kind == Kind::stateless ? flow.add_shared(work, all_lanes, 8)
-                                                       : flow.add_ordered(work, all_lanes, 1);
+        Stage& stage = shape.kind == Kind::keyed       ? flow.add_keyed(pool, divider, work, all_lanes, 8, 8)
+                       : shape.kind == Kind::stateless ? flow.add_shared(pool, work, all_lanes, 8)
+                                                       : flow.add_ordered(pool, work, all_lanes, 1);
         if (last != nullptr) flow.connect(*last, stage, 0);
         else flow.add_entry(stage, 0);
         last = &stage;
     }
     End end;
-    flow.connect(*last, flow.add_ordered({&end, End::process, nullptr, End::discard, nullptr, nullptr}, all_lanes, 1), 0);
+    const Work ending{&end, End::process, nullptr, End::discard, nullptr, nullptr};
+    flow.connect(*last, flow.add_ordered(pool, ending, all_lanes, 1), 0);
     flow.finish_graph();
     const auto lane = [&](int index) {
         while (flow.done() < rounds) {
-            const bool worked = flow.step(all_lanes, flow.now());
+            const bool worked = pool.step(all_lanes);
             if (index != 0) {
                 // Some microseconds. A lane that looks all the time takes the lines that the other one writes.
                 for (int i = 0; !worked && i < 100; ++i) callboard::relax();

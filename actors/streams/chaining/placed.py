@@ -1,0 +1,47 @@
+"""Which threads run the operators of a part of a graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from callboard.scheduling.flow.models import Model
+from callboard.streams.chaining.chainable import Chainable
+from callboard.streams.planning.places import Place, check_model
+
+if TYPE_CHECKING:
+    from callboard.streams.chaining.stream import Stream
+
+T = TypeVar("T", covariant=True)
+
+
+class Placed(Chainable[T]):
+    """What says by which threading model operators run. It changes no output of a graph."""
+
+    __slots__ = ()
+
+    def threading(self, model: Model) -> Stream[T]:
+        """Give the same stream; the operators that are made from it run by a threading model.
+
+        These are all that are chained to what this returns, one after the other, sinks included, up
+        to the next call of `threading()`. What has several inputs belongs to the stream whose
+        method makes it. Operators without such a mark run by the model of the run: see
+        `ActorSystem.run`, which says what the models are.
+
+        A part that is `manual` is run by the caller's thread if it reads only entries and what that
+        thread gave. Else a thread of its own runs it: that of the first stream which another thread
+        of the model gives, and without one a new one for this mark.
+        """
+        model = check_model("a threading model", model)
+        return self._placed(Place(model))
+
+    def threaded(self) -> Stream[T]:
+        """Give the same stream; in the model `manual`, another thread takes over from here.
+
+        That thread is a new one for this call. It runs the operators that are made from what this
+        returns, and all after them up to the next threaded port or `threading()`. The other models
+        have threads as they are, so it says nothing to them.
+        """
+        return self._placed(Place(self._place.model, is_port=True))
+
+    def _placed(self, place: Place) -> Stream[T]:
+        return cast("Stream[T]", cast("Any", type(self))(self._outlet, place))

@@ -1,0 +1,28 @@
+"""The marks in a graph that say which part of it has which threading model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from callboard.scheduling.flow.models import MODELS, Model
+from callboard.streams.checks import check_choice
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """What a stream says of the operators that are made from it; each mark is one of its own."""
+
+    model: Model | None = None
+    """None: the run's."""
+    is_port: bool = False
+    """Where the model is `manual`, a thread begins here."""
+
+
+ANYWHERE = Place()
+
+
+def check_model(what: str, value: Any) -> Model:
+    """Check the name of a threading model. Raises GraphError."""
+    check_choice(what, value, MODELS)
+    return cast("Model", value)

@@ -1,0 +1,140 @@
+"""Units: which steps of a plan are run together, by whom, under the threading models.
+
+In the model `manual` a thread runs steps one after the other, as plain calls. Which thread is said
+by marks in the graph, and where these do not say, by what a step reads:
+
+- a step behind a threaded port is run by that port's thread, as are those after it, up to the next;
+- one that reads only entries, and what the caller's thread gave, is run by the caller's thread;
+- one that reads what another thread gave, in the same model, is run by that thread: the caller may
+  be away, and nothing can wake it;
+- one that reads what other models gave is run by a thread of the part of the graph that it is in.
+
+The steps of a thread are one unit where that leaves a graph of units without circles. Where rows go
+from a thread to another unit and come back, the thread has two. For that each step has a level: how
+often rows that come to it have changed units, at most. Units of a thread are of one level, and all
+edges between units lead to a higher one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple
+
+from callboard.scheduling.flow.models import Model
+from callboard.streams.planning.places import Place
+from callboard.streams.planning.plan import Step
+
+_CALLER = Place()
+
+
+class _Runner(NamedTuple):
+    """Who runs a step: in `manual` a thread, else nobody whom it shares with another step."""
+
+    model: Model
+    of: Place | int
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Steps that become one stage: several in `manual`, mostly one elsewhere."""
+
+    model: Model
+    steps: tuple[int, ...]
+    thread: int = 0
+    """Of `manual`: 0 is the caller's thread, others are counted from 1."""
+
+    @property
+    def where(self) -> str:
+        """Say in a few words which thread runs it; nothing of `dynamic`, where any worker may."""
+        if self.model == "manual":
+            return f"manual, thread {self.thread}" if self.thread else "manual, the caller"
+        return "" if self.model == "dynamic" else self.model
+
+
+def units_of(steps: Sequence[Step], default: Model) -> list[Unit]:
+    """Find the units of a run whose model is `default`; each comes after those it has rows from."""
+    runners: list[_Runner] = []
+    levels: list[int] = []
+    members: dict[tuple[_Runner, int], list[int]] = {}
+    readers: list[list[int]] = [[] for _ in steps]
+    for number, step in enumerate(steps):
+        for source, _ in step.sources:
+            if source is not None:
+                readers[source].append(number)
+    for number, step in enumerate(steps):
+        if step.numbers:
+            reading = [steps[each] for each in readers[number]]
+            runner = _runner_of_numbering(number, step, reading, runners, default)
+        else:
+            runner = _runner(number, step, runners, default)
+        level = 0
+        for source, _ in step.sources:
+            if source is not None:
+                level = max(level, levels[source] + (runners[source] != runner))
+        runners.append(runner)
+        levels.append(level)
+        members.setdefault((runner, level), []).append(number)
+    threads = {_CALLER: 0}
+    units = []
+    for (runner, _), numbers in members.items():
+        thread = 0
+        if isinstance(runner.of, Place):
+            thread = threads.setdefault(runner.of, len(threads))
+        units.append(Unit(runner.model, tuple(numbers), thread))
+    return _in_order(units, steps)
+
+
+def _runner(number: int, step: Step, before: Sequence[_Runner], default: Model) -> _Runner:
+    model = step.place.model or default
+    if model != "manual":
+        return _Runner(model, number)
+    if step.place.is_port:
+        return _Runner(model, step.place)
+    reads = [None if source is None else before[source] for source, _ in step.sources]
+    if all(each is None or each.of is _CALLER for each in reads):
+        return _Runner(model, _CALLER)
+    for each in reads:
+        if each is not None and each.model == "manual" and each.of is not _CALLER:
+            return each
+    return _Runner(model, step.place)
+
+
+def _runner_of_numbering(
+    number: int, step: Step, reading: Sequence[Step], before: Sequence[_Runner], default: Model
+) -> _Runner:
+    """Who numbers rows is who made them, or for those of an entry who reads them."""
+    source = step.sources[0][0]
+    if source is not None:
+        return before[source] if before[source].model != "dynamic" else _Runner("dynamic", number)
+    for reader in reading:
+        if (reader.place.model or default) == "manual" and not reader.place.is_port:
+            return _Runner("manual", _CALLER)
+    first = reading[0].place
+    model = first.model or default
+    return _Runner(model, first if model == "manual" else number)
+
+
+def _in_order(units: Sequence[Unit], steps: Sequence[Step]) -> list[Unit]:
+    """Put units into an order: each after those it has rows from, else by their first steps."""
+    unit_of = {number: at for at, unit in enumerate(units) for number in unit.steps}
+    readers: list[set[int]] = [set() for _ in units]
+    sources: list[set[int]] = [set() for _ in units]
+    for number, at in unit_of.items():
+        for source, _ in steps[number].sources:
+            if source is not None and unit_of[source] != at:
+                readers[unit_of[source]].add(at)
+                sources[at].add(unit_of[source])
+    missing = [len(each) for each in sources]
+    ready = [(unit.steps[0], at) for at, unit in enumerate(units) if not missing[at]]
+    heapify(ready)
+    ordered = []
+    while ready:
+        _, at = heappop(ready)
+        ordered.append(units[at])
+        for reader in readers[at]:
+            missing[reader] -= 1
+            if not missing[reader]:
+                heappush(ready, (units[reader].steps[0], reader))
+    return ordered

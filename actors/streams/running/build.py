@@ -1,0 +1,219 @@
+"""From a plan to stages, pools and lanes, as the threading models of its parts say.
+
+    dynamic     all such stages in one pool, with a lane for each worker
+    manual      a thread's steps fused into a stage; a pool with a lane for each thread but the
+                caller's, who works on its stage when it has admitted a round
+    dedicated   a stage and a pool for each operator; its lane has a thread of its own
+    assigned    the same; its lane lives on a worker, as other actors do, and can move
+
+With one lane, an operator is one stage that is not divided, with a ring for each input, which has
+one producer and one consumer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from callboard._inside.sending.ref import ActorRef
+from callboard.core.interpreter import has_gil
+from callboard.scheduling.flow.models import Model
+from callboard.scheduling.placement import Fixed, PlacementPolicy
+from callboard.scheduling.worker import WorkerThread
+from callboard.streams.native import NativeProgram
+from callboard.streams.planning.plan import Plan
+from callboard.streams.planning.units import Unit
+from callboard.streams.programs.program import Program
+from callboard.streams.running.flow import GraphFlow, worker_here
+from callboard.streams.running.lanes import Lanes
+from callboard.system import ActorSystem
+
+_DYNAMIC = 0  # the pool that a flow begins with
+_MANUAL_LANES = 3  # that take turns in a manual system
+_MOST_LANES = 64  # of a pool: a bit of a word for each; the workers beyond have none
+
+
+@dataclass(frozen=True)
+class Home:
+    """Where an operator runs: its model, and a thread, or a lane that lives on a worker."""
+
+    model: Model
+    thread: str = ""
+    lane: ActorRef[Any] | None = None
+
+    @property
+    def where(self) -> str:
+        """Name the thread; of `dynamic`, where any may be, it has no name."""
+        if self.lane is None:
+            return self.thread
+        worker = self.lane.worker
+        return "" if worker is None else worker.name
+
+
+@dataclass
+class Crew:
+    """The lanes of a run, and what they work on."""
+
+    lanes: Lanes
+    homes: list[Home]
+    """Of each step."""
+    has_caller: bool = False
+    """Some steps are run by the thread that sends."""
+    released: bool = False
+    """Some steps need no interpreter lock."""
+    is_dynamic: bool = False
+    workers: Sequence[WorkerThread] = ()
+    assigned: list[tuple[int, ActorRef[Any], bool]] = field(default_factory=list)
+    """(pool, lane, whether it follows the token) of each assigned operator."""
+
+    def pools_here(self) -> list[int]:
+        """List the pools that the calling thread, a worker's that waits, may work on.
+
+        All of the dynamic one; of assigned operators those that live here. Python operators that
+        follow the interpreter's token live on any worker that has it.
+        """
+        here = worker_here()
+        pools = [_DYNAMIC] if self.is_dynamic else []
+        return pools + [
+            pool
+            for pool, lane, follows in self.assigned
+            if lane.worker is here or (follows and here in self.workers)
+        ]
+
+
+def build(
+    system: ActorSystem,
+    flow: GraphFlow,
+    plan: Plan,
+    programs: Sequence[Program],
+    units: Sequence[Unit],
+    placement: PlacementPolicy,
+) -> Crew:
+    """Make a flow of programs, one for each step of the plan, and give it its lanes."""
+    return _Builder(system, flow, plan, programs).build(units, placement)
+
+
+class _Builder:
+    def __init__(
+        self, system: ActorSystem, flow: GraphFlow, plan: Plan, programs: Sequence[Program]
+    ) -> None:
+        self.system = system
+        self.flow = flow
+        self.programs = programs
+        self.sources = [step.sources for step in plan.steps]
+        manual = system._runtime.manual
+        self.workers = _MANUAL_LANES if manual else system.config.workers
+        self.locked = has_gil() and not manual
+        self.crew = Crew(
+            Lanes(system, flow),
+            [Home("dynamic")] * len(programs),
+            workers=system._runtime.team.workers,
+        )
+
+    def build(self, units: Sequence[Unit], placement: PlacementPolicy) -> Crew:
+        crew = self.crew
+        pools: dict[object, tuple[int, list[Unit]]] = {}  # of a thread's units, or of one unit
+        for unit in units:
+            crew.released |= any(map(self.is_free, unit.steps))
+            if unit.model == "dynamic":
+                crew.is_dynamic = True
+                self.add_dynamic(unit)
+            elif unit.model == "manual" and unit.thread == 0:
+                crew.has_caller = True
+                self.flow.add_called(self.members(unit), not self.is_mixed([unit]))
+                self.settle([unit], Home("manual", "the caller"))
+            else:
+                key: object = unit.thread or unit
+                if key not in pools:
+                    pools[key] = self.flow.add_pool(latest=True), []
+                pool, so_far = pools[key]
+                so_far.append(unit)
+                self.add_undivided(unit, pool)
+        self.flow.connect()
+        try:
+            if crew.is_dynamic:
+                self.add_dynamic_lanes(units)
+            for pool, of_pool in pools.values():
+                self.add_lane(pool, of_pool, placement)
+            if not crew.lanes:  # by one the system knows the run: dead letters name it
+                crew.lanes.add(_DYNAMIC, "python")
+        except BaseException:
+            crew.lanes.stop()
+            raise
+        return crew
+
+    # --- stages ----------------------------------------------------------------------------------
+
+    def is_free(self, step: int) -> bool:
+        """Return whether a step needs no interpreter lock, or there is none."""
+        return self.programs[step].releases_gil or not self.locked
+
+    def runs_on(self, units: Sequence[Unit]) -> str:
+        if not self.locked:
+            return "all"
+        free = all(self.is_free(step) for unit in units for step in unit.steps)
+        return "native" if free else "python"
+
+    def is_mixed(self, units: Sequence[Unit]) -> bool:
+        """Return whether who works on units should let the interpreter go for some of them."""
+        programs = [self.programs[step] for unit in units for step in unit.steps]
+        return any(isinstance(program, NativeProgram) for program in programs)
+
+    def members(self, unit: Unit) -> list[tuple[int, Program, Any]]:
+        return [(step, self.programs[step], self.sources[step]) for step in unit.steps]
+
+    def add_dynamic(self, unit: Unit) -> None:
+        (step,) = unit.steps
+        program = self.programs[step]
+        free = self.is_free(step)
+        by_parts = (
+            program.kind == "partitioned"
+            and free
+            and (self.workers > 1 or isinstance(program, NativeProgram))
+        )
+        partitions = program.partitions if by_parts else 0
+        lanes = self.workers if free else 1
+        sources = self.sources[step]
+        self.flow.add(step, program, sources, self.runs_on([unit]), partitions, lanes, _DYNAMIC)
+
+    def add_undivided(self, unit: Unit, pool: int) -> None:
+        if unit.model == "manual" or len(unit.steps) > 1:
+            self.flow.add_fused(self.members(unit), self.runs_on([unit]), pool)
+            return
+        (step,) = unit.steps
+        program, sources = self.programs[step], self.sources[step]
+        self.flow.add(step, program, sources, self.runs_on([unit]), 0, 1, pool)
+
+    # --- lanes -----------------------------------------------------------------------------------
+
+    def add_dynamic_lanes(self, units: Sequence[Unit]) -> None:
+        """Give each worker a lane; with an interpreter lock, one lane works on what needs that."""
+        free = any(self.is_free(unit.steps[0]) for unit in units if unit.model == "dynamic")
+        python = 1 if self.locked else self.workers
+        native = self.workers if self.locked and free else 0
+        kind = "python" if self.locked else "all"
+        lanes = [(kind, at) for at in range(python)] + [("native", at) for at in range(native)]
+        for works_on, at in lanes[:_MOST_LANES]:
+            home = Fixed(at % self.system.config.workers)
+            self.crew.lanes.add(_DYNAMIC, works_on, placement=home)
+
+    def add_lane(self, pool: int, units: Sequence[Unit], placement: PlacementPolicy) -> None:
+        """Give a pool its one lane."""
+        crew = self.crew
+        works_on = self.runs_on(units)
+        keeps = not self.is_mixed(units)
+        if units[0].model == "assigned":
+            lane = crew.lanes.add(pool, works_on, keeps_interpreter=keeps, placement=placement)
+            follows = works_on == "python" and self.workers > 1
+            crew.assigned.append((pool, lane, follows))
+            self.settle(units, Home("assigned", lane=lane))
+        else:
+            lane = crew.lanes.add(pool, works_on, keeps_interpreter=keeps, dedicated=True)
+            worker = lane.worker
+            self.settle(units, Home(units[0].model, "" if worker is None else worker.name))
+
+    def settle(self, units: Sequence[Unit], home: Home) -> None:
+        for unit in units:
+            for step in unit.steps:
+                self.crew.homes[step] = home

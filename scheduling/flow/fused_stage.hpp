@@ -1,0 +1,260 @@
+// Several operators as one stage, run by one lane as plain calls: the threading model `manual` (Schneider and
+// Wu 2017, section 2.2).
+//
+// A round passes the members one after the other, in topological order; what one gives lies in a slot until
+// the next takes it. So nothing waits between members, there is no recursion, however long a chain is, and
+// an operator costs a call. Rings, as of an ordered stage, are only where rounds come from outside; what
+// leaves goes to other stages in order, as there is one lane at a time.
+//
+// Members keep figures of their own: rows exactly, time by samples, as two looks at the clock cost more
+// than most operators' rounds.
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "callboard/core/clock.hpp"
+#include "callboard/mailbox/ordered/spsc.hpp"
+#include "callboard/scheduling/flow/stage.hpp"
+
+namespace callboard {
+
+class FusedStage final : public Stage {
+public:
+    // What a member did. Any thread reads; the one lane writes, so no read-modify-write is needed.
+    class Figures {
+    public:
+        std::uint64_t taken() const { return taken_.load(relaxed); }
+        std::uint64_t given() const { return given_.load(relaxed); }
+        double selectivity() const {
+            return taken() == 0 ? 1.0 : static_cast<double>(given()) / static_cast<double>(taken());
+        }
+        double cost_ns() const {  // of a row; 0: not known yet
+            const auto rows = sampled_rows_.load(relaxed);
+            return rows == 0 ? 0.0 : static_cast<double>(sampled_ns_.load(relaxed)) / static_cast<double>(rows);
+        }
+        std::int64_t busy_ns() const { return static_cast<std::int64_t>(cost_ns() * static_cast<double>(taken())); }
+
+    private:
+        friend class FusedStage;
+
+        void count(const RowCounts& rows) {
+            add(taken_, rows.taken);
+            add(given_, rows.given);
+        }
+        void sample(const RowCounts& rows, std::int64_t spent_ns) {
+            add(sampled_rows_, rows.taken);
+            add(sampled_ns_, static_cast<std::uint64_t>(spent_ns));
+        }
+        static void add(Atomic<std::uint64_t>& to, std::uint64_t more) { to.store(to.load(relaxed) + more, relaxed); }
+
+        Atomic<std::uint64_t> taken_{0}, given_{0}, sampled_rows_{0}, sampled_ns_{0};
+    };
+
+    // One of `sample_every` rounds is timed, member by member; 0: none.
+    FusedStage(const Site& site, std::uint32_t window, std::uint32_t sample_every)
+        : Stage(site, Work{}), window_(window), sample_every_(sample_every) {}
+
+    // --- making it, before the first round ---------------------------------------------------------
+
+    // Members are added in topological order. Returns the member's number.
+    std::uint32_t add_member(const Work& work, std::uint32_t inputs) {
+        figures_.emplace_back();
+        members_.push_back({work, &figures_.back(), static_cast<std::uint32_t>(slots_.size()), inputs});
+        slots_.resize(slots_.size() + inputs);
+        return static_cast<std::uint32_t>(members_.size() - 1);
+    }
+
+    // The edges of a member in the order in which its Work picks.
+    void connect_within(std::uint32_t from, std::uint32_t to, std::uint32_t input) {
+        assert(from < to);
+        members_[from].edges.push_back({nullptr, members_[to].first_slot + input});
+    }
+    void connect_out(std::uint32_t from, Stage& to, std::uint32_t input) {
+        members_[from].edges.push_back({&to.entrance(), input});
+        members_[from].to_outside = true;
+        connect(to.entrance(), input);  // for who looks at the graph
+    }
+
+    // Opens an input of a member to the outside; returns the stage's input.
+    std::uint32_t open(std::uint32_t to, std::uint32_t input) {
+        members_[to].from_outside = true;
+        inlets_.push_back(std::make_unique<Inlet>(window_, members_[to].first_slot + input));
+        return static_cast<std::uint32_t>(inlets_.size() - 1);
+    }
+
+    // When all edges are there.
+    void finish() {
+        for (auto& member : members_) is_sink_ |= member.edges.empty();
+    }
+
+    const Figures& figures_of(std::uint32_t member) const { return figures_[member]; }
+
+    bool is_sink() const override { return is_sink_; }
+
+    // Of who runs it alone, on no lane: all rounds that wait.
+    void work_through() {
+        RowCounts counts;
+        [[maybe_unused]] const bool entered = enter();
+        assert(entered);
+        work(counts, std::numeric_limits<double>::infinity());
+        leave();
+    }
+
+    // --- rounds ------------------------------------------------------------------------------------
+
+    std::int64_t waiting() const override {
+        std::int64_t least = inlets_[0]->brought.load(seq_cst);
+        for (auto& inlet : inlets_) least = std::min(least, inlet->brought.load(seq_cst));
+        return least - next_.load(relaxed);
+    }
+
+    void put(std::uint32_t input, std::int64_t serial, void* batch) override {
+        if (batch == nullptr && pass_empty(serial)) return;
+        Inlet& to = *inlets_[input];
+        [[maybe_unused]] const bool fits = to.ring.try_push(batch);
+        assert(fits);
+        to.brought.store(serial + 1, seq_cst);
+        if (inlets_.size() == 1 || is_complete()) announce();
+    }
+
+    std::int64_t work(RowCounts& counts, double rows) override {
+        std::int64_t rounds = 0;
+        while (is_less(rounds, counts, rows) && work_on_next(counts)) ++rounds;
+        return rounds;
+    }
+
+private:
+    struct Edge {
+        Stage* to;            // null: within
+        std::uint32_t input;  // or the slot
+    };
+    struct Member {
+        Work work;
+        Figures* figures;
+        std::uint32_t first_slot, inputs;
+        bool from_outside{false}, to_outside{false};
+        std::vector<Edge> edges{};
+    };
+    struct Inlet {
+        Inlet(std::uint32_t window, std::uint32_t slot) : slot(slot), ring(window) {}
+        const std::uint32_t slot;
+        alignas(cache_line) Atomic<std::int64_t> brought{0};  // rounds, in all; who puts
+        Spsc<void*> ring;
+    };
+
+    static constexpr int most_depth = 256;
+
+    // As of an ordered stage: who put the last part of the round that is next announces it, and no other.
+    bool is_complete() {
+        const auto next = next_.load(relaxed);
+        auto input = missing_.load(relaxed);
+        for (std::size_t i = 0; i < inlets_.size(); ++i) {
+            if (inlets_[input]->brought.load(seq_cst) <= next) return missing_.store(input, relaxed), false;
+            input = input + 1 == inlets_.size() ? 0 : input + 1;
+        }
+        return true;
+    }
+
+    // As of an ordered stage: nobody is woken for an empty round. No member is called.
+    bool pass_empty(std::int64_t serial) {
+        static thread_local int depth = 0;
+        if (inlets_.size() != 1 || depth == most_depth || waiting() > 0 || !enter()) return false;
+        const bool is_next = waiting() <= 0;
+        if (is_next) {
+            ++depth;
+            note_beginning(serial);
+            next_.store(serial + 1, relaxed);
+            inlets_[0]->brought.store(serial + 1, relaxed);
+            RowCounts none;
+            pass<false>(serial, none);
+            if (is_sink_) leave_flow(serial);
+            --depth;
+        }
+        leave();
+        return is_next;
+    }
+
+    bool work_on_next(RowCounts& counts) {
+        if (waiting() <= 0 || rests()) return false;
+        for (auto& inlet : inlets_) {
+            [[maybe_unused]] const bool found = inlet->ring.try_pop(slots_[inlet->slot]);
+            assert(found);
+        }
+        const auto serial = next_.load(relaxed);
+        next_.store(serial + 1, relaxed);
+        note_beginning(serial);
+        if (sample_every_ != 0 && serial % sample_every_ == 0) pass<true>(serial, counts);
+        else pass<false>(serial, counts);
+        if (is_sink_) leave_flow(serial);
+        return true;
+    }
+
+    // A round through all members. A member that nothing comes to gives nothing, and is not called.
+    template <bool sampled>
+    void pass(std::int64_t serial, RowCounts& counts) {
+        std::int64_t time = sampled ? monotonic_ns() : 0;
+        for (Member& member : members_) {
+            void** const inputs = &slots_[member.first_slot];
+            void* output = nullptr;
+            if (something_in(inputs, member.inputs)) {
+                RowCounts rows;
+                output = member.work.process(member.work.self, serial, inputs, rows);
+                inputs[0] = nullptr;
+                for (std::uint32_t i = 1; i < member.inputs; ++i) inputs[i] = nullptr;
+                member.figures->count(rows);
+                if (member.from_outside) counts.taken += rows.taken;
+                if (member.to_outside) counts.given += rows.given;
+                if (sampled) {
+                    const auto now = monotonic_ns();
+                    member.figures->sample(rows, now - time);
+                    time = now;
+                }
+            } else if (!member.to_outside) {
+                continue;
+            }
+            hand_on(member, serial, output);
+        }
+    }
+
+    static bool something_in(void** inputs, std::uint32_t count) {
+        for (std::uint32_t i = 0; i < count; ++i)
+            if (inputs[i] != nullptr) return true;
+        return false;
+    }
+
+    void hand_on(Member& member, std::int64_t serial, void* output) {
+        const Work& work = member.work;
+        for (std::size_t i = 0; i < member.edges.size(); ++i) {
+            const auto edge = member.edges[i];
+            void* batch = output;
+            if (output != nullptr && work.pick != nullptr)
+                batch = work.pick(work.self, output, static_cast<std::uint32_t>(i));
+            if (edge.to == nullptr) slots_[edge.input] = batch;
+            else edge.to->put(edge.input, serial, batch);
+        }
+        if (member.edges.empty() && output != nullptr) work.discard(work.self, output);
+    }
+
+    // The round before may have made an operator rest.
+    bool rests() const {
+        const auto until = not_before();
+        return until != 0 && monotonic_ns() < until;
+    }
+
+    const std::uint32_t window_, sample_every_;
+    bool is_sink_{false};
+    std::vector<Member> members_;
+    std::deque<Figures> figures_;  // where they stay
+    std::vector<void*> slots_;  // of the one lane: each member's inputs, null between rounds
+    std::vector<std::unique_ptr<Inlet>> inlets_;
+    alignas(cache_line) Atomic<std::int64_t> next_{0};  // the round that the one lane takes next
+    Atomic<std::size_t> missing_{0};  // an inlet that lacked its part of that round, when somebody looked
+};
+
+}  // namespace callboard

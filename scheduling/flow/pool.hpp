@@ -1,0 +1,222 @@
+// A pool: stages of a flow, and the lanes that work on them.
+//
+// Prasaad et al. 2018, section 2.2: a worker asks a central structure for an operator, works on it
+// for a time slice, and asks again. A lane is a worker's part in this: whoever runs it, an actor or
+// a waiting sender, calls run() and is told when there is nothing left to do. What is chosen is the
+// heuristic's business (heuristics.hpp). A pool is that central structure: its lanes choose among its
+// stages only. A flow has one pool for all, or one for each worker, or for each operator; rows pass from one
+// to another as within one.
+//
+// Idleness: why no round is left beside idle lanes. All operations named here are sequentially consistent,
+// that is, in one order.
+//   1. Who makes something waiting publishes it (Stage::waiting()), then sees to it that the stage is in the
+//      ready index, and then looks at `idle_`.
+//   2. A lane that finds nothing sets its bit in `idle_`, and then looks through the index once more.
+//   3. Who finds that nothing waits at a stage in the index takes it out, and looks at waiting() once more. If
+//      something does, it goes on as in rule 1.
+//   4. Taking a stage out may hide others for a moment (ready_index.hpp). Who did that looks at `idle_` for
+//      all that waits.
+//   5. Who leaves a stage at which something still waits sees to it that it is in the index: a partition that
+//      was passed on was not announced.
+// Say that something waits. Who published it found the stage in the index, or put it there. Who took it out
+// after that look sees it by rule 3, and puts it back. So it is in the index, or is put there by somebody who
+// looks at `idle_` after that. A lane whose last look was before that had its bit set before that look, so it
+// is seen, and woken. A lane whose last look was later has found the stage.
+//
+// A lane that is not idle looks before it becomes so; therefore one awake lane that can do the work is enough,
+// and more are woken only for more work than a round (wake-ups cost microseconds). But a lane that goes
+// to work on something long will not look for a while: it sets its bit in `away_`, looks at what else waits,
+// and wakes others for that. These two, and the looks at `waiting` and at `away_` of who makes something
+// waiting, are sequentially consistent for the same reason.
+#pragma once
+
+#include <cassert>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "callboard/core/clock.hpp"
+#include "callboard/scheduling/flow/heuristics.hpp"
+#include "callboard/scheduling/flow/ready_stages.hpp"
+
+namespace callboard {
+
+// How long lanes work.
+struct Slices {
+    std::int64_t slice_ns{500'000};   // of an allotment
+    std::int64_t turn_ns{2'000'000};  // of a call of run(), before other actors get theirs
+    bool one_by_one{false};           // a slice is one round, and no clock is read: for replay
+
+    std::int64_t now() const { return one_by_one ? 0 : monotonic_ns(); }
+};
+
+class Pool final : public ReadyStages {
+public:
+    static constexpr std::uint32_t most_lanes = 64;
+    static constexpr std::int64_t never = INT64_MAX;
+
+    // What run() says: nothing to do, to be woken; or a turn is over; or nothing before a time.
+    struct Rest {
+        enum Reason { idle, turn_over, until } reason;
+        std::int64_t time;
+    };
+
+    // By a flow. Without a chooser, the latest stage is next.
+    Pool(const Slices& slices, std::unique_ptr<Chooser> chooser) : slices_(slices), chooser_(std::move(chooser)) {}
+
+    // --- making it; one thread, before the first round ---------------------------------------------
+
+    using ReadyStages::add;
+
+    // When all stages of the flow are there.
+    void finish(const Stages& stages) {
+        make_index();
+        if (chooser_ != nullptr) chooser_->prepare(stages);
+    }
+
+    // A lane, idle. `wake(lane)` is called, by any thread, when it is and something waits: then it is to
+    // run() until that says that it is idle.
+    std::uint32_t add_lane(LaneKinds kinds, void (*wake)(void*), void* lane) {
+        const auto number = static_cast<std::uint32_t>(lanes_.size());
+        assert(number < most_lanes);
+        lanes_.push_back({kinds, wake, lane});
+        idle_.fetch_or(std::uint64_t{1} << number, relaxed);
+        for (LaneKinds kind : {native_lanes, python_lanes})
+            if (kinds & kind) of_kind_[kind] |= std::uint64_t{1} << number;
+        of_kind_[all_lanes] = of_kind_[native_lanes] | of_kind_[python_lanes];
+        return number;
+    }
+
+    // --- lanes -------------------------------------------------------------------------------------
+
+    // By whoever runs the lane. Works until there is nothing to do, or the turn is over.
+    Rest run(std::uint32_t lane) {
+        const LaneKinds kinds = lanes_[lane].kinds;
+        const auto bit = std::uint64_t{1} << lane;
+        const std::int64_t begin = slices_.now();
+        std::int64_t time = begin;
+        idle_.fetch_and(~bit, relaxed);
+        for (;;) {
+            if (time - begin > slices_.turn_ns) return {Rest::turn_over, 0};
+            if (step_at(kinds, time, bit) != nullptr) {
+                if (slices_.one_by_one) return {Rest::turn_over, 0};
+                continue;
+            }
+            idle_.fetch_or(bit, seq_cst);
+            std::int64_t next = never;
+            if (!can_work(kinds, time, next))
+                return next == never ? Rest{Rest::idle, 0} : Rest{Rest::until, next};
+            idle_.fetch_and(~bit, relaxed);
+        }
+    }
+
+    // One slice of one stage. False: there is nothing to do.
+    bool step(LaneKinds kinds) {
+        std::int64_t time = slices_.now();
+        return step_at(kinds, time, 0) != nullptr;
+    }
+
+    // The same for who is no lane and may not come back, such as a sender that waits for room. A lane that
+    // found the stage taken may have become idle, and sees what is left only if it is told.
+    bool help(LaneKinds kinds) {
+        std::int64_t time = slices_.now();
+        Stage* stage = step_at(kinds, time, 0);
+        if (stage != nullptr && stage->waiting() > 0) wake_for(*stage);
+        return stage != nullptr;
+    }
+
+    void something_waits(Stage& stage) override {
+        remember(stage);
+        wake_for(stage);
+    }
+
+private:
+    struct Lane {
+        LaneKinds kinds;
+        void (*wake)(void*);
+        void* lane;
+    };
+
+    // `bit` is the lane's; 0 of who is none. `time` is now, also when it returns: the clock is read once for a
+    // slice, whose end is the next one's begin.
+    Stage* step_at(LaneKinds kinds, std::int64_t& time, std::uint64_t bit) {
+        Stage* stage = chooser_ == nullptr ? latest(kinds, time) : chooser_->choose(*this, kinds, time);
+        if (stage == nullptr || !stage->enter()) return stage;
+        if (chooser_ != nullptr && chooser_->takes_long()) time = slices_.now();
+        const bool away = bit != 0 && may_take_long(*stage);
+        if (away) {
+            away_.fetch_or(bit, seq_cst);
+            anything_waits();
+        }
+        work(*stage, time);
+        if (stage->waiting() > 0) remember(*stage);
+        else forget(*stage);
+        if (away) away_.fetch_and(~bit, relaxed);
+        return stage;
+    }
+
+    // A round takes longer than a slice, or nobody knows.
+    bool may_take_long(const Stage& stage) const {
+        if (slices_.one_by_one) return false;
+        const double round_ns = stage.cost_ns() * stage.rows_per_unit();
+        return round_ns == 0.0 || round_ns > static_cast<double>(slices_.slice_ns);
+    }
+
+    // Who entered the stage. Section 6: as many rows as the slice holds by the estimated cost.
+    void work(Stage& stage, std::int64_t& time) {
+        RowCounts counts;
+        const double cost = stage.cost_ns();
+        const bool one = slices_.one_by_one || cost == 0.0;
+        const auto rounds = stage.work(counts, one ? 1.0 : static_cast<double>(slices_.slice_ns) / cost);
+        const std::int64_t begin = time;
+        time = slices_.now();
+        if (rounds != 0) stage.note(counts, rounds, time - begin, stage.most_lanes == 1);
+        stage.leave();
+    }
+
+    bool can_work(LaneKinds kinds, std::int64_t time, std::int64_t& next) {
+        bool can = false;
+        each(kinds, [&](const Stage& stage) {
+            can = stage.not_before() <= time;
+            if (stage.not_before() < next) next = stage.not_before();
+            return can;
+        });
+        return can;
+    }
+
+    // Wakes a lane for the stage, if one is needed.
+    void wake_for(Stage& stage) {
+        const auto able = of_kind_[stage.runs_on];
+        const auto idle = idle_.load(seq_cst) & able;
+        if (idle == 0) return;
+        const auto awake = able & ~idle & ~away_.load(seq_cst);
+        if (awake != 0 && stage.waiting() < 2) return;  // an awake lane will see it
+        const auto bit = idle & -idle;
+        if (idle_.fetch_and(~bit, acq_rel) & bit) {
+            const Lane& lane = lanes_[static_cast<std::size_t>(__builtin_ctzll(bit))];
+            lane.wake(lane.lane);
+        }
+    }
+
+    void anything_waits() override {
+        const auto idle = idle_.load(seq_cst);
+        if (idle == 0) return;
+        LaneKinds kinds = 0;
+        for (LaneKinds kind : {native_lanes, python_lanes})
+            if (idle & of_kind_[kind]) kinds |= kind;
+        each(kinds, [&](Stage& stage) {
+            wake_for(stage);
+            return idle_.load(relaxed) == 0;
+        });
+    }
+
+    const Slices& slices_;
+    const std::unique_ptr<Chooser> chooser_;
+    std::vector<Lane> lanes_;
+    std::uint64_t of_kind_[4]{};
+    alignas(cache_line) Atomic<std::uint64_t> idle_{0};  // lanes; who goes idle, and who wakes
+    Atomic<std::uint64_t> away_{0};                      // lanes at something long
+};
+
+}  // namespace callboard

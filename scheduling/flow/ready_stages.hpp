@@ -1,0 +1,113 @@
+// A pool's stages, and which of them something waits at: what heuristics choose from.
+//
+// Whoever looks here meets stages at which something waits, or waited a moment ago, and no others: what it
+// costs grows with what is ready, not with what there is. pool.hpp says why none is overlooked.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "callboard/scheduling/flow/ready_index.hpp"
+#include "callboard/scheduling/flow/stage.hpp"
+
+namespace callboard {
+
+class ReadyStages : public StageObserver {
+public:
+    ReadyStages() = default;
+    ReadyStages(const ReadyStages&) = delete;
+
+    // The stages, in the order of the graph; a stage's `place` is its index.
+    const std::vector<Stage*>& stages() const { return stages_; }
+
+    // Any thread. Calls visit(stage), in the order of the graph, with those that lanes of these kinds could
+    // work at by now or later, until it returns true.
+    template <class Visit>
+    void each(LaneKinds kinds, Visit&& visit) {
+        for (auto place = first(kinds, 0); place != ReadyIndex::none; place = first(kinds, place + 1))
+            if (Stage& stage = *stages_[place]; is_ready(stage) && visit(stage)) return;
+    }
+
+    // The same, with those that are schedulable at `time`.
+    template <class Visit>
+    void each(LaneKinds kinds, std::int64_t time, Visit&& visit) {
+        each(kinds, [&](Stage& stage) { return stage.not_before() <= time && visit(stage); });
+    }
+
+    // The latest that is schedulable; null if none is.
+    Stage* latest(LaneKinds kinds, std::int64_t time) {
+        auto end = static_cast<std::uint32_t>(stages_.size());
+        for (auto place = last(kinds, end); place != ReadyIndex::none; place = last(kinds, place)) {
+            Stage& stage = *stages_[place];
+            if (is_ready(stage) && stage.not_before() <= time) return &stage;
+        }
+        return nullptr;
+    }
+
+protected:
+    ~ReadyStages() = default;
+
+    // One thread, before the first round.
+    void add(Stage& stage) {
+        assert(stage.place == stages_.size());
+        stages_.push_back(&stage);
+    }
+    void make_index() {
+        for (Stage* stage : stages_) kinds_ |= 1u << stage->runs_on;
+        for (LaneKinds runs_on = 1; runs_on <= all_lanes; ++runs_on)
+            if (kinds_ & 1u << runs_on) index_of(runs_on).make_room(static_cast<std::uint32_t>(stages_.size()));
+    }
+
+    void remember(const Stage& stage) { index_of(stage.runs_on).set(stage.place); }
+
+    // Nothing seems to wait there.
+    void forget(Stage& stage) {
+        ReadyIndex& index = index_of(stage.runs_on);
+        if (!index.has(stage.place)) return;
+        const bool hid_others = index.clear(stage.place);
+        if (stage.waiting() > 0) something_waits(stage);
+        if (hid_others) anything_waits();
+    }
+
+    // Others may have looked in vain for what waits at stages that they do not know.
+    virtual void anything_waits() = 0;
+
+private:
+    bool is_ready(Stage& stage) {
+        if (stage.waiting() <= 0) return forget(stage), false;
+        return stage.lanes() < stage.most_lanes;
+    }
+
+    std::uint32_t first(LaneKinds kinds, std::uint32_t from) const {
+        auto place = ReadyIndex::none;
+        each_index(kinds, [&](const ReadyIndex& index) {
+            if (const auto here = index.first(from); here < place) place = here;
+        });
+        return place;
+    }
+
+    std::uint32_t last(LaneKinds kinds, std::uint32_t end) const {
+        auto place = ReadyIndex::none;
+        each_index(kinds, [&](const ReadyIndex& index) {
+            const auto here = index.last(end);
+            if (here != ReadyIndex::none && (place == ReadyIndex::none || here > place)) place = here;
+        });
+        return place;
+    }
+
+    template <class Visit>
+    void each_index(LaneKinds kinds, Visit visit) const {
+        for (LaneKinds runs_on = 1; runs_on <= all_lanes; ++runs_on)
+            if ((runs_on & kinds) && (kinds_ & 1u << runs_on)) visit(index_[runs_on - 1]);
+    }
+
+    ReadyIndex& index_of(LaneKinds runs_on) { return index_[runs_on - 1]; }
+
+    std::vector<Stage*> stages_;
+    std::uint32_t kinds_{0};  // a bit for each `runs_on` among them
+    // One for each set of kinds that a stage may run on, so that a native lane does not look through what
+    // waits for the interpreter.
+    alignas(cache_line) ReadyIndex index_[all_lanes];
+};
+
+}  // namespace callboard

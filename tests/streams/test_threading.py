@@ -1,0 +1,586 @@
+"""Threading models: who runs operators, and what each model does at its edges."""
+
+from __future__ import annotations
+
+import operator
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, cast
+
+import pytest
+
+from callboard import Actor, ActorSystem
+from callboard.core.errors import CallboardError, ConfigError, PolicyError
+from callboard.core.interpreter import has_gil
+from callboard.messages import DeadLetter
+from callboard.scheduling.flow.models import MODELS, Model
+from callboard.scheduling.placement import Fixed, PlacementPolicy
+from callboard.streams import (
+    Graph,
+    GraphError,
+    Run,
+    RunEnded,
+    RunError,
+    RunTimeout,
+    Stream,
+    StreamError,
+    Watermark,
+    entry,
+)
+from callboard.testing import ManualSystem
+
+ROWS = list(range(300))
+
+
+class Witness:
+    """Notes which threads ran what."""
+
+    def __init__(self) -> None:
+        self.threads: defaultdict[str, set[threading.Thread]] = defaultdict(set)
+
+    def at(self, name: str) -> Callable[[int], int]:
+        def saw(row: int) -> int:
+            self.threads[name].add(threading.current_thread())
+            return row + 1
+
+        return saw
+
+    def only(self, name: str) -> threading.Thread:
+        (thread,) = self.threads[name]
+        return thread
+
+
+@pytest.fixture
+def system() -> Iterator[ActorSystem]:
+    with ActorSystem(workers=2) as system:
+        yield system
+
+
+@pytest.fixture
+def witness() -> Witness:
+    return Witness()
+
+
+def pipeline(witness: Witness, *names: str) -> Graph[list[int]]:
+    stream: Stream[int] = entry("x", int)
+    for name in names:
+        stream = stream.map(witness.at(name), name=name)
+    return stream.collect()
+
+
+def feed(run: Run[Any], rows: Any = ROWS) -> Any:
+    run.send("x", rows)
+    return run.finish(timeout=60)
+
+
+# --- who runs what -------------------------------------------------------------------------------
+
+
+def test_manual_operators_are_run_by_the_caller(system: ActorSystem, witness: Witness) -> None:
+    run = system.run(pipeline(witness, "a", "b", "c"), threading="manual", batch_size=7)
+    assert feed(run) == [row + 3 for row in ROWS]
+    here = threading.current_thread()
+    assert {*witness.threads} == {"a", "b", "c"}
+    assert all(witness.only(name) is here for name in "abc")
+
+
+def test_in_manual_a_row_has_passed_all_operators_when_send_returns(system: ActorSystem) -> None:
+    seen: list[int] = []
+    with system.run(entry("x", int).map(abs).to(seen.append), threading="manual") as run:
+        for row in range(5):
+            run.send("x", [-row])
+            assert seen[-1] == row
+
+
+def test_behind_a_threaded_port_another_thread_takes_over(
+    system: ActorSystem, witness: Witness
+) -> None:
+    a = entry("x", int).map(witness.at("a"))
+    b = a.threaded().map(witness.at("b")).map(witness.at("b2"))
+    c = b.threaded().map(witness.at("c"))
+    run = system.run(Graph(a.collect(name="a"), c.collect(name="c")), threading="manual")
+    assert feed(run)["c"] == [row + 4 for row in ROWS]
+    assert witness.only("a") is threading.current_thread()
+    assert witness.only("b") is witness.only("b2")
+    assert len({witness.only(name) for name in "abc"}) == 3
+
+
+def test_what_a_thread_has_taken_over_does_not_go_back_to_the_caller(
+    system: ActorSystem, witness: Witness
+) -> None:
+    a = entry("x", int).map(witness.at("a"))
+    b = a.threaded().map(witness.at("b"))
+    run = system.run(a.union(b).map(witness.at("c")).collect(), threading="manual")
+    assert len(feed(run)) == 2 * len(ROWS)
+    assert witness.only("a") is threading.current_thread()
+    assert witness.only("b") is witness.only("c")
+
+
+def test_a_thread_may_have_operators_on_both_sides_of_another_threads(
+    system: ActorSystem, witness: Witness
+) -> None:
+    a = entry("x", int).threaded().map(witness.at("a"))
+    b = a.threaded().map(witness.at("b"))
+    graph = a.union(b).map(witness.at("c")).collect()
+    rows = feed(system.run(graph, threading="manual", window=2, batch_size=3))
+    assert rows == graph.run_sequentially({"x": ROWS})
+    assert threading.current_thread() in witness.threads["a"]  # of the sequential run
+    witness.threads.clear()
+    feed(system.run(graph, threading="manual", window=2, batch_size=3))
+    assert witness.only("a") is witness.only("c")
+    assert witness.only("a") is not witness.only("b")
+
+
+def test_dedicated_operators_have_a_thread_each(system: ActorSystem, witness: Witness) -> None:
+    run = system.run(pipeline(witness, "a", "b", "c"), threading="dedicated", batch_size=7)
+    threads = {each.name: each.thread for each in run.statistics().operators}
+    assert feed(run) == [row + 3 for row in ROWS]
+    assert len({witness.only(name) for name in "abc"}) == 3
+    assert [threads[name] for name in "abc"] == [witness.only(name).name for name in "abc"]
+    assert len(set(threads.values())) == 4
+
+
+@pytest.mark.parametrize("releases_gil", [True, False])
+def test_assigned_operators_are_run_by_their_home_worker(
+    witness: Witness, releases_gil: bool
+) -> None:
+    if has_gil() and not releases_gil:
+        pytest.skip("where the interpreter has a lock, its token says which worker runs Python")
+    with ActorSystem(workers=2) as system:
+        stream = entry("x", int)
+        for name in "abc":
+            stream = stream.map(witness.at(name), name=name, releases_gil=releases_gil)
+        run = system.run(stream.collect(), threading="assigned", batch_size=7)
+        homes = {each.name: each.thread for each in run.statistics().operators}
+        assert feed(run) == [row + 3 for row in ROWS]
+        workers = [worker.name for worker in system._runtime.team.workers]
+    assert [homes[name] for name in "abc"] == [workers[0], workers[1], workers[0]]
+    assert [witness.only(name).name for name in "abc"] == [homes[name] for name in "abc"]
+
+
+def test_an_operator_that_moves_is_run_by_its_new_home(
+    system: ActorSystem, witness: Witness
+) -> None:
+    stream = entry("x", int).map(witness.at("a"), name="a", releases_gil=True)
+    run = system.run(stream.collect(), threading="assigned", placement=Fixed(0))
+    run.send("x", ROWS)
+    while run.statistics().rounds_done < run.statistics().rounds:
+        pass
+    assert witness.only("a").name == system._runtime.team.workers[0].name
+    assert run.rebalance(Fixed(1)) == 2  # and the sink
+    assert run.rebalance(Fixed(1)) == 0
+    assert {each.thread for each in run.statistics().operators} == {
+        system._runtime.team.workers[1].name
+    }
+    assert feed(run) == [row + 1 for row in ROWS * 2]
+    assert system._runtime.team.workers[1].name in {
+        thread.name for thread in witness.threads["a"]
+    }
+
+
+def test_nothing_is_lost_or_reordered_while_operators_move(system: ActorSystem) -> None:
+    stream = entry("x", int)
+    for _ in range(5):
+        stream = stream.map(lambda row: row + 1, releases_gil=True)
+    run = system.run(stream.collect(), threading="assigned", window=4, batch_size=3)
+    over = threading.Event()
+
+    def move() -> None:
+        turn = 0
+        while not over.is_set():
+            run.rebalance(Fixed(turn % 2))
+            turn += 1
+
+    mover = threading.Thread(target=move)
+    mover.start()
+    try:
+        assert feed(run, range(3000)) == [row + 5 for row in range(3000)]
+    finally:
+        over.set()
+        mover.join(60)
+
+
+class Pool(Actor[Any]):
+    """Runs a graph from its handler."""
+
+    def receive(self, message: tuple[Graph[Any], Model]) -> Any:
+        graph, model = message
+        run = self.system.run(graph, threading=model, window=2, batch_size=3)
+        run.send("x", ROWS)
+        return run.finish(timeout=60)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("model", MODELS)
+def test_an_actor_may_run_a_graph_by_any_model(model: Model, workers: int) -> None:
+    graph = entry("x", int).map(lambda row: row + 1).threaded().map(abs, releases_gil=True)
+    with ActorSystem(workers=workers) as system:
+        runner = system.spawn(Pool)
+        assert runner.ask((graph.collect(), model)).result(timeout=60) == [r + 1 for r in ROWS]
+
+
+def test_a_manual_run_of_an_actor_is_that_actors(system: ActorSystem) -> None:
+    class Feeder(Actor[Any]):
+        def receive(self, message: Any) -> Any:
+            return message()
+
+    run = system.run(entry("x", int).collect(), threading="manual")
+    first, second = system.spawn(Feeder), system.spawn(Feeder)
+    for _ in range(3):
+        first.ask(lambda: run.send("x", [1])).result(timeout=60)
+    with pytest.raises(RunError, match="manual"):
+        second.ask(lambda: run.send("x", [2])).result(timeout=60)
+    assert first.ask(run.finish).result(timeout=60) == [1, 1, 1]
+
+
+# --- mixtures ------------------------------------------------------------------------------------
+
+
+def test_a_part_of_a_graph_has_a_model_of_its_own(system: ActorSystem, witness: Witness) -> None:
+    stream = entry("x", int).map(witness.at("a"), name="a")
+    stream = stream.threading("dedicated").map(witness.at("b"), name="b")
+    stream = stream.threading("manual").map(witness.at("c"), name="c").map(witness.at("d"))
+    stream = stream.threading("dynamic").map(witness.at("e"), name="e")
+    run = system.run(stream.collect(), threading="manual")
+    assert feed(run) == [row + 5 for row in ROWS]
+    assert witness.only("a") is threading.current_thread()
+    assert witness.only("b").name == run.statistics().operators[1].thread
+    assert witness.only("c").name == run.statistics().operators[2].thread
+    assert len({witness.only(name) for name in "abc"}) == 3
+    models = [each.threading for each in run.statistics().operators]
+    assert models == ["manual", "dedicated", "manual", "manual", "dynamic", "dynamic"]
+
+
+def test_the_caller_runs_only_what_it_feeds(system: ActorSystem, witness: Witness) -> None:
+    parted = entry("x", int).threading("manual").branch(lambda row: row % 2 == 0)
+    even, odd = parted[0].map(witness.at("even")), parted[1].map(witness.at("odd"))
+    joined = even.union(odd.threading("dynamic").map(witness.at("dynamic"), name="d"))
+    graph = joined.map(witness.at("joined")).collect()
+    rows = feed(system.run(graph))
+    assert witness.only("even") is witness.only("odd") is threading.current_thread()
+    assert witness.only("joined") is not threading.current_thread()
+    assert rows == graph.run_sequentially({"x": ROWS})
+
+
+# --- what the models have in common --------------------------------------------------------------
+
+
+class Refusing:
+    def __init__(self) -> None:
+        self.total = 0
+
+    def receive(self, row: int) -> list[int]:
+        if row % 100 == 13:
+            raise ValueError(row)
+        self.total += row
+        return [self.total]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_skipped_rows_are_dead_letters_of_the_run(system: ActorSystem, model: Model) -> None:
+    letters: list[DeadLetter] = []
+    system.dead_letters.subscribe(letters.append)
+    graph = entry("x", int).stateful(Refusing, errors="skip").collect()
+    run = system.run(graph, threading=model)
+    assert feed(run) == graph.run_sequentially({"x": ROWS})
+    assert [letter.message.row for letter in letters] == [13, 113, 213]
+    assert run.statistics().skipped == 3
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_failures_go_to_a_side_output(system: ActorSystem, model: Model) -> None:
+    stream = entry("x", int).stateful(Refusing, errors="side")
+    graph = Graph(stream.collect(name="out"), stream.failures.collect(name="failures"))
+    assert len(feed(system.run(graph, threading=model))["failures"]) == 3
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_failure_ends_the_run_at_its_row(system: ActorSystem, model: Model) -> None:
+    seen: list[int] = []
+    graph = entry("x", int).stateful(Refusing, name="sum").to(seen.append)
+    run = system.run(graph, threading=model, batch_size=10)
+    with pytest.raises(StreamError, match="'sum' failed at input 13, 13"):
+        feed(run)
+    assert seen == [sum(range(row + 1)) for row in range(13)]
+    with pytest.raises(StreamError):
+        run.send("x", [1])
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_watermarks_and_the_end_of_the_stream_pass(system: ActorSystem, model: Model) -> None:
+    graph = entry("x").key_by(lambda row: row % 2, partitions=2).fold(0, max).collect()
+    run = system.run(graph, threading=model)
+    run.send("x", [1, 2, Watermark(5), 7])
+    assert sorted(run.finish(timeout=60)) == [(0, 2), (1, 7)]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_manual_system_waits_for_no_throttled_operator(model: Model) -> None:
+    with ManualSystem() as manual:
+        graph = entry("x", int).throttle(1.0).threaded().throttle(0.5).collect()
+        assert feed(manual.run(graph, threading=model)) == ROWS
+
+
+def test_a_sender_whose_operators_rest_gets_its_rows_back(system: ActorSystem) -> None:
+    run = system.run(entry("x", int).throttle(0.001).collect(), threading="manual", batch_size=2)
+    rows = iter(range(6))
+    with pytest.raises(RunTimeout, match="rests for") as raised:
+        run.send("x", rows, timeout=0.01)
+    assert (raised.value.sent, raised.value.unsent) == (2, [2, 3])
+    run.cancel()
+
+
+def test_a_cancel_ends_the_rest_of_who_sends(system: ActorSystem) -> None:
+    run = system.run(entry("x", int).throttle(0.001).collect(), threading="manual")
+    run.send("x", [1])
+    canceller = threading.Thread(target=run.cancel)
+    canceller.start()
+    with pytest.raises(RunEnded) as raised:  # before the rest, or in it
+        run.send("x", iter([2]), timeout=60)
+    canceller.join(60)
+    assert raised.value.sent + len(raised.value.unsent) in {0, 1}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_cancelled_run_ends(system: ActorSystem, model: Model) -> None:
+    run = system.run(entry("x", int).map(abs).threaded().collect(), threading=model)
+    run.send("x", ROWS)
+    run.cancel()
+    with pytest.raises(RunEnded):
+        run.send("x", [1])
+    with pytest.raises(RunEnded):
+        run.finish()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_graph_is_run_again_and_again(system: ActorSystem, model: Model) -> None:
+    graph = entry("x", int).stateful(Refusing, errors="skip").threaded().map(abs).collect()
+    results = [feed(system.run(graph, threading=model)) for _ in range(5)]
+    assert all(result == results[0] for result in results)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_stopped_system_ends_its_runs(model: Model) -> None:
+    with ActorSystem() as system:
+        run = system.run(entry("x", int).map(abs).collect(), threading=model)
+        run.send("x", ROWS)
+        system.stop()
+        with pytest.raises(RunError):
+            run.send("x", ROWS)
+
+
+def test_ten_thousand_operators_are_run_by_the_caller(system: ActorSystem) -> None:
+    stream: Stream[int] = entry("x", int)
+    for _ in range(10_000):
+        stream = stream.map(lambda row: row + 1)
+    run = system.run(stream.collect(), threading="manual", batch_size=2)
+    assert feed(run, range(5)) == [row + 10_000 for row in range(5)]
+
+
+def test_a_wide_graph_is_run_by_one_thread(system: ActorSystem) -> None:
+    stream = entry("x", int).threaded()
+    joined = stream.union(*(stream.map(partial(operator.add, n)) for n in range(300)))
+    graph = joined.collect()
+    assert feed(system.run(graph, threading="manual"), [1, 2]) == graph.run_sequentially(
+        {"x": [1, 2]}
+    )
+
+
+# --- who calls -----------------------------------------------------------------------------------
+
+
+def test_a_second_thread_is_refused_and_loses_nothing(system: ActorSystem) -> None:
+    run = system.run(entry("x", int).collect(), threading="manual")
+    run.send("x", [1, 2])
+    rows = iter([3, 4])
+    errors: list[RunError] = []
+
+    def call(method: Callable[[], object]) -> None:
+        try:
+            method()
+        except RunError as error:
+            errors.append(error)
+
+    for method in (lambda: run.send("x", rows), run.finish):
+        thread = threading.Thread(target=call, args=[method], name="the other")
+        thread.start()
+        thread.join(60)
+    first, second = errors
+    assert "MainThread" in str(first)
+    assert "the other" in str(first)
+    assert "'manual'" in str(second)
+    assert (first.sent, first.unsent) == (0, ())
+    run.send("x", rows)
+    assert run.finish(timeout=60) == [1, 2, 3, 4]
+
+
+def test_any_thread_may_send_where_other_threads_work(system: ActorSystem) -> None:
+    run = system.run(entry("x", int).threaded().collect(), threading="manual")
+    thread = threading.Thread(target=run.send, args=["x", [1]])
+    thread.start()
+    thread.join(60)
+    run.send("x", [2])
+    assert run.finish(timeout=60) == [1, 2]
+
+
+def test_an_interrupt_in_an_operator_reaches_the_caller(system: ActorSystem) -> None:
+    def interrupted(row: int) -> int:
+        if row == 2:
+            raise KeyboardInterrupt
+        return row
+
+    run = system.run(entry("x", int).map(interrupted).collect(), threading="manual", batch_size=2)
+    with pytest.raises(KeyboardInterrupt) as raised:
+        run.send("x", iter(range(10)))
+    assert cast("Any", raised.value).sent == 4
+    with pytest.raises(StreamError):
+        run.finish()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_an_operator_that_sends_to_its_own_run_is_refused(
+    system: ActorSystem, model: Model
+) -> None:
+    runs: list[Run[Any]] = []
+    graph = entry("x", int).map(lambda row: runs[0].send("x", [row])).collect()
+    runs.append(system.run(graph, threading=model))
+    with pytest.raises(StreamError) as raised:
+        feed(runs[0], [1])
+    assert isinstance(raised.value.__cause__, RunError)
+
+
+# --- what is refused -----------------------------------------------------------------------------
+
+
+def test_an_unknown_model_is_refused(system: ActorSystem) -> None:
+    stream = entry("x", int)
+    wanted = "is one of dynamic, manual, dedicated, assigned, not 'fast'"
+    with pytest.raises(GraphError, match=f"a threading model {wanted}"):
+        stream.threading(cast("Any", "fast"))
+    for wrong in (cast("Any", "fast"),):
+        with pytest.raises(ConfigError, match=f"threading {wanted}"):
+            system.run(stream.collect(), threading=wrong)
+        with pytest.raises(GraphError, match=f"threading {wanted}"):
+            stream.collect().describe(threading=wrong)
+    with pytest.raises(ConfigError, match="not 3"):
+        system.run(stream.collect(), threading=3)
+
+
+@pytest.mark.parametrize("model", ["dynamic", "manual", "dedicated"])
+def test_a_placement_is_refused_where_nothing_is_placed(
+    system: ActorSystem, model: Model
+) -> None:
+    wanted = f"placement is for .*'assigned', and all of this graph are '{model}'.*'blocks'"
+    with pytest.raises(ConfigError, match="policy 'blocks'"):  # its size is missing
+        system.run(entry("x").collect(), threading=model, placement="blocks")
+    with pytest.raises(ConfigError, match=wanted.replace("blocks", "balanced")):
+        system.run(entry("x").collect(), threading=model, placement="balanced")
+    assert not system.actors
+
+
+@pytest.mark.parametrize("model", ["manual", "dedicated", "assigned"])
+def test_a_heuristic_is_refused_where_nobody_chooses(system: ActorSystem, model: Model) -> None:
+    wanted = f"policy is for .*'dynamic', and all of this graph are '{model}'.*'estimated_time'"
+    with pytest.raises(ConfigError, match=wanted):
+        system.run(entry("x").collect(), threading=model, policy="estimated_time")
+    mixed = entry("x", int).map(abs).threading("dynamic").collect()
+    run = system.run(mixed, threading=model, policy="estimated_time")
+    assert feed(run) == ROWS
+
+
+@pytest.mark.parametrize("model", ["dynamic", "manual", "dedicated"])
+def test_a_rebalance_is_refused_where_nothing_is_assigned(
+    system: ActorSystem, model: Model
+) -> None:
+    run = system.run(entry("x").collect(), threading=model)
+    with pytest.raises(RunError, match="'assigned'"):
+        run.rebalance()
+    run.cancel()
+
+
+def test_a_rebalance_by_nonsense_is_refused(system: ActorSystem) -> None:
+    with system.run(entry("x").collect(), threading="assigned") as run:
+        with pytest.raises(ConfigError, match="'blcks'"):
+            run.rebalance("blcks")
+        with pytest.raises(PolicyError, match="no worker 7"):
+            run.rebalance(Fixed(7))
+
+
+def test_a_run_whose_placement_fails_leaves_no_lane_behind(system: ActorSystem) -> None:
+    class Failing(PlacementPolicy):
+        calls = 0
+
+        def place(self, actor: Any, workers: Any) -> Any:
+            self.calls += 1
+            if self.calls == 3:
+                raise ValueError("no")
+            return workers[0]
+
+    graph = entry("x", int).map(abs).map(abs).map(abs).collect()
+    with pytest.raises(PolicyError):
+        system.run(graph, threading="assigned", placement=Failing())
+    with pytest.raises(CallboardError):
+        system.run(graph, threading="assigned", placement=Fixed(9))
+    assert system.join(0) or not any(lane.is_dedicated for lane in system.actors)
+
+
+# --- what can be seen ----------------------------------------------------------------------------
+
+
+def test_a_graph_shows_who_works_on_what() -> None:
+    stream = entry("x", int).map(abs, name="a").threaded().map(abs, name="b")
+    graph = stream.threading("dedicated").map(abs, name="c").collect(name="end")
+    assert graph.describe(threading="manual") == (
+        "x    entry\n"
+        "a    map, of x, manual, the caller\n"
+        "b    map, of a, manual, thread 1\n"
+        "c    map, of b, dedicated\n"
+        "end  collect, of c, dedicated\n"
+    )
+    assert "b    map, of a, any number of workers\n" in graph.describe()
+    assert 'o2["b<br/>map<br/>manual, thread 1"]' in graph.mermaid(threading="manual")
+    assert 'o2["b<br/>map"]' in graph.mermaid()
+    assert "map · manual, thread 1<" in graph.draw(threading="manual")
+    assert "map · dedicated<" in graph.draw()
+
+
+def test_members_of_a_thread_have_statistics_of_their_own(system: ActorSystem) -> None:
+    stream = entry("x", int).filter(lambda row: row % 3 == 0, name="third")
+    graph = stream.flat_map(lambda row: [row, row], name="twice").collect(name="end")
+    run = system.run(graph, threading="manual", batch_size=10)
+    feed(run)
+    third, twice, end = run.statistics().operators
+    assert (third.rows_in, third.rows_out, twice.rows_out, end.rows_in) == (300, 100, 200, 200)
+    assert (third.selectivity, twice.selectivity) == (100 / 300, 2.0)
+    assert third.cost > 0
+    assert third.busy > 0
+    assert {each.thread for each in (third, twice, end)} == {"the caller"}
+
+
+# --- the configuration ---------------------------------------------------------------------------
+
+
+def test_a_configuration_names_the_model_of_graphs() -> None:
+    settings = {"workers": 2, "streams": {"threading": "assigned", "placement": "balanced"}}
+    with ActorSystem(config=settings) as system:
+        graph = entry("x", int).map(abs).collect()
+        with system.run(graph) as run:
+            assert {each.threading for each in run.statistics().operators} == {"assigned"}
+        with system.run(graph, threading="manual") as run:
+            assert {each.threading for each in run.statistics().operators} == {"manual"}
+
+
+@pytest.mark.parametrize(
+    ("streams", "message"),
+    [
+        ({"threading": "fast"}, "threading of streams is one of dynamic, .*, not 'fast'"),
+        ({"threads": 2}, "no setting 'threads' of streams; there are threading, placement"),
+        ({"placement": "blcks"}, "placement of streams: no policy 'blcks'"),
+        ("manual", "streams is a table, not 'manual'"),
+    ],
+)
+def test_a_wrong_configuration_of_graphs_is_refused(streams: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        ActorSystem(config={"streams": streams})
