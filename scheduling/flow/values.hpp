@@ -42,11 +42,10 @@ public:
     const Value* begin() const { return reinterpret_cast<const Value*>(this + 1); }
     std::uint64_t count() const { return count_; }
 
-    // Who makes it. Returns where the values are now: growing moves them.
-    static Values* push(Values* values, const Value& value) {
+    // Who makes it: one more value, to be written where it is. Growing moves the values.
+    static Value& next(Values*& values) {
         if (__builtin_expect(values->count_ == values->capacity_, 0)) values = grow(values);
-        reinterpret_cast<Value*>(values + 1)[values->count_++] = value;
-        return values;
+        return reinterpret_cast<Value*>(values + 1)[values->count_++];
     }
 
     // Of the round: it is the last one; what failed in it (a Python object, owned) or null.
@@ -93,24 +92,24 @@ public:
     // A value as it is; a buffer gets a reference of its own.
     void push(const Value& value) {
         if (value.kind == Kind::buffer) value.buffer->retain();
-        add(value);
+        take_over(value);
     }
     // The same, but the value's reference is the lot's now.
-    void take_over(const Value& value) { add(value); }
+    void take_over(const Value& value) { next() = value; }
     void push_integer(std::int64_t integer, std::uint32_t tag = 0) {
-        Value value{{integer}, 0, Kind::integer, tag};
-        add(value);
+        Value& value = next(Kind::integer, tag);
+        value.integer = integer;
+        value.rest = 0;
     }
     void push_real(double real, std::uint32_t tag = 0) {
-        Value value{{0}, 0, Kind::real, tag};
+        Value& value = next(Kind::real, tag);
         value.real = real;
-        add(value);
+        value.rest = 0;
     }
     void push_record(const void* bytes16, std::uint32_t tag = 0) {
-        Value value{{0}, 0, Kind::record, tag};
+        Value& value = next(Kind::record, tag);
         std::memcpy(value.bytes, bytes16, 8);
         std::memcpy(&value.rest, static_cast<const char*>(bytes16) + 8, 8);
-        add(value);
     }
 
     // The operator failed: the run ends with this round. `reason` must outlive the run.
@@ -127,9 +126,18 @@ public:
     }
 
 private:
-    void add(const Value& value) {
+    Value& next() {
         if (__builtin_expect(values_ == nullptr, 0)) values_ = Values::make(expected_);
-        values_ = Values::push(values_, value);
+        return Values::next(values_);
+    }
+    // A value is written field by field where it stays. If it were made on the stack and copied, the copy would
+    // read 16 bytes that were written as 8 and 8, and 8 that were written as 1 and 4. No processor forwards
+    // such loads from its store buffer; they wait until the stores are done, six times as long as all the rest.
+    Value& next(Kind kind, std::uint32_t tag) {
+        Value& value = next();
+        value.kind = kind;
+        value.tag = tag;
+        return value;
     }
 
     std::uint64_t expected_{8};

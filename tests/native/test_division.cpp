@@ -66,7 +66,7 @@ struct Sums {
         Values* lot = Values::make(0);
         for (auto integer : integers) {
             Value value{{integer}, 0, Kind::integer, 0};
-            lot = Values::push(lot, value);
+            Values::next(lot) = value;
         }
         lot->final = final;
         Values* outputs = work.alone(lot, true);
