@@ -20,7 +20,7 @@ def usable_cores() -> int:
 
 
 def _control_groups() -> list[Path]:
-    """List the folders of the groups that the process is in, up to the root: a limit holds below."""
+    """List the folders of the process's groups, up to the root: a limit holds below it."""
     try:
         lines = Path("/proc/self/cgroup").read_text().splitlines()
     except OSError:

@@ -15,7 +15,7 @@
 //   2. A watcher that has napped, and finds all others at rest, gives the role up and sleeps as well.
 //   3. Who has taken something, or was given something, gives the role up.
 //   4. Who puts a cell that can be stolen, and sees that there are sleepers and no watcher, calls one of
-//      them: it makes it the watcher and wakes it.
+//      them: it makes it the watcher and wakes it (Worker::call()).
 // So whatever waits behind a long dispatch is seen: by the watcher, within a nap; where there is none, by
 // whom the put calls. Between rules 2 and 4: who gives up the role says so, says that it sleeps, and then
 // looks whether all others rest; who begins to work counts its rest as ended, and then, after a put, looks
@@ -51,24 +51,6 @@ inline void let_share(TeamState& team, const std::vector<Worker*>& members) {
         worker->sightings.resize(members.size());
     }
 }
-
-// --- the busy one's side ------------------------------------------------------------------------------
-
-// Rule 4.
-__attribute__((noinline)) inline void Worker::call() {
-    if (team->watcher.load(seq_cst) != nullptr) return;
-    for (std::uint32_t step = 1; step < team->members.size(); ++step) {
-        Worker* const other = team->members[(index + step) % team->members.size()];
-        if (!other->is_asleep.load(relaxed) || !other->is_asleep.exchange(false, relaxed)) continue;
-        team->sleepers.fetch_sub(1, relaxed);
-        Worker* nobody = nullptr;
-        team->watcher.compare_exchange_strong(nobody, other, relaxed);
-        other->parker.unpark();
-        return;
-    }
-}
-
-// --- the idle one's side ------------------------------------------------------------------------------
 
 inline bool try_watch(Worker& worker) {
     Worker* watcher = worker.team->watcher.load(relaxed);

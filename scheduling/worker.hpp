@@ -164,10 +164,22 @@ struct Worker {
 
     bool lends(Cell* cell) const { return ready.lends && cell->has(roaming_cell); }
 
-    // A sleeper is to come and look at this worker's ready cells, unless there is a watcher.
-    void call();
-
 private:
+    // A sleeper is to come and look at this worker's ready cells, unless there is a watcher.
+    __attribute__((noinline)) void call() {
+        if (team->watcher.load(seq_cst) != nullptr) return;
+        const auto count = static_cast<std::uint32_t>(team->members.size());
+        for (std::uint32_t step = 1; step < count; ++step) {
+            Worker* const other = team->members[(index + step) % count];
+            if (!other->is_asleep.load(relaxed) || !other->is_asleep.exchange(false, relaxed)) continue;
+            team->sleepers.fetch_sub(1, relaxed);
+            Worker* nobody = nullptr;
+            team->watcher.compare_exchange_strong(nobody, other, relaxed);
+            other->parker.unpark();
+            return;
+        }
+    }
+
     void insert(Cell* cell) {
         ++ready_count;
         if (cell->has(wants_token)) python_ready.store(python_ready.load(relaxed) + 1, relaxed);
