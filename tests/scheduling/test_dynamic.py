@@ -44,8 +44,8 @@ class Convener(Actor[tuple[threading.Barrier, list[ActorRef[Any]]]]):
 
 @pytest.mark.parametrize("priority", ["fifo", "two_level", "weighted", "longest_queue"])
 def test_whom_a_handler_wakes_does_not_wait_for_its_end(priority: str) -> None:
-    # Without the token several workers run Python actors. Each barrier is passed only if others take
-    # what the first one woke, out of its ready set, while it is in the middle of its message.
+    # Without the token several workers run Python actors. Each barrier is passed only if others
+    # take what the first one woke, out of its ready set, while it is in the middle of its message.
     with ActorSystem(workers=3, token=False, priority=priority) as system:
         convener = system.spawn(Convener)
         others = [system.spawn(Meeting) for _ in range(2)]
