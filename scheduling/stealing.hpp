@@ -7,7 +7,10 @@
 //
 // Taking a cell that its worker would have come to in a moment costs both of them more than it saves: its
 // mailbox, its state, and all that it talks to are in the other one's caches. So a thief takes what waits in
-// vain: of two cells or more that were seen on two looks, or what stood still behind a long dispatch.
+// vain: of two cells or more that were seen on two looks, or what stood still behind a long dispatch. And a
+// thief whom that kept busy for less than the theft cost them both sleeps before the next one, each time for
+// longer: many cells with next to nothing to do are best left where they are. A stolen cell keeps its home:
+// it moves for good when a worker wakes it.
 //
 // At most one worker of a team watches; it keeps that role while it naps between looks. Rules:
 //   1. Who has nothing to do takes the role if it is free, looks for as long as a worker does before it
@@ -36,6 +39,7 @@ namespace callboard {
 // Nanoseconds.
 inline constexpr std::int64_t look_every = 1'000;    // each look pulls a line out of another core's cache
 inline constexpr std::int64_t in_vain = 10'000;      // so long a worker's turn lasts before others take what waits
+inline constexpr std::int64_t worth_a_theft = 20'000;  // of work: about ten times what one costs
 inline constexpr std::int64_t first_nap = 50'000;
 inline constexpr std::int64_t longest_nap = 4'000'000;
 inline constexpr std::int64_t longest_sleep = 50'000'000;  // beside workers that are busy
@@ -89,13 +93,23 @@ inline bool sees_victim(Worker& worker, std::int64_t now) {
     return false;
 }
 
+// Whether the last theft did, if its thief has only now nothing to do again.
+inline bool paid_off(Worker& worker) {
+    if (worker.stole_at == 0) return true;
+    const bool paid = monotonic_ns() - worker.stole_at >= worth_a_theft;
+    worker.stole_at = 0;
+    worker.nap_ns = paid ? first_nap : std::min(2 * worker.nap_ns, longest_nap);
+    return paid;
+}
+
 // A worker without anything to do. True: somebody announced an actor, or the end, or there is a victim.
 inline bool find_work(Context* context) {
     Worker& worker = *context->worker;
     const auto announced = [&worker] {
         return !worker.inbox.is_empty() || worker.team->stopping.load(relaxed) != 0;
     };
-    if (!worker.shares || !try_watch(worker)) return context->spinner.wait_until(announced, worker_patience);
+    if (!worker.shares || !try_watch(worker) || !paid_off(worker))
+        return context->spinner.wait_until(announced, worker_patience);
     std::uint32_t turns = 0;
     std::int64_t next_look = 0;
     return context->spinner.wait_until([&] {
@@ -177,8 +191,7 @@ inline bool steal(Worker& worker) {
     }
     if (taken == nullptr) return false;
     stop_watching(worker);  // before the puts, so that one of them may call another
-    worker.nap_ns = first_nap;
-    for (Cell* cell = taken; cell != nullptr; cell = cell->next) cell->home.store(&worker, relaxed);
+    worker.stole_at = monotonic_ns();
     worker.put_all(oldest_first(taken));
     return true;
 }

@@ -74,6 +74,7 @@ struct Worker {
     alignas(cache_line) TeamState* team{nullptr};
     bool shares{false};           // its ready cells that roam with the others of its team, and theirs
     Worker* victim{nullptr};      // who was seen to have more than it can do
+    std::int64_t stole_at{0};     // until it has nothing to do again
     std::int64_t nap_ns{0};       // how long it sleeps between two watches
     std::vector<Sighting> sightings;  // by the others' numbers
     std::uint32_t index{0};

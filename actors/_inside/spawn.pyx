@@ -269,13 +269,14 @@ cdef WorkerThread place(ActorRef ref, placement, bint dedicated):
         ref.hired = team.hire(ref.runtime.name, ref.name)
         return ref.hired
     if placement is None:
-        if len(team.workers) == 1 or (team.shares and ref.cell.has(wants_token)):
-            # Whoever has the token, Python actors come to it; so it may as well be the same worker always.
-            return <WorkerThread>(<list>team.workers)[0]
-        if team.shares:
+        if team.shares and not ref.cell.has(wants_token):
             ref.cell.set(roaming_cell)
             if is_worker_of(team):
                 return <WorkerThread><object>current_context().worker.owner
+        if team.shares or len(team.workers) == 1:
+            # Idle workers take what is too much for the first. And whoever has the token, Python actors come
+            # to it: so that may as well be the same worker always.
+            return <WorkerThread>(<list>team.workers)[0]
         placement = ref.runtime.placement
     else:
         placement = ref.runtime.config.placement_policy(placement)

@@ -66,7 +66,12 @@ class ManualSystem(ActorSystem):
         self.max_steps = checks.whole("max_steps", max_steps)
         checks.flag("trace", trace)
         self.config = Config.load(
-            name=name, quantum=quantum, drain_timeout=drain_timeout, context=context
+            name=name,
+            workers=1,
+            threading="assigned",
+            quantum=quantum,
+            drain_timeout=drain_timeout,
+            context=context,
         )
         self._trace: list[Taken] = []
         self._timers = ManualTimers()

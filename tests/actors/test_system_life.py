@@ -167,7 +167,7 @@ def test_a_drain_names_an_actor_that_waits_in_the_middle_and_for_whom() -> None:
 
 def test_a_system_that_nobody_refers_to_stops() -> None:
     before = set(threading.enumerate())  # of which some may be ending
-    system = ActorSystem(workers=2)
+    system = ActorSystem(workers=2, threading="assigned")
     threads = [worker.thread for worker in system._runtime.team.workers]
     ref = system.spawn(Echo)
     assert ref.ask("x").result(timeout=30) == "x"
@@ -411,7 +411,7 @@ def test_a_system_whose_threads_cannot_all_be_started_ends_those_that_were(
 
     monkeypatch.setattr(threading.Thread, "start", limited)
     with pytest.raises(CallboardError, match=r"only 3 of 8 workers could be started: can't start"):
-        ActorSystem(workers=8)
+        ActorSystem(workers=8, threading="assigned")
     for thread in started:
         thread.join(30)
         assert not thread.is_alive()

@@ -56,12 +56,11 @@ using Numbers = std::vector<std::uint64_t>;
 
 }  // namespace
 
-TEST("a thief takes the older half, and what it took lives there") {
+TEST("a thief takes the older half, and its home stays what it was") {
     Pair pair;
     pair.put(5);
     CHECK(pair.steal_from_busy());
-    CHECK(pair.cells[0]->home.load(relaxed) == &pair.idle);
-    CHECK(pair.cells[3]->home.load(relaxed) == &pair.busy);
+    CHECK(pair.cells[0]->home.load(relaxed) == &pair.busy);
     CHECK(all_of(pair.idle) == (Numbers{1, 2, 3}));
     CHECK(all_of(pair.busy) == (Numbers{4, 5}));
 }
@@ -129,6 +128,19 @@ TEST("two cells are, on two looks, though their worker goes on") {
     CHECK(!sees_victim(pair.idle, 1));
     pair.busy.put(pair.busy.fetch());
     CHECK(sees_victim(pair.idle, 1 + look_every));
+}
+
+TEST("a thief that had little of it sleeps for longer, and one that had much does not") {
+    Pair pair;
+    pair.put(4);
+    CHECK(pair.steal_from_busy());
+    CHECK(!paid_off(pair.idle));
+    CHECK_EQUAL(pair.idle.nap_ns, 2 * first_nap);
+    CHECK(paid_off(pair.idle));  // that was the last time
+    CHECK(pair.steal_from_busy());
+    pair.idle.stole_at -= worth_a_theft;
+    CHECK(paid_off(pair.idle));
+    CHECK_EQUAL(pair.idle.nap_ns, first_nap);
 }
 
 TEST("what was announced to a worker that rests is its own") {

@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from callboard import Actor, ActorRef, ActorSystem, ConfigError, PolicyError
+from callboard import (
+    Actor,
+    ActorRef,
+    ActorSystem,
+    CallboardError,
+    ConfigError,
+    PolicyError,
+)
 from callboard.scheduling.config import Config
 from callboard.scheduling.placement import Fixed, RoundRobin
 from callboard.scheduling.priority import PriorityPolicy
@@ -139,6 +146,22 @@ def test_workers_that_could_only_wait_for_the_gil_have_no_thread() -> None:
         placed.ask("where").result(30)
         assert len(system.statistics().workers) == 4
     assert [thread.name for thread in threading.enumerate() if "lazy" in thread.name] == []
+
+
+@pytest.mark.skipif(not HAS_GIL, reason="without a GIL all threads are there from the start")
+def test_a_spawn_that_wants_a_thread_which_cannot_be_made_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with ActorSystem(workers=2) as system:
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refuse)
+            with pytest.raises(CallboardError, match="only 1 of 2 workers could be started"):
+                system.spawn(Worker, placement=Fixed(1))
+        assert system.actors == []
+        assert system.spawn(Worker, placement=Fixed(1)).ask("where").result(30) == "callboard-1"
 
 
 @pytest.mark.skipif(HAS_GIL, reason="with a GIL the others begin when there is something for them")
