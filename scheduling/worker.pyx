@@ -201,7 +201,11 @@ cdef class WorkerThread:
         if self.thread is not None:
             raise CallboardError(f"{self.name!r} was started already: a worker has one thread")
         self.thread = threading.Thread(target=self.run, name=self.name, daemon=True)
-        self.thread.start()
+        try:
+            self.thread.start()
+        except BaseException:  # there may be no more threads
+            self.thread = None
+            raise
 
     def run(self):
         """Run the worker on the calling thread, which is the only one, until its team stops."""

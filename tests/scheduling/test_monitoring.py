@@ -373,7 +373,9 @@ def test_a_log_says_how_many_records_were_overwritten() -> None:
 
 
 def test_logs_are_appended_to_files_one_for_each_worker(tmp_path: Path) -> None:
-    with ActorSystem("net", monitoring="workers", workers=2, token=False) as system:
+    with ActorSystem(
+        "net", monitoring="workers", workers=2, threading="assigned", token=False
+    ) as system:
         boxes = [system.spawn(Box) for _ in range(2)]
         for _ in range(3):
             for box in boxes:
