@@ -1,6 +1,6 @@
 // A worker, its thread's context, and the way by which a cell becomes ready.
 //
-// Prokesch 2011, section 4.2: workers have disjoint ready sets that only they touch; a wake-up that
+// Prokesch 2011, section 4.2: workers have disjoint ready sets that only they touch, or a thief; a wake-up that
 // concerns another worker's actor travels to that worker as a message (section 4.2.3).
 #pragma once
 
@@ -19,7 +19,7 @@
 namespace callboard {
 
 // A priority policy's two functions. LPEL calls them PUT-READY and FETCH-READY. Only the worker's
-// own thread calls them, without the interpreter.
+// own thread calls them, without the interpreter, or, where the policy lends, a thief within the worker's lock.
 struct ReadySet {
     void* state{nullptr};
     void (*put)(void* state, Cell*){nullptr};
