@@ -34,7 +34,8 @@ public:
     void lock() {
         for (;;) {
             announce();
-            if (__builtin_expect(!visitor_.load(acquire), 1)) return;
+            // Acquire pairs with leave(); seq_cst, with the visitor's exchange, without a membarrier.
+            if (__builtin_expect(!visitor_.load(seq_cst), 1)) return;
             unlock();
             for (int turn = 0; visitor_.load(acquire); ++turn) pause(turn);
         }

@@ -48,14 +48,14 @@ class Stack {
 public:
     // Any thread. True: it was empty. Release pairs with take_all(): who takes an item sees all that its
     // pusher did before.
-    bool push(Item* item) { return push(item, item); }
+    bool push(Item* item, std::memory_order order = release) { return push(item, item, order); }
 
     // The items from `first` to `last`, which are linked already, with `first` as the top.
-    bool push(Item* first, Item* last) {
+    bool push(Item* first, Item* last, std::memory_order order = release) {
         Item* top = top_.load(relaxed);
         do {
             set_next(last, top);
-        } while (!top_.compare_exchange_weak(top, first, release, relaxed));
+        } while (!top_.compare_exchange_weak(top, first, order, relaxed));
         return top == nullptr;
     }
 
@@ -64,8 +64,9 @@ public:
     // before it.
     Item* take_all() { return top_.exchange(nullptr, acq_rel); }
 
-    // Any thread. Acquire pairs with take_all()'s release; and what is read after it is read after.
-    bool is_empty() const { return top_.load(acquire) == nullptr; }
+    // Any thread. Acquire pairs with take_all()'s release; and what is read after it is read after. seq_cst, with
+    // pushes that are: who then looks whether anybody would see the item is told so here, or sees that.
+    bool is_empty() const { return top_.load(seq_cst) == nullptr; }
 
     // Any thread, a hint.
     bool seems_empty() const { return top_.load(relaxed) == nullptr; }

@@ -30,6 +30,18 @@ public:
 
     Cell* first() const { return first_; }
 
+    // The first that roams, of so many that a thief may look at while its victim waits.
+    Cell* fetch_roaming() {
+        Cell* before = nullptr;
+        Cell* cell = first_;
+        for (int looks = 0; cell != nullptr && looks < 256; ++looks) {
+            if (cell->has(roaming_cell)) return take_after(before);
+            before = cell;
+            cell = cell->next;
+        }
+        return nullptr;
+    }
+
     // Takes the successor of `before` out, or the first if that is null.
     Cell* take_after(Cell* before) {
         if (before == nullptr) return fetch();
@@ -93,8 +105,11 @@ private:
 // How a worker calls one of the structures of this file.
 template <class Ready>
 ReadySet ready_set(Ready* ready) {
-    return {ready, [](void* state, Cell* cell) { static_cast<Ready*>(state)->put(cell); },
-            [](void* state) { return static_cast<Ready*>(state)->fetch(); }, nullptr, true};
+    ReadySet set{ready, [](void* state, Cell* cell) { static_cast<Ready*>(state)->put(cell); },
+                 [](void* state) { return static_cast<Ready*>(state)->fetch(); }, nullptr, true};
+    if constexpr (std::is_same_v<Ready, ReadyQueue>)
+        set.fetch_roaming = [](void* state) { return static_cast<Ready*>(state)->fetch_roaming(); };
+    return set;
 }
 
 // The same, of a structure made by `new`, which ends with the policy.

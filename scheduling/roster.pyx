@@ -34,4 +34,5 @@ cdef class Roster:
     @property
     def everyone(self):
         """The workers that have a thread, and the dedicated ones."""
-        return self.workers[:self.started] + self.dedicated
+        with self.lock:
+            return self.workers[:self.started] + self.dedicated

@@ -16,15 +16,16 @@
 //   1. Who has nothing to do takes the role if it is free, looks for as long as a worker does before it
 //      sleeps, then naps, each time for longer. Without the role it sleeps, as one of the `sleepers`.
 //   2. A watcher that has napped, and finds all others at rest, gives the role up and sleeps as well.
-//   3. Who has taken something, or was given something, gives the role up.
+//   3. Who has taken something, or was given something, gives the role up; if others are busy, it calls one
+//      of the sleepers to take it over.
 //   4. Who puts a cell that can be stolen, and sees that there are sleepers and no watcher, calls one of
 //      them: it makes it the watcher and wakes it (Worker::call()).
+//   5. So does who announces such a cell to a busy worker, from outside of the team (Worker::wake()).
 // So whatever waits behind a long dispatch is seen: by the watcher, within a nap; where there is none, by
-// whom the put calls. Between rules 2 and 4: who gives up the role says so, says that it sleeps, and then
-// looks whether all others rest; who begins to work counts its rest as ended, and then, after a put, looks
-// at both. All of these are sequentially consistent, so one of the two sees the other. Rule 3 leaves a gap: a
-// put that still saw the watcher, by a worker that then stays in one dispatch. So sleepers look again now
-// and then unless all others rest.
+// whom the put calls. Between these rules: who gives up the role says so (by rule 2 also that it sleeps), and
+// then looks whether all others rest; who begins to work counts its rest as ended, and then, after a put, looks
+// at the role and at the sleepers. All of these are sequentially consistent, so one of the two sees the other.
+// To be safe, sleepers look again now and then unless all others rest.
 #pragma once
 
 #include <algorithm>
@@ -56,14 +57,30 @@ inline void let_share(TeamState& team, const std::vector<Worker*>& members) {
     }
 }
 
-inline bool try_watch(Worker& worker) {
-    Worker* watcher = worker.team->watcher.load(relaxed);
-    return watcher == &worker ||
-           (watcher == nullptr && worker.team->watcher.compare_exchange_strong(watcher, &worker, relaxed));
+inline bool others_rest(const Worker& worker) {
+    for (const Worker* other : worker.team->members)
+        if (other != &worker && other->rests.load(seq_cst) % 2 == 0) return false;
+    return true;
 }
 
-inline void stop_watching(Worker& worker) {
+inline bool try_watch(Worker& worker) {
+    Worker* watcher = worker.team->watcher.load(relaxed);
+    if (watcher == &worker) return true;
+    if (watcher != nullptr || !worker.team->watcher.compare_exchange_strong(watcher, &worker, relaxed)) return false;
+    for (Sighting& seen : worker.sightings) seen = {};
+    return true;
+}
+
+// A worker that ends.
+inline void leave_watch(Worker& worker) {
     if (worker.team->watcher.load(relaxed) == &worker) worker.team->watcher.store(nullptr, seq_cst);
+}
+
+// Rule 3.
+inline void stop_watching(Worker& worker) {
+    if (__builtin_expect(worker.team->watcher.load(relaxed) != &worker, 1)) return;
+    worker.team->watcher.store(nullptr, seq_cst);
+    if (worker.team->sleepers.load(seq_cst) != 0 && !others_rest(worker)) worker.call();
 }
 
 // Whether something waits at another worker in vain: then that one is the victim.
@@ -108,7 +125,8 @@ inline bool find_work(Context* context) {
     const auto announced = [&worker] {
         return !worker.inbox.is_empty() || worker.team->stopping.load(relaxed) != 0;
     };
-    if (!worker.shares || !try_watch(worker) || !paid_off(worker))
+    const bool may_look = paid_off(worker);
+    if (!worker.shares || !try_watch(worker) || !may_look)
         return context->spinner.wait_until(announced, worker_patience);
     std::uint32_t turns = 0;
     std::int64_t next_look = 0;
@@ -120,13 +138,6 @@ inline bool find_work(Context* context) {
         next_look = now + look_every;
         return sees_victim(worker, now);
     }, worker_patience);
-}
-
-inline bool others_rest(const Worker& worker) {
-    const TeamState& team = *worker.team;
-    for (std::uint32_t number = 0; number < team.members.size(); ++number)
-        if (number != worker.index && team.members[number]->rests.load(seq_cst) % 2 == 0) return false;
-    return true;
 }
 
 // A worker that found nothing. Sleeps until it is woken, for `nanoseconds` at most unless that is negative.
@@ -157,41 +168,48 @@ inline bool sleep(Worker& worker, std::int64_t nanoseconds) {
     return again;
 }
 
-// The worker's thread, which has nothing to do. Takes half of what its victim could hand on, or what others
-// announced to it. True: the worker has something now.
+// What was announced to a busy worker: those that roam, the newest first. The others are announced anew.
+inline Cell* take_announced(Worker& victim) {
+    Cell *taken = nullptr, *following = nullptr;
+    for (Cell* cell = oldest_first(victim.inbox.take_all()); cell != nullptr; cell = following) {
+        following = cell->next;
+        if (!cell->has(roaming_cell)) {
+            victim.wake(cell);
+            continue;
+        }
+        cell->next = taken;
+        taken = cell;
+    }
+    return taken;
+}
+
+// Half of the ready cells that roam, the newest first.
+inline Cell* take_half(Worker& victim) {
+    if (victim.stealable.load(relaxed) == 0 || !victim.lock.try_visit()) return nullptr;
+    Cell* taken = nullptr;
+    for (auto wanted = std::min((victim.stealable.load(relaxed) + 1) / 2, most_stolen); wanted > 0; --wanted) {
+        Cell* const cell = victim.remove_roaming();
+        if (cell == nullptr) break;
+        cell->next = taken;
+        taken = cell;
+    }
+    victim.lock.leave();
+    return taken;
+}
+
+// The worker's thread, which has nothing to do. Takes from its victim. True: the worker has something now.
+// False: there is no victim, or nothing to be had of it, and then the worker naps before it looks again.
 inline bool steal(Worker& worker) {
     Worker* const victim = std::exchange(worker.victim, nullptr);
     if (victim == nullptr) return false;
-    Cell *taken = nullptr, *others = nullptr;  // newest first
-    std::int64_t wanted = most_stolen;
-    const auto sort = [&](Cell* cell) {
-        const bool roams = cell->has(roaming_cell);
-        Cell*& list = roams ? taken : others;
-        cell->next = list;
-        list = cell;
-        wanted -= roams;
-    };
-    if (victim->stealable.load(relaxed) != 0 && victim->lock.try_visit()) {
-        wanted = std::min((victim->stealable.load(relaxed) + 1) / 2, most_stolen);
-        for (auto left = victim->ready_count; wanted > 0 && left > 0; --left)
-            if (Cell* const cell = victim->remove()) sort(cell);
-        victim->lock.leave();
-    }
-    if (taken == nullptr) {
-        for (Cell* cell = oldest_first(victim->inbox.take_all()); cell != nullptr;) {
-            Cell* const following = cell->next;
-            sort(cell);
-            cell = following;
-        }
-    }
-    for (Cell* cell = oldest_first(others); cell != nullptr;) {
-        Cell* const following = cell->next;
-        victim->wake(cell);
-        cell = following;
-    }
-    if (taken == nullptr) return false;
-    stop_watching(worker);  // before the puts, so that one of them may call another
     worker.stole_at = monotonic_ns();
+    Cell* taken = take_half(*victim);
+    if (taken == nullptr) taken = take_announced(*victim);
+    if (taken == nullptr) {
+        worker.sightings[victim->index] = {};
+        return false;
+    }
+    stop_watching(worker);
     worker.put_all(oldest_first(taken));
     return true;
 }

@@ -90,7 +90,8 @@ cdef class Team(Roster):
         for worker in everyone:
             if not worker.core.inbox.is_empty():
                 return False
-        return counts == [(<WorkerThread>worker).core.get_rests(acquire) for worker in everyone]
+        # Once more all: one may have been hired meanwhile.
+        return counts == [(<WorkerThread>worker).core.get_rests(acquire) for worker in self.everyone]
 
     def add_waiting(self, int64_t cells):
         """Count in and out what the team is not at rest with: actors in the middle of a message, or

@@ -26,6 +26,7 @@ struct ReadySet {
     Cell* (*fetch)(void* state){nullptr};  // null: empty
     void (*destroy)(void* state){nullptr};  // with the policy, if it owns the state
     bool lends{false};  // a thief may fetch, while the worker cannot: it is no code of a user
+    Cell* (*fetch_roaming)(void* state){nullptr};  // passes others by, where it can; null: none near
 };
 
 // What the workers of one system share.
@@ -138,9 +139,13 @@ struct Worker {
         return false;
     }
 
-    // Any thread. Where the inbox was not empty, who filled it has woken the worker.
+    // Any thread. Where the inbox was not empty, who filled it has woken the worker. One that is busy may be so
+    // for long: then others are to look at what came. (Sequentially consistent, as are the end of its rest and
+    // its look at the inbox after that: either it sees the cell then, or it is seen to be busy here.)
     void wake(Cell* cell) {
-        if (inbox.push(cell)) parker.unpark();
+        const bool may_move = shares && cell->has(roaming_cell);  // after the push it is another's
+        if (inbox.push(cell, seq_cst)) parker.unpark();
+        if (may_move && rests.load(seq_cst) % 2 == 0 && team->sleepers.load(seq_cst) != 0) call();
     }
 
     void put_all(Cell* cell) {
@@ -163,23 +168,38 @@ struct Worker {
         return cell;
     }
 
-    bool lends(Cell* cell) const { return ready.lends && cell->has(roaming_cell); }
+    // A thief, within `lock`. One that roams, if the policy can pass the others by.
+    Cell* remove_roaming() {
+        if (stealable.load(relaxed) == ready_count) return remove();
+        Cell* const cell = ready.fetch_roaming != nullptr ? ready.fetch_roaming(ready.state) : nullptr;
+        if (cell == nullptr) return nullptr;
+        --ready_count;
+        cell->ready_on.store(nullptr, relaxed);
+        stealable.store(stealable.load(relaxed) - 1, relaxed);
+        return cell;
+    }
 
-private:
-    // A sleeper is to come and look at this worker's ready cells, unless there is a watcher.
+    // Any thread. A sleeper is to come and look what waits in vain, unless there is a watcher. The role comes
+    // first: who was woken by another meanwhile, and is busy now, does not get it.
     __attribute__((noinline)) void call() {
-        if (team->watcher.load(seq_cst) != nullptr) return;
         const auto count = static_cast<std::uint32_t>(team->members.size());
         for (std::uint32_t step = 1; step < count; ++step) {
             Worker* const other = team->members[(index + step) % count];
-            if (!other->is_asleep.load(relaxed) || !other->is_asleep.exchange(false, relaxed)) continue;
-            team->sleepers.fetch_sub(1, relaxed);
-            Worker* nobody = nullptr;
-            team->watcher.compare_exchange_strong(nobody, other, relaxed);
-            other->parker.unpark();
-            return;
+            if (!other->is_asleep.load(relaxed)) continue;
+            Worker* watcher = nullptr;
+            if (!team->watcher.compare_exchange_strong(watcher, other, seq_cst)) return;
+            if (other->is_asleep.exchange(false, seq_cst)) {
+                team->sleepers.fetch_sub(1, relaxed);
+                other->parker.unpark();
+                return;
+            }
+            watcher = other;
+            team->watcher.compare_exchange_strong(watcher, nullptr, seq_cst);
         }
     }
+
+private:
+    bool lends(Cell* cell) const { return ready.lends && cell->has(roaming_cell); }
 
     void insert(Cell* cell) {
         ++ready_count;

@@ -21,7 +21,7 @@ from callboard.core.clock cimport monotonic_ns
 from callboard.core.node cimport Surplus, acquire, await_interpreter, relaxed, release, seq_cst
 from callboard.scheduling.cell cimport (
     Cell, Context, DispatchRecord, RecordRing, TeamState, Worker, dedicated_cell, dispatch, find_work,
-    python_cell, roaming_cell, sleep, steal, stop_watching, wants_token,
+    leave_watch, python_cell, roaming_cell, sleep, steal, stop_watching, wants_token,
 )
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.handle cimport Handle
@@ -254,9 +254,8 @@ cdef class WorkerThread:
         while True:
             cell = core.fetch()
             if cell == NULL:
-                if core.take_in():
-                    continue
-                if core.has_token and not core.release_token():
+                if core.take_in() or (core.has_token and not core.release_token()):
+                    stop_watching(core[0])
                     continue
                 if steal(core[0]):
                     continue
@@ -264,7 +263,7 @@ cdef class WorkerThread:
                     PyEval_SaveThread()
                     attached = False
                 if (team.is_stopping(acquire) or self.retiring) and core.inbox.is_empty():
-                    stop_watching(core[0])
+                    leave_watch(core[0])
                     break
                 core.set_dispatches(dispatches, relaxed)
                 self.rest()
@@ -310,8 +309,6 @@ cdef class WorkerThread:
         if core.notes_waits:
             core.ring.write(DispatchRecord(now, now - begin, 0, core.get_rests(relaxed) // 2, 0, -1))
         core.add_rests(1, seq_cst)  # before the puts to come: see stealing.hpp
-        if not core.inbox.is_empty():
-            stop_watching(core[0])
 
     cdef void park(self) noexcept nogil:
         """Sleep until there is work; after a while without any, free the spare nodes that bursts left."""

@@ -56,6 +56,15 @@ seed "a stack's item is pushed relaxed" core/stack.hpp \
 seed "an actor waits without looking at its system messages" scheduling/cell.hpp \
     's/if (system\.seems_empty()) return true;/return true;/' \
     stress_cell "beginning of a wait" "lost wake-up" "-O2"
+seed "a biased lock's visitor passes no barrier" core/biased_lock.hpp \
+    's/membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {/true) {/' \
+    stress_biased_lock "exclude each other" "unequal == 0" "-O2"
+seed "who announces a cell to a busy worker calls nobody" scheduling/worker.hpp \
+    's/if (may_move \&\& rests/if (false \&\& may_move \&\& rests/' \
+    stress_stealing "told from outside" "nobody comes" "-O2"
+seed "who puts a cell calls nobody" scheduling/worker.hpp \
+    's/if (stealable\.load(relaxed) != 0 \&\&/if (false \&\&/' \
+    stress_stealing "fetched by another" "nobody comes" "-O2"
 seed "a signal without a message keeps its cell from idleness" scheduling/cell.hpp \
     's/if (head.try_idle(tail)) return true;/return head.try_idle(tail);/' \
     stress_cell "may be the last" "cannot go idle" "-O2"

@@ -105,14 +105,15 @@ void work(Worker& worker, ThreadContext& context) {
     for (;;) {
         Cell* cell = worker.fetch();
         if (cell == nullptr) {
-            if (worker.take_in()) continue;
-            if (worker.has_token && !worker.release_token()) continue;
+            if (worker.take_in() || (worker.has_token && !worker.release_token())) {
+                stop_watching(worker);
+                continue;
+            }
             if (steal(worker)) continue;
             if (worker.team->stopping.load(acquire) && worker.inbox.is_empty()) return;
             worker.rests.fetch_add(1, release);
             if (!find_work(&context)) sleep(worker, -1);
             worker.rests.fetch_add(1, seq_cst);
-            if (!worker.inbox.is_empty()) stop_watching(worker);
             continue;
         }
         if (cell->has(wants_token) && !worker.own_token_or_delegate(cell)) continue;

@@ -1,5 +1,6 @@
-// Workers that steal. Somebody wakes others and then stays in its dispatch until they all have run: that ends
-// only if another worker comes for them, whatever that one was doing, watching, napping or sleeping.
+// Workers that steal. Somebody stays in its dispatch until others have run, which it woke, or which were told
+// from outside meanwhile: that ends only if another worker comes for them, whatever that one was doing, watching,
+// napping or sleeping. A placed actor comes between, which nobody may take, and which takes others' time.
 #include <memory>
 #include <vector>
 
@@ -20,7 +21,9 @@ struct Show;
 
 // Does what is to be done when a message comes, once for all that wait.
 struct Actor {
-    Actor(Show& show, void (*act)(Actor&, Context*)) : show(show), act(act) { cell.set(roaming_cell); }
+    Actor(Show& show, void (*act)(Actor&, Context*), std::uint32_t flags = roaming_cell) : show(show), act(act) {
+        cell.set(flags);
+    }
 
     static Outcome run(Cell* cell, Context* context, std::uint32_t) {
         Actor& actor = *static_cast<Actor*>(cell->owner);
@@ -47,13 +50,15 @@ struct Show {
     TeamState shared;
     std::vector<std::unique_ptr<Worker>> team;
     std::vector<std::unique_ptr<ReadyQueue>> ready;
-    Actor star{*this, play};
+    const bool from_outside;
+    Actor star{*this, play, from_outside ? 0 : roaming_cell};  // placed, it calls nobody itself
+    Actor placed{*this, idle_about, 0};
     std::vector<std::unique_ptr<Actor>> cast;
     std::int64_t acts = 0;                          // the star's own
     alignas(cache_line) Atomic<int> helped{0};
-    alignas(cache_line) Atomic<bool> is_done{true};
+    alignas(cache_line) Atomic<bool> is_done{true}, is_on{false};
 
-    explicit Show(int workers) {
+    Show(int workers, bool from_outside) : from_outside(from_outside) {
         std::vector<Worker*> members;
         for (int i = 0; i < workers; ++i) {
             ready.push_back(std::make_unique<ReadyQueue>());
@@ -68,6 +73,8 @@ struct Show {
         for (int i = 0; i < helpers; ++i) cast.push_back(std::make_unique<Actor>(*this, help));
         star.cell.home.store(members[0], relaxed);
         make_ready(&star.cell, &context);
+        placed.cell.home.store(members.back(), relaxed);
+        make_ready(&placed.cell, &context);
         for (auto& actor : cast) {
             actor->cell.home.store(members[0], relaxed);
             make_ready(&actor->cell, &context);
@@ -76,14 +83,22 @@ struct Show {
 
     static void help(Actor& actor, Context*) { actor.show.helped.fetch_add(1, release); }
 
+    // Keeps its worker from watching, now and then.
+    static void idle_about(Actor&, Context*) {
+        const std::int64_t end = monotonic_ns() + 30'000;
+        while (monotonic_ns() < end) relax();
+    }
+
     static void play(Actor& actor, Context* context) {
         Show& show = actor.show;
         ++show.acts;
-        show.helped.store(0, relaxed);
-        for (auto& other : show.cast) other->tell(context);
+        show.is_on.store(true, release);
+        if (!show.from_outside)
+            for (auto& other : show.cast) other->tell(context);
         const std::int64_t limit = monotonic_ns() + patience;
         await([&] { return show.helped.load(acquire) == helpers || monotonic_ns() > limit; });
         if (show.helped.load(acquire) != helpers) check::give_up(__FILE__, __LINE__, "nobody comes to help");
+        show.helped.store(0, relaxed);
         show.is_done.store(true, release);
     }
 
@@ -93,8 +108,13 @@ struct Show {
         for (int round = 1; rounds.go_on(round); ++round) {
             await([&] { return is_done.load(acquire); });
             is_done.store(false, relaxed);
+            is_on.store(false, relaxed);
             for (auto i = random.below(64); i != 0; --i) random.pause();  // workers come to sleep, or not quite
             star.tell(&context);
+            if (random.below(2) == 0) placed.tell(&context);
+            if (!from_outside) continue;
+            await([&] { return is_on.load(acquire); });
+            for (auto& other : cast) other->tell(&context);
         }
         await([&] { return is_done.load(acquire); });
         shared.stopping.store(1, release);
@@ -112,12 +132,15 @@ struct Show {
                 worker.take_in();
                 continue;
             }
-            if (worker.take_in() || steal(worker)) continue;
+            if (worker.take_in()) {
+                stop_watching(worker);
+                continue;
+            }
+            if (steal(worker)) continue;
             if (shared.stopping.load(acquire) && worker.inbox.is_empty()) return;
             worker.rests.fetch_add(1, release);
             if (!find_work(&context)) sleep(worker, -1);
             worker.rests.fetch_add(1, seq_cst);
-            if (!worker.inbox.is_empty()) stop_watching(worker);
         }
     }
 
@@ -134,8 +157,13 @@ struct Show {
 }  // namespace
 
 TEST("whoever waits behind a dispatch that lasts is fetched by another") {
-    Show(2).play_for(Rounds(3000));
-    Show(4).play_for(Rounds(3000));
+    Show(2, false).play_for(Rounds(3000));
+    Show(4, false).play_for(Rounds(3000));
+}
+
+TEST("so is who was told from outside, where a worker is busy") {
+    Show(2, true).play_for(Rounds(3000));
+    Show(4, true).play_for(Rounds(3000));
 }
 
 CHECK_MAIN

@@ -71,8 +71,29 @@ TEST("a cell with a home of its own stays, though a thief came past it") {
     pair.put(2);
     CHECK(pair.steal_from_busy());
     CHECK(all_of(pair.idle) == (Numbers{3}));
-    CHECK(pair.busy.take_in());
-    CHECK(all_of(pair.busy) == (Numbers{4, 1, 2}));
+    CHECK(all_of(pair.busy) == (Numbers{1, 2, 4}));
+}
+
+TEST("a policy that cannot pass others by lends nothing while they are there") {
+    Pair pair;
+    TwoLevelReady levels(16);
+    pair.busy.ready = ready_set(&levels);
+    pair.put(4);
+    pair.put(1, 0);
+    CHECK(!pair.steal_from_busy());
+    CHECK(all_of(pair.busy) == (Numbers{1, 2, 3, 4, 5}));
+    pair.put(4);
+    CHECK(pair.steal_from_busy());
+    CHECK(all_of(pair.idle) == (Numbers{6, 7}));
+}
+
+TEST("a victim of which nothing is to be had does not hide others, and is not asked again at once") {
+    Pair pair;
+    pair.busy.wake(pair.make(0));
+    CHECK(!sees_victim(pair.idle, 1) && sees_victim(pair.idle, 1 + in_vain));
+    CHECK(!steal(pair.idle));
+    CHECK(!sees_victim(pair.idle, 2 + in_vain));
+    CHECK(!paid_off(pair.idle));
 }
 
 TEST("what was announced to a busy worker is taken, but for what has a home") {
@@ -165,6 +186,34 @@ TEST("a put calls a sleeper, which watches then, and nobody while somebody watch
     pair.team.sleepers.fetch_add(1, relaxed);
     pair.put(1);
     CHECK(pair.idle.is_asleep.load(relaxed));
+}
+
+TEST("who announces a cell that roams to a busy worker calls a sleeper, and not for one that cannot move") {
+    Pair pair;
+    pair.idle.is_asleep.store(true, relaxed);
+    pair.team.sleepers.fetch_add(1, relaxed);
+    pair.busy.wake(pair.make(0));
+    CHECK(pair.idle.is_asleep.load(relaxed));
+    pair.busy.rests.fetch_add(1, relaxed);
+    pair.busy.wake(pair.make());
+    CHECK(pair.idle.is_asleep.load(relaxed));  // a worker that rests will see it itself
+    pair.busy.rests.fetch_add(1, relaxed);
+    pair.busy.wake(pair.make());
+    CHECK(!pair.idle.is_asleep.load(relaxed));
+    CHECK(pair.team.watcher.load(relaxed) == &pair.idle);
+}
+
+TEST("who gives the watch up beside a busy worker calls another") {
+    Pair pair;
+    CHECK(try_watch(pair.busy));
+    pair.idle.is_asleep.store(true, relaxed);
+    pair.team.sleepers.fetch_add(1, relaxed);
+    stop_watching(pair.busy);
+    CHECK(pair.team.watcher.load(relaxed) == nullptr);  // the other one rests
+    pair.idle.rests.fetch_add(1, relaxed);
+    CHECK(try_watch(pair.busy));
+    stop_watching(pair.busy);
+    CHECK(pair.team.watcher.load(relaxed) == &pair.idle);
 }
 
 TEST("who is woken runs where its waker runs, if it roams") {
