@@ -129,6 +129,7 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
         void put(Cell* cell)
         Cell* fetch()
         bint take_in()
+        void stop_watching()
         bint own_token_or_delegate(Cell* cell)
         bint release_token()
 
@@ -160,8 +161,6 @@ cdef extern from "callboard/scheduling/stealing.hpp" namespace "callboard" nogil
     bint find_work(Context* context)
     bint sleep(Worker& worker, int64_t nanoseconds)
     bint steal(Worker& worker)
-    void stop_watching(Worker& worker)
-    void leave_watch(Worker& worker)
 
 cdef extern from "callboard/scheduling/turn.hpp" namespace "callboard" nogil:
     bint goes_on(Context* context, uint32_t handled, uint32_t& limit)

@@ -16,8 +16,8 @@
 //   1. Who has nothing to do takes the role if it is free, looks for as long as a worker does before it
 //      sleeps, then naps, each time for longer. Without the role it sleeps, as one of the `sleepers`.
 //   2. A watcher that has napped, and finds all others at rest, gives the role up and sleeps as well.
-//   3. Who has taken something, or was given something, gives the role up; if others are busy, it calls one
-//      of the sleepers to take it over.
+//   3. Who is about to take something, be it stolen or announced, gives the role up before it puts that; if
+//      others are busy, it calls one of the sleepers to take the role over.
 //   4. Who puts a cell that can be stolen, and sees that there are sleepers and no watcher, calls one of
 //      them: it makes it the watcher and wakes it (Worker::call()).
 //   5. So does who announces such a cell to a busy worker, from outside of the team (Worker::wake()).
@@ -57,30 +57,12 @@ inline void let_share(TeamState& team, const std::vector<Worker*>& members) {
     }
 }
 
-inline bool others_rest(const Worker& worker) {
-    for (const Worker* other : worker.team->members)
-        if (other != &worker && other->rests.load(seq_cst) % 2 == 0) return false;
-    return true;
-}
-
 inline bool try_watch(Worker& worker) {
     Worker* watcher = worker.team->watcher.load(relaxed);
     if (watcher == &worker) return true;
     if (watcher != nullptr || !worker.team->watcher.compare_exchange_strong(watcher, &worker, relaxed)) return false;
     for (Sighting& seen : worker.sightings) seen = {};
     return true;
-}
-
-// A worker that ends.
-inline void leave_watch(Worker& worker) {
-    if (worker.team->watcher.load(relaxed) == &worker) worker.team->watcher.store(nullptr, seq_cst);
-}
-
-// Rule 3.
-inline void stop_watching(Worker& worker) {
-    if (__builtin_expect(worker.team->watcher.load(relaxed) != &worker, 1)) return;
-    worker.team->watcher.store(nullptr, seq_cst);
-    if (worker.team->sleepers.load(seq_cst) != 0 && !others_rest(worker)) worker.call();
 }
 
 // Whether something waits at another worker in vain: then that one is the victim.
@@ -149,16 +131,16 @@ inline bool sleep(Worker& worker, std::int64_t nanoseconds) {
         const bool is_short = nanoseconds < 0 || limit < nanoseconds;
         return worker.parker.park(is_short ? limit : nanoseconds) || is_short;
     };
-    if (team.watcher.load(relaxed) == &worker) {
+    if (worker.is_watching()) {
         const std::int64_t nap = worker.nap_ns;
         worker.nap_ns = std::min(2 * nap, longest_nap);
-        if (worker.parker.park(nap) || !others_rest(worker)) return true;
+        if (worker.parker.park(nap) || !worker.others_rest()) return true;
         team.watcher.store(nullptr, seq_cst);
     }
     worker.is_asleep.store(true, relaxed);
     team.sleepers.fetch_add(1, seq_cst);
     bool again = true;
-    if (others_rest(worker)) {
+    if (worker.others_rest()) {
         again = worker.parker.park(nanoseconds);
     } else if (team.watcher.load(seq_cst) != nullptr) {
         again = park(longest_sleep);
@@ -209,7 +191,7 @@ inline bool steal(Worker& worker) {
         worker.sightings[victim->index] = {};
         return false;
     }
-    stop_watching(worker);
+    worker.stop_watching();
     worker.put_all(oldest_first(taken));
     return true;
 }

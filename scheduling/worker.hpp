@@ -111,16 +111,13 @@ struct Worker {
 
     // Makes ready what other threads announced or delegated. True if there was anything.
     bool take_in() {
-        bool found = false;
-        if (!inbox.is_empty()) {
-            put_all(oldest_first(inbox.take_all()));
-            found = true;
-        }
-        if (has_token && team->token.has_pending()) {
-            put_all(team->token.take());
-            found = true;
-        }
-        return found;
+        const bool announced = !inbox.is_empty();
+        const bool delegated = has_token && team->token.has_pending();
+        if (!announced && !delegated) return false;
+        stop_watching();  // before the puts, so that they may call another
+        if (announced) put_all(oldest_first(inbox.take_all()));
+        if (delegated) put_all(team->token.take());
+        return true;
     }
 
     // True: the worker has the token, and may run `cell`. False: the cell is the token's owner's now.
@@ -177,6 +174,21 @@ struct Worker {
         cell->ready_on.store(nullptr, relaxed);
         stealable.store(stealable.load(relaxed) - 1, relaxed);
         return cell;
+    }
+
+    bool is_watching() const { return team->watcher.load(relaxed) == this; }
+
+    // Rule 3 of stealing.hpp.
+    void stop_watching() {
+        if (__builtin_expect(!is_watching(), 1)) return;
+        team->watcher.store(nullptr, seq_cst);
+        if (team->sleepers.load(seq_cst) != 0 && !others_rest()) call();
+    }
+
+    bool others_rest() const {
+        for (const Worker* other : team->members)
+            if (other != this && other->rests.load(seq_cst) % 2 == 0) return false;
+        return true;
     }
 
     // Any thread. A sleeper is to come and look what waits in vain, unless there is a watcher. The role comes

@@ -21,7 +21,7 @@ from callboard.core.clock cimport monotonic_ns
 from callboard.core.node cimport Surplus, acquire, await_interpreter, relaxed, release, seq_cst
 from callboard.scheduling.cell cimport (
     Cell, Context, DispatchRecord, RecordRing, TeamState, Worker, dedicated_cell, dispatch, find_work,
-    leave_watch, python_cell, roaming_cell, sleep, steal, stop_watching, wants_token,
+    python_cell, roaming_cell, sleep, steal, wants_token,
 )
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.handle cimport Handle
@@ -255,7 +255,6 @@ cdef class WorkerThread:
             cell = core.fetch()
             if cell == NULL:
                 if core.take_in() or (core.has_token and not core.release_token()):
-                    stop_watching(core[0])
                     continue
                 if steal(core[0]):
                     continue
@@ -263,7 +262,7 @@ cdef class WorkerThread:
                     PyEval_SaveThread()
                     attached = False
                 if (team.is_stopping(acquire) or self.retiring) and core.inbox.is_empty():
-                    leave_watch(core[0])
+                    core.stop_watching()
                     break
                 core.set_dispatches(dispatches, relaxed)
                 self.rest()

@@ -130,9 +130,10 @@ def long(plan: Plan, batch: int, size: int) -> Benchmark:
             title = ", ".join((NATIVES[program][0], *words))
             yield replace(played, name=with_workers(title, workers))
 
+    ways: dict[str, dict[str, Any]] = {"callboard": {}, "callboard, serial": {"serial": "true"}}
     players = [
         game.operators(with_workers(title, workers), workers=workers, **own, **options)
-        for title, options in (("callboard", {}), ("callboard, serial", {"serial": "true"}))
+        for title, options in ways.items()
         for workers in plan.workers
     ]
     for threading in ("manual", "dedicated"):
@@ -151,7 +152,7 @@ def one_row(plan: Plan) -> Benchmark:
         for operators in (10, 100, 1_000, 10_000):
             game = plan.game("one_row", 400_000 // operators, 5)
             play = game.operators if native else partial(game.alone, part="ours")
-            option = {"native": "true"} if native else {}
+            option: dict[str, Any] = {"native": "true"} if native else {}
             players.append(play(title=f"{operators:,} {kind}", operators=operators, **option))
     title = "One row through an idle pipeline, for an operator"
     return Benchmark("streams_one_row", title, "ns", players)

@@ -105,10 +105,7 @@ void work(Worker& worker, ThreadContext& context) {
     for (;;) {
         Cell* cell = worker.fetch();
         if (cell == nullptr) {
-            if (worker.take_in() || (worker.has_token && !worker.release_token())) {
-                stop_watching(worker);
-                continue;
-            }
+            if (worker.take_in() || (worker.has_token && !worker.release_token())) continue;
             if (steal(worker)) continue;
             if (worker.team->stopping.load(acquire) && worker.inbox.is_empty()) return;
             worker.rests.fetch_add(1, release);

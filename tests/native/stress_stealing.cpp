@@ -50,15 +50,16 @@ struct Show {
     TeamState shared;
     std::vector<std::unique_ptr<Worker>> team;
     std::vector<std::unique_ptr<ReadyQueue>> ready;
-    const bool from_outside;
-    Actor star{*this, play, from_outside ? 0 : roaming_cell};  // placed, it calls nobody itself
+    const bool from_outside, is_placed;
+    Actor star{*this, play, is_placed ? 0 : roaming_cell};  // placed, it calls nobody itself
     Actor placed{*this, idle_about, 0};
     std::vector<std::unique_ptr<Actor>> cast;
     std::int64_t acts = 0;                          // the star's own
     alignas(cache_line) Atomic<int> helped{0};
     alignas(cache_line) Atomic<bool> is_done{true}, is_on{false};
 
-    Show(int workers, bool from_outside) : from_outside(from_outside) {
+    Show(int workers, bool from_outside, bool is_placed = false)
+        : from_outside(from_outside), is_placed(is_placed) {
         std::vector<Worker*> members;
         for (int i = 0; i < workers; ++i) {
             ready.push_back(std::make_unique<ReadyQueue>());
@@ -113,7 +114,7 @@ struct Show {
             star.tell(&context);
             if (random.below(2) == 0) placed.tell(&context);
             if (!from_outside) continue;
-            await([&] { return is_on.load(acquire); });
+            if (is_placed) await([&] { return is_on.load(acquire); });
             for (auto& other : cast) other->tell(&context);
         }
         await([&] { return is_done.load(acquire); });
@@ -132,11 +133,7 @@ struct Show {
                 worker.take_in();
                 continue;
             }
-            if (worker.take_in()) {
-                stop_watching(worker);
-                continue;
-            }
-            if (steal(worker)) continue;
+            if (worker.take_in() || steal(worker)) continue;
             if (shared.stopping.load(acquire) && worker.inbox.is_empty()) return;
             worker.rests.fetch_add(1, release);
             if (!find_work(&context)) sleep(worker, -1);
@@ -162,6 +159,11 @@ TEST("whoever waits behind a dispatch that lasts is fetched by another") {
 }
 
 TEST("so is who was told from outside, where a worker is busy") {
+    Show(2, true, true).play_for(Rounds(3000));
+    Show(4, true, true).play_for(Rounds(3000));
+}
+
+TEST("so is who was told from outside together with the one that lasts") {
     Show(2, true).play_for(Rounds(3000));
     Show(4, true).play_for(Rounds(3000));
 }

@@ -208,11 +208,11 @@ TEST("who gives the watch up beside a busy worker calls another") {
     CHECK(try_watch(pair.busy));
     pair.idle.is_asleep.store(true, relaxed);
     pair.team.sleepers.fetch_add(1, relaxed);
-    stop_watching(pair.busy);
+    pair.busy.stop_watching();
     CHECK(pair.team.watcher.load(relaxed) == nullptr);  // the other one rests
     pair.idle.rests.fetch_add(1, relaxed);
     CHECK(try_watch(pair.busy));
-    stop_watching(pair.busy);
+    pair.busy.stop_watching();
     CHECK(pair.team.watcher.load(relaxed) == &pair.idle);
 }
 
