@@ -16,7 +16,7 @@
 //   3. Both release by a release store, which pairs with the acquire loads of the looks. So what one of them
 //      did under the lock happens before what the other does.
 //
-// Where the kernel has no membarrier, the owner's announcement is a sequentially consistent exchange.
+// Where the kernel has no membarrier, and without prepare(), the owner's announcement is a sequentially consistent exchange.
 #pragma once
 
 #include <linux/membarrier.h>
@@ -30,6 +30,10 @@ namespace callboard {
 
 class BiasedLock {
 public:
+    // Before the first use. Makes the process known to the kernel for its barriers: once, and where it has several
+    // threads already that takes milliseconds.
+    void prepare() { is_asymmetric_ = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED); }
+
     // The owner, one thread at a time. Waits for a visit to end, which is short.
     void lock() {
         for (;;) {
@@ -82,7 +86,7 @@ private:
 
     Atomic<bool> owner_{false};
     Atomic<bool> visitor_{false};
-    const bool is_asymmetric_{membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)};
+    bool is_asymmetric_{false};
 };
 
 }  // namespace callboard

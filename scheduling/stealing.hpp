@@ -51,6 +51,7 @@ inline constexpr std::int64_t most_stolen = 128;  // at a time: the victim may w
 inline void let_share(TeamState& team, const std::vector<Worker*>& members) {
     team.members = members;
     for (Worker* worker : members) {
+        worker->lock.prepare();
         worker->shares = true;
         worker->nap_ns = first_nap;
         worker->sightings.resize(members.size());

@@ -25,7 +25,8 @@ from callboard.streams.native import NativeProgram
 from callboard.streams.planning.plan import Plan
 from callboard.streams.planning.units import Unit
 from callboard.streams.programs.program import Program
-from callboard.streams.running.flow import GraphFlow, worker_here
+from callboard.streams.running.callers import worker_here
+from callboard.streams.running.flow import GraphFlow
 from callboard.streams.running.lanes import Lanes
 from callboard.system import ActorSystem
 

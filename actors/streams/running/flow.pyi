@@ -1,20 +1,14 @@
 from collections.abc import Iterable, Sequence
-from threading import Thread
 from typing import Any, final
-from weakref import ReferenceType
 
 from callboard._inside.sending.ref import ActorRef
-from callboard.native import NativeActor
 from callboard.scheduling.flow.heuristics import Heuristic, OperatorView
-from callboard.scheduling.worker import WorkerThread
 from callboard.streams.errors import StreamError
 from callboard.streams.programs.program import Batch, Program
 
 # Its number in the plan, and for each input where it comes from.
 Member = tuple[int, Program, Sequence[tuple[int | None, int]]]
 
-def caller_here() -> ActorRef[Any] | Thread: ...
-def worker_here() -> WorkerThread | None: ...
 @final
 class GraphFlow:
     window: int
@@ -63,7 +57,3 @@ class GraphFlow:
     def cancel(self) -> None: ...
     def operators(self) -> list[tuple[int, OperatorView]]: ...
     def times(self) -> list[tuple[int, int, int, int]]: ...
-
-@final
-class NativeLane(NativeActor):
-    def __init__(self, flow: ReferenceType[GraphFlow], number: int) -> None: ...

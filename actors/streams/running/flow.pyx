@@ -1,7 +1,5 @@
 """A graph at work: the stages of a flow, and the lanes that work on them."""
 
-import threading
-
 cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
@@ -15,7 +13,6 @@ from callboard._inside.sending.ref cimport ActorRef
 from callboard.core.clock cimport monotonic_ns
 from callboard.core.node cimport Kind, Node
 from callboard.core.sealed cimport maker_key
-from callboard.native cimport Message, NativeActor
 from callboard.scheduling.cell cimport Context
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.flow.flow cimport Flow, Partitioning, Pool, Reordering, Rest, RestReason, Settings, Times
@@ -76,46 +73,9 @@ cdef extern from *:
 cdef dict KINDS = {"native": native_lanes, "python": python_lanes, "all": all_lanes}
 
 
-cdef struct Lane:
-    Pool* pool
-    uint32_t number               # in it
-    bint keeps_interpreter        # while it works
-
-
-# Where a program works.
-cdef struct Seat:
-    Stage* stage
-    Stage* divider                # before it, or null
-    FusedStage* fused             # the stage, if it is one, and the program a member; or null
-    uint32_t member
-
-
 @cython.no_gc_clear  # its end needs what it refers to
 cdef class GraphFlow:
     """The stages of one run. Made by Run, which adds the graph's programs in topological order."""
-
-    cdef object __weakref__
-    cdef Flow* flow
-    cdef dict programs                # by their numbers in the plan
-    cdef dict places                  # by the same: where the program's seat is among these
-    cdef vector[Seat] seats
-    cdef list readers                 # until they are connected: (program or -1, port, program, input)
-    cdef list of_stages               # the program of each stage, in the stages' order
-    cdef vector[PyObject*] kept       # owned
-    cdef vector[Exit] entries         # the graph's edges in; a port is the number of an entry
-    cdef vector[void*] slots          # the batches for these, while a round is admitted
-    cdef object heuristic
-    cdef bint heuristic_failed
-    cdef bint one_by_one
-    cdef bint keeps_interpreter       # lanes do, while they work on Python stages
-    cdef FusedStage* caller           # what the caller's thread runs, or null
-    cdef bint caller_keeps            # the interpreter, meanwhile
-    cdef int64_t slice_ns
-    cdef readonly uint32_t window
-    cdef vector[Pool*] pools
-    cdef vector[Lane] lanes           # of all pools
-    cdef bint connected               # the graph is whole
-    cdef Ending ending
 
     def __cinit__(self, Heuristic heuristic, uint32_t window, double slice_s, uint32_t marker_every,
                   bint one_by_one, list rivals):
@@ -467,21 +427,6 @@ cdef class GraphFlow:
         return [(one.serial, one.arrived, one.begun, one.left) for one in finished]
 
 
-def caller_here():
-    """Return who calls, as one that rows may come from: the actor in whose handler that is, else the thread.
-    An actor may go from thread to thread."""
-    cdef Context* context = current_context()
-    if context.current != NULL:
-        return <object>context.current.owner
-    return threading.current_thread()
-
-
-def worker_here():
-    """Return the worker whose thread calls; None on another thread."""
-    cdef Context* context = current_context()
-    return <object>context.worker.owner if context.worker != NULL else None
-
-
 cdef Work whole_work_of(Program program) noexcept:
     """What the one stage of a program does that is not divided."""
     if not isinstance(program, NativeProgram):
@@ -529,22 +474,3 @@ cdef void wake_lane(ActorRef ref) noexcept nogil:
     node.integer = 0
     node.second = NULL
     send(ref, node, context)
-
-
-cdef class NativeLane(NativeActor):
-    """A lane that runs without the interpreter."""
-
-    cdef GraphFlow flow
-    cdef uint32_t number
-
-    def __init__(self, flow, uint32_t number):
-        self.flow = flow()
-        self.number = number
-
-    cdef void receive(self, Message* message) noexcept nogil:
-        if self.flow is None:
-            return
-        cdef Rest rest = self.flow.run(self.number)
-        if rest.reason == RestReason.turn_over:
-            self.send_integer(self.own_ref, 0)
-        # Not `until`: throttled stages are for lanes that hold the interpreter.

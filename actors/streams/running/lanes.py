@@ -7,7 +7,8 @@ from weakref import ReferenceType, ref
 
 from callboard._inside.sending.ref import ActorRef
 from callboard.actor import Actor
-from callboard.streams.running.flow import GraphFlow, NativeLane
+from callboard.streams.running.flow import GraphFlow
+from callboard.streams.running.native_lane import NativeLane
 from callboard.system import ActorSystem
 from callboard.timers import Timer
 

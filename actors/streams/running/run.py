@@ -23,7 +23,8 @@ from callboard.streams.planning.units import units_of
 from callboard.streams.programs.program import Batch
 from callboard.streams.running import options
 from callboard.streams.running.build import build
-from callboard.streams.running.flow import GraphFlow, caller_here
+from callboard.streams.running.callers import caller_here
+from callboard.streams.running.flow import GraphFlow
 from callboard.streams.running.progress import Progress
 from callboard.streams.running.statistics import RunStatistics, collect
 from callboard.streams.running.tally import DeadLetterTally
