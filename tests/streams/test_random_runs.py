@@ -38,10 +38,7 @@ def counted(tally: Tally) -> Any:
     return tally.skips, tally.lates, sorted(failures)
 
 
-@given(cases(), options, st.integers(0, 10_000))
-def test_any_interleaving_gives_the_outputs_of_the_sequential_run(
-    case: Case, options: dict[str, Any], seed: int
-) -> None:
+def check_under_seed(case: Case, options: dict[str, Any], seed: int) -> None:
     tally = Tally(kept=10_000)
     expected = case.graph.run_sequentially(case.inputs, tally=tally)
     with ManualSystem(seed) as system:
@@ -49,6 +46,13 @@ def test_any_interleaving_gives_the_outputs_of_the_sequential_run(
         run.tally.kept = 10_000
         assert feed(run, case) == expected
         assert counted(run.tally) == counted(tally)
+
+
+@given(cases(), options, st.integers(0, 10_000))
+def test_any_interleaving_gives_the_outputs_of_the_sequential_run(
+    case: Case, options: dict[str, Any], seed: int
+) -> None:
+    check_under_seed(case, options, seed)
 
 
 @given(cases(), options, st.integers(1, 4))

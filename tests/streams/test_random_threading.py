@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from callboard import ActorSystem
 from callboard.scheduling.flow.models import MODELS, Model
-from callboard.streams import Tally
 from callboard.testing import ManualSystem
 from tests.streams.outcomes import in_sequence, in_system, outcome_of
 from tests.streams.random_graphs import Case, cases, fragile_chains, rows
 from tests.streams.shapes import Chain
-from tests.streams.test_random_runs import counted, feed
+from tests.streams.test_random_runs import check_under_seed, feed
 
 options = st.fixed_dictionaries(
     {
@@ -41,13 +40,7 @@ def test_a_graph_by_any_model_gives_the_outputs_of_the_sequential_run(
 def test_a_graph_of_several_models_gives_the_outputs_of_the_sequential_run(
     case: Case, options: dict[str, Any], seed: int
 ) -> None:
-    tally = Tally(kept=10_000)
-    expected = case.graph.run_sequentially(case.inputs, tally=tally)
-    with ManualSystem(seed) as system:
-        run = system.run(case.graph, **options)
-        run.tally.kept = 10_000
-        assert feed(run, case) == expected
-        assert counted(run.tally) == counted(tally)
+    check_under_seed(case, options, seed)
 
 
 @given(cases(marked=True), options, st.integers(1, 3))

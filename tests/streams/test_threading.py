@@ -1,26 +1,22 @@
-"""Threading models: who runs operators, and what each model does at its edges."""
+"""Threading models: who runs operators, and what all models have in common."""
 
 from __future__ import annotations
 
 import operator
 import threading
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from callboard import Actor, ActorSystem
-from callboard.core.errors import CallboardError, ConfigError, PolicyError
 from callboard.core.interpreter import has_gil
 from callboard.messages import DeadLetter
 from callboard.scheduling.flow.models import MODELS, Model
-from callboard.scheduling.placement import Fixed, PlacementPolicy
+from callboard.scheduling.placement import Fixed
 from callboard.streams import (
     Graph,
-    GraphError,
-    Run,
     RunEnded,
     RunError,
     RunTimeout,
@@ -30,26 +26,7 @@ from callboard.streams import (
     entry,
 )
 from callboard.testing import ManualSystem
-
-ROWS = list(range(300))
-
-
-class Witness:
-    """Notes which threads ran what."""
-
-    def __init__(self) -> None:
-        self.threads: defaultdict[str, set[threading.Thread]] = defaultdict(set)
-
-    def at(self, name: str) -> Callable[[int], int]:
-        def saw(row: int) -> int:
-            self.threads[name].add(threading.current_thread())
-            return row + 1
-
-        return saw
-
-    def only(self, name: str) -> threading.Thread:
-        (thread,) = self.threads[name]
-        return thread
+from tests.streams.witness import ROWS, Witness, feed, pipeline
 
 
 @pytest.fixture
@@ -61,18 +38,6 @@ def system() -> Iterator[ActorSystem]:
 @pytest.fixture
 def witness() -> Witness:
     return Witness()
-
-
-def pipeline(witness: Witness, *names: str) -> Graph[list[int]]:
-    stream: Stream[int] = entry("x", int)
-    for name in names:
-        stream = stream.map(witness.at(name), name=name)
-    return stream.collect()
-
-
-def feed(run: Run[Any], rows: Any = ROWS) -> Any:
-    run.send("x", rows)
-    return run.finish(timeout=60)
 
 
 # --- who runs what -------------------------------------------------------------------------------
@@ -386,201 +351,3 @@ def test_a_wide_graph_is_run_by_one_thread(system: ActorSystem) -> None:
     assert feed(system.run(graph, threading="manual"), [1, 2]) == graph.run_sequentially(
         {"x": [1, 2]}
     )
-
-
-# --- who calls -----------------------------------------------------------------------------------
-
-
-def test_a_second_thread_is_refused_and_loses_nothing(system: ActorSystem) -> None:
-    run = system.run(entry("x", int).collect(), threading="manual")
-    run.send("x", [1, 2])
-    rows = iter([3, 4])
-    errors: list[RunError] = []
-
-    def call(method: Callable[[], object]) -> None:
-        try:
-            method()
-        except RunError as error:
-            errors.append(error)
-
-    for method in (lambda: run.send("x", rows), run.finish):
-        thread = threading.Thread(target=call, args=[method], name="the other")
-        thread.start()
-        thread.join(60)
-    first, second = errors
-    assert "MainThread" in str(first)
-    assert "the other" in str(first)
-    assert "'manual'" in str(second)
-    assert (first.sent, first.unsent) == (0, ())
-    run.send("x", rows)
-    assert run.finish(timeout=60) == [1, 2, 3, 4]
-
-
-def test_any_thread_may_send_where_other_threads_work(system: ActorSystem) -> None:
-    run = system.run(entry("x", int).threaded().collect(), threading="manual")
-    thread = threading.Thread(target=run.send, args=["x", [1]])
-    thread.start()
-    thread.join(60)
-    run.send("x", [2])
-    assert run.finish(timeout=60) == [1, 2]
-
-
-def test_an_interrupt_in_an_operator_reaches_the_caller(system: ActorSystem) -> None:
-    def interrupted(row: int) -> int:
-        if row == 2:
-            raise KeyboardInterrupt
-        return row
-
-    run = system.run(entry("x", int).map(interrupted).collect(), threading="manual", batch_size=2)
-    with pytest.raises(KeyboardInterrupt) as raised:
-        run.send("x", iter(range(10)))
-    assert cast("Any", raised.value).sent == 4
-    with pytest.raises(StreamError):
-        run.finish()
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_an_operator_that_sends_to_its_own_run_is_refused(
-    system: ActorSystem, model: Model
-) -> None:
-    runs: list[Run[Any]] = []
-    graph = entry("x", int).map(lambda row: runs[0].send("x", [row])).collect()
-    runs.append(system.run(graph, threading=model))
-    with pytest.raises(StreamError) as raised:
-        feed(runs[0], [1])
-    assert isinstance(raised.value.__cause__, RunError)
-
-
-# --- what is refused -----------------------------------------------------------------------------
-
-
-def test_an_unknown_model_is_refused(system: ActorSystem) -> None:
-    stream = entry("x", int)
-    wanted = "is one of dynamic, manual, dedicated, assigned, not 'fast'"
-    with pytest.raises(GraphError, match=f"a threading model {wanted}"):
-        stream.threading(cast("Any", "fast"))
-    for wrong in (cast("Any", "fast"),):
-        with pytest.raises(ConfigError, match=f"threading {wanted}"):
-            system.run(stream.collect(), threading=wrong)
-        with pytest.raises(GraphError, match=f"threading {wanted}"):
-            stream.collect().describe(threading=wrong)
-    with pytest.raises(ConfigError, match="not 3"):
-        system.run(stream.collect(), threading=3)
-
-
-@pytest.mark.parametrize("model", ["dynamic", "manual", "dedicated"])
-def test_a_placement_is_refused_where_nothing_is_placed(
-    system: ActorSystem, model: Model
-) -> None:
-    wanted = f"placement is for .*'assigned', and all of this graph are '{model}'.*'blocks'"
-    with pytest.raises(ConfigError, match="policy 'blocks'"):  # its size is missing
-        system.run(entry("x").collect(), threading=model, placement="blocks")
-    with pytest.raises(ConfigError, match=wanted.replace("blocks", "balanced")):
-        system.run(entry("x").collect(), threading=model, placement="balanced")
-    assert not system.actors
-
-
-@pytest.mark.parametrize("model", ["manual", "dedicated", "assigned"])
-def test_a_heuristic_is_refused_where_nobody_chooses(system: ActorSystem, model: Model) -> None:
-    wanted = f"policy is for .*'dynamic', and all of this graph are '{model}'.*'estimated_time'"
-    with pytest.raises(ConfigError, match=wanted):
-        system.run(entry("x").collect(), threading=model, policy="estimated_time")
-    mixed = entry("x", int).map(abs).threading("dynamic").collect()
-    run = system.run(mixed, threading=model, policy="estimated_time")
-    assert feed(run) == ROWS
-
-
-@pytest.mark.parametrize("model", ["dynamic", "manual", "dedicated"])
-def test_a_rebalance_is_refused_where_nothing_is_assigned(
-    system: ActorSystem, model: Model
-) -> None:
-    run = system.run(entry("x").collect(), threading=model)
-    with pytest.raises(RunError, match="'assigned'"):
-        run.rebalance()
-    run.cancel()
-
-
-def test_a_rebalance_by_nonsense_is_refused(system: ActorSystem) -> None:
-    with system.run(entry("x").collect(), threading="assigned") as run:
-        with pytest.raises(ConfigError, match="'blcks'"):
-            run.rebalance("blcks")
-        with pytest.raises(PolicyError, match="no worker 7"):
-            run.rebalance(Fixed(7))
-
-
-def test_a_run_whose_placement_fails_leaves_no_lane_behind(system: ActorSystem) -> None:
-    class Failing(PlacementPolicy):
-        calls = 0
-
-        def place(self, actor: Any, workers: Any) -> Any:
-            self.calls += 1
-            if self.calls == 3:
-                raise ValueError("no")
-            return workers[0]
-
-    graph = entry("x", int).map(abs).map(abs).map(abs).collect()
-    with pytest.raises(PolicyError):
-        system.run(graph, threading="assigned", placement=Failing())
-    with pytest.raises(CallboardError):
-        system.run(graph, threading="assigned", placement=Fixed(9))
-    assert system.join(0) or not any(lane.is_dedicated for lane in system.actors)
-
-
-# --- what can be seen ----------------------------------------------------------------------------
-
-
-def test_a_graph_shows_who_works_on_what() -> None:
-    stream = entry("x", int).map(abs, name="a").threaded().map(abs, name="b")
-    graph = stream.threading("dedicated").map(abs, name="c").collect(name="end")
-    assert graph.describe(threading="manual") == (
-        "x    entry\n"
-        "a    map, of x, manual, the caller\n"
-        "b    map, of a, manual, thread 1\n"
-        "c    map, of b, dedicated\n"
-        "end  collect, of c, dedicated\n"
-    )
-    assert "b    map, of a, any number of workers\n" in graph.describe()
-    assert 'o2["b<br/>map<br/>manual, thread 1"]' in graph.mermaid(threading="manual")
-    assert 'o2["b<br/>map"]' in graph.mermaid()
-    assert "map · manual, thread 1<" in graph.draw(threading="manual")
-    assert "map · dedicated<" in graph.draw()
-
-
-def test_members_of_a_thread_have_statistics_of_their_own(system: ActorSystem) -> None:
-    stream = entry("x", int).filter(lambda row: row % 3 == 0, name="third")
-    graph = stream.flat_map(lambda row: [row, row], name="twice").collect(name="end")
-    run = system.run(graph, threading="manual", batch_size=10)
-    feed(run)
-    third, twice, end = run.statistics().operators
-    assert (third.rows_in, third.rows_out, twice.rows_out, end.rows_in) == (300, 100, 200, 200)
-    assert (third.selectivity, twice.selectivity) == (100 / 300, 2.0)
-    assert third.cost > 0
-    assert third.busy > 0
-    assert {each.thread for each in (third, twice, end)} == {"the caller"}
-
-
-# --- the configuration ---------------------------------------------------------------------------
-
-
-def test_a_configuration_names_the_model_of_graphs() -> None:
-    settings = {"workers": 2, "streams": {"threading": "assigned", "placement": "balanced"}}
-    with ActorSystem(config=settings) as system:
-        graph = entry("x", int).map(abs).collect()
-        with system.run(graph) as run:
-            assert {each.threading for each in run.statistics().operators} == {"assigned"}
-        with system.run(graph, threading="manual") as run:
-            assert {each.threading for each in run.statistics().operators} == {"manual"}
-
-
-@pytest.mark.parametrize(
-    ("streams", "message"),
-    [
-        ({"threading": "fast"}, "threading of streams is one of dynamic, .*, not 'fast'"),
-        ({"threads": 2}, "no setting 'threads' of streams; there are threading, placement"),
-        ({"placement": "blcks"}, "placement of streams: no policy 'blcks'"),
-        ("manual", "streams is a table, not 'manual'"),
-    ],
-)
-def test_a_wrong_configuration_of_graphs_is_refused(streams: Any, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        ActorSystem(config={"streams": streams})
