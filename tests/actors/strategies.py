@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from hypothesis import strategies as st
@@ -109,10 +110,22 @@ def programs(*, threads: int, dedicated: bool) -> st.SearchStrategy[Program]:
         st.builds(Stop, targets),
         st.just(Simple("rebalance")),
     )
-    return st.builds(
-        Program,
-        actors=st.lists(kinds(dedicated=dedicated), min_size=1, max_size=4).map(tuple),
-        outside=st.lists(
-            st.lists(outside, min_size=2, max_size=12).map(tuple), min_size=1, max_size=threads
-        ).map(tuple),
+    return plain(
+        st.builds(
+            Program,
+            actors=st.lists(kinds(dedicated=dedicated), min_size=1, max_size=4).map(tuple),
+            outside=st.lists(
+                st.lists(outside, min_size=2, max_size=12).map(tuple), min_size=1, max_size=threads
+            ).map(tuple),
+        )
     )
+
+
+@st.composite
+def plain(draw: st.DrawFn, strategy: st.SearchStrategy[Program]) -> Program:
+    """Draw what Hypothesis prints as any object.
+
+    It takes exponential time to print what it built, in the depth of nested calls: a program that
+    failed would end as one that took too long.
+    """
+    return copy.deepcopy(draw(strategy))
