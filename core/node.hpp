@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "callboard/core/atomics.hpp"
+#include "callboard/core/slab.hpp"
 #include "callboard/core/stack.hpp"
 
 namespace callboard {
@@ -56,8 +57,12 @@ struct Node {
     };
     void* second{nullptr};
     Node() : first(nullptr) {}
+
+    // Each on a cache line of its own: nodes that were made one after another travel on different cores.
+    static void* operator new(std::size_t) { return Slab::make_line(); }
+    static void operator delete(void* node) noexcept { Slab::free_line(node); }
 };
-static_assert(sizeof(Node) == 32, "two nodes to a cache line");
+static_assert(sizeof(Node) <= Slab::room, "a node to a cache line");
 
 class FreePool;
 

@@ -53,6 +53,12 @@ seed "a delegated request is pushed relaxed" mailbox/delegation.hpp \
 seed "a stack's item is pushed relaxed" core/stack.hpp \
     's/first, order, relaxed));/first, relaxed, relaxed));/' \
     stress_pool "no node" "data race" "-O1 -g -fsanitize=thread"
+seed "a slab's lines are counted down relaxed" core/slab.hpp \
+    's/counted_\.fetch_sub(lines, acq_rel)/counted_.fetch_sub(lines, relaxed)/' \
+    stress_slab "free it once" "data race" "-O1 -g -fsanitize=thread"
+seed "a thread that ends gives no lines back" core/slab.hpp \
+    's/^\( *\)give_back(unmade_);/\1/' \
+    stress_slab "freed with the last" "made\.load" "-O2"
 seed "an actor waits without looking at its system messages" scheduling/cell.hpp \
     's/if (system\.seems_empty()) return true;/return true;/' \
     stress_cell "beginning of a wait" "lost wake-up" "-O2"

@@ -1,30 +1,38 @@
 // Nodes, the free pool and the cache of a thread. Every node that is made is counted here, so a
 // lost or a doubly freed one shows without a sanitizer.
-#include <cstdlib>
-#include <new>
 #include <set>
 #include <thread>
 
+#include "callboard/core/slab.hpp"
+
+namespace callboard {
+
+static Atomic<long> made{0}, freed{0};
+
+struct CountedSlab : Slab {
+    static void* make_line() {
+        made.fetch_add(1, relaxed);
+        return Slab::make_line();
+    }
+    static void free_line(void* memory) noexcept {
+        freed.fetch_add(1, relaxed);
+        Slab::free_line(memory);
+    }
+};
+
+}  // namespace callboard
+
+#define Slab CountedSlab  // where nodes come from
 #include "callboard/core/node.hpp"
+#undef Slab
 #include "check.hpp"
 
 using callboard::FreePool;
 using callboard::Node;
 using callboard::Surplus;
+using callboard::freed;
+using callboard::made;
 using SmallCache = callboard::BasicNodeCache<2, 4>;  // batches of 2 nodes, 4 in a pool
-
-static callboard::Atomic<long> made{0}, freed{0};
-
-void* operator new(std::size_t size) {
-    made.fetch_add(size == sizeof(Node), callboard::relaxed);
-    if (void* memory = std::malloc(size)) return memory;
-    throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t size) noexcept {
-    freed.fetch_add(size == sizeof(Node), callboard::relaxed);
-    std::free(memory);
-}
 
 struct Balance {  // checks at its end that every node made since its start was freed
     long made_before = made.load(callboard::relaxed), freed_before = freed.load(callboard::relaxed);
@@ -45,6 +53,14 @@ TEST("a record of sixteen bytes fits a node") {
     std::memcpy(node.bytes, record, sizeof record);
     CHECK(std::memcmp(node.bytes, record, sizeof record) == 0);
     CHECK(node.next.load(callboard::relaxed) == nullptr);
+}
+
+TEST("nodes that are made one after another lie on different cache lines") {
+    Balance balance;
+    Node* const nodes[2] = {new Node, new Node};
+    for (Node* node : nodes) CHECK_EQUAL(reinterpret_cast<std::uintptr_t>(node) % callboard::cache_line, 0u);
+    CHECK(nodes[0] != nodes[1]);
+    for (Node* node : nodes) delete node;
 }
 
 TEST("an empty pool has nothing to take") {

@@ -1,0 +1,118 @@
+// Slabs: memory for small things that different threads write, each alone on its cache line.
+//
+// A thread makes lines one after another from a slab of its own, and any thread frees one. Behind what it
+// holds, a line says which slab it is of. A slab counts its lines that are in use or not made yet. Rules:
+//   1. A slab is made with all its lines counted, and for its maker alone. Only the maker's thread makes
+//      lines of it, and these stay counted: making one writes nothing that another thread reads.
+//   2. Who frees a line has it alone, as with any memory: it comes after all that was done to the line.
+//   3. Who frees a line takes 1 off the count and touches the line no more. A thread that ends takes off
+//      the lines that it did not make.
+//   4. Who takes the last off frees the slab: all lines are freed, and none will be made.
+// Memory orders. The subtraction of rule 3 releases: what was done to the line comes before it. It
+// acquires, too, for rule 4: all subtractions are read-modify-writes, so the last comes after each of
+// them, and no use of a line comes after the slab was freed.
+//
+// Why a line names its slab, and its address does not. Slabs that are found by cutting an address have to
+// lie on multiples of their size. For such a one glibc (2.36) looks for twice the room, so it does not
+// take what another has left, and a program with bursts grows with each of them. A slab from here is an
+// ordinary piece of memory, with malloc's own word a page, and fits where one was.
+//
+// A process that was forked keeps the slabs of threads that it does not have.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+#include "callboard/core/atomics.hpp"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
+namespace callboard {
+
+class Slab {
+    struct Line;
+
+public:
+    static constexpr std::size_t size = 4096 - sizeof(std::size_t);
+    static constexpr std::size_t room = cache_line - sizeof(Slab*);  // for what a line holds
+
+    // Any thread, of any extension module: each has slabs of its own. Throws std::bad_alloc.
+    static void* make_line() {
+        Unmade& unmade = unmade_;
+        if (unmade.count == 0) renew(unmade);
+        Line* const line = unmade.next++;
+        --unmade.count;
+        line->slab = unmade.slab;
+        if (unmade.ended) give_back(unmade);  // after the thread's end nobody else would
+        return line;
+    }
+
+    // Any thread.
+    static void free_line(void* memory) noexcept {
+        if (memory == nullptr) return;
+        Line* const line = static_cast<Line*>(memory);
+        Slab* const slab = line->slab;
+#if defined(__SANITIZE_ADDRESS__)
+        __asan_poison_memory_region(line, sizeof(Line));  // until the slab is freed
+#endif
+        slab->take_off(1);
+    }
+
+private:
+    struct Line {
+        alignas(cache_line) unsigned char held[room];
+        Slab* slab;
+    };
+    static_assert(sizeof(Line) == cache_line, "a line is a cache line");
+
+    // The lines that this thread may still make. It has no destructor, so that it outlives the others.
+    struct Unmade {
+        Line* next;
+        Slab* slab;  // maybe freed, if there are none
+        std::uint32_t count;
+        bool ended;
+    };
+
+    // Gives them back at the thread's end.
+    struct UnmadeEnd {
+        ~UnmadeEnd() {
+            give_back(unmade_);
+            unmade_.ended = true;
+        }
+    };
+
+    explicit Slab(std::uint32_t lines) : counted_(lines) {}
+
+    __attribute__((noinline)) static void renew(Unmade& unmade) {
+        thread_local UnmadeEnd end;
+        // The first line of the memory that has room for the count before it. The last line ends with the
+        // memory, or a little before.
+        void* const memory = ::operator new(size);
+        const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+        const std::uintptr_t lines = (begin + sizeof(Slab) + cache_line - 1) & ~(cache_line - 1);
+        unmade.count = static_cast<std::uint32_t>((begin + size - lines) / cache_line);
+        unmade.next = reinterpret_cast<Line*>(lines);
+        unmade.slab = new (memory) Slab(unmade.count);
+    }
+
+    // Forgets the slab, too, so that LeakSanitizer finds a line of it that is lost.
+    static void give_back(Unmade& unmade) {
+        if (unmade.count != 0) unmade.slab->take_off(unmade.count);
+        unmade.count = 0;
+        unmade.next = nullptr;
+        unmade.slab = nullptr;
+    }
+
+    // Release pairs with acquire, both here: see above.
+    void take_off(std::uint32_t lines) {
+        if (counted_.fetch_sub(lines, acq_rel) == lines) ::operator delete(this, size);
+    }
+
+    static inline thread_local Unmade unmade_{};
+    Atomic<std::uint32_t> counted_;
+};
+
+}  // namespace callboard
