@@ -15,7 +15,10 @@
 // Why a line names its slab, and its address does not. Slabs that are found by cutting an address have to
 // lie on multiples of their size. For such a one glibc (2.36) looks for twice the room, so it does not
 // take what another has left, and a program with bursts grows with each of them. A slab from here is an
-// ordinary piece of memory, with malloc's own word a page, and fits where one was.
+// ordinary piece of memory, with malloc's own word 2 KiB, and fits where one was.
+//
+// Why 2 KiB. A slab stays for as long as one line of it is used: it should be small. Its first line is the
+// count's: it should be large. Measured in docs/design/free-pools.md.
 //
 // A process that was forked keeps the slabs of threads that it does not have.
 #pragma once
@@ -36,7 +39,7 @@ class Slab {
     struct Line;
 
 public:
-    static constexpr std::size_t size = 4096 - sizeof(std::size_t);
+    static constexpr std::size_t size = 2048 - sizeof(std::size_t);
     static constexpr std::size_t room = cache_line - sizeof(Slab*);  // for what a line holds
 
     // Any thread, of any extension module: each has slabs of its own. Throws std::bad_alloc.

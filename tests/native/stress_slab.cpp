@@ -57,7 +57,7 @@ TEST("lines that threads exchange are in one hand, and their slabs are freed wit
         Atomic<int> wrong{0};
         together(threads, [&](int index) {
             Random random(static_cast<std::uint64_t>(round * threads + index));
-            const int mine = lines + static_cast<int>(random.below(63));  // ends anywhere in a slab
+            const int mine = lines + static_cast<int>(random.below(31));  // ends anywhere in a slab
             int found = 0;
             for (int i = 0; i < mine; ++i) {
                 Held* const other = exchange.swap(random.below(Exchange::size), Held::make(random.below(1000)));
@@ -76,7 +76,7 @@ TEST("lines that threads exchange are in one hand, and their slabs are freed wit
 
 TEST("two threads that free the two halves of a slab free it once, after both") {
     constexpr int most = 20000;
-    constexpr std::size_t count = 62;
+    constexpr std::size_t count = 31;
     std::vector<Held*> lines(count);
     Atomic<int> turn{0}, done{0};
     Rounds rounds(most);

@@ -132,18 +132,18 @@ double crowd_memory() {
 }
 
 void crowd_table() {
-    using pools::Malloc;
+    using pools::Unpooled;
     using pools::Batches;
     bench::head("1,000 mailboxes, 100 messages each in turn",
-                {"take all, a pool for each mailbox", "take all, a pool for the worker", "malloc"});
+                {"take all, a pool for each mailbox", "take all, a pool for the worker", "no pool, slabs alone"});
     bench::row("ns per message",
                bench::rounds(round_count, {{"", crowd_time<Batches, false>},
                                            {"", crowd_time<Batches, true>},
-                                           {"", crowd_time<Malloc, false>}}));
+                                           {"", crowd_time<Unpooled, false>}}));
     bench::row("KiB kept for each mailbox",
                bench::rounds(round_count, {{"", crowd_memory<Batches, false>},
                                              {"", crowd_memory<Batches, true>},
-                                             {"", crowd_memory<Malloc, false>}}));
+                                             {"", crowd_memory<Unpooled, false>}}));
     bench::foot();
 }
 
@@ -187,9 +187,9 @@ void growth_table() {
 int main() {
     bench::pin(0);
 #if defined(__x86_64__)
-    growth_table<pools::Counted, pools::TakeAll, pools::Batches, pools::Malloc>();
+    growth_table<pools::Counted, pools::TakeAll, pools::Batches, pools::Unpooled>();
 #else
-    growth_table<pools::TakeAll, pools::Batches, pools::Malloc>();
+    growth_table<pools::TakeAll, pools::Batches, pools::Unpooled>();
 #endif
     crowd_table();
 }

@@ -112,8 +112,8 @@ void table() {
 int main() {
     bench::pin(0);
 #if defined(__x86_64__)
-    table<pools::Counted, pools::TakeAll, pools::Batches, pools::Malloc>();
+    table<pools::Counted, pools::TakeAll, pools::Batches, pools::Unpooled>();
 #else
-    table<pools::TakeAll, pools::Batches, pools::Malloc>();
+    table<pools::TakeAll, pools::Batches, pools::Unpooled>();
 #endif
 }

@@ -9,9 +9,9 @@ namespace pools {
 using callboard::Atomic;
 using callboard::Node;
 
-// No pool at all.
-struct Malloc {
-    static constexpr const char* name = "malloc";
+// No pool at all: each node is made, and freed.
+struct Unpooled {
+    static constexpr const char* name = "no pool, slabs alone";
     struct Pool {};
     struct Cache {
         Node* take(Pool&) { return new Node; }
