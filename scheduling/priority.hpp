@@ -1,5 +1,5 @@
 // The shipped priority policies' ready sets. Each belongs to one worker, whose thread uses it, or a thief instead
-// (stealing.hpp).
+// (stealing.hpp), and has cache lines of its own, because it is written at each dispatch.
 //
 // All take and give cells without allocating, but for the heap, which grows to the largest number of
 // ready actors and stays. None starves: each says why.
@@ -14,7 +14,7 @@
 namespace callboard {
 
 // A queue of cells, linked by `next`. O(1).
-class ReadyQueue {
+class alignas(cache_line) ReadyQueue {
 public:
     void put(Cell* cell) {
         cell->next = nullptr;
@@ -144,7 +144,7 @@ private:
 };
 
 // Cells by the least rank, a number that put() is given. A binary heap: O(log n).
-class RankedReady {
+class alignas(cache_line) RankedReady {
 public:
     void put(Cell* cell, std::int64_t rank) {
         heap_.push({rank, ++puts_, cell});
