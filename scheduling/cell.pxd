@@ -161,6 +161,7 @@ cdef extern from "callboard/scheduling/stealing.hpp" namespace "callboard" nogil
     bint find_work(Context* context)
     bint sleep(Worker& worker, int64_t nanoseconds)
     bint steal(Worker& worker)
+    void consider_sharing(Worker& worker, int64_t now)
 
 cdef extern from "callboard/scheduling/turn.hpp" namespace "callboard" nogil:
     bint goes_on(Context* context, uint32_t handled, uint32_t& limit)

@@ -10,7 +10,9 @@
 // vain: of two cells or more that were seen on two looks, or what stood still behind a long dispatch. And a
 // thief whom that kept busy for less than the theft cost them both sleeps before the next one, each time for
 // longer: many cells with next to nothing to do are best left where they are. A stolen cell keeps its home:
-// it moves for good when a worker wakes it.
+// it moves for good when a worker wakes it. Cells that keep a thief busy, and yet all of its team slower, are
+// given back, and the thief keeps apart for a while: see trials.hpp. Until then it takes what stands still behind a
+// dispatch of a millisecond, and nothing else.
 //
 // At most one worker of a team watches; it keeps that role while it naps between looks. Rules:
 //   1. Who has nothing to do takes the role if it is free, looks for as long as a worker does before it
@@ -21,7 +23,8 @@
 //   4. Who puts a cell that can be stolen, and sees that there are sleepers and no watcher, calls one of
 //      them: it makes it the watcher and wakes it (Worker::call()).
 //   5. So does who announces such a cell to a busy worker, from outside of the team (Worker::wake()).
-// So whatever waits behind a long dispatch is seen: by the watcher, within a nap; where there is none, by
+//   6. Who is apart leaves the watch to a sleeper that takes part, if there is one.
+// So whatever waits behind a long dispatch is seen: by the watcher, within a nap or two; where there is none, by
 // whom the put calls. Between these rules: who gives up the role says so (by rule 2 also that it sleeps), and
 // then looks whether all others rest; who begins to work counts its rest as ended, and then, after a put, looks
 // at the role and at the sleepers. All of these are sequentially consistent, so one of the two sees the other.
@@ -40,6 +43,7 @@ namespace callboard {
 // Nanoseconds.
 inline constexpr std::int64_t look_every = 1'000;    // each look pulls a line out of another core's cache
 inline constexpr std::int64_t in_vain = 10'000;      // so long a worker's turn lasts before others take what waits
+inline constexpr std::int64_t in_vain_apart = 1'000'000;  // before one takes it who is of no use otherwise
 inline constexpr std::int64_t worth_a_theft = 20'000;  // of work: about ten times what one costs
 inline constexpr std::int64_t first_nap = 50'000;
 inline constexpr std::int64_t longest_nap = 4'000'000;
@@ -79,12 +83,13 @@ inline bool sees_victim(Worker& worker, std::int64_t now) {
             continue;
         }
         const std::uint64_t fetched = other.fetched.load(relaxed);
-        const bool crowded = ready > 1;
+        const bool is_apart = worker.trials.is_apart.load(relaxed);
+        const bool crowded = ready > 1 && !is_apart;
         if (seen.since == 0 || fetched != seen.fetched) {
             const bool twice = seen.since != 0 && seen.crowded && crowded;
             seen = {fetched, now, crowded};
             if (!twice) continue;
-        } else if (now - seen.since < in_vain) {
+        } else if (now - seen.since < (is_apart ? in_vain_apart : in_vain)) {
             continue;
         }
         worker.victim = &other;
@@ -102,6 +107,39 @@ inline bool paid_off(Worker& worker) {
     return paid;
 }
 
+// The worker's thread. Its ready cells that roam become those of the one it stole from.
+inline void give_back(Worker& worker) {
+    while (worker.stealable.load(relaxed) != 0) {
+        worker.lock.lock();
+        Cell* const cell = worker.remove_roaming();
+        worker.lock.unlock();
+        if (cell == nullptr) return;
+        cell->home.store(worker.robbed, relaxed);
+        worker.robbed->wake(cell);
+    }
+}
+
+// The worker's thread, now and then: whether it takes part, or is apart.
+inline void consider_sharing(Worker& worker, std::int64_t now) {
+    Trials& trials = worker.trials;
+    if (__builtin_expect(!trials.is_due(now), 1)) return;
+    const Worker& robbed = *worker.robbed;
+    Sample sample{0, worker.handled.get(), robbed.rests.load(relaxed) + (std::uint64_t{robbed.index} << 48)};
+    for (const Worker* member : worker.team->members) sample.handled += member->handled.get();
+    if (trials.consider(now, sample)) give_back(worker);
+    worker.nap_ns = first_nap;
+}
+
+// One that is apart leaves the watch to a sleeper that takes part.
+inline void pass_watch(Worker& worker) {
+    if (!worker.trials.is_apart.load(relaxed) || !worker.is_watching()) return;
+    for (const Worker* member : worker.team->members) {
+        if (!member->is_asleep.load(relaxed) || member->trials.is_apart.load(relaxed)) continue;
+        worker.stop_watching();
+        return;
+    }
+}
+
 // A worker without anything to do. True: somebody announced an actor, or the end, or there is a victim.
 inline bool find_work(Context* context) {
     Worker& worker = *context->worker;
@@ -109,6 +147,10 @@ inline bool find_work(Context* context) {
         return !worker.inbox.is_empty() || worker.team->stopping.load(relaxed) != 0;
     };
     const bool may_look = paid_off(worker);
+    if (worker.shares) {
+        consider_sharing(worker, monotonic_ns());
+        pass_watch(worker);
+    }
     if (!worker.shares || !try_watch(worker) || !may_look)
         return context->spinner.wait_until(announced, worker_patience);
     std::uint32_t turns = 0;
@@ -192,6 +234,8 @@ inline bool steal(Worker& worker) {
         worker.sightings[victim->index] = {};
         return false;
     }
+    worker.robbed = victim;
+    worker.trials.note_theft(worker.stole_at);
     worker.stop_watching();
     worker.put_all(oldest_first(taken));
     return true;

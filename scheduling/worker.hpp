@@ -15,6 +15,7 @@
 #include "callboard/core/stack.hpp"
 #include "callboard/mailbox/delegation.hpp"
 #include "callboard/scheduling/cell.hpp"
+#include "callboard/scheduling/trials.hpp"
 
 namespace callboard {
 
@@ -67,6 +68,7 @@ struct Worker {
     alignas(cache_line) BiasedLock lock;
     Atomic<std::int64_t> stealable{0};  // of the ready cells, those that roam
     Atomic<std::uint64_t> fetched{0};   // cells, ever, in its turns
+    Counter handled;                    // messages, ever
     std::int64_t ready_count{0};
     Atomic<std::int64_t> python_ready{0};  // of these, those that want the token
     ReadySet ready;
@@ -75,6 +77,8 @@ struct Worker {
     alignas(cache_line) TeamState* team{nullptr};
     bool shares{false};           // its ready cells that roam with the others of its team, and theirs
     Worker* victim{nullptr};      // who was seen to have more than it can do
+    Worker* robbed{nullptr};      // the last one that it stole from
+    Trials trials;                // whether that is of use
     std::int64_t stole_at{0};     // until it has nothing to do again
     std::int64_t nap_ns{0};       // how long it sleeps between two watches
     std::vector<Sighting> sightings;  // by the others' numbers
@@ -191,13 +195,15 @@ struct Worker {
         return true;
     }
 
-    // Any thread. A sleeper is to come and look what waits in vain, unless there is a watcher. The role comes
-    // first: who was woken by another meanwhile, and is busy now, does not get it.
+    // Any thread. A sleeper is to come and look what waits in vain, unless there is a watcher; one that is apart,
+    // if there is no other. The role comes first: who was woken by another meanwhile, and is busy now, does not
+    // get it.
     __attribute__((noinline)) void call() {
         const auto count = static_cast<std::uint32_t>(team->members.size());
-        for (std::uint32_t step = 1; step < count; ++step) {
+        for (std::uint32_t step = 1; step < 2 * count; ++step) {
             Worker* const other = team->members[(index + step) % count];
-            if (!other->is_asleep.load(relaxed)) continue;
+            if (other == this || !other->is_asleep.load(relaxed)) continue;
+            if (step < count && other->trials.is_apart.load(relaxed)) continue;
             Worker* watcher = nullptr;
             if (!team->watcher.compare_exchange_strong(watcher, other, seq_cst)) return;
             if (other->is_asleep.exchange(false, seq_cst)) {
@@ -293,6 +299,7 @@ __attribute__((noinline)) inline void record(Cell* cell, Worker* worker, std::ui
 inline void account(Cell* cell, Context* context, std::uint64_t messages) {
     cell->messages.add(messages);
     cell->dispatches.add(1);
+    context->worker->handled.add(messages);
     if (__builtin_expect(context->worker->timed, 0)) record(cell, context->worker, messages);
 }
 

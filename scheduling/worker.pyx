@@ -20,8 +20,8 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from callboard.core.clock cimport monotonic_ns
 from callboard.core.node cimport Surplus, acquire, await_interpreter, relaxed, release, seq_cst
 from callboard.scheduling.cell cimport (
-    Cell, Context, DispatchRecord, RecordRing, TeamState, Worker, dedicated_cell, dispatch, find_work,
-    python_cell, roaming_cell, sleep, steal, wants_token,
+    Cell, Context, DispatchRecord, RecordRing, TeamState, Worker, consider_sharing, dedicated_cell, dispatch,
+    find_work, python_cell, roaming_cell, sleep, steal, wants_token,
 )
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.handle cimport Handle
@@ -249,6 +249,7 @@ cdef class WorkerThread:
         cdef Cell* cell
         cdef bint attached = False
         cdef uint64_t dispatches = 0
+        cdef int64_t now
         core.set_loop_time(monotonic_ns(), relaxed)
         core.add_rests(1, seq_cst)  # it rested until now
         while True:
@@ -286,7 +287,10 @@ cdef class WorkerThread:
             dispatches += 1
             if dispatches % CLOCK_EVERY == 0:
                 core.set_dispatches(dispatches, relaxed)
-                core.set_loop_time(monotonic_ns(), relaxed)
+                now = monotonic_ns()
+                core.set_loop_time(now, relaxed)
+                if core.shares:
+                    consider_sharing(core[0], now)
                 if attached:
                     heed_interpreter()
             core.take_in()

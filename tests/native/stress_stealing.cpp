@@ -1,6 +1,7 @@
 // Workers that steal. Somebody stays in its dispatch until others have run, which it woke, or which were told
 // from outside meanwhile: that ends only if another worker comes for them, whatever that one was doing, watching,
-// napping or sleeping. A placed actor comes between, which nobody may take, and which takes others' time.
+// napping or sleeping, or apart. A placed actor comes between, which nobody may take, and which takes others' time;
+// and workers give back what they took.
 #include <memory>
 #include <vector>
 
@@ -50,7 +51,7 @@ struct Show {
     TeamState shared;
     std::vector<std::unique_ptr<Worker>> team;
     std::vector<std::unique_ptr<ReadyQueue>> ready;
-    const bool from_outside, is_placed;
+    const bool from_outside, is_placed, some_apart;
     Actor star{*this, play, is_placed ? 0 : roaming_cell};  // placed, it calls nobody itself
     Actor placed{*this, idle_about, 0};
     std::vector<std::unique_ptr<Actor>> cast;
@@ -58,8 +59,8 @@ struct Show {
     alignas(cache_line) Atomic<int> helped{0};
     alignas(cache_line) Atomic<bool> is_done{true}, is_on{false};
 
-    Show(int workers, bool from_outside, bool is_placed = false)
-        : from_outside(from_outside), is_placed(is_placed) {
+    Show(int workers, bool from_outside, bool is_placed = false, bool some_apart = false)
+        : from_outside(from_outside), is_placed(is_placed), some_apart(some_apart) {
         std::vector<Worker*> members;
         for (int i = 0; i < workers; ++i) {
             ready.push_back(std::make_unique<ReadyQueue>());
@@ -111,6 +112,8 @@ struct Show {
             is_done.store(false, relaxed);
             is_on.store(false, relaxed);
             for (auto i = random.below(64); i != 0; --i) random.pause();  // workers come to sleep, or not quite
+            if (some_apart)
+                for (auto& worker : team) worker->trials.is_apart.store(random.below(2) == 0, relaxed);
             star.tell(&context);
             if (random.below(2) == 0) placed.tell(&context);
             if (!from_outside) continue;
@@ -125,11 +128,13 @@ struct Show {
     void work(Worker& worker) {
         ThreadContext context;
         context.worker = &worker;
+        Random random(worker.index);
         worker.rests.fetch_add(1, seq_cst);
         for (;;) {
             Cell* cell = worker.fetch();
             if (cell != nullptr) {
                 dispatch(cell, &context, nullptr);
+                if (worker.robbed != nullptr && random.below(4) == 0) give_back(worker);
                 worker.take_in();
                 continue;
             }
@@ -166,6 +171,11 @@ TEST("so is who was told from outside, where a worker is busy") {
 TEST("so is who was told from outside together with the one that lasts") {
     Show(2, true).play_for(Rounds(3000));
     Show(4, true).play_for(Rounds(3000));
+}
+
+TEST("so is who waits where the others keep apart") {
+    Show(2, false, false, true).play_for(Rounds(100));
+    Show(4, true, true, true).play_for(Rounds(100));
 }
 
 CHECK_MAIN

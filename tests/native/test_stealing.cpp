@@ -164,6 +164,51 @@ TEST("a thief that had little of it sleeps for longer, and one that had much doe
     CHECK_EQUAL(pair.idle.nap_ns, first_nap);
 }
 
+TEST("a worker that is apart takes nothing but what stands still for long") {
+    Pair pair;
+    pair.idle.trials.is_apart.store(true, relaxed);
+    pair.put(3);
+    for (std::int64_t time = 1; time < 2 * in_vain_apart; time += in_vain_apart / 8) {
+        CHECK(!sees_victim(pair.idle, time));
+        pair.busy.put(pair.busy.fetch());
+    }
+    CHECK(!sees_victim(pair.idle, 3 * in_vain_apart));
+    CHECK(!sees_victim(pair.idle, 4 * in_vain_apart - 1));
+    CHECK(sees_victim(pair.idle, 4 * in_vain_apart));
+}
+
+TEST("what roams is given back to whom it was stolen from, and lives there") {
+    Pair pair;
+    pair.put(4);
+    CHECK(pair.steal_from_busy());
+    Cell* const placed = pair.make(0);
+    placed->home.store(&pair.idle, relaxed);
+    pair.idle.put(placed);
+    pair.cells[0]->home.store(&pair.idle, relaxed);
+    give_back(pair.idle);
+    CHECK(all_of(pair.idle) == (Numbers{5}));
+    CHECK(pair.busy.take_in());
+    CHECK(all_of(pair.busy) == (Numbers{3, 4, 1, 2}));
+    CHECK(pair.cells[0]->home.load(relaxed) == &pair.busy);
+}
+
+TEST("a worker that is apart leaves the watch to a sleeper that takes part, and to no other") {
+    Pair pair;
+    pair.idle.rests.fetch_add(1, relaxed);
+    CHECK(try_watch(pair.idle));
+    pair.busy.is_asleep.store(true, relaxed);
+    pair.team.sleepers.fetch_add(1, relaxed);
+    pass_watch(pair.idle);
+    CHECK(pair.idle.is_watching());  // it takes part itself
+    pair.idle.trials.is_apart.store(true, relaxed);
+    pair.busy.trials.is_apart.store(true, relaxed);
+    pass_watch(pair.idle);
+    CHECK(pair.idle.is_watching());
+    pair.busy.trials.is_apart.store(false, relaxed);
+    pass_watch(pair.idle);
+    CHECK(pair.team.watcher.load(relaxed) == &pair.busy);
+}
+
 TEST("what was announced to a worker that rests is its own") {
     Pair pair;
     pair.busy.rests.fetch_add(1, relaxed);

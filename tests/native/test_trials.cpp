@@ -1,0 +1,89 @@
+#include "callboard/scheduling/trials.hpp"
+#include "check.hpp"
+
+using namespace callboard;
+
+namespace {
+
+// A worker whose team handles so many messages a millisecond, its own share and by whom it stole from alone.
+struct Machine {
+    Trials trials;
+    std::int64_t now = 1;
+    Sample sample{0, 0, 0};
+    std::uint64_t together = 20'000, alone = 10'000, own = 10'000;  // messages a millisecond
+    bool partner_rests = false;
+    int given_back = 0;
+
+    bool is_apart() const { return trials.is_apart.load(relaxed); }
+
+    // Milliseconds that it was apart.
+    int live(int milliseconds) {
+        int apart = 0;
+        for (int i = 0; i < 10 * milliseconds; ++i) {
+            now += 100'000;
+            apart += is_apart();
+            sample.handled += (is_apart() ? alone : together) / 10;
+            sample.own += is_apart() ? 0 : own / 10;
+            sample.rests += partner_rests;
+            if (trials.is_due(now)) given_back += trials.consider(now, sample);
+        }
+        return apart / 10;
+    }
+};
+
+}  // namespace
+
+TEST("nothing is tried before the first theft") {
+    Machine machine;
+    CHECK_EQUAL(machine.live(10'000), 0);
+    CHECK_EQUAL(machine.given_back, 0);
+}
+
+TEST("a worker whose help is worth a second one takes part, but for trials ever more seldom") {
+    Machine machine;
+    machine.trials.note_theft(machine.now);
+    const int at_first = machine.live(100);
+    CHECK(at_first > 0 && at_first <= 25);
+    const int later = machine.live(1'000);
+    CHECK(later > 0 && later <= 40);
+    CHECK(!machine.is_apart() || machine.given_back > 1);
+}
+
+TEST("one whose help costs more than it brings keeps apart, but for trials ever more seldom") {
+    Machine machine;
+    machine.together = 7'000;
+    machine.trials.note_theft(machine.now);
+    CHECK(100 - machine.live(100) <= 35);
+    CHECK(1'000 - machine.live(1'000) <= 50);
+}
+
+TEST("what has become better is found out within a term, in both directions") {
+    Machine machine;
+    machine.together = 7'000;
+    machine.trials.note_theft(machine.now);
+    machine.live(1'000);
+    machine.together = 20'000;
+    machine.live(150);
+    CHECK(machine.live(300) <= 20);
+    machine.together = 7'000;
+    machine.live(150);
+    CHECK(300 - machine.live(300) <= 20);
+}
+
+TEST("with long messages a worker takes part, and does not even try the other way") {
+    Machine machine;
+    machine.together = 700;
+    machine.own = 400;
+    machine.trials.note_theft(machine.now);
+    CHECK_EQUAL(machine.live(1'000), 0);
+}
+
+TEST("where the others rest by themselves, the load says how much is done: a worker takes part") {
+    Machine machine;
+    machine.together = machine.alone = 5'000;
+    machine.partner_rests = true;
+    machine.trials.note_theft(machine.now);
+    CHECK(machine.live(1'000) <= 50);
+}
+
+CHECK_MAIN
