@@ -1,6 +1,8 @@
 """Native actors that show what the runtime does with them."""
 
-from libc.stdint cimport int64_t
+from array import array
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from callboard.core.buffer cimport Buffer
 from callboard.native cimport ActorRef, Kind, Message, NativeActor
@@ -109,6 +111,52 @@ cdef class Meeting(NativeActor):
         while other[0] == 0 and looks < LOOKS:
             looks += 1
         mine[0] = 2 if other[0] else 3
+
+
+# What a gossip notes of itself.
+cdef enum:
+    SENT, RECEIVED, DISORDERED
+
+
+cdef class Gossip(NativeActor):
+    """Tell one of two others something new for each thing heard, `left` times in all."""
+
+    cdef int64_t[:, ::1] notes
+    cdef int64_t[::1] heard  # the last number from each
+    cdef int64_t[2] said     # to either
+    cdef uint32_t number
+    cdef int64_t left
+    cdef uint64_t random
+    cdef list all
+    cdef ActorRef near, far
+
+    def __init__(self, int64_t[:, ::1] notes, uint32_t number, int64_t left, list all):
+        self.notes = notes
+        self.heard = array("q", bytes(8 * notes.shape[0]))
+        self.number = self.random = number
+        self.left = left
+        self.all = all
+
+    cdef void receive(self, Message* message) noexcept nogil:
+        if message.integer == 0:  # from outside, when all are there
+            with gil:
+                self.near = self.all[(self.number + 1) % len(self.all)]
+                self.far = self.all[(7 * self.number + 3) % len(self.all)]
+        else:
+            self.notes[self.number, RECEIVED] += 1
+            self.notes[self.number, DISORDERED] += message.integer != self.heard[message.tag] + 1
+            self.heard[message.tag] = message.integer
+        if self.left == 0:
+            return
+        self.left -= 1
+        self.notes[self.number, SENT] += 1
+        self.random = self.random * 6364136223846793005u + 1442695040888963407u
+        cdef int whom = self.random >> 63
+        self.said[whom] += 1
+        if whom == 0:
+            self.send_integer(self.near, self.said[0], self.number)
+        else:
+            self.send_integer(self.far, self.said[1], self.number)
 
 
 class Rally(Actor):

@@ -257,6 +257,25 @@ def test_two_native_actors_run_at_the_same_time(behaviours: ModuleType) -> None:
     assert list(seats) == [2, 2]
 
 
+def test_nothing_is_lost_or_overtaken_while_workers_come_to_help_and_go_apart(
+    behaviours: ModuleType,
+) -> None:
+    """So much that a worker finds out, several times, whether its help is of use."""
+    actors, messages = 60, 100_000
+    notes = memoryview(array("q", [0, 0, 0] * actors)).cast("B").cast("q", [actors, 3])
+    everybody: list[ActorRef[int]] = []
+    with ActorSystem(workers=2) as system:
+        for number in range(actors):
+            ref = system.spawn(behaviours.Gossip, notes, number, messages, everybody)
+            everybody.append(ref)
+        for ref in everybody:
+            ref.tell(0)
+        system.drain(timeout=110)
+    sent, received, disordered = zip(*notes.tolist(), strict=True)
+    assert sum(sent) == sum(received) >= messages
+    assert sum(disordered) == 0
+
+
 def test_many_threads_may_send(system: ActorSystem, behaviours: ModuleType) -> None:
     got: list[int] = []
     echo = system.spawn(behaviours.Echo, system.spawn(Collect, got))
