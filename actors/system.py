@@ -82,8 +82,7 @@ class ActorSystem:
         token: bool | None = None,
         config: Any = None,
     ) -> None:
-        """Make `workers` workers; without a number, one for each core that the process may use, and
-        on a free-threaded build one.
+        """Make `workers` workers; without a number, one for each core that the process may use.
 
         `threading` says which of them runs an actor. `dynamic`, the default: whoever wakes it, and
         who has nothing to do takes from those that have too much. `assigned`, the default where

@@ -17,7 +17,6 @@ from typing import Any
 from callboard.core import checks
 from callboard.core.cores import usable_cores
 from callboard.core.errors import ConfigError
-from callboard.core.interpreter import has_gil
 from callboard.core.text import safe_repr
 from callboard.scheduling.flow.heuristics import Heuristic
 from callboard.scheduling.flow.models import MODELS, Model
@@ -85,8 +84,7 @@ class Config:
             checked.pop("placement", None)  # the code's, and the configuration wants none
         checked.setdefault("threading", "dynamic")
         if "workers" not in checked:
-            # Without a GIL two workers were measured to be slower than one where many actors talk.
-            checked["workers"] = min(usable_cores(), MOST_WORKERS) if has_gil() else 1
+            checked["workers"] = min(usable_cores(), MOST_WORKERS)
         for table in ("classes", "actors"):
             checked[table] = {
                 name: _check_tuning(f"{table}.{name}", options, where, mailbox)

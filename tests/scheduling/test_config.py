@@ -9,7 +9,6 @@ import pytest
 
 from callboard import Actor, ActorRef, ActorSystem, BoundedMailbox, ConfigError, MailboxFull
 from callboard.core.cores import usable_cores
-from callboard.core.interpreter import has_gil
 from callboard.scheduling.config import Config
 from callboard.scheduling.flow.heuristics import EstimatedTime
 from callboard.scheduling.placement import Blocks, PlacementPolicy, RoundRobin
@@ -43,9 +42,9 @@ def toml(tmp_path: Path) -> Any:
 # --- what is set --------------------------------------------------------------------------------
 
 
-def test_a_system_without_settings_has_the_plainest_policies() -> None:
+def test_a_system_without_settings_has_all_cores_and_the_plainest_policies() -> None:
     config = Config.load()
-    assert config.workers == (usable_cores() if has_gil() else 1)
+    assert config.workers == usable_cores()
     assert (config.threading, config.quantum, config.monitoring) == ("dynamic", 64, "off")
     assert config.pin is False
     assert isinstance(config.placement_policy(), RoundRobin)

@@ -170,7 +170,6 @@ def test_all_workers_have_a_thread_from_the_start() -> None:
         assert len(system.statistics().workers) == 4
 
 
-@pytest.mark.skipif(not HAS_GIL, reason="without a GIL it has one unless it is told")
 def test_a_system_has_a_worker_for_each_core_that_it_may_use(monkeypatch: Any) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(3)))
     monkeypatch.setattr("callboard.core.cores._control_groups", list)
