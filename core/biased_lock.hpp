@@ -16,7 +16,8 @@
 //   3. Both release by a release store, which pairs with the acquire loads of the looks. So what one of them
 //      did under the lock happens before what the other does.
 //
-// Where the kernel has no membarrier, and without prepare(), the owner's announcement is a sequentially consistent exchange.
+// Where the kernel has no membarrier, and without prepare(), the owner's announcement is a sequentially consistent
+// exchange.
 #pragma once
 
 #include <linux/membarrier.h>
