@@ -49,7 +49,7 @@ public:
         if (due_ != ends_) {  // settled: what counts begins
             since_ = now;
             then_ = sample;
-            due_ = ends_;
+            due_ = ends_ = std::max(ends_, now + trial - settling);  // it may have slept
             return false;
         }
         const bool was_apart = is_apart.load(relaxed);

@@ -70,6 +70,16 @@ TEST("what has become better is found out within a term, in both directions") {
     CHECK(300 - machine.live(300) <= 20);
 }
 
+TEST("a worker that slept through a term counts for as long all the same") {
+    Machine machine;
+    machine.together = 7'000;
+    machine.trials.note_theft(machine.now);
+    machine.now += 50 * Trials::first;
+    CHECK(!machine.trials.consider(machine.now, machine.sample));
+    CHECK(!machine.trials.is_due(machine.now + (Trials::trial - Trials::settling) / 2));
+    CHECK(100 - machine.live(100) <= 35);
+}
+
 TEST("with long messages a worker takes part, and does not even try the other way") {
     Machine machine;
     machine.together = 700;
