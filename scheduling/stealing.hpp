@@ -124,9 +124,9 @@ inline void consider_sharing(Worker& worker, std::int64_t now) {
     Trials& trials = worker.trials;
     if (__builtin_expect(!trials.is_due(now), 1)) return;
     const Worker& robbed = *worker.robbed;
-    Sample sample{0, worker.handled.get(), robbed.rests.load(relaxed) + (std::uint64_t{robbed.index} << 48)};
-    for (const Worker* member : worker.team->members) sample.handled += member->handled.get();
-    if (trials.consider(now, sample)) give_back(worker);
+    TeamCounts counts{0, worker.handled.get(), robbed.rests.load(relaxed) + (std::uint64_t{robbed.index} << 48)};
+    for (const Worker* member : worker.team->members) counts.handled += member->handled.get();
+    if (trials.consider(now, counts)) give_back(worker);
     worker.nap_ns = first_nap;
 }
 

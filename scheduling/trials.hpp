@@ -19,7 +19,7 @@
 namespace callboard {
 
 // What has happened until now, as a worker sees it.
-struct Sample {
+struct TeamCounts {
     std::uint64_t handled;  // messages, by all of the team
     std::uint64_t own;      // of these, by this worker
     std::uint64_t rests;    // of the one that it stole from
@@ -45,18 +45,18 @@ public:
     bool is_due(std::int64_t now) const { return now >= due_; }
 
     // When due. True: from here on the worker is apart, and was not.
-    bool consider(std::int64_t now, const Sample& sample) {
+    bool consider(std::int64_t now, const TeamCounts& counts) {
         if (due_ != ends_) {  // settled: what counts begins
             since_ = now;
-            then_ = sample;
+            then_ = counts;
             due_ = ends_ = std::max(ends_, now + trial - settling);  // it may have slept
             return false;
         }
         const bool was_apart = is_apart.load(relaxed);
         const double spent = static_cast<double>(now - since_);
-        const double rate = static_cast<double>(sample.handled - then_.handled) / spent;
-        const bool has_short = static_cast<double>(sample.own - then_.own) * long_message > spent;
-        if (was_apart && sample.rests == then_.rests) {
+        const double rate = static_cast<double>(counts.handled - then_.handled) / spent;
+        const bool has_short = static_cast<double>(counts.own - then_.own) * long_message > spent;
+        if (was_apart && counts.rests == then_.rests) {
             rate_apart_ = rate;
             in_trial_ = true;
             begin(false, now, trial);
@@ -89,7 +89,7 @@ private:
     std::int64_t due_{never};  // when there is something to consider
     std::int64_t ends_{0};     // of the term
     std::int64_t since_{0};    // when counting began
-    Sample then_{};
+    TeamCounts then_{};
     double rate_apart_{0};     // messages a nanosecond, of all
     bool in_trial_{false};     // of taking part, after a term apart
     bool verdict_{false};      // of the last trial

@@ -9,7 +9,7 @@ namespace {
 struct Machine {
     Trials trials;
     std::int64_t now = 1;
-    Sample sample{0, 0, 0};
+    TeamCounts counts{0, 0, 0};
     std::uint64_t together = 20'000, alone = 10'000, own = 10'000;  // messages a millisecond
     bool partner_rests = false;
     int given_back = 0;
@@ -22,10 +22,10 @@ struct Machine {
         for (int i = 0; i < 10 * milliseconds; ++i) {
             now += 100'000;
             apart += is_apart();
-            sample.handled += (is_apart() ? alone : together) / 10;
-            sample.own += is_apart() ? 0 : own / 10;
-            sample.rests += partner_rests;
-            if (trials.is_due(now)) given_back += trials.consider(now, sample);
+            counts.handled += (is_apart() ? alone : together) / 10;
+            counts.own += is_apart() ? 0 : own / 10;
+            counts.rests += partner_rests;
+            if (trials.is_due(now)) given_back += trials.consider(now, counts);
         }
         return apart / 10;
     }
@@ -75,7 +75,7 @@ TEST("a worker that slept through a term counts for as long all the same") {
     machine.together = 7'000;
     machine.trials.note_theft(machine.now);
     machine.now += 50 * Trials::first;
-    CHECK(!machine.trials.consider(machine.now, machine.sample));
+    CHECK(!machine.trials.consider(machine.now, machine.counts));
     CHECK(!machine.trials.is_due(machine.now + (Trials::trial - Trials::settling) / 2));
     CHECK(100 - machine.live(100) <= 35);
 }
