@@ -3,7 +3,7 @@ from libc.stdint cimport uint64_t
 from callboard.scheduling.cell cimport Cell, ReadySet
 
 cdef extern from "callboard/scheduling/priority.hpp" namespace "callboard" nogil:
-    cdef cppclass ReadyQueue:
+    cdef cppclass ReadyQueue:  # made by `new`: it lies on cache lines of its own
         pass
 
     cdef cppclass TrackedReady:

@@ -107,27 +107,31 @@ inline bool paid_off(Worker& worker) {
     return paid;
 }
 
-// The worker's thread. Its ready cells that roam become those of the one it stole from.
-inline void give_back(Worker& worker) {
+// The worker's thread. Its ready cells that roam go home, or if that is here, to the one it stole from last. False: its
+// policy does not give them all.
+inline bool give_back(Worker& worker) {
     while (worker.stealable.load(relaxed) != 0) {
         worker.lock.lock();
         Cell* const cell = worker.remove_roaming();
         worker.lock.unlock();
-        if (cell == nullptr) return;
-        cell->home.store(worker.robbed, relaxed);
-        worker.robbed->wake(cell);
+        if (cell == nullptr) return false;
+        if (cell->home.load(relaxed) == &worker) cell->home.store(worker.robbed, relaxed);
+        cell->home.load(relaxed)->wake(cell);
     }
+    return true;
 }
 
 // The worker's thread, now and then: whether it takes part, or is apart.
 inline void consider_sharing(Worker& worker, std::int64_t now) {
     Trials& trials = worker.trials;
-    if (__builtin_expect(!trials.is_due(now), 1)) return;
+    if (__builtin_expect(!trials.is_due(now), 1) || worker.team->stopping.load(relaxed) != 0) return;
     const Worker& robbed = *worker.robbed;
-    TeamCounts counts{0, worker.handled.get(), robbed.rests.load(relaxed) + (std::uint64_t{robbed.index} << 48)};
+    const std::uint64_t rests = robbed.rests.load(relaxed) + (std::uint64_t{robbed.index} << 48);
+    TeamCounts counts{0, worker.handled.get(), rests, robbed.trials.is_apart.load(relaxed)};
     for (const Worker* member : worker.team->members) counts.handled += member->handled.get();
-    if (trials.consider(now, counts)) give_back(worker);
-    worker.nap_ns = first_nap;
+    const bool was_apart = trials.is_apart.load(relaxed);
+    if (trials.consider(now, counts) && !give_back(worker)) trials.take_part(now);
+    if (trials.is_apart.load(relaxed) != was_apart) worker.nap_ns = first_nap;
 }
 
 // One that is apart leaves the watch to a sleeper that takes part.
@@ -178,14 +182,16 @@ inline bool sleep(Worker& worker, std::int64_t nanoseconds) {
         const std::int64_t nap = worker.nap_ns;
         worker.nap_ns = std::min(2 * nap, longest_nap);
         if (worker.parker.park(nap) || !worker.others_rest()) return true;
-        team.watcher.store(nullptr, seq_cst);
+        worker.give_up_watch();
     }
     worker.is_asleep.store(true, relaxed);
     team.sleepers.fetch_add(1, seq_cst);
     bool again = true;
     if (worker.others_rest()) {
         again = worker.parker.park(nanoseconds);
-    } else if (team.watcher.load(seq_cst) != nullptr) {
+    } else if (Worker* const watcher = team.watcher.load(seq_cst)) {
+        // Rule 6, for one that naps.
+        if (watcher->trials.is_apart.load(relaxed) && !worker.trials.is_apart.load(relaxed)) watcher->parker.unpark();
         again = park(longest_sleep);
     }
     if (worker.is_asleep.load(relaxed) && worker.is_asleep.exchange(false, relaxed))

@@ -7,8 +7,8 @@
 // then tries the other way again for a moment.
 //
 // Nothing is compared where that would tell nothing: when the one that it stole from had time to rest without its
-// help (then it is the load that says how many messages there are, not the workers), or when the thief's own messages
-// are long ones, beside which what they cost the others is nothing. Then it takes part.
+// help (then it is the load that says how many messages there are, not the workers), or is apart itself, or when the
+// messages are long ones, beside which what they cost the others is nothing. Then it takes part.
 #pragma once
 
 #include <algorithm>
@@ -22,15 +22,18 @@ namespace callboard {
 struct TeamCounts {
     std::uint64_t handled;  // messages, by all of the team
     std::uint64_t own;      // of these, by this worker
-    std::uint64_t rests;    // of the one that it stole from
+    // Of the one that it stole from last:
+    std::uint64_t rests;    // an odd number while it rests
+    bool is_apart;
 };
 
 // The trials of one worker. Its thread calls; any thread may read `is_apart`. Times are in nanoseconds.
 class Trials {
 public:
-    static constexpr std::int64_t settling = 300'000;  // at a term's begin, while actors move
-    static constexpr std::int64_t trial = 1'300'000;   // the term of one
-    static constexpr std::int64_t first = 8'000'000;   // of what a trial said
+    static constexpr std::int64_t settling = 500'000;  // at a term's begin, while actors move
+    static constexpr std::int64_t counting = 2'000'000;  // twice the longest dispatch, which counts at its end
+    static constexpr std::int64_t trial = settling + counting;
+    static constexpr std::int64_t first = 8'000'000;  // of what a trial said, and four times longer at each further one
     static constexpr std::int64_t longest = 128'000'000;
     static constexpr std::int64_t long_message = 2'000;
     static constexpr double worth_while = 0.95;  // so much of the rate without it: going apart costs, too
@@ -42,32 +45,48 @@ public:
         if (due_ == never) begin(false, now, first);
     }
 
-    bool is_due(std::int64_t now) const { return now >= due_; }
+    // Whether to call consider().
+    bool is_due(std::int64_t now) const { return now >= due_ || (due_ != never && now >= next_look_); }
 
     // When due. True: from here on the worker is apart, and was not.
     bool consider(std::int64_t now, const TeamCounts& counts) {
-        if (due_ != ends_) {  // settled: what counts begins
-            since_ = now;
-            then_ = counts;
-            due_ = ends_ = std::max(ends_, now + trial - settling);  // it may have slept
+        const bool was_apart = is_apart.load(relaxed);
+        if (now < due_) {
+            if (was_apart && has_long(now, counts.handled - seen_)) take_part(now);
+            else look(now, counts);
             return false;
         }
-        const bool was_apart = is_apart.load(relaxed);
-        const double spent = static_cast<double>(now - since_);
-        const double rate = static_cast<double>(counts.handled - then_.handled) / spent;
-        const bool has_short = static_cast<double>(counts.own - then_.own) * long_message > spent;
-        if (was_apart && counts.rests == then_.rests) {
+        if (due_ != ends_) {  // settled
+            if (now - due_ > longest) in_trial_ = false;  // it slept, and what it knew is of another time
+            since_ = now;
+            then_ = counts;
+            due_ = ends_ = std::max(ends_, now + counting);
+            look(now, counts);
+            return false;
+        }
+        const double rate = static_cast<double>(counts.handled - then_.handled) / static_cast<double>(now - since_);
+        const bool has_short = (counts.own - then_.own) * long_message > static_cast<std::uint64_t>(now - since_);
+        const bool is_as_before = counts.rests == then_.rests;  // busy all the time, or at rest
+        if (was_apart && is_as_before && counts.rests % 2 == 0) {
             rate_apart_ = rate;
             in_trial_ = true;
             begin(false, now, trial);
-        } else if (was_apart || !has_short) {
+        } else if (was_apart) {
             stay(false, now);
+        } else if (!has_short || counts.is_apart || (is_as_before && counts.rests % 2 == 1)) {
+            take_part(now);
         } else if (in_trial_) {
             stay(rate < worth_while * rate_apart_, now);
         } else {
             begin(true, now, trial);
         }
         return !was_apart && is_apart.load(relaxed);
+    }
+
+    // For now, nothing is to be found out.
+    void take_part(std::int64_t now) {
+        in_trial_ = false;
+        begin(false, now, first);
     }
 
 private:
@@ -77,6 +96,7 @@ private:
         is_apart.store(apart, relaxed);
         due_ = now + settling;
         ends_ = now + length;
+        next_look_ = apart ? due_ : never;
     }
 
     void stay(bool apart, std::int64_t now) {
@@ -86,14 +106,27 @@ private:
         begin(apart, now, term_);
     }
 
-    std::int64_t due_{never};  // when there is something to consider
-    std::int64_t ends_{0};     // of the term
-    std::int64_t since_{0};    // when counting began
+    // While it is apart, all of the team's messages may become long ones.
+    void look(std::int64_t now, const TeamCounts& counts) {
+        if (!is_apart.load(relaxed)) return;
+        seen_ = counts.handled;
+        seen_at_ = now;
+        next_look_ = now + counting;
+    }
+    bool has_long(std::int64_t now, std::uint64_t handled) const {
+        return handled * long_message < static_cast<std::uint64_t>(now - seen_at_);
+    }
+
+    std::int64_t due_{never};  // when the term is settled, and then when it ends
+    std::int64_t ends_{0};
+    std::int64_t since_{0};    // when counting began, and what there was then
     TeamCounts then_{};
+    std::int64_t next_look_{never}, seen_at_{0};
+    std::uint64_t seen_{0};    // messages, at the last look
     double rate_apart_{0};     // messages a nanosecond, of all
     bool in_trial_{false};     // of taking part, after a term apart
     bool verdict_{false};      // of the last trial
-    std::int64_t term_{first};  // four times longer each time that the verdict is the same
+    std::int64_t term_{first};
 };
 
 }  // namespace callboard

@@ -182,10 +182,15 @@ struct Worker {
 
     bool is_watching() const { return team->watcher.load(relaxed) == this; }
 
+    // False: it was taken away in the meantime, by who gave it: see call().
+    bool give_up_watch() {
+        Worker* self = this;
+        return team->watcher.compare_exchange_strong(self, nullptr, seq_cst);
+    }
+
     // Rule 3 of stealing.hpp.
     void stop_watching() {
-        if (__builtin_expect(!is_watching(), 1)) return;
-        team->watcher.store(nullptr, seq_cst);
+        if (__builtin_expect(!is_watching(), 1) || !give_up_watch()) return;
         if (team->sleepers.load(seq_cst) != 0 && !others_rest()) call();
     }
 
@@ -199,6 +204,7 @@ struct Worker {
     // if there is no other. The role comes first: who was woken by another meanwhile, and is busy now, does not
     // get it.
     __attribute__((noinline)) void call() {
+        if (team->watcher.load(seq_cst) != nullptr) return;
         const auto count = static_cast<std::uint32_t>(team->members.size());
         for (std::uint32_t step = 1; step < 2 * count; ++step) {
             Worker* const other = team->members[(index + step) % count];

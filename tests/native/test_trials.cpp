@@ -9,7 +9,7 @@ namespace {
 struct Machine {
     Trials trials;
     std::int64_t now = 1;
-    TeamCounts counts{0, 0, 0};
+    TeamCounts counts{0, 0, 0, false};
     std::uint64_t together = 20'000, alone = 10'000, own = 10'000;  // messages a millisecond
     bool partner_rests = false;
     int given_back = 0;
@@ -24,7 +24,7 @@ struct Machine {
             apart += is_apart();
             counts.handled += (is_apart() ? alone : together) / 10;
             counts.own += is_apart() ? 0 : own / 10;
-            counts.rests += partner_rests;
+            counts.rests += partner_rests ? 2 : 0;
             if (trials.is_due(now)) given_back += trials.consider(now, counts);
         }
         return apart / 10;
@@ -94,6 +94,27 @@ TEST("where the others rest by themselves, the load says how much is done: a wor
     machine.partner_rests = true;
     machine.trials.note_theft(machine.now);
     CHECK(machine.live(1'000) <= 50);
+}
+
+TEST("a worker whose partner is apart, or has nothing to do, does not leave its work to that one") {
+    for (bool apart : {false, true}) {
+        Machine machine;
+        machine.together = machine.own = 10'000;  // it does all of it
+        machine.counts.rests = 1;
+        machine.counts.is_apart = apart;
+        machine.trials.note_theft(machine.now);
+        CHECK_EQUAL(machine.live(1'000), 0);
+    }
+}
+
+TEST("one that is apart comes back when the messages become long") {
+    Machine machine;
+    machine.together = 7'000;
+    machine.trials.note_theft(machine.now);
+    machine.live(1'000);
+    machine.together = machine.alone = 100;
+    machine.own = 50;
+    CHECK(machine.live(100) <= 10);
 }
 
 CHECK_MAIN
