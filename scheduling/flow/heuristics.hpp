@@ -22,8 +22,8 @@ public:
     // Once, when all stages of the graph are there.
     virtual void prepare(const Stages&) {}
 
-    // The stage to work on, or null if none is schedulable.
-    virtual Stage* choose(ReadyStages& ready, LaneKinds kinds, std::int64_t time) = 0;
+    // The stage to work on for a lane that worked on `last` before, or on none; null if none is schedulable.
+    virtual Stage* choose(ReadyStages& ready, LaneKinds kinds, std::int64_t time, const Stage* last) = 0;
 
     // A choice is not to be counted as the work of the stage that it chooses.
     virtual bool takes_long() const { return false; }
@@ -96,7 +96,7 @@ public:
 
     void prepare(const Stages& stages) override { rows_.prepare(stages); }
 
-    Stage* choose(ReadyStages& ready, LaneKinds kinds, std::int64_t time) override {
+    Stage* choose(ReadyStages& ready, LaneKinds kinds, std::int64_t time, const Stage*) override {
         rows_.count();
         const double sum = rows_.sum();
         Stage* chosen = nullptr;
@@ -116,18 +116,18 @@ private:
     RowsPerEntry rows_;
 };
 
-// Section 6.2.
+// Section 6.2, for a lane among others.
 class ChooseLatest final : public Chooser {
 public:
-    Stage* choose(ReadyStages& ready, LaneKinds kinds, std::int64_t time) override {
-        return ready.latest(kinds, time);
+    Stage* choose(ReadyStages& ready, LaneKinds kinds, std::int64_t time, const Stage* last) override {
+        return ready.latest(kinds, time, last);
     }
 };
 
 // Section 6.3, equation 2: the one whose queue would take longest.
 class ChooseByTime final : public Chooser {
 public:
-    Stage* choose(ReadyStages& ready, LaneKinds kinds, std::int64_t time) override {
+    Stage* choose(ReadyStages& ready, LaneKinds kinds, std::int64_t time, const Stage*) override {
         return highest(ready, kinds, time, [](const Stage& stage) {
             return stage.queued() * stage.cost_ns() / (stage.lanes() + 1);
         });
@@ -143,7 +143,7 @@ public:
 
     void prepare(const Stages& stages) override { rows_.prepare(stages); }
 
-    Stage* choose(ReadyStages& ready, LaneKinds kinds, std::int64_t time) override {
+    Stage* choose(ReadyStages& ready, LaneKinds kinds, std::int64_t time, const Stage*) override {
         std::int64_t begin = window_begin_.load(relaxed);
         if (time - begin > window_ns_ && window_begin_.compare_exchange_strong(begin, time, relaxed)) begin = time;
         rows_.count();
@@ -172,7 +172,7 @@ public:
 
     ChooseByAsking(Ask ask, void* self) : ask_(ask), self_(self) {}
 
-    Stage* choose(ReadyStages& ready, LaneKinds kinds, std::int64_t time) override {
+    Stage* choose(ReadyStages& ready, LaneKinds kinds, std::int64_t time, const Stage*) override {
         std::vector<Stage*> found;
         ready.each(kinds, time, [&](Stage& stage) { return found.push_back(&stage), false; });
         if (found.empty()) return nullptr;

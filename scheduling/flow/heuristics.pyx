@@ -122,7 +122,11 @@ cdef class QueueSizeThrottling(Heuristic):
 
 @cython.final
 cdef class LastInPipeline(Heuristic):
-    """The latest operator for which something waits (section 6.2): low latency."""
+    """The latest operator for which something waits (section 6.2): low latency.
+
+    Where several workers take part, each follows its rounds to the operators behind the one that it worked
+    on, whose rows its caches have, and keeps away from those that another is about to bring more to.
+    """
 
     __signature__ = checks.takes()
 

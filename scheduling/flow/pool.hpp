@@ -96,10 +96,12 @@ public:
         const auto bit = std::uint64_t{1} << lane;
         const std::int64_t begin = slices_.now();
         std::int64_t time = begin;
+        const Stage* last = nullptr;
         idle_.fetch_and(~bit, relaxed);
         for (;;) {
             if (time - begin > slices_.turn_ns) return {Rest::turn_over, 0};
-            if (step_at(kinds, time, bit) != nullptr) {
+            if (const Stage* stage = step_at(kinds, time, bit, last)) {
+                last = stage;
                 if (slices_.one_by_one) return {Rest::turn_over, 0};
                 continue;
             }
@@ -114,14 +116,14 @@ public:
     // One slice of one stage. False: there is nothing to do.
     bool step(LaneKinds kinds) {
         std::int64_t time = slices_.now();
-        return step_at(kinds, time, 0) != nullptr;
+        return step_at(kinds, time, 0, nullptr) != nullptr;
     }
 
     // The same for who is no lane and may not come back, such as a sender that waits for room. A lane that
     // found the stage taken may have become idle, and sees what is left only if it is told.
     bool help(LaneKinds kinds) {
         std::int64_t time = slices_.now();
-        Stage* stage = step_at(kinds, time, 0);
+        Stage* stage = step_at(kinds, time, 0, nullptr);
         if (stage != nullptr && stage->waiting() > 0) wake_for(*stage);
         return stage != nullptr;
     }
@@ -140,8 +142,9 @@ private:
 
     // `bit` is the lane's; 0 of who is none. `time` is now, also when it returns: the clock is read once for a
     // slice, whose end is the next one's begin.
-    Stage* step_at(LaneKinds kinds, std::int64_t& time, std::uint64_t bit) {
-        Stage* stage = chooser_ == nullptr ? latest(kinds, time) : chooser_->choose(*this, kinds, time);
+    Stage* step_at(LaneKinds kinds, std::int64_t& time, std::uint64_t bit, const Stage* last) {
+        Stage* stage =
+            chooser_ == nullptr ? latest(kinds, time, last) : chooser_->choose(*this, kinds, time, last);
         if (stage == nullptr || !stage->enter()) return stage;
         if (chooser_ != nullptr && chooser_->takes_long()) time = slices_.now();
         const bool away = bit != 0 && may_take_long(*stage);

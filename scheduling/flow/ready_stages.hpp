@@ -34,14 +34,24 @@ public:
         each(kinds, [&](Stage& stage) { return stage.not_before() <= time && visit(stage); });
     }
 
-    // The latest that is schedulable; null if none is.
-    Stage* latest(LaneKinds kinds, std::int64_t time) {
-        auto end = static_cast<std::uint32_t>(stages_.size());
-        for (auto place = last(kinds, end); place != ReadyIndex::none; place = last(kinds, place)) {
-            Stage& stage = *stages_[place];
-            if (is_ready(stage) && stage.not_before() <= time) return &stage;
+    // The stage for a lane that worked at `last` (null: at none yet) to go on with; null if none is schedulable.
+    // Several lanes keep apart, each with the rounds that it has in its caches: a lane follows its rounds to the
+    // stages behind `last`. If nothing waits there, it takes the latest stage that no lane is about to bring more
+    // to, because it works right before; and if there is none, the latest.
+    Stage* latest(LaneKinds kinds, std::int64_t time, const Stage* last) {
+        if (last != nullptr) {
+            for (auto edge = last->edges().rbegin(); edge != last->edges().rend(); ++edge)
+                if (has(*edge->to) && (edge->to->runs_on & kinds) && is_schedulable(*edge->to, time)) return edge->to;
         }
-        return nullptr;
+        Stage* crowded = nullptr;
+        auto end = static_cast<std::uint32_t>(stages_.size());
+        for (auto place = last_place(kinds, end); place != ReadyIndex::none; place = last_place(kinds, place)) {
+            Stage& stage = *stages_[place];
+            if (!is_schedulable(stage, time)) continue;
+            if (place == 0 || stages_[place - 1]->lanes() == 0) return &stage;
+            if (crowded == nullptr) crowded = &stage;
+        }
+        return crowded;
     }
 
 protected:
@@ -78,6 +88,11 @@ private:
         return stage.lanes() < stage.most_lanes;
     }
 
+    bool is_schedulable(Stage& stage, std::int64_t time) { return is_ready(stage) && stage.not_before() <= time; }
+
+    // Others are another pool's.
+    bool has(const Stage& stage) const { return stage.place < stages_.size() && stages_[stage.place] == &stage; }
+
     std::uint32_t first(LaneKinds kinds, std::uint32_t from) const {
         auto place = ReadyIndex::none;
         each_index(kinds, [&](const ReadyIndex& index) {
@@ -86,7 +101,7 @@ private:
         return place;
     }
 
-    std::uint32_t last(LaneKinds kinds, std::uint32_t end) const {
+    std::uint32_t last_place(LaneKinds kinds, std::uint32_t end) const {
         auto place = ReadyIndex::none;
         each_index(kinds, [&](const ReadyIndex& index) {
             const auto here = index.last(end);

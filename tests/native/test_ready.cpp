@@ -105,7 +105,7 @@ TEST("a choice looks at the stages that are ready, not at those that exist") {
             for (auto place : {std::uint32_t{0}, count / 2, count - 1}) choice.put(place);
             for (int i = 0; i < 1000; ++i) {
                 Asked::looks = 0;
-                CHECK(chooser->choose(choice, all_lanes, i) != nullptr);
+                CHECK(chooser->choose(choice, all_lanes, i, nullptr) != nullptr);
                 if (Asked::looks > most[large]) most[large] = Asked::looks;
             }
         }
@@ -114,14 +114,35 @@ TEST("a choice looks at the stages that are ready, not at those that exist") {
     }
 }
 
+TEST("a lane follows its rounds, and others keep away from them while there is more to do") {
+    Choice choice(100);
+    const auto latest = [&](int last) {
+        const Stage* stage = choice.latest(all_lanes, 0, last < 0 ? nullptr : choice.all[last].get());
+        return stage == nullptr ? -1 : static_cast<int>(stage->place);
+    };
+    CHECK_EQUAL(latest(3), -1);
+    choice.put(40);
+    choice.put(80);
+    CHECK_EQUAL(latest(-1), 80);
+    CHECK_EQUAL(latest(39), 40);  // its own are there
+    CHECK_EQUAL(latest(40), 80);  // they are gone
+    CHECK(choice.all[79]->enter());
+    CHECK_EQUAL(latest(-1), 40);
+    CHECK_EQUAL(latest(79), 80);
+    CHECK(choice.all[39]->enter());
+    CHECK_EQUAL(latest(-1), 80);  // better than nothing
+    CHECK(choice.all[80]->enter());
+    CHECK_EQUAL(latest(79), 40);  // one lane only may be there
+}
+
 TEST("who finds that nothing waits any more looks there once") {
     Choice choice(1000);
     for (std::uint32_t place = 0; place < 1000; ++place) choice.put(place);
     for (std::uint32_t place = 0; place < 1000; ++place)
         if (place != 500) choice.take(place);
-    CHECK_EQUAL(choice.latest(all_lanes, 0), choice.all[500].get());
+    CHECK_EQUAL(choice.latest(all_lanes, 0, nullptr), choice.all[500].get());
     Asked::looks = 0;
-    CHECK_EQUAL(choice.latest(all_lanes, 0), choice.all[500].get());
+    CHECK_EQUAL(choice.latest(all_lanes, 0, nullptr), choice.all[500].get());
     CHECK_EQUAL(Asked::looks, 1);
 }
 
