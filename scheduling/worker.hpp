@@ -115,12 +115,8 @@ struct Worker {
 
     // Makes ready what other threads announced or delegated. True if there was anything.
     bool take_in() {
-        const bool announced = !inbox.is_empty();
-        const bool delegated = has_token && team->token.has_pending();
-        if (!announced && !delegated) return false;
-        stop_watching();  // before the puts, so that they may call another
-        if (announced) put_all(oldest_first(inbox.take_all()));
-        if (delegated) put_all(team->token.take());
+        if (inbox.is_empty() && !(has_token && team->token.has_pending())) return false;
+        take_in_all();
         return true;
     }
 
@@ -223,6 +219,12 @@ struct Worker {
     }
 
 private:
+    __attribute__((noinline)) void take_in_all() {
+        stop_watching();  // before the puts, so that they may call another
+        put_all(oldest_first(inbox.take_all()));
+        if (has_token && team->token.has_pending()) put_all(team->token.take());
+    }
+
     bool lends(Cell* cell) const { return ready.lends && cell->has(roaming_cell); }
 
     void insert(Cell* cell) {
@@ -309,14 +311,9 @@ inline void account(Cell* cell, Context* context, std::uint64_t messages) {
     if (__builtin_expect(context->worker->timed, 0)) record(cell, context->worker, messages);
 }
 
-// The caller, on the thread of `context`, has the readiness of `cell` and gives it to a worker.
-inline void make_ready(Cell* cell, Context* context) {
-    Worker* const home = cell->home.load(relaxed);
+// What make_ready() does with a cell whose home is not here.
+__attribute__((noinline)) inline void make_ready_away(Cell* cell, Context* context, Worker* home) {
     Worker* const here = context->worker;
-    if (here == home) {
-        home->put(cell);
-        return;
-    }
     if (cell->has(roaming_cell) && here != nullptr && here->shares && here->team == home->team) {
         // Who is woken runs where its waker runs: what talks together gets together.
         cell->home.store(here, relaxed);
@@ -332,6 +329,13 @@ inline void make_ready(Cell* cell, Context* context) {
         if (home->team->token.delegate_if_owned(cell)) return;
     }
     home->wake(cell);
+}
+
+// The caller, on the thread of `context`, has the readiness of `cell` and gives it to a worker.
+inline void make_ready(Cell* cell, Context* context) {
+    Worker* const home = cell->home.load(relaxed);
+    if (__builtin_expect(home == context->worker, 1)) home->put(cell);
+    else make_ready_away(cell, context, home);
 }
 
 // Runs `cell`, which was fetched, once: the one place that does. `outer` is the cell in whose dispatch that
