@@ -123,7 +123,7 @@ def test_a_thousand_senders_of_one_worker_that_find_no_room_do_not_nest(overflow
             finally:
                 depth -= 1
 
-    with ActorSystem() as system:
+    with ActorSystem(workers=1) as system:
         entered, outside, seen = threading.Event(), Future[None](), list[int]()
         mailbox = BoundedMailbox(1, overflow, timeout=PATIENCE)
         receiver = system.spawn(Absent, entered, outside, seen, mailbox=mailbox)

@@ -375,8 +375,8 @@ def test_an_actor_of_another_worker_is_not_dispatched(
     notes: list[str] = []
     with (
         caplog.at_level(logging.ERROR),
-        ActorSystem("other") as other,
-        ActorSystem(priority=AnswersAStranger) as system,
+        ActorSystem("other", workers=1) as other,
+        ActorSystem(workers=1, priority=AnswersAStranger) as system,
     ):
         strangers.append(other.spawn(Noter, "stranger", notes))
         actors = [system.spawn(Noter, label, notes) for label in "abcd"]
