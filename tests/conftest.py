@@ -5,11 +5,14 @@
 
 import json
 import os
+import sysconfig
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from callboard.scheduling import config as system_config
 
 settings.register_profile(
     "ci",
@@ -25,6 +28,10 @@ settings.register_profile("thorough", settings.get_profile("ci"), max_examples=3
 def pytest_configure(config: pytest.Config) -> None:
     if not config.getoption("--hypothesis-profile", None):
         settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+    # With a GIL, Python actors share one worker unless a test says `workers=`. So they do without one:
+    # else each test would run another program there.
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        system_config.usable_cores = lambda: 1
 
 
 @pytest.fixture(scope="session")

@@ -42,7 +42,10 @@ def toml(tmp_path: Path) -> Any:
 # --- what is set --------------------------------------------------------------------------------
 
 
-def test_a_system_without_settings_has_all_cores_and_the_plainest_policies() -> None:
+def test_a_system_without_settings_has_all_cores_and_the_plainest_policies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("callboard.scheduling.config.usable_cores", usable_cores)
     config = Config.load()
     assert config.workers == usable_cores()
     assert (config.threading, config.quantum, config.monitoring) == ("dynamic", 64, "off")
