@@ -12,8 +12,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from callboard.scheduling import config as system_config
-
 settings.register_profile(
     "ci",
     max_examples=50,
@@ -28,10 +26,10 @@ settings.register_profile("thorough", settings.get_profile("ci"), max_examples=3
 def pytest_configure(config: pytest.Config) -> None:
     if not config.getoption("--hypothesis-profile", None):
         settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
-    # With a GIL, Python actors share one worker unless a test says `workers=`. So they do without one:
-    # else each test would run another program there.
+    # With a GIL, Python actors share one worker unless a test says `workers=`. So they do without
+    # one, too: else a test would be about something else there.
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
-        system_config.usable_cores = lambda: 1
+        pytest.MonkeyPatch().setattr("callboard.scheduling.config.usable_cores", lambda: 1)
 
 
 @pytest.fixture(scope="session")
