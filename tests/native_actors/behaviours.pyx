@@ -138,11 +138,11 @@ cdef class Gossip(NativeActor):
         self.all = all
 
     cdef void receive(self, Message* message) noexcept nogil:
-        if message.integer == 0:  # from outside, when all are there
+        if self.near is None:  # others may be quicker than the first message from outside
             with gil:
                 self.near = self.all[(self.number + 1) % len(self.all)]
                 self.far = self.all[(7 * self.number + 3) % len(self.all)]
-        else:
+        if message.integer > 0:
             self.notes[self.number, RECEIVED] += 1
             self.notes[self.number, DISORDERED] += message.integer != self.heard[message.tag] + 1
             self.heard[message.tag] = message.integer
