@@ -262,10 +262,10 @@ def test_the_nodes_of_a_burst_are_given_back_when_the_worker_rests(system: Actor
         ref.tell_many(range(10_000))
     system.drain()
     end = time.monotonic() + 60
-    while allocated() - before > 50 * 300 * 67 + 500_000 and time.monotonic() < end:
+    while allocated() - before > 50 * 300 * 48 + 500_000 and time.monotonic() < end:
         pass  # they are freed without the interpreter, 10 ms after the last message
     # A batch of 256 for each mailbox, and the threads' own; 8,192 for each were kept.
-    assert allocated() - before < 50 * 300 * 67 + 500_000
+    assert allocated() - before < 50 * 300 * 48 + 500_000
 
 
 class Failing(Holder):

@@ -1,28 +1,14 @@
 // Lines of slabs that are made, exchanged and freed by threads that come and go with slabs half used. What is
 // done to a line before it is freed, and the end of its slab, are a data race unless the count orders them.
-#include <cstdlib>
-#include <new>
 #include <vector>
 
 #include "callboard/core/slab.hpp"
+#include "counted_slabs.hpp"
 #include "stress.hpp"
 
 using callboard::Atomic;
 using callboard::Slab;
 using namespace stress;
-
-static Atomic<long> made{0}, freed{0};
-
-void* operator new(std::size_t size) {
-    made.fetch_add(size == Slab::size, callboard::relaxed);
-    if (void* memory = std::malloc(size)) return memory;
-    throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t size) noexcept {
-    freed.fetch_add(size == Slab::size, callboard::relaxed);
-    std::free(memory);
-}
 
 namespace {
 

@@ -256,4 +256,12 @@ TEST("at random: every policy gives each cell once, and none waits for ever") {
     check_conservation<LongestReady>(40 * 17, 16u);
 }
 
+TEST("the ready sets of two workers, which are made one after the other, share no cache line") {
+    CHECK_EQUAL(alignof(ReadyQueue), cache_line);
+    CHECK_EQUAL(alignof(TwoLevelReady), cache_line);
+    CHECK_EQUAL(alignof(WeightedReady), cache_line);
+    CHECK_EQUAL(alignof(ShortestReady), cache_line);
+    CHECK_EQUAL(alignof(LongestReady), cache_line);
+}
+
 CHECK_MAIN

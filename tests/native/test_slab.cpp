@@ -1,32 +1,16 @@
 // Slabs, and the lines that are made of them. Every slab is counted here, so one that is never freed, or
 // freed too early, shows without a sanitizer.
-#include <cstdlib>
 #include <malloc.h>
-#include <new>
 #include <set>
 #include <thread>
 #include <vector>
 
 #include "callboard/core/slab.hpp"
 #include "check.hpp"
+#include "counted_slabs.hpp"
 
 using callboard::Slab;
 using callboard::cache_line;
-
-static callboard::Atomic<long> made{0}, freed{0};
-static callboard::Atomic<bool> is_memory_out{false};
-
-void* operator new(std::size_t size) {
-    made.fetch_add(size == Slab::size, callboard::relaxed);
-    if (!is_memory_out.load(callboard::relaxed))
-        if (void* memory = std::malloc(size)) return memory;
-    throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t size) noexcept {
-    freed.fetch_add(size == Slab::size, callboard::relaxed);
-    std::free(memory);
-}
 
 // Slabs since it was made.
 struct Balance {

@@ -90,7 +90,8 @@ TEST("with long messages a worker takes part, and does not even try the other wa
 
 TEST("where the others rest by themselves, the load says how much is done: a worker takes part") {
     Machine machine;
-    machine.together = machine.alone = 5'000;
+    machine.together = 5'000;
+    machine.alone = 6'000;  // more came just then
     machine.partner_rests = true;
     machine.trials.note_theft(machine.now);
     CHECK(machine.live(1'000) <= 50);
@@ -100,7 +101,7 @@ TEST("a worker whose partner is apart, or has nothing to do, does not leave its 
     for (bool apart : {false, true}) {
         Machine machine;
         machine.together = machine.own = 10'000;  // it does all of it
-        machine.counts.rests = 1;
+        machine.counts.rests = apart ? 2 : 1;
         machine.counts.is_apart = apart;
         machine.trials.note_theft(machine.now);
         CHECK_EQUAL(machine.live(1'000), 0);

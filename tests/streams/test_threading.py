@@ -35,11 +35,6 @@ def system() -> Iterator[ActorSystem]:
         yield system
 
 
-@pytest.fixture
-def witness() -> Witness:
-    return Witness()
-
-
 # --- who runs what -------------------------------------------------------------------------------
 
 

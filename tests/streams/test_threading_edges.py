@@ -19,18 +19,13 @@ from callboard.streams import (
     StreamError,
     entry,
 )
-from tests.streams.witness import ROWS, Witness, feed
+from tests.streams.witness import ROWS, feed
 
 
 @pytest.fixture
 def system() -> Iterator[ActorSystem]:
     with ActorSystem(workers=2) as system:
         yield system
-
-
-@pytest.fixture
-def witness() -> Witness:
-    return Witness()
 
 
 # --- who calls -----------------------------------------------------------------------------------

@@ -225,7 +225,8 @@ class Run(Generic[R]):
     def _refuse_if_ended(self) -> None:
         self._system._runtime.refuse_fork()
         if self._ended or self._finishing or self._flow.is_stopped or self._system.is_closed:
-            raise self._why_ended(f"{self!r} takes no more rows")
+            cancelled = "was cancelled, and " if self._flow.is_stopped else ""
+            raise self._why_ended(f"{self!r} {cancelled}takes no more rows")
 
     def _why_ended(self, what: str) -> RunError:
         """Say why the run does not go on: it failed, or `what`."""
