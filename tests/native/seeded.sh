@@ -142,7 +142,10 @@ seed "who takes a stage out of the ready index does not look again" scheduling/f
     stress_ready "taken out" "lost wake-up" "-O2"
 seed "who empties a word of the ready index does not look again" scheduling/flow/ready_index.hpp \
     's/if (below->load(seq_cst) != 0) return .*//' \
-    stress_ready "becomes empty" "lost wake-up" "-O2"
+    stress_ready_index "its word becomes empty" "a lost place" "-O2"
+seed "who hides places of the ready index does not say so" scheduling/flow/ready_index.hpp \
+    's/return set_from(level, place), true;/return set_from(level, place), false;/' \
+    stress_ready_index "its word becomes empty" "nobody is told" "-O2"
 
 seed "a port is let go relaxed" tests/bench/peers/free_ports.hpp \
     's/locked_\.store(false, release)/locked_.store(false, relaxed)/' \

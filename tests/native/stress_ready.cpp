@@ -103,8 +103,8 @@ TEST("a round that comes while its stage is taken out of the index is not left b
 }
 
 TEST("a round that comes while its word of the index becomes empty is not left behind") {
-    come_and_go({0, 1}, 65, 1);
-    come_and_go({3, 70}, 4097, 2);
+    come_and_go({64, 65}, 128, 1);
+    come_and_go({67, 4100}, 8192, 2);
 }
 
 TEST("rounds of many places in few words are not left behind") {
