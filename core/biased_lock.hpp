@@ -37,13 +37,9 @@ public:
 
     // The owner, one thread at a time. Waits for a visit to end, which is short.
     void lock() {
-        for (;;) {
-            announce();
-            // Acquire pairs with leave(); seq_cst, with the visitor's exchange, without a membarrier.
-            if (__builtin_expect(!visitor_.load(seq_cst), 1)) return;
-            unlock();
-            for (int turn = 0; visitor_.load(acquire); ++turn) pause(turn);
-        }
+        announce();
+        // Acquire pairs with leave(); seq_cst, with the visitor's exchange, without a membarrier.
+        if (__builtin_expect(visitor_.load(seq_cst), 0)) lock_after_visit();
     }
 
     // Release pairs with the next visitor's look.
@@ -76,6 +72,14 @@ private:
         } else {
             owner_.exchange(true, seq_cst);  // pairs with the visitor's exchange
         }
+    }
+
+    __attribute__((noinline)) void lock_after_visit() {
+        do {
+            unlock();
+            for (int turn = 0; visitor_.load(acquire); ++turn) pause(turn);
+            announce();
+        } while (visitor_.load(seq_cst));
     }
 
     static void pause(int turn) {

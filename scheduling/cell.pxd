@@ -110,8 +110,7 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
         void set_dispatches "dispatches.store" (uint64_t, memory_order)
         ReadySet ready
         TeamState* team
-        int64_t ready_count
-        int64_t get_python_ready "python_ready.load" (memory_order)
+        int64_t python_ready
         bint shares
         uint32_t index
         void* owner
@@ -128,6 +127,7 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
         int64_t get_idle_ns "idle.get" ()
         void put(Cell* cell)
         Cell* fetch()
+        bint has_ready()
         bint take_in()
         void stop_watching()
         bint own_token_or_delegate(Cell* cell)

@@ -106,7 +106,7 @@ private:
 template <class Ready>
 ReadySet ready_set(Ready* ready) {
     ReadySet set{ready, [](void* state, Cell* cell) { static_cast<Ready*>(state)->put(cell); },
-                 [](void* state) { return static_cast<Ready*>(state)->fetch(); }, nullptr, true};
+                 [](void* state) { return static_cast<Ready*>(state)->fetch(); }, nullptr, roaming_cell};
     if constexpr (std::is_same_v<Ready, ReadyQueue>)
         set.fetch_roaming = [](void* state) { return static_cast<Ready*>(state)->fetch_roaming(); };
     return set;

@@ -102,7 +102,7 @@ cdef class ManualWorker(WorkerThread):
     def is_at_rest(self):
         """Nothing is ready, and no actor is in the middle of a message."""
         return (
-            self.core.ready_count == 0
+            not self.core.has_ready()
             and self.core.inbox.is_empty()
             and self.core.team.get_waiting(acquire) == 0
         )

@@ -82,12 +82,12 @@ inline bool sees_victim(Worker& worker, std::int64_t now) {
             seen.since = 0;
             continue;
         }
-        const std::uint64_t fetched = other.fetched.load(relaxed);
+        const std::uint64_t dispatches = other.dispatches.load(relaxed);
         const bool is_apart = worker.trials.is_apart.load(relaxed);
         const bool crowded = ready > 1 && !is_apart;
-        if (seen.since == 0 || fetched != seen.fetched) {
+        if (seen.since == 0 || dispatches != seen.dispatches) {
             const bool twice = seen.since != 0 && seen.crowded && crowded;
-            seen = {fetched, now, crowded};
+            seen = {dispatches, now, crowded};
             if (!twice) continue;
         } else if (now - seen.since < (is_apart ? in_vain_apart : in_vain)) {
             continue;
@@ -216,7 +216,8 @@ inline Cell* take_announced(Worker& victim) {
 
 // Half of the ready cells that roam, the newest first.
 inline Cell* take_half(Worker& victim) {
-    if (victim.stealable.load(relaxed) == 0 || !victim.lock.try_visit()) return nullptr;
+    // Acquire pairs with Worker::count(): what the victim did without its lock is over.
+    if (victim.stealable.load(acquire) == 0 || !victim.lock.try_visit()) return nullptr;
     Cell* taken = nullptr;
     for (auto wanted = std::min((victim.stealable.load(relaxed) + 1) / 2, most_stolen); wanted > 0; --wanted) {
         Cell* const cell = victim.remove_roaming();

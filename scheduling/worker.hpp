@@ -26,7 +26,8 @@ struct ReadySet {
     void (*put)(void* state, Cell*){nullptr};
     Cell* (*fetch)(void* state){nullptr};  // null: empty
     void (*destroy)(void* state){nullptr};  // with the policy, if it owns the state
-    bool lends{false};  // a thief may fetch, while the worker cannot: it is no code of a user
+    // Flags of the cells that a thief may fetch, while the worker cannot. None where fetch is a user's code.
+    std::uint32_t lent{0};
     Cell* (*fetch_roaming)(void* state){nullptr};  // passes others by, where it can; null: none near
 };
 
@@ -47,7 +48,7 @@ struct TeamState {
 
 // What a watcher saw of another worker.
 struct Sighting {
-    std::uint64_t fetched{0};
+    std::uint64_t dispatches{0};
     std::int64_t since{0};  // when it was seen first that cells wait, and that number; 0: none wait
     bool crowded{false};    // two or more waited
 };
@@ -62,20 +63,20 @@ struct Worker {
     alignas(cache_line) Atomic<std::uint64_t> rests{1};  // ended and begun ones; odd: it has nothing to do
     Atomic<std::uint64_t> current{0};                    // the number of the cell that it dispatches
     Atomic<std::int64_t> loop_time{0};                   // monotonic ns, now and then; for diagnosis
-    Atomic<std::uint64_t> dispatches{0};
+    Atomic<std::uint64_t> dispatches{0};                 // but for those within others
 
     // --- the worker's thread, and a thief within `lock` -------------------------------------------
     alignas(cache_line) BiasedLock lock;
-    Atomic<std::int64_t> stealable{0};  // of the ready cells, those that roam
-    Atomic<std::uint64_t> fetched{0};   // cells, ever, in its turns
+    Atomic<std::int64_t> stealable{0};  // ready cells that a thief may take
     Counter handled;                    // messages, ever
-    std::int64_t ready_count{0};
-    Atomic<std::int64_t> python_ready{0};  // of these, those that want the token
+    std::int64_t kept_ready{0};         // the other ready cells
+    std::int64_t python_ready{0};       // of these, those that want the token
     ReadySet ready;
 
     // --- the worker's thread alone ----------------------------------------------------------------
     alignas(cache_line) TeamState* team{nullptr};
     bool shares{false};           // its ready cells that roam with the others of its team, and theirs
+    bool may_be_robbed{false};    // it had such a cell: from then on it takes its lock
     Worker* victim{nullptr};      // who was seen to have more than it can do
     Worker* robbed{nullptr};      // the last one that it stole from
     Trials trials;                // whether that is of use
@@ -96,20 +97,18 @@ struct Worker {
 
     void put(Cell* cell) {
         cell->ready_on.store(this, relaxed);
-        if (!shares) return insert(cell);
-        lock.lock();
-        insert(cell);
-        lock.unlock();
-        // The put comes after the end of the worker's last rest: see stealing.hpp, between rules 2 and 4.
-        if (stealable.load(relaxed) != 0 && __builtin_expect(team->sleepers.load(seq_cst) != 0, 0)) call();
+        const std::uint32_t flags = cell->flags.load(relaxed);
+        if (may_be_robbed || (flags & ready.lent)) return put_locked(cell);
+        keep(flags, 1);
+        ready.put(ready.state, cell);
     }
 
     Cell* fetch() {
-        if (!shares) return remove();
-        lock.lock();
-        Cell* const cell = remove();
-        lock.unlock();
-        fetched.store(fetched.load(relaxed) + 1, relaxed);
+        if (may_be_robbed) return remove_locked();
+        Cell* const cell = ready.fetch(ready.state);
+        if (cell == nullptr) return nullptr;
+        cell->ready_on.store(nullptr, relaxed);
+        keep(cell->flags.load(relaxed), -1);
         return cell;
     }
 
@@ -153,28 +152,14 @@ struct Worker {
         }
     }
 
-    // Its thread, or a thief, within `lock`.
-    Cell* remove() {
-        if (ready_count == 0) return nullptr;
-        Cell* cell = ready.fetch(ready.state);
-        if (cell == nullptr) return nullptr;
-        --ready_count;
-        cell->ready_on.store(nullptr, relaxed);
-        if (cell->has(wants_token)) python_ready.store(python_ready.load(relaxed) - 1, relaxed);
-        if (lends(cell)) stealable.store(stealable.load(relaxed) - 1, relaxed);
-        return cell;
+    // A thief, or the worker's thread, within `lock`. One that roams, if the policy can pass the others by.
+    Cell* remove_roaming() {
+        if (kept_ready == 0) return remove();
+        return ready.fetch_roaming != nullptr ? removed(ready.fetch_roaming(ready.state)) : nullptr;
     }
 
-    // A thief, within `lock`. One that roams, if the policy can pass the others by.
-    Cell* remove_roaming() {
-        if (stealable.load(relaxed) == ready_count) return remove();
-        Cell* const cell = ready.fetch_roaming != nullptr ? ready.fetch_roaming(ready.state) : nullptr;
-        if (cell == nullptr) return nullptr;
-        --ready_count;
-        cell->ready_on.store(nullptr, relaxed);
-        stealable.store(stealable.load(relaxed) - 1, relaxed);
-        return cell;
-    }
+    // Its thread.
+    bool has_ready() const { return kept_ready + stealable.load(relaxed) != 0; }
 
     bool is_watching() const { return team->watcher.load(relaxed) == this; }
 
@@ -219,19 +204,47 @@ struct Worker {
     }
 
 private:
+    void put_locked(Cell* cell) {
+        may_be_robbed = true;  // before `stealable` says so, without which no thief comes
+        lock.lock();
+        count(cell, 1);
+        ready.put(ready.state, cell);
+        lock.unlock();
+        // The put comes after the end of the worker's last rest: see stealing.hpp, between rules 2 and 4.
+        if (stealable.load(relaxed) != 0 && __builtin_expect(team->sleepers.load(seq_cst) != 0, 0)) call();
+    }
+
+    Cell* remove_locked() {
+        lock.lock();
+        Cell* const cell = remove();
+        lock.unlock();
+        return cell;
+    }
+
+    Cell* remove() { return removed(ready.fetch(ready.state)); }
+
+    Cell* removed(Cell* cell) {
+        if (cell == nullptr) return nullptr;
+        cell->ready_on.store(nullptr, relaxed);
+        count(cell, -1);
+        return cell;
+    }
+
+    void count(const Cell* cell, std::int64_t change) {
+        const std::uint32_t flags = cell->flags.load(relaxed);
+        if (!(flags & ready.lent)) return keep(flags, change);
+        stealable.store(stealable.load(relaxed) + change, release);  // pairs with take_half()
+    }
+
+    void keep(std::uint32_t flags, std::int64_t change) {
+        kept_ready += change;
+        if (flags & wants_token) python_ready += change;
+    }
+
     __attribute__((noinline)) void take_in_all() {
         stop_watching();  // before the puts, so that they may call another
         put_all(oldest_first(inbox.take_all()));
         if (has_token && team->token.has_pending()) put_all(team->token.take());
-    }
-
-    bool lends(Cell* cell) const { return ready.lends && cell->has(roaming_cell); }
-
-    void insert(Cell* cell) {
-        ++ready_count;
-        if (cell->has(wants_token)) python_ready.store(python_ready.load(relaxed) + 1, relaxed);
-        if (lends(cell)) stealable.store(stealable.load(relaxed) + 1, relaxed);
-        ready.put(ready.state, cell);
     }
 };
 

@@ -117,7 +117,7 @@ cdef class WorkerThread:
 
     @property
     def dispatches(self):
-        """How many dispatches the worker has made, as of its last rest or a few dozen ago."""
+        """How many dispatches the worker has made, but for those within others."""
         return self.core.get_dispatches(relaxed)
 
     @property
@@ -265,7 +265,6 @@ cdef class WorkerThread:
                 if (team.is_stopping(acquire) or self.retiring) and core.inbox.is_empty():
                     core.stop_watching()
                     break
-                core.set_dispatches(dispatches, relaxed)
                 self.rest()
                 core.set_loop_time(monotonic_ns(), relaxed)
                 continue
@@ -279,14 +278,14 @@ cdef class WorkerThread:
                     if core.timed:
                         core.started = monotonic_ns()  # waiting for the interpreter is not the actor's
             elif attached:
-                if core.has_token and core.get_python_ready(relaxed) == 0:
+                if core.has_token and core.python_ready == 0:
                     core.release_token()
                 PyEval_SaveThread()
                 attached = False
             dispatch(cell, context, NULL)
             dispatches += 1
+            core.set_dispatches(dispatches, relaxed)
             if dispatches % CLOCK_EVERY == 0:
-                core.set_dispatches(dispatches, relaxed)
                 now = monotonic_ns()
                 core.set_loop_time(now, relaxed)
                 if core.shares:
@@ -363,7 +362,7 @@ cdef class WorkerThread:
         if takes_token and not self.core.own_token_or_delegate(cell):
             return
         self.dispatch_nested(cell)
-        if takes_token and self.core.get_python_ready(relaxed) == 0:
+        if takes_token and self.core.python_ready == 0:
             self.core.release_token()
 
     cdef void dispatch_nested(self, Cell* cell) noexcept:
