@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "callboard/core/atomics.hpp"
 
@@ -27,12 +28,30 @@ struct TeamCounts {
     bool is_apart;
 };
 
+// One worker of a team tries something at a time: what two of them try at once, neither could tell apart. For a
+// limited time, so that one that falls asleep in the middle holds nobody up. Any thread; times in nanoseconds.
+class TrialLease {
+public:
+    // Returns the end of the lease; 0: another has it.
+    std::int64_t take(std::int64_t now, std::int64_t length) {
+        std::int64_t end = end_.load(relaxed);
+        return end <= now && end_.compare_exchange_strong(end, now + length, relaxed) ? now + length : 0;
+    }
+
+    // `end` is what take() returned.
+    void give_up(std::int64_t end) { end_.compare_exchange_strong(end, 0, relaxed); }
+
+private:
+    Atomic<std::int64_t> end_{0};
+};
+
 // The trials of one worker. Its thread calls; any thread may read `is_apart`. Times are in nanoseconds.
 class Trials {
 public:
     static constexpr std::int64_t settling = 500'000;  // at a term's begin, while actors move
     static constexpr std::int64_t counting = 2'000'000;  // twice the longest dispatch, which counts at its end
     static constexpr std::int64_t trial = settling + counting;
+    static constexpr std::int64_t lease_time = 4 * trial;  // for one of each kind, one after the other
     static constexpr std::int64_t first = 8'000'000;  // of what a trial said, and four times longer at each further one
     static constexpr std::int64_t longest = 128'000'000;
     static constexpr std::int64_t long_message = 2'000;
@@ -42,14 +61,14 @@ public:
 
     // The worker stole.
     void note_theft(std::int64_t now) {
-        if (due_ == never) begin(false, now, first);
+        if (due_ == never) take_part(now);
     }
 
     // Whether to call consider().
     bool is_due(std::int64_t now) const { return now >= due_ || (due_ != never && now >= next_look_); }
 
-    // When due. True: from here on the worker is apart, and was not.
-    bool consider(std::int64_t now, const TeamCounts& counts) {
+    // When due. `lease` is the team's. True: from here on the worker is apart, and was not.
+    bool consider(std::int64_t now, const TeamCounts& counts, TrialLease& lease) {
         const bool was_apart = is_apart.load(relaxed);
         if (now < due_) {
             if (was_apart && has_long(now, counts.handled - seen_)) take_part(now);
@@ -57,7 +76,7 @@ public:
             return false;
         }
         if (due_ != ends_) {  // settled
-            if (now - due_ > longest) in_trial_ = false;  // it slept, and what it knew is of another time
+            if (now - due_ > longest && term_ == Term::together) term_ = Term::part;  // it slept, and knows nothing of now
             since_ = now;
             then_ = counts;
             due_ = ends_ = std::max(ends_, now + counting);
@@ -69,41 +88,51 @@ public:
         const bool is_as_before = counts.rests == then_.rests;  // busy all the time, or at rest
         if (was_apart && is_as_before && counts.rests % 2 == 0) {
             rate_apart_ = rate;
-            in_trial_ = true;
-            begin(false, now, trial);
+            begin(may_try(now, lease) ? Term::together : Term::apart, now, trial);
         } else if (was_apart) {
-            stay(false, now);
+            stay(Term::part, now);
         } else if (!has_short || counts.is_apart || (is_as_before && counts.rests % 2 == 1)) {
             take_part(now);
-        } else if (in_trial_) {
-            stay(rate < worth_while * rate_apart_, now);
+        } else if (term_ == Term::together) {
+            stay(rate < worth_while * rate_apart_ ? Term::apart : Term::part, now);
+        } else if (may_try(now, lease)) {
+            begin(Term::alone, now, trial);
         } else {
-            begin(true, now, trial);
+            take_part(now);
         }
+        if (term_ == Term::part || term_ == Term::apart) lease.give_up(std::exchange(lease_end_, 0));
         return !was_apart && is_apart.load(relaxed);
     }
 
     // For now, nothing is to be found out.
-    void take_part(std::int64_t now) {
-        in_trial_ = false;
-        begin(false, now, first);
-    }
+    void take_part(std::int64_t now) { begin(Term::part, now, first); }
 
 private:
     static constexpr std::int64_t never = INT64_MAX;
 
-    void begin(bool apart, std::int64_t now, std::int64_t length) {
+    // What the worker does until it considers again: takes part or keeps apart, or tries to keep apart and then
+    // to take part.
+    enum class Term : std::uint8_t { part, apart, alone, together };
+
+    void begin(Term term, std::int64_t now, std::int64_t length) {
+        const bool apart = term == Term::apart || term == Term::alone;
+        term_ = term;
         is_apart.store(apart, relaxed);
         due_ = now + settling;
         ends_ = now + length;
         next_look_ = apart ? due_ : never;
     }
 
-    void stay(bool apart, std::int64_t now) {
-        term_ = apart == verdict_ ? std::min(4 * term_, longest) : first;
-        verdict_ = apart;
-        in_trial_ = false;
-        begin(apart, now, term_);
+    void stay(Term term, std::int64_t now) {
+        length_ = term == verdict_ ? std::min(4 * length_, longest) : first;
+        verdict_ = term;
+        begin(term, now, length_);
+    }
+
+    // The trial in progress is this worker's, or nobody's.
+    bool may_try(std::int64_t now, TrialLease& lease) {
+        if (now >= lease_end_) lease_end_ = lease.take(now, lease_time);
+        return lease_end_ != 0;
     }
 
     // While it is apart, all of the team's messages may become long ones.
@@ -124,9 +153,10 @@ private:
     std::int64_t next_look_{never}, seen_at_{0};
     std::uint64_t seen_{0};    // messages, at the last look
     double rate_apart_{0};     // messages a nanosecond, of all
-    bool in_trial_{false};     // of taking part, after a term apart
-    bool verdict_{false};      // of the last trial
-    std::int64_t term_{first};
+    Term term_{Term::part};
+    Term verdict_{Term::part};      // of the last trial
+    std::int64_t length_{first};    // of the term that followed it
+    std::int64_t lease_end_{0};     // of the lease that it has or had last; 0: it gave it up
 };
 
 }  // namespace callboard

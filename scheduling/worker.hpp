@@ -43,6 +43,7 @@ struct TeamState {
     // Of workers that take each other's work: see stealing.hpp.
     alignas(cache_line) Atomic<Worker*> watcher{nullptr};
     Atomic<std::uint32_t> sleepers{0};
+    TrialLease trial;
     std::vector<Worker*> members;  // all of them, by their index, before the first one runs
 };
 

@@ -8,6 +8,7 @@ namespace {
 // A worker whose team handles so many messages a millisecond, its own share and by whom it stole from alone.
 struct Machine {
     Trials trials;
+    TrialLease own_lease, *lease = &own_lease;
     std::int64_t now = 1;
     TeamCounts counts{0, 0, 0, false};
     std::uint64_t together = 20'000, alone = 10'000, own = 10'000;  // messages a millisecond
@@ -25,7 +26,7 @@ struct Machine {
             counts.handled += (is_apart() ? alone : together) / 10;
             counts.own += is_apart() ? 0 : own / 10;
             counts.rests += partner_rests ? 2 : 0;
-            if (trials.is_due(now)) given_back += trials.consider(now, counts);
+            if (trials.is_due(now)) given_back += trials.consider(now, counts, *lease);
         }
         return apart / 10;
     }
@@ -75,7 +76,7 @@ TEST("a worker that slept through a term counts for as long all the same") {
     machine.together = 7'000;
     machine.trials.note_theft(machine.now);
     machine.now += 50 * Trials::first;
-    CHECK(!machine.trials.consider(machine.now, machine.counts));
+    CHECK(!machine.trials.consider(machine.now, machine.counts, *machine.lease));
     CHECK(!machine.trials.is_due(machine.now + (Trials::trial - Trials::settling) / 2));
     CHECK(100 - machine.live(100) <= 35);
 }
@@ -116,6 +117,31 @@ TEST("one that is apart comes back when the messages become long") {
     machine.together = machine.alone = 100;
     machine.own = 50;
     CHECK(machine.live(100) <= 10);
+}
+
+TEST("of two workers one tries at a time, and both get to it") {
+    Machine one, other;
+    other.lease = one.lease;
+    one.trials.note_theft(one.now);
+    other.trials.note_theft(other.now);
+    for (int i = 0; i < 1'000; ++i) {
+        one.live(1);
+        other.live(1);
+        CHECK(!one.is_apart() || !other.is_apart());
+    }
+    CHECK(one.given_back > 1);
+    CHECK(other.given_back > 1);
+}
+
+TEST("one that sleeps in the middle of a trial holds nobody up") {
+    Machine one, other;
+    other.lease = one.lease;
+    one.trials.note_theft(one.now);
+    while (!one.is_apart()) one.live(1);
+    other.now = one.now;
+    other.trials.note_theft(other.now);
+    other.live(100);
+    CHECK(other.given_back > 1);
 }
 
 CHECK_MAIN
