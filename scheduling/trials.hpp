@@ -76,7 +76,7 @@ public:
             return false;
         }
         if (due_ != ends_) {  // settled
-            if (now - due_ > longest && term_ == Term::together) term_ = Term::part;  // it slept, and knows nothing of now
+            if (now - due_ > longest && term_ == Term::together) term_ = Term::part;  // it slept: that was another time
             since_ = now;
             then_ = counts;
             due_ = ends_ = std::max(ends_, now + counting);
