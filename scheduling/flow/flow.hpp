@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "callboard/scheduling/flow/chain.hpp"
 #include "callboard/scheduling/flow/fused_stage.hpp"
 #include "callboard/scheduling/flow/keyed_stage.hpp"
 #include "callboard/scheduling/flow/markers.hpp"
@@ -73,8 +74,13 @@ public:
 
     // Its members, and their edges, are added to it.
     FusedStage& add_fused(Pool& pool, LaneKinds runs_on) {
-        const std::uint32_t sample_every = settings.one_by_one ? 0 : 64;
-        return add<FusedStage>(pool, runs_on, 1, settings.window, sample_every);
+        return add<FusedStage>(pool, runs_on, 1, settings.window, settings.one_by_one ? 0 : sample_every);
+    }
+
+    // The work of a stage, to which members are added.
+    Chain& make_chain(bool is_shared) {
+        chains_.push_back(std::make_unique<Chain>(is_shared, sample_every));
+        return *chains_.back();
     }
 
     void connect(Stage& from, Stage& to, std::uint32_t input) { from.connect(to.entrance(), input); }
@@ -139,6 +145,8 @@ public:
     const Settings settings;
 
 private:
+    static constexpr std::uint32_t sample_every = 64;  // rounds; of one of so many each operator's time is taken
+
     template <class Kind, class... Arguments>
     Kind& add(Pool& pool, LaneKinds runs_on, std::uint32_t most_lanes, Arguments&&... arguments) {
         const Stage::Site site{pool, *this, static_cast<std::uint32_t>(stages_.size()),
@@ -167,6 +175,7 @@ private:
 
     Markers markers_;
     Stages stages_;
+    std::vector<std::unique_ptr<Chain>> chains_;
     std::vector<std::unique_ptr<Pool>> pools_;
     std::vector<Stage::Edge> entries_;
     std::uint64_t sinks_{0};

@@ -6,7 +6,7 @@ from libcpp.vector cimport vector
 
 from callboard.scheduling.flow.fused_stage cimport FusedStage
 from callboard.scheduling.flow.heuristics cimport Chooser
-from callboard.scheduling.flow.stage cimport LaneKinds, Stage, Work
+from callboard.scheduling.flow.stage cimport Figures, LaneKinds, Stage, Work
 
 cdef extern from "callboard/scheduling/flow/flow.hpp" namespace "callboard" nogil:
     enum Reordering "callboard::Reordering":
@@ -48,6 +48,11 @@ cdef extern from "callboard/scheduling/flow/flow.hpp" namespace "callboard" nogi
         Rest run(uint32_t lane)
         cbool help(LaneKinds kinds)
 
+    cdef cppclass Chain:
+        void add_member(const Work& work)
+        Work work()
+        const Figures& figures_of(uint32_t member)
+
     cdef cppclass Flow:
         Flow(Settings settings)
         Pool& add_pool(unique_ptr[Chooser] chooser)
@@ -56,6 +61,7 @@ cdef extern from "callboard/scheduling/flow/flow.hpp" namespace "callboard" nogi
         Stage& add_keyed(Pool& pool, const Work& divider, const Work& work, LaneKinds runs_on,
                          uint32_t most_lanes, uint32_t partitions)
         FusedStage& add_fused(Pool& pool, LaneKinds runs_on)
+        Chain& make_chain(cbool is_shared)
         void connect(Stage& source, Stage& to, uint32_t input)
         void add_entry(Stage& to, uint32_t input)
         void finish_graph()

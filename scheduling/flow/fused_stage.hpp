@@ -26,36 +26,6 @@ namespace callboard {
 
 class FusedStage final : public Stage {
 public:
-    // What a member did. Any thread reads; the one lane writes, so no read-modify-write is needed.
-    class Figures {
-    public:
-        std::uint64_t taken() const { return taken_.load(relaxed); }
-        std::uint64_t given() const { return given_.load(relaxed); }
-        double selectivity() const {
-            return taken() == 0 ? 1.0 : static_cast<double>(given()) / static_cast<double>(taken());
-        }
-        double cost_ns() const {  // of a row; 0: not known yet
-            const auto rows = sampled_rows_.load(relaxed);
-            return rows == 0 ? 0.0 : static_cast<double>(sampled_ns_.load(relaxed)) / static_cast<double>(rows);
-        }
-        std::int64_t busy_ns() const { return static_cast<std::int64_t>(cost_ns() * static_cast<double>(taken())); }
-
-    private:
-        friend class FusedStage;
-
-        void count(const RowCounts& rows) {
-            add(taken_, rows.taken);
-            add(given_, rows.given);
-        }
-        void sample(const RowCounts& rows, std::int64_t spent_ns) {
-            add(sampled_rows_, rows.taken);
-            add(sampled_ns_, static_cast<std::uint64_t>(spent_ns));
-        }
-        static void add(Atomic<std::uint64_t>& to, std::uint64_t more) { to.store(to.load(relaxed) + more, relaxed); }
-
-        Atomic<std::uint64_t> taken_{0}, given_{0}, sampled_rows_{0}, sampled_ns_{0};
-    };
-
     // One of `sample_every` rounds is timed, member by member; 0: none.
     FusedStage(const Site& site, std::uint32_t window, std::uint32_t sample_every)
         : Stage(site, Work{}), window_(window), sample_every_(sample_every) {}
@@ -207,12 +177,12 @@ private:
                 output = member.work.process(member.work.self, serial, inputs, rows);
                 inputs[0] = nullptr;
                 for (std::uint32_t i = 1; i < member.inputs; ++i) inputs[i] = nullptr;
-                member.figures->count(rows);
+                member.figures->count(rows, true);
                 if (member.from_outside) counts.taken += rows.taken;
                 if (member.to_outside) counts.given += rows.given;
                 if (sampled) {
                     const auto now = monotonic_ns();
-                    member.figures->sample(rows, now - time);
+                    member.figures->sample(rows, now - time, true);
                     time = now;
                 }
             } else if (!member.to_outside) {

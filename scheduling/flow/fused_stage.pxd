@@ -1,16 +1,9 @@
 # Several operators as one stage: see fused_stage.hpp.
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport uint32_t
 
-from callboard.scheduling.flow.stage cimport Stage, Work
+from callboard.scheduling.flow.stage cimport Figures, Stage, Work
 
 cdef extern from "callboard/scheduling/flow/fused_stage.hpp" namespace "callboard" nogil:
-    cdef cppclass Figures "callboard::FusedStage::Figures":
-        uint64_t taken()
-        uint64_t given()
-        double selectivity()
-        double cost_ns()
-        int64_t busy_ns()
-
     cdef cppclass FusedStage(Stage):
         uint32_t add_member(const Work& work, uint32_t inputs)
         void connect_within(uint32_t source, uint32_t to, uint32_t input)

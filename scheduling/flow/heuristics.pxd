@@ -1,8 +1,7 @@
 from libc.stdint cimport int64_t
 from libcpp.vector cimport vector
 
-from callboard.scheduling.flow.fused_stage cimport Figures
-from callboard.scheduling.flow.stage cimport Stage
+from callboard.scheduling.flow.stage cimport Figures, Stage
 
 cdef extern from "callboard/scheduling/flow/heuristics.hpp" namespace "callboard" nogil:
     cdef cppclass Chooser:
@@ -15,7 +14,7 @@ ctypedef Stage* (*Ask)(void* asker, const vector[Stage*]& stages) noexcept nogil
 cdef class OperatorView:
     cdef object flow            # keeps the stage
     cdef Stage* stage
-    cdef const Figures* figures  # of a member of a fused stage; else null
+    cdef const Figures* figures  # of one of several operators that are a stage; else null
     cdef bint is_waited_at       # what waits for the stage waits for this operator
     cdef readonly str name
 

@@ -18,6 +18,13 @@ cdef extern from "callboard/scheduling/flow/stage.hpp" namespace "callboard" nog
         uint64_t taken
         uint64_t given
 
+    cdef cppclass Figures:
+        uint64_t taken()
+        uint64_t given()
+        double selectivity()
+        double cost_ns()
+        int64_t busy_ns()
+
     cdef cppclass Share "callboard::Division::Share":
         uint32_t partition
         vector[uint32_t] rows

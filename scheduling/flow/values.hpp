@@ -58,10 +58,14 @@ public:
     // Any thread. True: it was the last reference, and the caller must free() the values.
     [[nodiscard]] bool drop() { return references_.fetch_sub(1, acq_rel) == 1; }
 
+    // Who makes it: one of its values is a buffer, whose reference is the lot's.
+    void note_buffer() { has_buffers_ = true; }
+
     // `error` has been let go.
     void free() {
-        for (std::uint64_t i = 0; i < count_; ++i)
-            if (begin()[i].kind == Kind::buffer) begin()[i].buffer->drop();
+        if (has_buffers_)
+            for (std::uint64_t i = 0; i < count_; ++i)
+                if (begin()[i].kind == Kind::buffer) begin()[i].buffer->drop();
         std::free(this);
     }
 
@@ -72,6 +76,7 @@ private:
         const auto capacity = values->capacity_ < 4 ? 8 : values->capacity_ * 2;
         Values* larger = make(capacity);
         larger->count_ = values->count_;
+        larger->has_buffers_ = values->has_buffers_;
         std::memcpy(static_cast<void*>(larger + 1), values->begin(), values->count_ * sizeof(Value));
         std::free(values);
         return larger;
@@ -79,6 +84,7 @@ private:
 
     std::uint64_t count_{0}, capacity_{0};
     Atomic<std::uint32_t> references_{1};
+    bool has_buffers_{false};
 };
 static_assert(sizeof(Values) % alignof(Value) == 0, "the values follow the header");
 
@@ -95,7 +101,10 @@ public:
         take_over(value);
     }
     // The same, but the value's reference is the lot's now.
-    void take_over(const Value& value) { next() = value; }
+    void take_over(const Value& value) {
+        next() = value;
+        if (value.kind == Kind::buffer) values_->note_buffer();
+    }
     void push_integer(std::int64_t integer, std::uint32_t tag = 0) {
         Value& value = next(Kind::integer, tag);
         value.integer = integer;

@@ -152,16 +152,18 @@ struct Parked {
     static void wake(void* self) { static_cast<Parked*>(self)->parker.unpark(); }
 };
 
-// Where an operator works: a stage, or a member of one.
+// Where an operator works: a stage, or a member of one, or of a chain.
 struct Seat {
     Stage* stage;
     FusedStage* fused;
     std::uint32_t member;
+    Chain* chain{nullptr};
 };
 
 void join(Flow& flow, const Seat* from, const Seat& to, std::uint32_t input) {
     if (from != nullptr && from->fused != nullptr && from->fused == to.fused)
         return from->fused->connect_within(from->member, to.member, input);
+    if (from != nullptr && from->chain != nullptr && from->chain == to.chain) return;
     if (to.fused != nullptr) input = to.fused->open(to.member, input);
     if (from == nullptr) flow.add_entry(*to.stage, input);
     else if (from->fused != nullptr) from->fused->connect_out(from->member, *to.stage, input);
@@ -198,6 +200,13 @@ void run_one(std::uint64_t seed, int lane_count, int pool_count, bool fuses = fa
             fused = seats.empty() || random.below(3) == 0 ? nullptr : seats.back().fused;
             if (fused == nullptr) fused = &flow.add_fused(pool, all_lanes);
             seats.push_back({fused, fused, fused->add_member(work, inputs)});
+        } else if (op->is_stateless() && random.below(4) != 0) {  // a chain, or the next of one
+            const auto source = op->sources[0];
+            const bool goes_on = source != entry && seats[source].chain != nullptr && ops[source]->outgoing == 1;
+            Seat seat = goes_on ? seats[source] : Seat{nullptr, nullptr, 0, &flow.make_chain(true)};
+            if (!goes_on) seat.stage = &flow.add_shared(pool, seat.chain->work(), all_lanes, 8);
+            seat.chain->add_member(work);
+            seats.push_back(seat);
         } else {
             seats.push_back({op->is_keyed()       ? &flow.add_keyed(pool, divider, work, all_lanes, 8, partitions)
                              : op->is_stateless() ? &flow.add_shared(pool, work, all_lanes, 8)

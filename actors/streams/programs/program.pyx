@@ -176,6 +176,11 @@ cdef class Program:
             self.sides["late"] = nowhere
         self.sides = self.sides or None
 
+    @property
+    def needs_no_order(self):
+        """Whether several threads may be at work on it, each on a round of its own."""
+        return self.kind == "stateless" and self.ns_per_row == 0
+
     cdef int enter(self, Ending ending, int position, int inputs) except -1:
         """Be a part of a run, and of no other, at this place of its graph, with so many inputs."""
         if self.stage != NULL:

@@ -1,6 +1,7 @@
 """From a plan to stages, pools and lanes, as the threading models of its parts say.
 
-    dynamic     all such stages in one pool, with a lane for each worker
+    dynamic     all such stages in one pool, with a lane for each worker; native operators that need
+                no order, one behind the other, are one stage, unless a heuristic is to choose
     manual      a thread's steps fused into a stage; a pool with a lane for each thread but the
                 caller's, who works on its stage when it has admitted a round
     dedicated   a stage and a pool for each operator; its lane has a thread of its own
@@ -12,6 +13,7 @@ one producer and one consumer.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,6 +34,7 @@ from callboard.system import ActorSystem
 
 _DYNAMIC = 0  # the pool that a flow begins with
 _MANUAL_LANES = 3  # that take turns in a manual system
+_LONGEST_CHAIN = 16  # a lane passes it without a break: other actors of its worker wait for so long
 _MOST_LANES = 64  # of a pool: a bit of a word for each; the workers beyond have none
 
 
@@ -90,9 +93,15 @@ def build(
     programs: Sequence[Program],
     units: Sequence[Unit],
     placement: PlacementPolicy,
+    *,
+    chains: bool,
 ) -> Crew:
-    """Make a flow of programs, one for each step of the plan, and give it its lanes."""
-    return _Builder(system, flow, plan, programs).build(units, placement)
+    """Make a flow of programs, one for each step of the plan, and give it its lanes.
+
+    With `chains`, neighbours may be one stage.
+    """
+    builder = _Builder(system, flow, plan, programs)
+    return builder.build(builder.chained(units) if chains else units, placement)
 
 
 class _Builder:
@@ -146,6 +155,28 @@ class _Builder:
 
     # --- stages ----------------------------------------------------------------------------------
 
+    def chained(self, units: Sequence[Unit]) -> list[Unit]:
+        """Join dynamic units whose steps can be a chain: see scheduling/flow/chain.hpp."""
+        edges = Counter(source for sources in self.sources for source, _ in sources)
+        joined: list[Unit] = []
+        place: dict[int | None, int] = {}  # of the unit that ends with a step, among these
+        for unit in units:
+            if unit.model == "dynamic" and self.may_chain(unit.steps[0]):
+                (step,) = unit.steps
+                before = self.sources[step][0][0]
+                at = place.pop(before, None) if edges[before] == 1 else None
+                if at is not None and len(joined[at].steps) < _LONGEST_CHAIN:
+                    joined[at] = Unit("dynamic", (*joined[at].steps, step))
+                    place[step] = at
+                    continue
+                place[step] = len(joined)
+            joined.append(unit)
+        return joined
+
+    def may_chain(self, step: int) -> bool:
+        program = self.programs[step]
+        return isinstance(program, NativeProgram) and program.needs_no_order
+
     def is_free(self, step: int) -> bool:
         """Return whether a step needs no interpreter lock, or there is none."""
         return self.programs[step].releases_gil or not self.locked
@@ -165,6 +196,9 @@ class _Builder:
         return [(step, self.programs[step], self.sources[step]) for step in unit.steps]
 
     def add_dynamic(self, unit: Unit) -> None:
+        if len(unit.steps) > 1:
+            self.flow.add_chain(self.members(unit), self.runs_on([unit]), self.workers, _DYNAMIC)
+            return
         (step,) = unit.steps
         program = self.programs[step]
         free = self.is_free(step)

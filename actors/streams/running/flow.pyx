@@ -15,7 +15,9 @@ from callboard.core.node cimport Kind, Node
 from callboard.core.sealed cimport maker_key
 from callboard.scheduling.cell cimport Context
 from callboard.scheduling.context cimport current_context
-from callboard.scheduling.flow.flow cimport Flow, Partitioning, Pool, Reordering, Rest, RestReason, Settings, Times
+from callboard.scheduling.flow.flow cimport (
+    Chain, Flow, Partitioning, Pool, Reordering, Rest, RestReason, Settings, Times,
+)
 from callboard.scheduling.flow.fused_stage cimport FusedStage
 from callboard.scheduling.flow.heuristics cimport Ask, Chooser, Heuristic, OperatorView
 from callboard.scheduling.flow.native_work cimport NativeWork
@@ -156,7 +158,7 @@ cdef class GraphFlow:
         cdef NativeWork* native = NULL
         if isinstance(program, NativeProgram):
             native = &(<NativeProgram>program).native
-        is_shared = program.kind == "stateless" and program.ns_per_row == 0 and most_lanes > 1
+        is_shared = program.needs_no_order and most_lanes > 1
         if len(sources) > 1 and (partitions or is_shared):
             raise ValueError(f"the program of {program.name!r} has {len(sources)} inputs")
         self.add_program(number, program, sources)
@@ -191,6 +193,31 @@ cdef class GraphFlow:
             seat = self.seat(number)
             program.stage = seat.stage = seat.fused = fused
             seat.member = fused.add_member(whole_work_of(program), len(sources))
+
+    def add_chain(self, members, str runs_on, int most_lanes, size_t pool=0):
+        """Add native programs that need no order, each the only reader of the one before, as one stage."""
+        self.check(False)
+        cdef Pool* into = self.pool(pool)
+        cdef Chain* chain = &self.flow.make_chain(most_lanes > 1)
+        cdef LaneKinds kinds = KINDS[runs_on]
+        cdef Stage* stage = NULL
+        cdef Program program
+        cdef Seat* seat
+        for i, (number, program, sources) in enumerate(members):
+            if not isinstance(program, NativeProgram) or not program.needs_no_order or len(sources) != 1:
+                raise ValueError(f"the program of {program.name!r} cannot be one of a chain")
+            self.add_program(number, program, sources)
+            if stage == NULL:
+                if most_lanes > 1:
+                    stage = &self.flow.add_shared(into[0], chain.work(), kinds, most_lanes)
+                else:
+                    stage = &self.flow.add_ordered(into[0], chain.work(), kinds, 1)
+                self.of_stages.append(program)
+            seat = self.seat(number)
+            program.stage = seat.stage = stage
+            seat.chain = chain
+            seat.member = i
+            chain.add_member(whole_work_of(program))
 
     def add_called(self, members, bint keeps_interpreter):
         """The same, for the thread that admits rounds: it works on these within try_admit()."""
@@ -233,6 +260,8 @@ cdef class GraphFlow:
                 program = self.programs[node]
                 program.exits.push_back(Exit(port, reader.in_lots))
                 reader.from_lots[number] = program.in_lots and not reader.in_lots
+                if source.chain != NULL and source.chain == to.chain:
+                    continue
                 if source.fused != NULL and source.fused == to.fused:
                     if source.member >= to.member:
                         raise ValueError(f"the program of {reader.name!r} comes before that of {program.name!r}")
@@ -406,8 +435,11 @@ cdef class GraphFlow:
                 views.append((number, self.view(seat.divider)))
             view = self.view(seat.stage)
             if seat.fused != NULL:
-                view.name = (<Program>self.programs[number]).name
                 view.figures = &seat.fused.figures_of(seat.member)
+            elif seat.chain != NULL:
+                view.figures = &seat.chain.figures_of(seat.member)
+            if view.figures != NULL:
+                view.name = (<Program>self.programs[number]).name
                 view.is_waited_at = seat.member == 0
             views.append((number, view))
         return views

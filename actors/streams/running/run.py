@@ -69,6 +69,7 @@ class Run(Generic[R]):
         self._threading = options.threading(threading, system.config)
         units = units_of(plan.steps, self._threading)
         self._placement = options.placement(placement, system.config, units)
+        chooses = policy is not None or system.config.heuristic() is not None
         self._flow = flow = GraphFlow(
             options.heuristic(policy, system.config, units),
             options.power_of_two("window", window),
@@ -81,7 +82,15 @@ class Run(Generic[R]):
         self._programs = plan.make_programs(self.tally)
         self._begun = time.monotonic()
         try:
-            self._crew = build(system, flow, plan, self._programs, units, self._placement)
+            self._crew = build(
+                system,
+                flow,
+                plan,
+                self._programs,
+                units,
+                self._placement,
+                chains=not chooses and not system._runtime.manual,
+            )
         except BaseException:
             close(self._programs)
             raise

@@ -16,8 +16,11 @@ class OperatorStatistics:
     """An operator, so far. `cost` (of a row) and `busy` are in seconds; `queued` is an estimate.
 
     `threading` is its threading model, and `thread` the name of the thread, or of the worker that
-    is its home; of a `dynamic` operator, which any worker runs, that is empty. What is `manual` has
-    `cost` and `busy` estimated from one of 64 rounds.
+    is its home; of a `dynamic` operator, which any worker runs, that is empty.
+
+    What is `manual`, and native operators in a row that are run as one, have `cost` and `busy`
+    estimated from one of 64 rounds. Of the latter, `workers` are at work on all of them, and what
+    waits is `queued` at the first.
     """
 
     name: str
