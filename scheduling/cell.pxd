@@ -106,8 +106,7 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
         uint64_t get_current "current.load" (memory_order)
         int64_t get_loop_time "loop_time.load" (memory_order)
         void set_loop_time "loop_time.store" (int64_t, memory_order)
-        uint64_t get_dispatches "dispatches.load" (memory_order)
-        void set_dispatches "dispatches.store" (uint64_t, memory_order)
+        uint64_t get_dispatches "dispatches.get" ()
         ReadySet ready
         TeamState* team
         int64_t python_ready

@@ -82,7 +82,7 @@ inline bool sees_victim(Worker& worker, std::int64_t now) {
             seen.since = 0;
             continue;
         }
-        const std::uint64_t dispatches = other.dispatches.load(relaxed);
+        const std::uint64_t dispatches = other.dispatches.get();
         const bool is_apart = worker.trials.is_apart.load(relaxed);
         const bool crowded = ready > 1 && !is_apart;
         if (seen.since == 0 || dispatches != seen.dispatches) {
@@ -130,7 +130,8 @@ inline void consider_sharing(Worker& worker, std::int64_t now) {
     TeamCounts counts{0, worker.handled.get(), rests, robbed.trials.is_apart.load(relaxed)};
     for (const Worker* member : worker.team->members) counts.handled += member->handled.get();
     const bool was_apart = trials.is_apart.load(relaxed);
-    if (trials.consider(now, counts, worker.team->trial) && !give_back(worker)) trials.take_part(now);
+    TrialLease& lease = worker.team->trial;
+    if (trials.consider(now, counts, lease) && !give_back(worker)) trials.take_part(now, lease);
     if (trials.is_apart.load(relaxed) != was_apart) worker.nap_ns = first_nap;
 }
 

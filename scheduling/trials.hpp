@@ -61,7 +61,7 @@ public:
 
     // The worker stole.
     void note_theft(std::int64_t now) {
-        if (due_ == never) take_part(now);
+        if (due_ == never) begin(Term::part, now, first);
     }
 
     // Whether to call consider().
@@ -71,7 +71,7 @@ public:
     bool consider(std::int64_t now, const TeamCounts& counts, TrialLease& lease) {
         const bool was_apart = is_apart.load(relaxed);
         if (now < due_) {
-            if (was_apart && has_long(now, counts.handled - seen_)) take_part(now);
+            if (was_apart && has_long(now, counts.handled - seen_)) take_part(now, lease);
             else look(now, counts);
             return false;
         }
@@ -92,20 +92,23 @@ public:
         } else if (was_apart) {
             stay(Term::part, now);
         } else if (!has_short || counts.is_apart || (is_as_before && counts.rests % 2 == 1)) {
-            take_part(now);
+            take_part(now, lease);
         } else if (term_ == Term::together) {
             stay(rate < worth_while * rate_apart_ ? Term::apart : Term::part, now);
         } else if (may_try(now, lease)) {
             begin(Term::alone, now, trial);
         } else {
-            take_part(now);
+            take_part(now, lease);
         }
-        if (term_ == Term::part || term_ == Term::apart) lease.give_up(std::exchange(lease_end_, 0));
+        if (term_ == Term::part || term_ == Term::apart) end_trial(lease);
         return !was_apart && is_apart.load(relaxed);
     }
 
     // For now, nothing is to be found out.
-    void take_part(std::int64_t now) { begin(Term::part, now, first); }
+    void take_part(std::int64_t now, TrialLease& lease) {
+        end_trial(lease);
+        begin(Term::part, now, first);
+    }
 
 private:
     static constexpr std::int64_t never = INT64_MAX;
@@ -133,6 +136,10 @@ private:
     bool may_try(std::int64_t now, TrialLease& lease) {
         if (now >= lease_end_) lease_end_ = lease.take(now, lease_time);
         return lease_end_ != 0;
+    }
+
+    void end_trial(TrialLease& lease) {
+        if (lease_end_ != 0) lease.give_up(std::exchange(lease_end_, 0));
     }
 
     // While it is apart, all of the team's messages may become long ones.

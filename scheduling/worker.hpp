@@ -64,7 +64,7 @@ struct Worker {
     alignas(cache_line) Atomic<std::uint64_t> rests{1};  // ended and begun ones; odd: it has nothing to do
     Atomic<std::uint64_t> current{0};                    // the number of the cell that it dispatches
     Atomic<std::int64_t> loop_time{0};                   // monotonic ns, now and then; for diagnosis
-    Atomic<std::uint64_t> dispatches{0};                 // but for those within others
+    Counter dispatches;
 
     // --- the worker's thread, and a thief within `lock` -------------------------------------------
     alignas(cache_line) BiasedLock lock;
@@ -360,6 +360,7 @@ inline void dispatch(Cell* cell, Context* context, Cell* outer) {
     context->current = cell;
     if (cell->run(cell, context, worker->quantum) == Outcome::more) make_ready(cell, context);
     context->current = outer;
+    worker->dispatches.add(1);
     worker->current.store(outer != nullptr ? outer->number : 0, relaxed);
 }
 

@@ -117,8 +117,8 @@ cdef class WorkerThread:
 
     @property
     def dispatches(self):
-        """How many dispatches the worker has made, but for those within others."""
-        return self.core.get_dispatches(relaxed)
+        """How many dispatches the worker has made."""
+        return self.core.get_dispatches()
 
     @property
     def is_timed(self):
@@ -248,7 +248,7 @@ cdef class WorkerThread:
         cdef Context* context = self.context
         cdef Cell* cell
         cdef bint attached = False
-        cdef uint64_t dispatches = 0
+        cdef uint64_t turns = 0
         cdef int64_t now
         core.set_loop_time(monotonic_ns(), relaxed)
         core.add_rests(1, seq_cst)  # it rested until now
@@ -283,9 +283,8 @@ cdef class WorkerThread:
                 PyEval_SaveThread()
                 attached = False
             dispatch(cell, context, NULL)
-            dispatches += 1
-            core.set_dispatches(dispatches, relaxed)
-            if dispatches % CLOCK_EVERY == 0:
+            turns += 1
+            if turns % CLOCK_EVERY == 0:
                 now = monotonic_ns()
                 core.set_loop_time(now, relaxed)
                 if core.shares:

@@ -6,8 +6,9 @@
 // that it failed at, and rounds come to a chain's inside in any order. Native ones do not.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
-#include <deque>
+#include <memory>
 
 #include "callboard/core/clock.hpp"
 #include "callboard/scheduling/flow/stage.hpp"
@@ -16,69 +17,96 @@ namespace callboard {
 
 class Chain {
 public:
-    // Several lanes may be at work on it, or one. One of `sample_every` rounds is timed, member by member.
-    Chain(bool is_shared, std::uint32_t sample_every) : is_alone_(!is_shared), sample_every_(sample_every) {}
+    // A lane passes a chain without a break: other actors of its worker wait for so long.
+    static constexpr std::uint32_t most_members = 16;
+
+    // So many lanes may be at work on it. One of `sample_every` rounds is timed, member by member.
+    Chain(std::uint32_t lanes, std::uint32_t sample_every)
+        : lanes_(lanes), sample_every_(sample_every), of_lanes_(std::make_unique<OfLane[]>(lanes)) {}
     Chain(const Chain&) = delete;
 
     // Before the first round, in the order of the graph. Each has one input, and all but the last one edge.
-    void add_member(const Work& work) { members_.emplace_back(work); }
+    void add_member(const Work& work) {
+        assert(count_ < most_members);
+        members_[count_++] = work;
+    }
 
     // What its stage does. Any time; the members may be added later.
     Work work() { return {this, process, pick, discard, nullptr, nullptr}; }
 
-    const Figures& figures_of(std::uint32_t member) const { return members_[member].figures; }
+    Figures figures_of(std::uint32_t member) const {
+        return {&of_lanes_[0].figures[member], sizeof(OfLane), lanes_};
+    }
 
 private:
-    struct Member {
-        explicit Member(const Work& work) : work(work) {}
-        const Work work;
-        Figures figures{};
+    // What one lane at a time writes. Not by locked additions, of which a round would need two for each member.
+    struct alignas(cache_line) OfLane {
+        Atomic<bool> is_taken{false};
+        Figure figures[most_members];
     };
 
     static Chain& of(void* self) { return *static_cast<Chain*>(self); }
 
     static void* process(void* self, std::int64_t serial, void** inputs, RowCounts& counts) {
         Chain& chain = of(self);
-        return serial % chain.sample_every_ == 0 ? chain.pass<true>(serial, inputs[0], counts)
-                                                 : chain.pass<false>(serial, inputs[0], counts);
+        void* const batch = inputs[0];
+        if (batch == nullptr) return nullptr;
+        OfLane& own = chain.take();
+        const bool sampled = is_sampled(serial, chain.sample_every_) || !own.figures[0].has_sample();
+        void* const output = sampled ? chain.pass<true>(own, serial, batch, counts)
+                                     : chain.pass<false>(own, serial, batch, counts);
+        own.is_taken.store(false, release);  // pairs with take()
+        return output;
+    }
+
+    // There is one that is free, as no more lanes are here than there are of these. A thread begins with the same
+    // one each time: its stack tells it from others.
+    OfLane& take() {
+        const char here = 0;
+        for (auto i = reinterpret_cast<std::uintptr_t>(&here) >> 16;; ++i) {
+            OfLane& lane = of_lanes_[i % lanes_];
+            if (!lane.is_taken.load(relaxed) && !lane.is_taken.exchange(true, acquire)) return lane;
+        }
     }
 
     // A round through all members, until nothing is left of it.
     template <bool sampled>
-    void* pass(std::int64_t serial, void* batch, RowCounts& counts) {
+    void* pass(OfLane& own, std::int64_t serial, void* batch, RowCounts& counts) {
         std::int64_t time = sampled ? monotonic_ns() : 0;
         RowCounts rows;
-        bool first = true;
-        for (Member& member : members_) {
-            if (batch == nullptr) return nullptr;
+        for (std::uint32_t i = 0; i < count_; ++i) {
+            const Work& member = members_[i];
             rows = {};
-            batch = member.work.process(member.work.self, serial, &batch, rows);
-            if (first) counts.taken += rows.taken;
-            first = false;
-            member.figures.count(rows, is_alone_);
+            batch = member.process(member.self, serial, &batch, rows);
+            if (i == 0) counts.taken += rows.taken;
+            own.figures[i].count(rows);
             if (sampled) {
                 const auto now = monotonic_ns();
-                member.figures.sample(rows, now - time, is_alone_);
+                own.figures[i].sample(rows, now - time);
                 time = now;
             }
+            if (batch == nullptr) return nullptr;
         }
         counts.given += rows.given;
         return batch;
     }
 
     static void* pick(void* self, void* output, std::uint32_t edge) {
-        const Work& last = of(self).members_.back().work;
+        const Work& last = of(self).last();
         return last.pick != nullptr ? last.pick(last.self, output, edge) : output;
     }
 
     static void discard(void* self, void* output) {
-        const Work& last = of(self).members_.back().work;
+        const Work& last = of(self).last();
         last.discard(last.self, output);
     }
 
-    const bool is_alone_;
-    const std::uint32_t sample_every_;
-    std::deque<Member> members_;  // where they stay
+    const Work& last() const { return members_[count_ - 1]; }
+
+    const std::uint32_t lanes_, sample_every_;
+    std::uint32_t count_{0};
+    Work members_[most_members];
+    const std::unique_ptr<OfLane[]> of_lanes_;
 };
 
 }  // namespace callboard

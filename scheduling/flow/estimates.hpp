@@ -4,9 +4,11 @@
 // estimated, lanes that race lose one measurement, which does no harm.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "callboard/core/atomics.hpp"
+#include "callboard/core/mix.hpp"
 
 namespace callboard {
 
@@ -65,33 +67,60 @@ private:
     Atomic<double> cost_ns_{0}, selectivity_{0}, rows_per_unit_{0};
 };
 
-// What one of several operators did that are one stage: rows exactly, time by samples, as two looks at the clock
-// cost more than most operators' rounds. Any lane writes, any thread reads.
+// What one of several operators did that are one stage, or what it did on one lane: rows exactly, time by samples,
+// as two looks at the clock cost more than most operators' rounds. One thread at a time writes.
+class Figure {
+public:
+    void count(const RowCounts& rows) {
+        add(taken_, rows.taken, true);
+        add(given_, rows.given, true);
+    }
+    void sample(const RowCounts& rows, std::int64_t spent_ns) {
+        if (rows.taken == 0) return;
+        add(sampled_rows_, rows.taken, true);
+        add(sampled_ns_, static_cast<std::uint64_t>(spent_ns), true);
+    }
+    bool has_sample() const { return sampled_rows_.load(relaxed) != 0; }
+
+private:
+    friend class Figures;
+    Atomic<std::uint64_t> taken_{0}, given_{0}, sampled_rows_{0}, sampled_ns_{0};
+};
+
+// The figures of an operator on all lanes, which lie `stride` bytes apart. Any thread.
 class Figures {
 public:
-    std::uint64_t taken() const { return taken_.load(relaxed); }
-    std::uint64_t given() const { return given_.load(relaxed); }
+    Figures() = default;
+    Figures(const Figure* first, std::size_t stride, std::size_t lanes)
+        : first_(reinterpret_cast<const char*>(first)), stride_(stride), lanes_(lanes) {}
+
+    bool are_there() const { return lanes_ != 0; }
+    std::uint64_t taken() const { return sum(&Figure::taken_); }
+    std::uint64_t given() const { return sum(&Figure::given_); }
     double selectivity() const {
         return taken() == 0 ? 1.0 : static_cast<double>(given()) / static_cast<double>(taken());
     }
     double cost_ns() const {  // of a row; 0: not known yet
-        const auto rows = sampled_rows_.load(relaxed);
-        return rows == 0 ? 0.0 : static_cast<double>(sampled_ns_.load(relaxed)) / static_cast<double>(rows);
+        const auto rows = sum(&Figure::sampled_rows_);
+        return rows == 0 ? 0.0 : static_cast<double>(sum(&Figure::sampled_ns_)) / static_cast<double>(rows);
     }
     std::int64_t busy_ns() const { return static_cast<std::int64_t>(cost_ns() * static_cast<double>(taken())); }
 
-    // `alone`: no other lane works here.
-    void count(const RowCounts& rows, bool alone) {
-        add(taken_, rows.taken, alone);
-        add(given_, rows.given, alone);
-    }
-    void sample(const RowCounts& rows, std::int64_t spent_ns, bool alone) {
-        add(sampled_rows_, rows.taken, alone);
-        add(sampled_ns_, static_cast<std::uint64_t>(spent_ns), alone);
+private:
+    std::uint64_t sum(Atomic<std::uint64_t> Figure::*what) const {
+        std::uint64_t found = 0;
+        for (std::size_t i = 0; i < lanes_; ++i)
+            found += (reinterpret_cast<const Figure*>(first_ + i * stride_)->*what).load(relaxed);
+        return found;
     }
 
-private:
-    Atomic<std::uint64_t> taken_{0}, given_{0}, sampled_rows_{0}, sampled_ns_{0};
+    const char* first_{nullptr};
+    std::size_t stride_{0}, lanes_{0};
 };
+
+// Of which rounds an operator's time is taken: one of `every`, by chance, since what comes to it may come in turns.
+inline bool is_sampled(std::int64_t serial, std::uint32_t every) {
+    return mix(static_cast<std::uint64_t>(serial)) % every == 0;
+}
 
 }  // namespace callboard

@@ -78,8 +78,8 @@ public:
     }
 
     // The work of a stage, to which members are added.
-    Chain& make_chain(bool is_shared) {
-        chains_.push_back(std::make_unique<Chain>(is_shared, sample_every));
+    Chain& make_chain(std::uint32_t most_lanes) {
+        chains_.push_back(std::make_unique<Chain>(most_lanes, sample_every));
         return *chains_.back();
     }
 

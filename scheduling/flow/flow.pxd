@@ -48,10 +48,12 @@ cdef extern from "callboard/scheduling/flow/flow.hpp" namespace "callboard" nogi
         Rest run(uint32_t lane)
         cbool help(LaneKinds kinds)
 
+    const uint32_t most_members "callboard::Chain::most_members"
+
     cdef cppclass Chain:
         void add_member(const Work& work)
         Work work()
-        const Figures& figures_of(uint32_t member)
+        Figures figures_of(uint32_t member)
 
     cdef cppclass Flow:
         Flow(Settings settings)
@@ -61,7 +63,7 @@ cdef extern from "callboard/scheduling/flow/flow.hpp" namespace "callboard" nogi
         Stage& add_keyed(Pool& pool, const Work& divider, const Work& work, LaneKinds runs_on,
                          uint32_t most_lanes, uint32_t partitions)
         FusedStage& add_fused(Pool& pool, LaneKinds runs_on)
-        Chain& make_chain(cbool is_shared)
+        Chain& make_chain(uint32_t most_lanes)
         void connect(Stage& source, Stage& to, uint32_t input)
         void add_entry(Stage& to, uint32_t input)
         void finish_graph()

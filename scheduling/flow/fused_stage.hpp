@@ -63,7 +63,7 @@ public:
         for (auto& member : members_) is_sink_ |= member.edges.empty();
     }
 
-    const Figures& figures_of(std::uint32_t member) const { return figures_[member]; }
+    Figures figures_of(std::uint32_t member) const { return {&figures_[member], 0, 1}; }
 
     bool is_sink() const override { return is_sink_; }
 
@@ -106,7 +106,7 @@ private:
     };
     struct Member {
         Work work;
-        Figures* figures;
+        Figure* figure;
         std::uint32_t first_slot, inputs;
         bool from_outside{false}, to_outside{false};
         std::vector<Edge> edges{};
@@ -159,7 +159,7 @@ private:
         const auto serial = next_.load(relaxed);
         next_.store(serial + 1, relaxed);
         note_beginning(serial);
-        if (sample_every_ != 0 && serial % sample_every_ == 0) pass<true>(serial, counts);
+        if (sample_every_ != 0 && is_sampled(serial, sample_every_)) pass<true>(serial, counts);
         else pass<false>(serial, counts);
         if (is_sink_) leave_flow(serial);
         return true;
@@ -177,12 +177,12 @@ private:
                 output = member.work.process(member.work.self, serial, inputs, rows);
                 inputs[0] = nullptr;
                 for (std::uint32_t i = 1; i < member.inputs; ++i) inputs[i] = nullptr;
-                member.figures->count(rows, true);
+                member.figure->count(rows);
                 if (member.from_outside) counts.taken += rows.taken;
                 if (member.to_outside) counts.given += rows.given;
                 if (sampled) {
                     const auto now = monotonic_ns();
-                    member.figures->sample(rows, now - time, true);
+                    member.figure->sample(rows, now - time);
                     time = now;
                 }
             } else if (!member.to_outside) {
@@ -220,7 +220,7 @@ private:
     const std::uint32_t window_, sample_every_;
     bool is_sink_{false};
     std::vector<Member> members_;
-    std::deque<Figures> figures_;  // where they stay
+    std::deque<Figure> figures_;  // where they stay
     std::vector<void*> slots_;  // of the one lane: each member's inputs, null between rounds
     std::vector<std::unique_ptr<Inlet>> inlets_;
     alignas(cache_line) Atomic<std::int64_t> next_{0};  // the round that the one lane takes next

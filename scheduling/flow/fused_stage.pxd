@@ -10,5 +10,5 @@ cdef extern from "callboard/scheduling/flow/fused_stage.hpp" namespace "callboar
         void connect_out(uint32_t source, Stage& to, uint32_t input)
         uint32_t open(uint32_t to, uint32_t input)
         void finish()
-        const Figures& figures_of(uint32_t member)
+        Figures figures_of(uint32_t member)
         void work_through()

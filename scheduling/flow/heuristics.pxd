@@ -14,7 +14,7 @@ ctypedef Stage* (*Ask)(void* asker, const vector[Stage*]& stages) noexcept nogil
 cdef class OperatorView:
     cdef object flow            # keeps the stage
     cdef Stage* stage
-    cdef const Figures* figures  # of one of several operators that are a stage; else null
+    cdef Figures figures         # of one of several operators that are a stage
     cdef bint is_waited_at       # what waits for the stage waits for this operator
     cdef readonly str name
 

@@ -39,12 +39,12 @@ cdef class OperatorView:
     @property
     def cost(self):
         """The estimated time for a row, in seconds; 0 while it is not known."""
-        return (self.figures.cost_ns() if self.figures != NULL else self.stage.cost_ns()) / 1e9
+        return (self.figures.cost_ns() if self.figures.are_there() else self.stage.cost_ns()) / 1e9
 
     @property
     def selectivity(self):
         """The estimated number of rows out for a row in."""
-        return self.figures.selectivity() if self.figures != NULL else self.stage.selectivity()
+        return self.figures.selectivity() if self.figures.are_there() else self.stage.selectivity()
 
     @property
     def queued(self):
@@ -64,17 +64,17 @@ cdef class OperatorView:
     @property
     def busy(self):
         """How long workers were at work on it, in seconds."""
-        return (self.figures.busy_ns() if self.figures != NULL else self.stage.busy_ns()) / 1e9
+        return (self.figures.busy_ns() if self.figures.are_there() else self.stage.busy_ns()) / 1e9
 
     @property
     def taken(self):
         """Rows in, so far."""
-        return self.figures.taken() if self.figures != NULL else self.stage.taken()
+        return self.figures.taken() if self.figures.are_there() else self.stage.taken()
 
     @property
     def given(self):
         """Rows out, so far."""
-        return self.figures.given() if self.figures != NULL else self.stage.given()
+        return self.figures.given() if self.figures.are_there() else self.stage.given()
 
     def __repr__(self):
         return f"<operator {self.name!r}, {self.queued:.0f} rows wait, {self.cost * 1e6:.3g} us each>"

@@ -19,6 +19,7 @@ cdef extern from "callboard/scheduling/flow/stage.hpp" namespace "callboard" nog
         uint64_t given
 
     cdef cppclass Figures:
+        cbool are_there()
         uint64_t taken()
         uint64_t given()
         double selectivity()

@@ -42,12 +42,6 @@ public:
     const Value* begin() const { return reinterpret_cast<const Value*>(this + 1); }
     std::uint64_t count() const { return count_; }
 
-    // Who makes it: one more value, to be written where it is. Growing moves the values.
-    static Value& next(Values*& values) {
-        if (__builtin_expect(values->count_ == values->capacity_, 0)) values = grow(values);
-        return reinterpret_cast<Value*>(values + 1)[values->count_++];
-    }
-
     // Of the round: it is the last one; what failed in it (a Python object, owned) or null.
     bool final{false};
     void* error{nullptr};
@@ -58,9 +52,6 @@ public:
     // Any thread. True: it was the last reference, and the caller must free() the values.
     [[nodiscard]] bool drop() { return references_.fetch_sub(1, acq_rel) == 1; }
 
-    // Who makes it: one of its values is a buffer, whose reference is the lot's.
-    void note_buffer() { has_buffers_ = true; }
-
     // `error` has been let go.
     void free() {
         if (has_buffers_)
@@ -70,7 +61,14 @@ public:
     }
 
 private:
+    friend class Output;
     Values() = default;
+
+    // Who makes it: one more value, to be written where it is. Growing moves the values.
+    static Value& next(Values*& values) {
+        if (__builtin_expect(values->count_ == values->capacity_, 0)) values = grow(values);
+        return reinterpret_cast<Value*>(values + 1)[values->count_++];
+    }
 
     static Values* grow(Values* values) {
         const auto capacity = values->capacity_ < 4 ? 8 : values->capacity_ * 2;
@@ -84,7 +82,7 @@ private:
 
     std::uint64_t count_{0}, capacity_{0};
     Atomic<std::uint32_t> references_{1};
-    bool has_buffers_{false};
+    bool has_buffers_{false};  // whose references are the lot's
 };
 static_assert(sizeof(Values) % alignof(Value) == 0, "the values follow the header");
 
@@ -103,7 +101,7 @@ public:
     // The same, but the value's reference is the lot's now.
     void take_over(const Value& value) {
         next() = value;
-        if (value.kind == Kind::buffer) values_->note_buffer();
+        if (value.kind == Kind::buffer) values_->has_buffers_ = true;
     }
     void push_integer(std::int64_t integer, std::uint32_t tag = 0) {
         Value& value = next(Kind::integer, tag);

@@ -115,7 +115,6 @@ void work(Worker& worker, ThreadContext& context) {
         }
         if (cell->has(wants_token) && !worker.own_token_or_delegate(cell)) continue;
         dispatch(cell, &context, nullptr);
-        worker.dispatches.store(worker.dispatches.load(relaxed) + 1, relaxed);
         worker.take_in();
     }
 }

@@ -203,7 +203,7 @@ void run_one(std::uint64_t seed, int lane_count, int pool_count, bool fuses = fa
         } else if (op->is_stateless() && random.below(4) != 0) {  // a chain, or the next of one
             const auto source = op->sources[0];
             const bool goes_on = source != entry && seats[source].chain != nullptr && ops[source]->outgoing == 1;
-            Seat seat = goes_on ? seats[source] : Seat{nullptr, nullptr, 0, &flow.make_chain(true)};
+            Seat seat = goes_on ? seats[source] : Seat{nullptr, nullptr, 0, &flow.make_chain(8)};
             if (!goes_on) seat.stage = &flow.add_shared(pool, seat.chain->work(), all_lanes, 8);
             seat.chain->add_member(work);
             seats.push_back(seat);

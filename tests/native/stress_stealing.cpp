@@ -134,7 +134,6 @@ struct Show {
             Cell* cell = worker.fetch();
             if (cell != nullptr) {
                 dispatch(cell, &context, nullptr);
-                worker.dispatches.store(worker.dispatches.load(relaxed) + 1, relaxed);
                 if (worker.robbed != nullptr && random.below(4) == 0) give_back(worker);
                 worker.take_in();
                 continue;

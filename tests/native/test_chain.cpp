@@ -49,7 +49,7 @@ TEST("a round passes all members, until nothing is left of it") {
         Op add{1}, filter{0, 1, true}, ten{10, 0};
         Flow flow{{}};
         Pool& pool = flow.add_pool(nullptr);
-        Chain& chain = flow.make_chain(shared);
+        Chain& chain = flow.make_chain(shared ? 2 : 1);
         Stage& stage = shared ? flow.add_shared(pool, chain.work(), all_lanes, 2)
                               : flow.add_ordered(pool, chain.work(), all_lanes, 1);
         for (Op* op : {&add, &filter, &ten}) chain.add_member(op->work());
@@ -76,7 +76,7 @@ TEST("the last one's output goes to all of its readers") {
     Op add{1}, twice{0, 2}, left{0, 0}, right{5, 0};
     Flow flow{{}};
     Pool& pool = flow.add_pool(nullptr);
-    Chain& chain = flow.make_chain(true);
+    Chain& chain = flow.make_chain(2);
     Stage& stage = flow.add_shared(pool, chain.work(), all_lanes, 2);
     chain.add_member(add.work());
     chain.add_member(twice.work(true));

@@ -63,11 +63,9 @@ struct Sums {
     }
 
     std::vector<std::int64_t> alone(const std::vector<std::int64_t>& integers, bool final) {
-        Values* lot = Values::make(0);
-        for (auto integer : integers) {
-            Value value{{integer}, 0, Kind::integer, 0};
-            Values::next(lot) = value;
-        }
+        Output in;
+        for (auto integer : integers) in.push_integer(integer);
+        Values* lot = integers.empty() ? Values::make(0) : in.take();
         lot->final = final;
         Values* outputs = work.alone(lot, true);
         std::vector<std::int64_t> found;

@@ -55,7 +55,7 @@ std::vector<std::uint64_t> all_of(Worker& worker) {
 // The worker dispatches its next cell, which is ready again.
 void take_turn(Worker& worker) {
     worker.put(worker.fetch());
-    worker.dispatches.fetch_add(1, relaxed);
+    worker.dispatches.add(1);
 }
 
 using Numbers = std::vector<std::uint64_t>;

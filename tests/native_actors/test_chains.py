@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callboard import ActorSystem
-from callboard.streams import Graph, StreamError, entry
+from callboard.scheduling.flow.models import MODELS, Model
+from callboard.streams import Graph, RunTimeout, StreamError, entry
 
 ROWS = list(range(500))
 
@@ -87,6 +88,69 @@ def test_each_operator_of_a_chain_has_figures_of_its_own(
     assert [each.rows_in for each in figures] == [500] * 21 + [250, 250]
     assert [each.rows_out for each in figures][:22] == [500] * 20 + [250, 250]
     assert all(each.busy > 0 for each in figures[:22])  # of the first round
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_operator_has_figures_whatever_turns_its_rounds_come_in(
+    operators: ModuleType, workers: int
+) -> None:
+    chains = [
+        entry(name).native(operators.AddOne).native(operators.AddOne).collect(name=name * 2)
+        for name in "abc"
+    ]
+    with ActorSystem(workers=workers) as system:
+        run = system.run(Graph(*chains))
+        for row in range(100):
+            for name in "abc":
+                run.send(name, [row])
+        assert run.finish(timeout=60) == {name * 2: list(range(2, 102)) for name in "abc"}
+        figures = run.statistics().operators
+    natives = [each for each in figures if each.name.startswith("AddOne")]
+    assert [each.rows_in for each in natives] == [100] * 6
+    assert all(each.cost > 0 and each.busy > 0 for each in natives)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_chains_lie_beside_parts_of_other_models(operators: ModuleType, model: Model) -> None:
+    stream: Any = entry("x", int).native(operators.AddOne).native(operators.AddOne)
+    stream = stream.threading(model).native(operators.AddOne).native(operators.Twice)
+    stream = stream.threading("dynamic").native(operators.AddOne).native(operators.AddOne)
+    graph = Graph(
+        stream.collect(name="one"), stream.native(operators.Even).native(operators.Even).collect()
+    )
+    expected = graph.run_sequentially({"x": ROWS})
+    with ActorSystem(workers=2) as system:
+        run = system.run(graph, batch_size=7)
+        run.send("x", ROWS)
+        assert run.finish(timeout=60) == expected
+
+
+def test_buffers_pass_a_chain_and_are_let_go(operators: ModuleType) -> None:
+    stream: Any = entry("x").native(operators.Costly, 0, 3).native(operators.Costly)
+    data = [bytearray(1000) for _ in range(200)]
+    with ActorSystem(workers=2) as system:
+        run = system.run(stream.native(operators.Costly, 0, 2).collect(), batch_size=9)
+        run.send("x", [1, 2.5, *data])
+        result = run.finish(timeout=60)
+    assert result[:12] == [1] * 6 + [2.5] * 6
+    assert [bytes(each) for each in result[12:]] == [bytes(1000)] * 1200
+    del result, run
+    for each in data:
+        each.append(1)  # a BufferError while something refers to it
+
+
+def test_a_run_that_is_cancelled_drops_what_is_in_a_chain(operators: ModuleType) -> None:
+    stream: Any = entry("x")
+    for _ in range(40):
+        stream = stream.native(operators.Costly, 10_000)
+    with ActorSystem(workers=2) as system:
+        run = system.run(stream.collect(), batch_size=1, window=16)
+        with pytest.raises(RunTimeout):
+            run.send("x", ROWS * 1000, timeout=0.05)
+        run.cancel()
+        again = system.run(stream.collect())
+        again.send("x", ROWS[:3])
+        assert again.finish(timeout=60) == ROWS[:3]
 
 
 def test_a_thousand_operators_are_passed_in_order(operators: ModuleType) -> None:

@@ -28,13 +28,12 @@ from callboard.streams.planning.plan import Plan
 from callboard.streams.planning.units import Unit
 from callboard.streams.programs.program import Program
 from callboard.streams.running.callers import worker_here
-from callboard.streams.running.flow import GraphFlow
+from callboard.streams.running.flow import LONGEST_CHAIN, GraphFlow
 from callboard.streams.running.lanes import Lanes
 from callboard.system import ActorSystem
 
 _DYNAMIC = 0  # the pool that a flow begins with
 _MANUAL_LANES = 3  # that take turns in a manual system
-_LONGEST_CHAIN = 16  # a lane passes it without a break: other actors of its worker wait for so long
 _MOST_LANES = 64  # of a pool: a bit of a word for each; the workers beyond have none
 
 
@@ -165,7 +164,7 @@ class _Builder:
                 (step,) = unit.steps
                 before = self.sources[step][0][0]
                 at = place.pop(before, None) if edges[before] == 1 else None
-                if at is not None and len(joined[at].steps) < _LONGEST_CHAIN:
+                if at is not None and len(joined[at].steps) < LONGEST_CHAIN:
                     joined[at] = Unit("dynamic", (*joined[at].steps, step))
                     place[step] = at
                     continue

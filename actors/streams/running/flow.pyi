@@ -9,6 +9,8 @@ from callboard.streams.programs.program import Batch, Program
 # Its number in the plan, and for each input where it comes from.
 Member = tuple[int, Program, Sequence[tuple[int | None, int]]]
 
+LONGEST_CHAIN: int
+
 @final
 class GraphFlow:
     window: int

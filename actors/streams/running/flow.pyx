@@ -17,6 +17,7 @@ from callboard.scheduling.cell cimport Context
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.flow.flow cimport (
     Chain, Flow, Partitioning, Pool, Reordering, Rest, RestReason, Settings, Times,
+    most_members,
 )
 from callboard.scheduling.flow.fused_stage cimport FusedStage
 from callboard.scheduling.flow.heuristics cimport Ask, Chooser, Heuristic, OperatorView
@@ -71,6 +72,8 @@ cdef extern from *:
     bint help_pool(const void* flow, Pool& pool) nogil
     void call_through(const void* flow, FusedStage& stage) nogil
     bint is_at_work "AtWork::is_on" (const void* flow) nogil
+
+LONGEST_CHAIN = most_members
 
 cdef dict KINDS = {"native": native_lanes, "python": python_lanes, "all": all_lanes}
 
@@ -198,11 +201,14 @@ cdef class GraphFlow:
         """Add native programs that need no order, each the only reader of the one before, as one stage."""
         self.check(False)
         cdef Pool* into = self.pool(pool)
-        cdef Chain* chain = &self.flow.make_chain(most_lanes > 1)
+        cdef Chain* chain
         cdef LaneKinds kinds = KINDS[runs_on]
         cdef Stage* stage = NULL
         cdef Program program
         cdef Seat* seat
+        if not 0 < len(members) <= LONGEST_CHAIN or most_lanes < 1:
+            raise ValueError(f"a chain has 1 to {LONGEST_CHAIN} programs and a lane, not {len(members)}, {most_lanes}")
+        chain = &self.flow.make_chain(most_lanes)
         for i, (number, program, sources) in enumerate(members):
             if not isinstance(program, NativeProgram) or not program.needs_no_order or len(sources) != 1:
                 raise ValueError(f"the program of {program.name!r} cannot be one of a chain")
@@ -435,10 +441,10 @@ cdef class GraphFlow:
                 views.append((number, self.view(seat.divider)))
             view = self.view(seat.stage)
             if seat.fused != NULL:
-                view.figures = &seat.fused.figures_of(seat.member)
+                view.figures = seat.fused.figures_of(seat.member)
             elif seat.chain != NULL:
-                view.figures = &seat.chain.figures_of(seat.member)
-            if view.figures != NULL:
+                view.figures = seat.chain.figures_of(seat.member)
+            if view.figures.are_there():
                 view.name = (<Program>self.programs[number]).name
                 view.is_waited_at = seat.member == 0
             views.append((number, view))
