@@ -42,7 +42,6 @@ class WorkerStatistics:
 
     name: str
     dispatches: int
-    """As of its last wait, or up to 64 less."""
     busy: float | None
     """Spent in dispatches."""
     idle: float

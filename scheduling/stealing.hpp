@@ -130,7 +130,7 @@ inline void consider_sharing(Worker& worker, std::int64_t now) {
     TeamCounts counts{0, worker.handled.get(), rests, robbed.trials.is_apart.load(relaxed)};
     for (const Worker* member : worker.team->members) counts.handled += member->handled.get();
     const bool was_apart = trials.is_apart.load(relaxed);
-    TrialLease& lease = worker.team->trial;
+    TrialLease& lease = worker.team->trial_lease;
     if (trials.consider(now, counts, lease) && !give_back(worker)) trials.take_part(now, lease);
     if (trials.is_apart.load(relaxed) != was_apart) worker.nap_ns = first_nap;
 }

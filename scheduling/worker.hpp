@@ -43,7 +43,7 @@ struct TeamState {
     // Of workers that take each other's work: see stealing.hpp.
     alignas(cache_line) Atomic<Worker*> watcher{nullptr};
     Atomic<std::uint32_t> sleepers{0};
-    TrialLease trial;
+    TrialLease trial_lease;
     std::vector<Worker*> members;  // all of them, by their index, before the first one runs
 };
 
@@ -69,7 +69,7 @@ struct Worker {
     // --- the worker's thread, and a thief within `lock` -------------------------------------------
     alignas(cache_line) BiasedLock lock;
     Atomic<std::int64_t> stealable{0};  // ready cells that a thief may take
-    Counter handled;                    // messages, ever
+    Counter handled;                    // messages, ever; of the worker's thread alone, and read by all
     std::int64_t kept_ready{0};         // the other ready cells
     std::int64_t python_ready{0};       // of these, those that want the token
     ReadySet ready;

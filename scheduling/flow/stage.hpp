@@ -1,4 +1,4 @@
-// A stage: one operator of a stream graph, as the scheduler sees it. How many lanes work on it, what it
+// A stage: an operator of a stream graph, or several, as the scheduler sees it. How many lanes work on it, what it
 // costs, and where its output goes, in order.
 //
 // Prasaad et al. 2018, sections 2.2 and 5. Each round, a batch with its serial number, passes each
@@ -8,6 +8,7 @@
 // Where input waits, and how output gets into order, is what the kinds of stages differ in:
 //
 //   SharedStage   stateless: any number of lanes, each on rounds of its own   (shared_stage.hpp)
+//                 or several such operators in a row, as a Chain            (chain.hpp)
 //   OrderedStage  stateful: one lane at a time, rounds in order               (ordered_stage.hpp)
 //   KeyedStage    stateful by key: one lane to a partition                    (keyed_stage.hpp)
 //   FusedStage    several operators, one lane at a time, as plain calls       (fused_stage.hpp)

@@ -16,11 +16,16 @@ seed() {
     copy=$build/seeded/$name
     rm -rf "$copy" && mkdir -p "$copy/callboard/tests/native"
     cp -r "$root/core" "$root/mailbox" "$root/scheduling" "$copy/callboard"
+    for capability in "$root"/actors/*/; do  # as they are installed
+        ls "$capability"*.hpp >/dev/null 2>&1 && cp -r "$capability" "$copy/callboard"
+    done
+    right=$root/$header
+    [ -e "$right" ] || right=$root/actors/$header
     cp "$here"/*.hpp "$here/$test.cpp" "$copy/callboard/tests/native"
     mkdir -p "$copy/callboard/tests/bench/peers"
     cp "$root"/tests/bench/peers/*.hpp "$copy/callboard/tests/bench/peers"
     sed -i "$change" "$copy/callboard/$header"
-    if cmp -s "$root/$header" "$copy/callboard/$header"; then
+    if cmp -s "$right" "$copy/callboard/$header"; then
         echo "FAIL seed $name: its line is no longer in $header"
         missed=1
         return
