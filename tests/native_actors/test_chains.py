@@ -23,7 +23,7 @@ STEPS = st.lists(
 
 
 def chain(stream: Any, steps: list[str], operators: ModuleType, fails_at: int) -> Graph[Any]:
-    sides = []
+    sides: list[Any] = []
     for step in steps:
         match step:
             case "add":
