@@ -9,6 +9,7 @@
 
 #include "callboard/core/atomics.hpp"
 #include "callboard/core/mix.hpp"
+#include "callboard/core/records.hpp"
 
 namespace callboard {
 
@@ -18,16 +19,9 @@ struct RowCounts {
     std::uint64_t given{0};
 };
 
-// `alone`: nobody else writes, so nothing needs to be added at once.
-template <class T>
-void add(Atomic<T>& sum, T more, bool alone) {
-    if (alone) sum.store(sum.load(relaxed) + more, relaxed);
-    else sum.fetch_add(more, relaxed);
-}
-
 class Estimates {
 public:
-    // After a lane's slice. `alone`: no other lane works here.
+    // After a lane's slice. `alone`: no other lane works here, so nothing needs to be added at once.
     void note(const RowCounts& rows_of, std::int64_t rounds, std::int64_t spent_ns, bool alone) {
         add(busy_ns_, spent_ns, alone);
         add(taken_, rows_of.taken, alone);
@@ -56,6 +50,12 @@ public:
     }
 
 private:
+    template <class T>
+    static void add(Atomic<T>& sum, T more, bool alone) {
+        if (alone) sum.store(sum.load(relaxed) + more, relaxed);
+        else sum.fetch_add(more, relaxed);
+    }
+
     static void approach(Atomic<double>& estimate, double measured) {
         const double before = estimate.load(relaxed);
         estimate.store(before == 0.0 ? measured : before + (measured - before) / 8, relaxed);
@@ -72,19 +72,19 @@ private:
 class Figure {
 public:
     void count(const RowCounts& rows) {
-        add(taken_, rows.taken, true);
-        add(given_, rows.given, true);
+        taken_.add(rows.taken);
+        given_.add(rows.given);
     }
     void sample(const RowCounts& rows, std::int64_t spent_ns) {
         if (rows.taken == 0) return;
-        add(sampled_rows_, rows.taken, true);
-        add(sampled_ns_, static_cast<std::uint64_t>(spent_ns), true);
+        sampled_rows_.add(rows.taken);
+        sampled_ns_.add(static_cast<std::uint64_t>(spent_ns));
     }
-    bool has_sample() const { return sampled_rows_.load(relaxed) != 0; }
+    bool has_sample() const { return sampled_rows_.get() != 0; }
 
 private:
     friend class Figures;
-    Atomic<std::uint64_t> taken_{0}, given_{0}, sampled_rows_{0}, sampled_ns_{0};
+    Counter taken_, given_, sampled_rows_, sampled_ns_;
 };
 
 // The figures of an operator on all lanes, which lie `stride` bytes apart. Any thread.
@@ -107,10 +107,10 @@ public:
     std::int64_t busy_ns() const { return static_cast<std::int64_t>(cost_ns() * static_cast<double>(taken())); }
 
 private:
-    std::uint64_t sum(Atomic<std::uint64_t> Figure::*what) const {
+    std::uint64_t sum(Counter Figure::*what) const {
         std::uint64_t found = 0;
         for (std::size_t i = 0; i < lanes_; ++i)
-            found += (reinterpret_cast<const Figure*>(first_ + i * stride_)->*what).load(relaxed);
+            found += (reinterpret_cast<const Figure*>(first_ + i * stride_)->*what).get();
         return found;
     }
 

@@ -150,6 +150,30 @@ TEST("one cell that its worker comes to is not") {
     }
 }
 
+TEST("a dispatch within another is progress, too") {
+    Pair pair;
+    pair.put(1);
+    Cell outer([](Cell*, Context*, std::uint32_t) { return Outcome::done; }, nullptr, roaming_cell);
+    Cell inner([](Cell*, Context*, std::uint32_t) { return Outcome::done; }, nullptr, roaming_cell);
+    for (std::int64_t time = 1; time < 10 * in_vain; time += look_every) {
+        CHECK(!sees_victim(pair.idle, time));
+        dispatch(&inner, &pair.context, &outer);
+    }
+}
+
+TEST("a worker takes its lock from the first cell on that may be stolen") {
+    Pair pair;
+    pair.put(2, 0);
+    CHECK(pair.busy.fetch() != nullptr);
+    CHECK(!pair.busy.may_be_robbed && pair.busy.has_ready());
+    CHECK(!pair.steal_from_busy());
+    pair.put(1);
+    CHECK(pair.busy.may_be_robbed);
+    CHECK(pair.steal_from_busy());
+    CHECK_EQUAL(all_of(pair.busy).size(), 1u);
+    CHECK(!pair.busy.has_ready());
+}
+
 TEST("two cells are, on two looks, though their worker goes on") {
     Pair pair;
     pair.put(2);

@@ -144,4 +144,13 @@ TEST("one that sleeps in the middle of a trial holds nobody up") {
     CHECK(other.given_back > 1);
 }
 
+TEST("one that breaks a trial off lets others try") {
+    Machine one;
+    one.trials.note_theft(one.now);
+    while (!one.is_apart()) one.live(1);
+    CHECK_EQUAL(one.lease->take(one.now, 1), 0);
+    one.trials.take_part(one.now, *one.lease);
+    CHECK(one.lease->take(one.now, 1) != 0);
+}
+
 CHECK_MAIN

@@ -2,10 +2,10 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t
 from libcpp.vector cimport vector
 
-from callboard.scheduling.flow.flow cimport Chain, Flow, Pool, Rest
+from callboard.scheduling.flow.flow cimport Flow, Pool, Rest
 from callboard.scheduling.flow.fused_stage cimport FusedStage
 from callboard.scheduling.flow.heuristics cimport OperatorView
-from callboard.scheduling.flow.stage cimport Stage
+from callboard.scheduling.flow.stage cimport Figures, Stage
 from callboard.streams.programs.program cimport Ending, Exit, Program
 
 
@@ -20,8 +20,8 @@ cdef struct Seat:
     Stage* stage
     Stage* divider                # before it, or null
     FusedStage* fused             # the stage, if it is one, and the program a member; or null
-    Chain* chain                  # the stage's work, if it is one, and the program a member; or null
-    uint32_t member
+    uint32_t member               # of several programs that are one stage
+    Figures figures               # what it did there
 
 
 cdef class GraphFlow:

@@ -26,52 +26,13 @@ from callboard.scheduling.flow.stage cimport LaneKinds, Stage, Work, all_lanes, 
 from callboard.streams.native cimport NativeProgram
 from callboard.streams.programs.program cimport Batch, Ending, Exit, Program
 from callboard.streams.programs.rounds cimport divider_of, native_batch, work_of
+from callboard.streams.running.at_work cimport call_through, help_pool, is_at_work, run_pool
 
 from callboard.core.interpreter import has_gil
 from callboard.core.log import log
 
 cdef extern from "Python.h":
     void DECREF "Py_DECREF" (PyObject*)
-
-cdef extern from *:
-    """
-    #include "callboard/scheduling/flow/flow.hpp"
-
-    // The flows that the calling thread works on, the latest first: an operator may help another flow.
-    struct AtWork {
-        const void* flow;
-        const AtWork* outer;
-        static thread_local const AtWork* here;
-
-        explicit AtWork(const void* flow) : flow(flow), outer(here) { here = this; }
-        ~AtWork() { here = outer; }
-        AtWork(const AtWork&) = delete;
-
-        static bool is_on(const void* flow) {
-            const AtWork* one = here;
-            while (one != nullptr && one->flow != flow) one = one->outer;
-            return one != nullptr;
-        }
-    };
-    thread_local const AtWork* AtWork::here = nullptr;
-
-    static callboard::Pool::Rest run_pool(const void* flow, callboard::Pool& pool, std::uint32_t lane) {
-        const AtWork here(flow);
-        return pool.run(lane);
-    }
-    static bool help_pool(const void* flow, callboard::Pool& pool) {
-        const AtWork here(flow);
-        return pool.help(callboard::all_lanes);
-    }
-    static void call_through(const void* flow, callboard::FusedStage& stage) {
-        const AtWork here(flow);
-        stage.work_through();
-    }
-    """
-    Rest run_pool(const void* flow, Pool& pool, uint32_t lane) nogil
-    bint help_pool(const void* flow, Pool& pool) nogil
-    void call_through(const void* flow, FusedStage& stage) nogil
-    bint is_at_work "AtWork::is_on" (const void* flow) nogil
 
 LONGEST_CHAIN = most_members
 
@@ -196,6 +157,7 @@ cdef class GraphFlow:
             seat = self.seat(number)
             program.stage = seat.stage = seat.fused = fused
             seat.member = fused.add_member(whole_work_of(program), len(sources))
+            seat.figures = fused.figures_of(seat.member)
 
     def add_chain(self, members, str runs_on, int most_lanes, size_t pool=0):
         """Add native programs that need no order, each the only reader of the one before, as one stage."""
@@ -221,8 +183,8 @@ cdef class GraphFlow:
                 self.of_stages.append(program)
             seat = self.seat(number)
             program.stage = seat.stage = stage
-            seat.chain = chain
             seat.member = i
+            seat.figures = chain.figures_of(i)
             chain.add_member(whole_work_of(program))
 
     def add_called(self, members, bint keeps_interpreter):
@@ -266,12 +228,11 @@ cdef class GraphFlow:
                 program = self.programs[node]
                 program.exits.push_back(Exit(port, reader.in_lots))
                 reader.from_lots[number] = program.in_lots and not reader.in_lots
-                if source.chain != NULL and source.chain == to.chain:
-                    continue
-                if source.fused != NULL and source.fused == to.fused:
+                if source.stage == to.stage:
                     if source.member >= to.member:
                         raise ValueError(f"the program of {reader.name!r} comes before that of {program.name!r}")
-                    source.fused.connect_within(source.member, to.member, number)
+                    if source.fused != NULL:  # the next of a chain is known by its place
+                        source.fused.connect_within(source.member, to.member, number)
                     continue
             if to.fused != NULL:
                 number = to.fused.open(to.member, number)
@@ -440,11 +401,8 @@ cdef class GraphFlow:
             if seat.divider != NULL:
                 views.append((number, self.view(seat.divider)))
             view = self.view(seat.stage)
-            if seat.fused != NULL:
-                view.figures = seat.fused.figures_of(seat.member)
-            elif seat.chain != NULL:
-                view.figures = seat.chain.figures_of(seat.member)
-            if view.figures.are_there():
+            if seat.figures.are_there():
+                view.figures = seat.figures
                 view.name = (<Program>self.programs[number]).name
                 view.is_waited_at = seat.member == 0
             views.append((number, view))

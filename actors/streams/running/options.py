@@ -9,7 +9,7 @@ from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
 from callboard.scheduling.config import Config
-from callboard.scheduling.flow.heuristics import Heuristic, LastInPipeline
+from callboard.scheduling.flow.heuristics import Heuristic
 from callboard.scheduling.flow.models import MODELS, Model
 from callboard.scheduling.placement import PlacementPolicy
 from callboard.scheduling.policies import choose_heuristic, choose_placement
@@ -18,13 +18,13 @@ from callboard.streams.planning.units import Unit
 _RIVALS = ("locked", "partitioned", "shared")
 
 
-def heuristic(policy: Any, config: Config, units: Iterable[Unit]) -> Heuristic:
-    """Return the run's heuristic: its own, or the one that the system's priority names.
+def heuristic(policy: Any, config: Config, units: Iterable[Unit]) -> Heuristic | None:
+    """Return the run's heuristic: its own, or the one that the system's priority names, if any.
 
     It chooses among dynamic operators; for others there is nothing to choose.
     """
     if policy is None:
-        return config.heuristic() or LastInPipeline()
+        return config.heuristic()
     if isinstance(policy, Heuristic):
         policy._check()
         chosen = policy

@@ -13,6 +13,7 @@ from callboard.core import checks
 from callboard.core.batches import Batches
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
+from callboard.scheduling.flow.heuristics import LastInPipeline
 from callboard.scheduling.placement import rebalance
 from callboard.scheduling.policies import choose_placement
 from callboard.scheduling.worker import on_worker
@@ -69,9 +70,9 @@ class Run(Generic[R]):
         self._threading = options.threading(threading, system.config)
         units = units_of(plan.steps, self._threading)
         self._placement = options.placement(placement, system.config, units)
-        chooses = policy is not None or system.config.heuristic() is not None
+        heuristic = options.heuristic(policy, system.config, units)
         self._flow = flow = GraphFlow(
-            options.heuristic(policy, system.config, units),
+            heuristic or LastInPipeline(),
             options.power_of_two("window", window),
             options.short_time("time_slice", time_slice),
             checks.whole("markers", markers, 0, MOST, error=ConfigError),
@@ -89,7 +90,7 @@ class Run(Generic[R]):
                 self._programs,
                 units,
                 self._placement,
-                chains=not chooses and not system._runtime.manual,
+                chains=heuristic is None and not system._runtime.manual,
             )
         except BaseException:
             close(self._programs)
