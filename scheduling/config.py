@@ -19,7 +19,7 @@ from callboard.core.cores import usable_cores
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
 from callboard.scheduling.flow.heuristics import Heuristic
-from callboard.scheduling.flow.models import MODELS, Model
+from callboard.scheduling.flow.threading_models import MODELS, Model
 from callboard.scheduling.placement import PlacementPolicy
 from callboard.scheduling.policies import choose_heuristic, choose_placement, choose_priority
 from callboard.scheduling.priority import PriorityPolicy

@@ -11,8 +11,8 @@
 // thief whom that kept busy for less than the theft cost them both sleeps before the next one, each time for
 // longer: many cells with next to nothing to do are best left where they are. A stolen cell keeps its home:
 // it moves for good when a worker wakes it. Cells that keep a thief busy, and yet all of its team slower, are
-// given back, and the thief keeps apart for a while: see trials.hpp. Until then it takes what stands still behind a
-// dispatch of a millisecond, and nothing else.
+// given back, and the thief keeps apart for a while: see stealing_trials.hpp. Until then it takes what stands
+// still behind a dispatch of a millisecond, and nothing else.
 //
 // At most one worker of a team watches; it keeps that role while it naps between looks. Rules:
 //   1. Who has nothing to do takes the role if it is free, looks for as long as a worker does before it

@@ -15,7 +15,7 @@
 #include "callboard/core/stack.hpp"
 #include "callboard/mailbox/delegation.hpp"
 #include "callboard/scheduling/cell.hpp"
-#include "callboard/scheduling/trials.hpp"
+#include "callboard/scheduling/stealing_trials.hpp"
 
 namespace callboard {
 

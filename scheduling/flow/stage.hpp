@@ -30,8 +30,8 @@
 #include <memory>
 #include <vector>
 
-#include "callboard/scheduling/flow/division.hpp"
 #include "callboard/scheduling/flow/estimates.hpp"
+#include "callboard/scheduling/flow/keyed_division.hpp"
 #include "callboard/scheduling/flow/markers.hpp"
 
 namespace callboard {

@@ -70,6 +70,9 @@ seed "an actor waits without looking at its system messages" scheduling/cell.hpp
 seed "a biased lock's visitor passes no barrier" core/biased_lock.hpp \
     's/membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {/true) {/' \
     stress_biased_lock "exclude each other" "unequal == 0" "-O2"
+seed "an owner that waited for a visit does not look for the next one" core/biased_lock.hpp \
+    's/} while (visitor_\.load(seq_cst));/} while (false);/' \
+    stress_biased_lock "exclude each other" "data race" "-O1 -g -fsanitize=thread"
 seed "who announces a cell to a busy worker calls nobody" scheduling/worker.hpp \
     's/if (may_move \&\& rests/if (false \&\& may_move \&\& rests/' \
     stress_stealing "told from outside" "nobody comes" "-O2"

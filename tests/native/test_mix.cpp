@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "callboard/scheduling/flow/division.hpp"
+#include "callboard/scheduling/flow/keyed_division.hpp"
 #include "check.hpp"
 
 using callboard::Division;

@@ -167,10 +167,10 @@ TEST("a worker takes its lock from the first cell on that may be stolen") {
     CHECK(pair.busy.fetch() != nullptr);
     CHECK(!pair.busy.may_be_robbed && pair.busy.has_ready());
     CHECK(!pair.steal_from_busy());
+    CHECK(pair.busy.fetch() != nullptr && !pair.busy.has_ready());
     pair.put(1);
-    CHECK(pair.busy.may_be_robbed);
+    CHECK(pair.busy.may_be_robbed && pair.busy.has_ready());
     CHECK(pair.steal_from_busy());
-    CHECK_EQUAL(all_of(pair.busy).size(), 1u);
     CHECK(!pair.busy.has_ready());
 }
 

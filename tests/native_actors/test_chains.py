@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callboard import ActorSystem
-from callboard.scheduling.flow.models import MODELS, Model
+from callboard.scheduling.flow.threading_models import MODELS, Model
 from callboard.streams import Graph, RunTimeout, StreamError, entry
 
 ROWS = list(range(500))

@@ -10,7 +10,7 @@ import pytest
 
 from callboard import Actor, ActorSystem
 from callboard.native import NativeFailure, Record, Tagged
-from callboard.scheduling.flow.models import MODELS, Model
+from callboard.scheduling.flow.threading_models import MODELS, Model
 from callboard.streams import Graph, GraphError, StreamError, Tally, entry
 from callboard.testing import ManualSystem
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from callboard.scheduling.flow.models import MODELS
+from callboard.scheduling.flow.threading_models import MODELS
 from callboard.streams import Graph, Watermark, entry
 from tests.streams.shapes import Chain, Fork, Functions, Mark, Op
 

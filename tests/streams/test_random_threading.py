@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callboard import ActorSystem
-from callboard.scheduling.flow.models import MODELS, Model
+from callboard.scheduling.flow.threading_models import MODELS, Model
 from callboard.testing import ManualSystem
 from tests.streams.outcomes import in_sequence, in_system, outcome_of
 from tests.streams.random_graphs import Case, cases, fragile_chains, rows

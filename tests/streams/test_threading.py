@@ -13,7 +13,7 @@ import pytest
 from callboard import Actor, ActorSystem
 from callboard.core.interpreter import has_gil
 from callboard.messages import DeadLetter
-from callboard.scheduling.flow.models import MODELS, Model
+from callboard.scheduling.flow.threading_models import MODELS, Model
 from callboard.scheduling.placement import Fixed
 from callboard.streams import (
     Graph,

@@ -10,7 +10,7 @@ import pytest
 
 from callboard import ActorSystem
 from callboard.core.errors import CallboardError, ConfigError, PolicyError
-from callboard.scheduling.flow.models import MODELS, Model
+from callboard.scheduling.flow.threading_models import MODELS, Model
 from callboard.scheduling.placement import Fixed, PlacementPolicy
 from callboard.streams import (
     GraphError,

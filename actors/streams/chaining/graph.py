@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Generic, Literal, TypeVar, overload
 
 from callboard.core.text import safe_repr
-from callboard.scheduling.flow.models import Model
+from callboard.scheduling.flow.threading_models import Model
 from callboard.streams.checks import MOST, check_choice, check_count
 from callboard.streams.drawing.describe import describe
 from callboard.streams.drawing.mermaid import mermaid

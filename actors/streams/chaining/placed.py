@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from callboard.scheduling.flow.models import Model
+from callboard.scheduling.flow.threading_models import Model
 from callboard.streams.chaining.chainable import Chainable
 from callboard.streams.planning.places import Place, check_model
 

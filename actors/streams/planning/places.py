@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
-from callboard.scheduling.flow.models import MODELS, Model
+from callboard.scheduling.flow.threading_models import MODELS, Model
 from callboard.streams.checks import check_choice
 
 

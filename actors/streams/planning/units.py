@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
-from callboard.scheduling.flow.models import Model
+from callboard.scheduling.flow.threading_models import Model
 from callboard.streams.planning.places import Place
 from callboard.streams.planning.plan import Step
 

@@ -112,7 +112,7 @@ cdef class Part:
 
 @cython.final
 cdef class DividedBatch:
-    """A batch that is divided among partitions, as scheduling/flow/division.hpp says."""
+    """A batch that is divided among partitions, as scheduling/flow/keyed_division.hpp says."""
 
     cdef int begin(self, Batch batch, Py_ssize_t partitions) except -1:
         self.batch = batch

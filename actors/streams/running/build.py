@@ -20,7 +20,7 @@ from typing import Any
 
 from callboard._inside.sending.ref import ActorRef
 from callboard.core.interpreter import has_gil
-from callboard.scheduling.flow.models import Model
+from callboard.scheduling.flow.threading_models import Model
 from callboard.scheduling.placement import Fixed, PlacementPolicy
 from callboard.scheduling.worker import WorkerThread
 from callboard.streams.native import NativeProgram

@@ -10,7 +10,7 @@ from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
 from callboard.scheduling.config import Config
 from callboard.scheduling.flow.heuristics import Heuristic
-from callboard.scheduling.flow.models import MODELS, Model
+from callboard.scheduling.flow.threading_models import MODELS, Model
 from callboard.scheduling.placement import PlacementPolicy
 from callboard.scheduling.policies import choose_heuristic, choose_placement
 from callboard.streams.planning.units import Unit

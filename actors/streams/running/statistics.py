@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from callboard.scheduling.flow.models import Model
+from callboard.scheduling.flow.threading_models import Model
 from callboard.streams.running.build import Home
 from callboard.streams.running.flow import GraphFlow
 from callboard.streams.running.tally import Tally

@@ -1,5 +1,5 @@
 // Batches that are divided, and put together again; stress_native_work.cpp has the threads.
-#include "callboard/scheduling/flow/division.hpp"
+#include "callboard/scheduling/flow/keyed_division.hpp"
 
 #include <numeric>
 

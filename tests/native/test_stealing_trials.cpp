@@ -1,4 +1,4 @@
-#include "callboard/scheduling/trials.hpp"
+#include "callboard/scheduling/stealing_trials.hpp"
 #include "check.hpp"
 
 using namespace callboard;
