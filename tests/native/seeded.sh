@@ -136,6 +136,9 @@ seed "a fused stage takes a round that not all inputs have brought" scheduling/f
     's/least = std::min(least, inlet/least = std::max(least, inlet/' \
     stress_flow "fused" "other rows\|Assertion" "-O2"
 
+seed "two lanes count in one place of a chain" scheduling/flow/chain.hpp \
+    's/if (!lane.is_taken.load(relaxed) .* return lane;/return lane;/; s/i % lanes_/0/' \
+    stress_flow "by any lanes" "other counts" "-O2"
 seed "who makes room does not look for those who wait" mailbox/limits.hpp \
     's/if (waiting_\.load(seq_cst) != 0) wake_all();/if (messages > 1 \&\& waiting_.load(seq_cst) != 0) wake_all();/' \
     stress_limits "whichever comes" "lost wake-up" "-O2"

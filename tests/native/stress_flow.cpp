@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <numeric>
+#include <utility>
 
 #include "callboard/core/parker.hpp"
 #include "callboard/scheduling/flow/flow.hpp"
@@ -36,6 +37,7 @@ struct Op {
     std::int64_t total = 0;                       // of sum
     std::int64_t totals[partitions] = {};         // of keyed_sum
     Rows got;                                     // of sink
+    std::size_t taken = 0, given = 0;             // of the oracle
 
     explicit Op(Kind kind) : kind(kind) {}
     bool is_keyed() const { return kind == Kind::keyed_sum; }
@@ -62,8 +64,11 @@ struct Op {
     }
     Rows of_round(const std::vector<Rows>& inputs) {
         Rows out;
-        for (auto& rows : inputs)
+        for (auto& rows : inputs) {
             for (auto row : rows) of_row(row, out);
+            taken += rows.size();
+        }
+        given += out.size();
         return out;
     }
 };
@@ -104,8 +109,8 @@ void* divide(void*, std::int64_t, void** inputs, RowCounts& counts) {
 void do_share(void* self, Division& division, std::uint32_t share, RowCounts& counts) {
     Batch& batch = *static_cast<Batch*>(division.batch);
     for (auto row : division.share(share).rows) {
-        ++counts.taken, ++counts.given;
         static_cast<Op*>(self)->of_row(batch.rows[row], batch.outs[row]);
+        ++counts.taken, counts.given += batch.outs[row].size();
     }
 }
 
@@ -158,6 +163,12 @@ struct Seat {
     FusedStage* fused;
     std::uint32_t member;
     Chain* chain{nullptr};
+
+    std::pair<std::uint64_t, std::uint64_t> counts() const {  // rows taken and given
+        if (fused == nullptr && chain == nullptr) return {stage->taken(), stage->given()};
+        const Figures figures = fused != nullptr ? fused->figures_of(member) : chain->figures_of(member);
+        return {figures.taken(), figures.given()};
+    }
 };
 
 void join(Flow& flow, const Seat* from, const Seat& to, std::uint32_t input) {
@@ -204,7 +215,8 @@ void run_one(std::uint64_t seed, int lane_count, int pool_count, bool fuses = fa
             const auto source = op->sources[0];
             const bool goes_on = source != entry && seats[source].chain != nullptr && ops[source]->outgoing == 1;
             Seat seat = goes_on ? seats[source] : Seat{nullptr, nullptr, 0, &flow.make_chain(8)};
-            if (!goes_on) seat.stage = &flow.add_shared(pool, seat.chain->work(), all_lanes, 8);
+            if (goes_on) ++seat.member;
+            else seat.stage = &flow.add_shared(pool, seat.chain->work(), all_lanes, 8);
             seat.chain->add_member(work);
             seats.push_back(seat);
         } else {
@@ -267,9 +279,10 @@ void run_one(std::uint64_t seed, int lane_count, int pool_count, bool fuses = fa
         }
     }
     for (std::size_t i = 0; i < ops.size(); ++i) {
-        if (ops[i]->kind != Kind::sink) continue;
         if (ops[i]->got != expected[i]->got)
             check::fail(__FILE__, __LINE__, "other rows than in sequence: seed " + std::to_string(seed));
+        if (seats[i].counts() != std::pair{expected[i]->taken, expected[i]->given})
+            check::fail(__FILE__, __LINE__, "other counts than in sequence: seed " + std::to_string(seed));
     }
     CHECK_EQUAL(flow.done(), rounds);
     CHECK_EQUAL(flow.markers().finished().size(), (rounds + 2) / 3u);
