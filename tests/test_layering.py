@@ -31,7 +31,7 @@ ORDERS = [
         for name in ("programs", "planning", "operators", "drawing", "running", "chaining")
     ],
     # Capabilities: nothing else imports them, so they do not know each other either.
-    ["actors", "actors/streams"],
+    ["actors", "actors/frequency", "actors/streams"],
     ["actors", "actors/spark"],
     ["actors", "actors/testing"],
 ]

@@ -81,6 +81,7 @@ TAKE_A_FUNCTION: dict[str, Callable[[Any], object]] = {
     "session": lambda f: Session(2, by=f),
     "top_k": lambda f: rows.top_k(2, f),
     "distinct": lambda f: rows.distinct(f),
+    "frequent": lambda f: rows.frequent(f, epsilon=0.1),
     "watermarks": lambda f: rows.watermarks(f),
     "union": lambda f: rows.union(entry("others"), by=f),
     "to": lambda f: rows.to(f),
@@ -193,6 +194,8 @@ def test_one_of_so_many_rows_is_a_whole_number(value: Any) -> None:
         rows.sample(every=value)
     with pytest.raises(GraphError, match=r"every is a whole number .*, not"):
         rows.top_k(2, every=value)
+    with pytest.raises(GraphError, match=r"every is a whole number .*, not"):
+        rows.frequent(epsilon=0.1, every=value)
 
 
 def test_more_partitions_than_there_may_be_are_refused_at_once() -> None:

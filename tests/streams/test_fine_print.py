@@ -374,6 +374,7 @@ def test_the_largest_are_not_said_twice_at_the_end() -> None:
     [
         lambda stream, **options: stream.top_k(2, **options),
         lambda stream, **options: stream.distinct(**options),
+        lambda stream, **options: stream.frequent(epsilon=0.1, **options),
         lambda stream, **options: stream.key_by(itself, partitions=3).count(**options),
         lambda stream, **options: stream.key_by(itself).top_k(1, abs, **options),
         lambda stream, **options: stream.watermarks(itself, **options),

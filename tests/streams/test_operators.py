@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callboard.frequency import Counted, Frequent
 from callboard.streams import Side, Stream, Watermark, entry
 
 integers = st.lists(st.integers(-50, 50), max_size=60)
@@ -164,6 +165,45 @@ def test_top_k_gives_the_largest_rows_the_earlier_first(rows: list[int], k: int)
 def test_top_k_can_say_so_on_the_way() -> None:
     assert outputs(lambda s: s.top_k(2, every=2), [1, 5, 3, 4, 9]) == [[5, 1], [5, 4], [9, 5]]
     assert outputs(lambda s: s.top_k(2, every=2), [1, 5]) == [[5, 1]]
+
+
+@given(integers, sizes)
+def test_frequent_gives_the_keys_that_are_more_than_a_share(rows: list[int], every: int) -> None:
+    def expected(rows: list[int]) -> Frequent:
+        counts = sorted(Counter(n // 5 for n in rows).items(), key=lambda item: -item[1])
+        return Frequent([Counted(n, count, 0) for n, count in counts if count * 4 > len(rows)], [])
+
+    def same(left: Frequent, right: Frequent) -> bool:
+        counts = [[each.count for each in answer.guaranteed] for answer in (left, right)]
+        return set(left.guaranteed) == set(right.guaranteed) and counts[0] == counts[1]
+
+    def by(n: int) -> int:
+        return n // 5
+
+    def frequent(**options: Any) -> list[Any]:
+        return outputs(lambda s: s.frequent(by, epsilon=1e-3, share=0.25, **options), rows)
+
+    [last] = frequent()
+    assert same(last, expected(rows))
+    ends = range(every, len(rows) + 1, every)
+    parts = [rows[:end] for end in ends]
+    if len(rows) % every:
+        parts.append(rows)
+    answers = frequent(every=every)
+    assert len(answers) == len(parts)
+    assert all(same(answer, expected(part)) for answer, part in zip(answers, parts, strict=True))
+
+
+def test_frequent_counts_many_rows_in_bounded_memory() -> None:
+    rows = [n if n % 3 else -1 for n in range(3000)]
+    [answer] = outputs(lambda s: s.frequent(epsilon=0.1), rows)
+    assert [each.key for each in answer.guaranteed] == [-1]
+    assert len(answer.possible) < 10
+    [(_, even), (_, odd)] = outputs(
+        lambda s: s.key_by(lambda n: n % 2).frequent(lambda n: n % 6, epsilon=0.3), list(range(60))
+    )
+    assert {each.key for each in even.guaranteed} == {0, 2, 4}
+    assert {each.key for each in odd.guaranteed} == {1, 3, 5}
 
 
 @given(integers)

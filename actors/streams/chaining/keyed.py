@@ -9,11 +9,20 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from callboard.streams.chaining.chainable import Chainable
 from callboard.streams.chaining.protocols import Receives
-from callboard.streams.operators import accumulators, distinct, lists, receivers, top_k, windowing
+from callboard.streams.operators import (
+    accumulators,
+    distinct,
+    frequent,
+    lists,
+    receivers,
+    top_k,
+    windowing,
+)
 from callboard.streams.planning.operator import Errors, Late, Operator, itself
 from callboard.streams.programs.windows import Session, Sliding, Tumbling, Window
 
 if TYPE_CHECKING:
+    from callboard.frequency.results import Frequent
     from callboard.streams.chaining.stream import Stream
 
 K = TypeVar("K", bound=Hashable)
@@ -158,6 +167,19 @@ class KeyedStream(Generic[K, T]):
     ) -> Stream[tuple[K, list[T]]]:
         """Give each key and its `k` rows with the largest `by(row)`. See Stream.top_k()."""
         return self._then(top_k.top_k(k, by, every), name, errors)
+
+    def frequent(
+        self,
+        by: Callable[[T], Hashable] = itself,
+        *,
+        epsilon: float,
+        share: float | None = None,
+        every: int | None = None,
+        name: str | None = None,
+        errors: Errors = "fail",
+    ) -> Stream[tuple[K, Frequent]]:
+        """Give each key and what is frequent among its rows. See Stream.frequent()."""
+        return self._then(frequent.frequent(by, epsilon, share, every), name, errors)
 
     def distinct(
         self,

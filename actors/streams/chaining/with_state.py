@@ -10,12 +10,21 @@ from callboard.streams.chaining.chainable import Chainable
 from callboard.streams.chaining.keyed import KeyedStream
 from callboard.streams.chaining.protocols import Receives, ReceivesMany
 from callboard.streams.checks import MOST_PARTITIONS, check_count, check_function
-from callboard.streams.operators import accumulators, distinct, lists, receivers, top_k, windowing
+from callboard.streams.operators import (
+    accumulators,
+    distinct,
+    frequent,
+    lists,
+    receivers,
+    top_k,
+    windowing,
+)
 from callboard.streams.planning.operator import Errors, Late, Operator, itself
 from callboard.streams.programs.clock import Clock
 from callboard.streams.programs.windows import Session, Sliding, Tumbling, Window, check_lag
 
 if TYPE_CHECKING:
+    from callboard.frequency.results import Frequent
     from callboard.streams.chaining.stream import Stream
 
 T = TypeVar("T", covariant=True)
@@ -164,6 +173,25 @@ class WithState(Chainable[T]):
         order: where `by` returns it, it has raised.
         """
         return self._then(top_k.top_k(k, by, every), name, errors)
+
+    def frequent(
+        self,
+        by: Callable[[T], Hashable] = itself,
+        *,
+        epsilon: float,
+        share: float | None = None,
+        every: int | None = None,
+        name: str | None = None,
+        errors: Errors = "fail",
+    ) -> Stream[Frequent]:
+        """Give the `by(row)` that are more than a `share` of all rows, as `Frequent`, at the end.
+
+        They are counted with at most `1 / epsilon` counters (see `callboard.frequency`); without
+        `share`, it is `epsilon`. With `every`, those of the rows so far are given after each
+        `every` rows, and at the end if rows have come since. NaN is equal to nothing: where
+        `by` returns it, it has raised.
+        """
+        return self._then(frequent.frequent(by, epsilon, share, every), name, errors)
 
     def distinct(
         self,

@@ -1,0 +1,6 @@
+"""What is frequent in a stream: bounded summaries of how often keys came."""
+
+from callboard.frequency.results import Counted, Estimate, Frequent
+from callboard.frequency.space_saving import SpaceSaving
+
+__all__ = ["Counted", "Estimate", "Frequent", "SpaceSaving"]

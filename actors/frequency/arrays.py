@@ -1,0 +1,83 @@
+"""Keys from arrays: of NumPy, pandas and Arrow, and whatever has a buffer."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any
+
+__all__ = ["read_array"]
+
+LARGEST = 2**63 - 1
+
+
+def read_array(keys: Any) -> Any:
+    """Return an array's keys: a memoryview of 64-bit integers, or a list of objects.
+
+    What is no array is returned as it is. Raises TypeError for an array of something else, such as
+    floats, whose rounding makes keys of them that were not meant; ValueError for one with nulls.
+    """
+    library = type(keys).__module__.partition(".")[0]
+    if library == "pandas" and hasattr(keys, "to_numpy"):
+        keys = keys.to_numpy()
+        library = "numpy"
+    if library == "pyarrow" and hasattr(keys, "null_count"):
+        return _read_arrow(keys)
+    if library == "numpy" and hasattr(keys, "dtype"):
+        return _read_numpy(keys)
+    if isinstance(keys, (array, bytearray, memoryview)):
+        return _read_buffer(memoryview(keys))
+    return keys
+
+
+def _read_buffer(view: memoryview) -> Any:
+    _check_dimensions(view.ndim)
+    if view.format in ("q", "l") and view.itemsize == 8 and view.c_contiguous:
+        return view.cast("B").cast("q")
+    if view.format in tuple("bBhHiIlLqQ?u"):
+        return _integers_or_list(view.tolist())
+    raise TypeError(f"keys are an array of integers or texts, not of format {view.format!r}")
+
+
+def _read_numpy(keys: Any) -> Any:
+    _check_dimensions(keys.ndim)
+    kind = keys.dtype.kind
+    if kind in "iu":
+        if kind == "u" and keys.dtype.itemsize == 8 and len(keys) and keys.max() > LARGEST:
+            return keys.tolist()
+        return memoryview(keys.astype("<i8", order="C", copy=False)).cast("B").cast("q")
+    if kind in "bUSOT":
+        return keys.tolist()
+    raise TypeError(f"keys are an array of integers, texts, bytes or objects, not of {keys.dtype}")
+
+
+def _read_arrow(keys: Any) -> Any:
+    import pyarrow
+
+    if keys.null_count:
+        raise ValueError(f"a null is no key, and the array has {keys.null_count}")
+    sort = keys.type
+    if pyarrow.types.is_dictionary(sort):
+        sort = sort.value_type
+        keys = keys.cast(sort)
+    if pyarrow.types.is_integer(sort):
+        numbers = (
+            keys.to_numpy(zero_copy_only=False)
+            if isinstance(keys, pyarrow.Array)
+            else keys.to_numpy()
+        )
+        return _read_numpy(numbers)
+    if pyarrow.types.is_floating(sort) or pyarrow.types.is_nested(sort):
+        raise TypeError(f"keys are an array of integers, texts, bytes or objects, not of {sort}")
+    return keys.to_pylist()
+
+
+def _integers_or_list(keys: list[Any]) -> Any:
+    try:
+        return memoryview(array("q", keys))
+    except (OverflowError, TypeError):  # beyond 64 bits, or characters
+        return keys
+
+
+def _check_dimensions(dimensions: int) -> None:
+    if dimensions != 1:
+        raise TypeError(f"an array of keys has one dimension, not {dimensions}")

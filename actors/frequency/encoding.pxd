@@ -1,0 +1,10 @@
+from libc.stdint cimport int64_t
+from libcpp.string cimport string
+from libcpp.vector cimport vector
+
+from callboard.frequency.keys cimport Blob, ByteRun
+
+cdef bint read_integers(list keys, vector[int64_t]& into) except -1
+cdef bint read_runs(list keys, vector[ByteRun]& into, string& room) except -1
+cdef bint append_key(object key, string& into, ByteRun* run, int depth=*) except -1
+cdef object key_of(Blob* kept)

@@ -1,0 +1,154 @@
+"""Integers, texts, bytes and tuples of these as runs of bytes, and back.
+
+Two of them are equal exactly if their runs and kinds are. That is not so for all that Python has: 1 is equal to 1.0
+and True, so these two, and tuples with them, are not for here; nor are instances of subclasses.
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.stdint cimport int64_t, uint32_t
+from libc.string cimport memcpy
+from libcpp.string cimport string
+from libcpp.vector cimport vector
+
+from callboard.frequency.keys cimport Blob, ByteRun, run_of
+
+cdef extern from "Python.h":
+    bint PyUnicode_IS_COMPACT_ASCII(object text)
+    const void* PyUnicode_DATA(object text)
+    Py_ssize_t PyUnicode_GET_LENGTH(object text)
+    long long PyLong_AsLongLongAndOverflow(object number, int* overflow) except? -1
+    # Borrowed from the string, for as long as it lives.
+    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
+
+
+# What a run of bytes stands for.
+cdef enum:
+    integer_key = 1  # its 8 bytes
+    text_key = 2     # UTF-8
+    bytes_key = 3
+    tuple_key = 4    # of each element its kind, its size, its bytes
+
+cdef Py_ssize_t LARGEST = 0xffffffff
+cdef int DEEPEST = 16  # tuples in tuples
+
+
+cdef bint append_key(object key, string& into, ByteRun* run, int depth=0) except -1:
+    """Set `run` to the key's run of bytes: its own, or, where `run.data` is null, what was added to `into`.
+
+    False: it has none. Then what was added means nothing."""
+    cdef Py_ssize_t size = 0
+    cdef long long number
+    cdef int overflow = 0
+    cdef size_t begin
+    cdef ByteRun element
+    cdef type sort = type(key)
+    if sort is str:
+        if PyUnicode_IS_COMPACT_ASCII(key):
+            run.data = <const char*>PyUnicode_DATA(key)
+            size = PyUnicode_GET_LENGTH(key)
+        else:
+            run.data = encoded(key, &size)
+            if run.data == NULL:
+                return False
+        run.kind = text_key
+    elif sort is bytes:
+        run.data = PyBytes_AS_STRING(key)
+        size = PyBytes_GET_SIZE(key)
+        run.kind = bytes_key
+    elif sort is int:
+        number = PyLong_AsLongLongAndOverflow(key, &overflow)
+        if overflow != 0:
+            return False
+        into.append(<const char*>&number, sizeof(number))
+        run.data = NULL
+        size = sizeof(number)
+        run.kind = integer_key
+    elif sort is tuple and depth < DEEPEST:
+        begin = into.size()
+        for part in <tuple>key:
+            # The element's head, which is filled in when it is known.
+            at = into.size()
+            into.append(8, 0)
+            if not append_key(part, into, &element, depth + 1):
+                return False
+            if element.data != NULL:
+                into.append(element.data, element.size)
+            memcpy(&into[at], &element.kind, 4)
+            memcpy(&into[at + 4], &element.size, 4)
+        run.data = NULL
+        size = into.size() - begin
+        run.kind = tuple_key
+    else:
+        return False
+    if size > LARGEST:
+        return False
+    run.size = <uint32_t>size
+    return True
+
+
+cdef const char* encoded(str text, Py_ssize_t* size) except? NULL:
+    """The text as UTF-8, or null for one with lone surrogates."""
+    try:
+        return PyUnicode_AsUTF8AndSize(text, size)
+    except UnicodeEncodeError:
+        return NULL
+
+
+cdef bint read_integers(list keys, vector[int64_t]& into) except -1:
+    """The keys as integers of 64 bits. False: they are not all such."""
+    cdef int overflow = 0
+    cdef long long number
+    into.reserve(len(keys))
+    for key in keys:
+        if type(key) is not int:
+            return False
+        number = PyLong_AsLongLongAndOverflow(key, &overflow)
+        if overflow != 0:
+            return False
+        into.push_back(number)
+    return True
+
+
+@cython.boundscheck(False)
+cdef bint read_runs(list keys, vector[ByteRun]& into, string& room) except -1:
+    """The keys as runs of bytes, which are theirs or lie in `room`. False: not all of them have one."""
+    cdef ByteRun run
+    cdef size_t begin = 0
+    cdef size_t i
+    into.reserve(len(keys))
+    for key in keys:
+        if not append_key(key, room, &run):
+            return False
+        into.push_back(run)
+    for i in range(into.size()):  # now that it grows no more, they can be told where in it they are
+        if into[i].data == NULL:
+            into[i].data = room.data() + begin
+            begin += into[i].size
+    return True
+
+
+cdef object decode(uint32_t kind, const char* data, Py_ssize_t size):
+    cdef int64_t number
+    cdef uint32_t head[2]
+    cdef list parts
+    if kind == integer_key:
+        memcpy(&number, data, sizeof(number))
+        return number
+    if kind == text_key:
+        return PyUnicode_DecodeUTF8(data, size, NULL)
+    if kind == bytes_key:
+        return PyBytes_FromStringAndSize(data, size)
+    parts = []
+    while size > 0:
+        memcpy(head, data, 8)
+        parts.append(decode(head[0], data + 8, head[1]))
+        data += 8 + head[1]
+        size -= 8 + <Py_ssize_t>head[1]
+    return tuple(parts)
+
+
+cdef object key_of(Blob* kept):
+    cdef ByteRun run = run_of(kept)
+    return decode(run.kind, run.data, run.size)

@@ -1,0 +1,77 @@
+// Keys that need no interpreter: integers, and texts, bytes and tuples of these as runs of bytes.
+//
+// A summary of a sort of keys asks its sort for a hash and for equality, keeps a key when its counter
+// begins, and lets another key take that counter over.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "callboard/core/mix.hpp"
+
+namespace callboard {
+
+// 64-bit integers.
+struct IntegerKeys {
+    using Probe = std::int64_t;
+    using Kept = std::int64_t;
+
+    static std::uint64_t hash(std::uint64_t seed, Probe key) { return mix(static_cast<std::uint64_t>(key) ^ seed); }
+    static std::uint64_t hash_of(std::uint64_t seed, Kept key) { return hash(seed, key); }
+    static bool equal(Kept kept, Probe key) { return kept == key; }
+    static Kept keep(Probe key, std::uint64_t) { return key; }
+    static void replace(Kept& kept, Probe key, std::uint64_t) { kept = key; }
+    static void drop(Kept) {}
+};
+
+// A run of bytes; `kind` tells apart what is never equal, such as a text and the bytes of its encoding.
+struct ByteRun {
+    const char* data;
+    std::uint32_t size;
+    std::uint32_t kind;
+};
+
+struct ByteKeys {
+    using Probe = ByteRun;
+    // What is kept lies in memory of its own, which the next key of the counter takes over if it has room.
+    struct Blob {
+        std::uint64_t hash;
+        std::uint32_t size, kind, room;
+        char data[4];  // and as many more as there is room for
+    };
+    using Kept = Blob*;
+
+    static std::uint64_t hash(std::uint64_t seed, const Probe& key) {
+        return mix(hash_bytes(seed, key.data, key.size) + key.kind);
+    }
+    static std::uint64_t hash_of(std::uint64_t, Kept kept) { return kept->hash; }
+    static ByteRun run_of(Kept kept) { return {kept->data, kept->size, kept->kind}; }
+    static bool equal(Kept kept, const Probe& key) {
+        return kept->size == key.size && kept->kind == key.kind && std::memcmp(kept->data, key.data, key.size) == 0;
+    }
+    static Kept keep(const Probe& key, std::uint64_t hash) {
+        Kept kept = nullptr;
+        replace(kept, key, hash);
+        return kept;
+    }
+    static void replace(Kept& kept, const Probe& key, std::uint64_t hash) {
+        if (kept == nullptr || kept->room < key.size) {
+            const std::uint32_t room = key.size < 12 ? 12 : key.size;
+            void* const memory = std::malloc(offsetof(Blob, data) + room);
+            if (memory == nullptr) throw std::bad_alloc();
+            std::free(kept);
+            kept = static_cast<Blob*>(memory);
+            kept->room = room;
+        }
+        kept->hash = hash;
+        kept->size = key.size;
+        kept->kind = key.kind;
+        std::memcpy(kept->data, key.data, key.size);
+    }
+    static void drop(Kept kept) { std::free(kept); }
+};
+
+}  // namespace callboard

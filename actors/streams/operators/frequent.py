@@ -1,0 +1,68 @@
+"""The most frequent keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
+from typing import Any
+
+from callboard.frequency.results import Frequent
+from callboard.frequency.space_saving import SpaceSaving
+from callboard.streams.checks import check_count, check_function, check_value
+from callboard.streams.errors import GraphError
+from callboard.streams.operators.receivers import objects
+from callboard.streams.planning.operator import Operator
+
+
+def frequent(by: Any, epsilon: float, share: float | None, every: int | None) -> Operator:
+    """Count keys in bounded memory."""
+    check_function("frequent()'s first argument", by)
+    share = epsilon if share is None else share
+    if every is not None:
+        check_count("every", every)
+    try:
+        SpaceSaving(epsilon).frequent(share)
+    except ValueError as error:
+        raise GraphError(str(error)) from None
+    make = partial(_Frequent, by, epsilon, share, every)
+    return objects("frequent", make, detail=f"above {share:g}", marks_end=True)
+
+
+class _Frequent:
+    """The keys that came more often than a share of all rows.
+
+    At the end they are not said again if no row has come since they were.
+    """
+
+    LOT = 256
+
+    def __init__(
+        self, by: Callable[[Any], Any], epsilon: float, share: float, every: int | None
+    ) -> None:
+        self.by, self.share, self.every = by, share, every
+        self.count = 0
+        self.summary = SpaceSaving(epsilon)
+        self.waiting: list[Hashable] = []  # counted together, which is faster
+
+    def receive(self, row: Any) -> Sequence[Frequent] | None:
+        key = self.by(row)
+        hash(key)
+        check_value("what frequent() counts", key)
+        self.waiting.append(key)
+        self.count += 1
+        if self.every and self.count % self.every == 0:
+            return [self.frequent()]
+        if len(self.waiting) == self.LOT:
+            self.add_waiting()
+        return None
+
+    def on_final(self) -> Sequence[Frequent]:
+        return () if self.every and self.count % self.every == 0 else [self.frequent()]
+
+    def frequent(self) -> Frequent:
+        self.add_waiting()
+        return self.summary.frequent(self.share)
+
+    def add_waiting(self) -> None:
+        waiting, self.waiting = self.waiting, []
+        self.summary.update(waiting)

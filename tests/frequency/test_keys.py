@@ -1,0 +1,185 @@
+"""Keys are equal as Python's are, however they are kept."""
+
+from collections.abc import Hashable
+from enum import IntEnum
+
+import pytest
+
+from callboard.frequency import Counted, Estimate, SpaceSaving
+
+
+class Color(IntEnum):
+    """Equal to its number."""
+
+    RED = 1
+
+
+class Loud(str):
+    """A text that is one of Python's own by its methods only."""
+
+    __slots__ = ()
+
+
+OTHER_WORDS_FOR_ONE: list[Hashable] = [1, 1.0, True, Color.RED, 1 + 0j]
+
+
+@pytest.mark.parametrize("first", OTHER_WORDS_FOR_ONE)
+@pytest.mark.parametrize("second", OTHER_WORDS_FOR_ONE)
+def test_equal_numbers_are_one_key(first: Hashable, second: Hashable) -> None:
+    summary = SpaceSaving(0.1)
+    summary.add(first)
+    assert summary.estimate(second) == Estimate(1, 0)
+    summary.add(second)
+    assert list(summary) == [Counted(1, 2, 0)]
+
+
+def test_what_is_never_equal_is_told_apart() -> None:
+    keys: list[Hashable] = [
+        1,
+        "1",
+        b"1",
+        (1,),
+        ("1",),
+        (b"1",),
+        ((1,),),
+        (1, 1),
+        "",
+        b"",
+        (),
+        ((),),
+        "1\0",
+        "\0",
+    ]
+    summary = SpaceSaving(0.01)
+    summary.update(keys)
+    summary.update(keys)
+    assert [each.key for each in summary] == keys
+    assert {each.count for each in summary} == {2}
+    assert [type(each.key) for each in summary] == [type(key) for key in keys]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        0,
+        -1,
+        2**63 - 1,
+        -(2**63),
+        2**63,
+        -(2**63) - 1,
+        10**40,
+        "ä漢😀",
+        "\ud800",
+        b"\xff\0",
+        ("a", (2, b"c")),
+        0.5,
+        None,
+        frozenset({1}),
+        ("a", 1.5),
+        ("a", None),
+        Loud("x"),
+        Color.RED,
+        "x" * 100_000,
+        (1,) * 1000,
+    ],
+)
+def test_a_key_comes_back_as_it_was(key: Hashable) -> None:
+    for before in ([], [7], ["seven"], [7.5]):
+        summary = SpaceSaving(0.1)
+        summary.update(before)
+        summary.add(key, 3)
+        [(back, count, error)] = summary.top(1)
+        assert (back, count, error) == (key, 3, 0)
+        assert type(back) is type(key)
+        assert [each.key for each in summary] == [*before, key]
+
+
+def test_tuples_in_tuples_are_keys_however_deep() -> None:
+    key: Hashable = ()
+    for _ in range(200):
+        key = (key,)
+    summary = SpaceSaving(0.1)
+    summary.add(key)
+    summary.add((key,))
+    assert summary.estimate(key) == Estimate(1, 0)
+
+
+def test_keeping_keys_in_another_way_keeps_counts_and_errors() -> None:
+    summary = SpaceSaving(0.5)
+    summary.update([1, 1, 2, 3])
+    before = set(summary)
+    for key in ("a", 1.5):
+        summary.add(key, 0)
+        assert set(summary) == before
+        assert summary.total == 4
+    summary.add(None)
+    assert (
+        set(summary) == {Counted(None, 3, 2), *(each for each in before if each.key == 1)}
+        or len(summary) == 2
+    )
+
+
+def test_objects_are_let_go_with_their_counters() -> None:
+    alive = []
+
+    class Mortal:
+        def __init__(self) -> None:
+            alive.append(id(self))
+
+        def __del__(self) -> None:
+            alive.remove(id(self))
+
+    summary = SpaceSaving(0.25)
+    for _ in range(50):
+        summary.add(Mortal())
+    assert len(alive) == 4
+    del summary
+    assert alive == []
+
+
+def test_a_key_may_come_from_a_summary_in_its_own_end() -> None:
+    summary = SpaceSaving(0.5)
+
+    class Heir:
+        def __del__(self) -> None:
+            summary.add("heir")
+
+    for _ in range(4):
+        summary.add(Heir())
+    summary.update(["a", "b"])
+    assert summary.total >= 6
+
+
+class Rude:
+    """Compares with an error, or with the help of the summary that it is in."""
+
+    def __init__(self, summary: SpaceSaving | None = None) -> None:
+        self.summary = summary
+
+    def __hash__(self) -> int:
+        return 1
+
+    def __eq__(self, other: object) -> bool:
+        if self.summary is None:
+            raise LookupError("not to be compared")
+        return bool(self.summary.total)
+
+
+def test_a_failing_comparison_counts_nothing() -> None:
+    summary = SpaceSaving(0.1)
+    summary.add(Rude())
+    before = list(summary)
+    with pytest.raises(LookupError, match="not to be compared"):
+        summary.add(Rude())
+    with pytest.raises(LookupError, match="not to be compared"):
+        summary.estimate(Rude())
+    assert list(summary) == before
+    assert summary.total == 1
+
+
+def test_a_comparison_that_uses_the_summary_is_refused() -> None:
+    summary = SpaceSaving(0.1)
+    summary.add(Rude(summary))
+    with pytest.raises(RuntimeError, match="uses the summary that it is looked up in"):
+        summary.add(Rude(summary))
+    assert summary.total == 1

@@ -1,0 +1,98 @@
+"""Any thread may use a summary."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from callboard.frequency import SpaceSaving
+from tests.frequency.test_bounds import hold
+
+
+def in_threads(*work: Callable[[], object]) -> None:
+    """Run all at once; what one of them raises is raised here."""
+    errors = []
+    start = threading.Barrier(len(work))
+
+    def run(one: Callable[[], object]) -> None:
+        start.wait()
+        try:
+            one()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(one,)) for one in work]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+@pytest.mark.parametrize("sort", ["integers", "arrays", "texts", "objects"])
+def test_what_several_threads_count_adds_up(sort: str) -> None:
+    make = {
+        "integers": lambda numbers: list(numbers),
+        "arrays": lambda numbers: np.array(numbers),
+        "texts": lambda numbers: [f"key {number}" for number in numbers],
+        "objects": lambda numbers: [number + 0.5 for number in numbers],
+    }[sort]
+    summary = SpaceSaving(0.01)
+    lots = [[(i * i * seed) % 401 for i in range(3000)] for seed in (1, 3, 7, 11)]
+    keys = [make(lot) for lot in lots]
+
+    def count(mine: object) -> None:
+        for _ in range(5):
+            summary.update(mine)
+            assert summary.total >= len(summary)
+            assert len(summary.top(3)) == 3
+
+    in_threads(*(lambda mine=mine: count(mine) for mine in keys))
+    exact: Counter[object] = Counter()
+    for mine in keys:
+        for _ in range(5):
+            exact.update(mine.tolist() if sort == "arrays" else mine)
+    hold(summary, exact)
+
+
+def test_who_comes_during_a_comparison_waits_for_its_end() -> None:
+    summary = SpaceSaving(0.1)
+    compares, asks, counted = threading.Event(), threading.Event(), threading.Event()
+
+    class Slow:
+        def __hash__(self) -> int:
+            return 5
+
+        def __eq__(self, other: object) -> bool:
+            compares.set()
+            assert asks.wait(60)
+            assert not counted.is_set()
+            return self is other
+
+    summary.add(Slow())
+
+    def other() -> None:
+        assert compares.wait(60)
+        asks.set()
+        summary.add("later")
+        counted.set()
+
+    in_threads(lambda: summary.add(Slow()), other)
+    assert summary.total == len(summary) == 3
+
+
+def test_summaries_that_are_merged_crosswise_do_not_wait_for_each_other() -> None:
+    left, right = SpaceSaving(0.1), SpaceSaving(0.1)
+    left.update([1, 2])
+    right.update([2, 3])
+
+    def merge(one: SpaceSaving, other: SpaceSaving) -> None:
+        for _ in range(30):
+            one.merge(other.copy())
+
+    in_threads(lambda: merge(left, right), lambda: merge(right, left))
+    assert left.total >= 62
+    assert right.total >= 62

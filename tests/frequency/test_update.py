@@ -1,0 +1,197 @@
+"""What `update` takes: one key, many, mappings, arrays; and what it refuses."""
+
+import math
+from array import array
+from collections import Counter, OrderedDict, deque
+from collections.abc import Hashable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from callboard.frequency import Counted, SpaceSaving
+
+pa = pytest.importorskip("pyarrow")
+
+
+def counts(keys: Any, weights: Any = None) -> dict[Hashable, int]:
+    summary = SpaceSaving(0.01)
+    summary.update(keys, weights)
+    return {each.key: each.count for each in summary}
+
+
+@pytest.mark.parametrize("key", ["checkout.html", b"abc", (1, 2), 5, None, 1.5, math])
+def test_one_key_is_one_key(key: Hashable) -> None:
+    assert counts(key) == {key: 1}
+    assert counts(key, 4) == {key: 4}
+
+
+def test_add_takes_what_can_be_iterated_as_one_key() -> None:
+    summary = SpaceSaving(0.1)
+    summary.add(frozenset("ab"), 2)
+    assert list(summary) == [Counted(frozenset("ab"), 2, 0)]
+
+
+def generator() -> Iterator[str]:
+    yield from "abca"
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        ["a", "b", "c", "a"],
+        deque("abca"),
+        generator(),
+        iter("abca"),
+        map(str, "abca"),
+        {"a": 2, "b": 1, "c": 1},
+        Counter("abca"),
+        OrderedDict(a=2, b=1, c=1),
+        np.array(list("abca")),
+        np.array(list("abca"), dtype=object),
+        pa.array(list("abca")),
+        pa.chunked_array([list("ab"), list("ca")]),
+        pa.array(list("abca")).dictionary_encode(),
+    ],
+)
+def test_many_keys_are_counted_each(keys: Any) -> None:
+    assert counts(keys) == {"a": 2, "b": 1, "c": 1}
+
+
+@pytest.mark.parametrize("sort", ["int8", "uint8", "int16", "uint32", "int64", "uint64", ">i4"])
+def test_arrays_of_integers_are(sort: str) -> None:
+    keys = np.array([3, 1, 3, 100], dtype=sort)
+    assert counts(keys) == {3: 2, 1: 1, 100: 1}
+    assert counts(keys[::-2]) == {100: 1, 1: 1}
+    assert counts(keys, [1, 2, 3, 0]) == {3: 4, 1: 2}
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        array("q", [3, 1, 3]),
+        array("B", [3, 1, 3]),
+        bytearray([3, 1, 3]),
+        memoryview(bytes([3, 1, 3])),
+        memoryview(array("q", [3, 0, 1, 0, 3]))[::2],
+        pa.array([3, 1, 3]),
+        pa.array([3, 1, 3], pa.int8()),
+        pa.chunked_array([[3], [1, 3]]),
+        pa.array([3, 1, 3]).dictionary_encode(),
+        np.array([3, 1, 3], dtype=object),
+    ],
+)
+def test_buffers_and_arrow_arrays_of_integers_are(keys: Any) -> None:
+    assert counts(keys) == {3: 2, 1: 1}
+
+
+def test_integers_beyond_64_bits_are_keys_in_arrays_too() -> None:
+    assert counts(np.array([2**64 - 1, 2**63, 5], dtype="uint64")) == {2**64 - 1: 1, 2**63: 1, 5: 1}
+    assert counts(array("Q", [2**64 - 1])) == {2**64 - 1: 1}
+
+
+def test_arrays_of_integers_go_to_summaries_of_other_keys() -> None:
+    for other in ("a", 1.5):
+        summary = SpaceSaving(0.1)
+        summary.add(other)
+        summary.update(np.array([7, 7]))
+        assert summary.estimate(7).count == 2
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        (np.array([1.0, 2.0]), "not of float64"),
+        (np.array([[1], [2]]), "one dimension, not 2"),
+        (np.array(5), "one dimension, not 0"),
+        (np.array(["2026-01-01"], dtype="datetime64[D]"), "not of datetime64"),
+        (array("d", [1.0]), "not of format 'd'"),
+        (pa.array([1.5]), "not of double"),
+        (pa.array([[1]]), "not of list"),
+        (["a", ["b"]], "unhashable type: 'list'"),
+        ([{}], "unhashable type: 'dict'"),
+        ([1, ([],)], "unhashable type: 'list'"),
+    ],
+)
+def test_what_holds_no_keys_is_refused_and_nothing_of_it_counted(keys: Any, says: str) -> None:
+    for first in (0, "a", 0.5):
+        summary = SpaceSaving(0.1)
+        summary.add(first)
+        with pytest.raises(TypeError, match=says):
+            summary.update(keys)
+        assert list(summary) == [Counted(first, 1, 0)]
+        assert summary.total == 1
+
+
+def test_an_arrow_array_with_nulls_is_refused() -> None:
+    with pytest.raises(ValueError, match="a null is no key, and the array has 2"):
+        counts(pa.array(["a", None, None]))
+
+
+@pytest.mark.parametrize(
+    ("keys", "weights", "says"),
+    [
+        ("a", -1, "a weight is a whole number of 0 or more, not -1"),
+        ("a", 1.5, "not 1.5"),
+        (["a", "b"], [1], "2 keys have as many weights, not 1"),
+        (["a"], [1, 2], "1 keys have as many weights, not 2"),
+        (["a", "b"], [1, True], "not True"),
+        ({"a": -3}, None, "not -3"),
+        ({"a": "x"}, None, "not 'x'"),
+        ("a", 2**63, "a weight is a whole number"),
+        (["a", "b"], [2**62, 2**62], r"counts are at most 2\*\*63 - 1"),
+    ],
+)
+def test_bad_weights_are_refused_and_nothing_counted(keys: Any, weights: Any, says: str) -> None:
+    summary = SpaceSaving(0.1)
+    summary.add("z")
+    with pytest.raises(ValueError, match=says):
+        summary.update(keys, weights)
+    assert list(summary) == [Counted("z", 1, 0)]
+
+
+def test_nan_is_no_key() -> None:
+    summary = SpaceSaving(0.1)
+    for keys in (math.nan, [1.5, math.nan]):
+        with pytest.raises(ValueError, match="NaN is no key"):
+            summary.update(keys)
+    assert summary.total == 0
+
+
+def test_a_key_that_came_no_times_gets_no_counter() -> None:
+    for key in (1, "a", 1.5):
+        assert counts([key], [0]) == {}
+
+
+def test_of_an_iterator_all_is_counted_before_its_error() -> None:
+    def broken() -> Iterator[int]:
+        yield from range(5000)
+        raise LookupError("no more")
+
+    summary = SpaceSaving(0.1)
+    with pytest.raises(LookupError, match="no more"):
+        summary.update(broken())
+    assert summary.total == 5000
+
+
+@pytest.mark.parametrize("epsilon", [0, 1, -0.1, 2, 1e-10, math.nan, math.inf, "0.1", None, True])
+def test_epsilon_is_between_0_and_1(epsilon: Any) -> None:
+    with pytest.raises(ValueError, match=r"epsilon is a (finite )?number"):
+        SpaceSaving(epsilon)
+
+
+@pytest.mark.parametrize("share", [0, 0.09, 1, math.nan, "x", -1])
+def test_a_share_is_from_epsilon_to_below_1(share: Any) -> None:
+    with pytest.raises(ValueError, match=r"a share is a (finite )?number"):
+        SpaceSaving(0.1).frequent(share)
+
+
+@pytest.mark.parametrize("k", [-1, 1.5, "3", None, math.nan])
+def test_how_many_are_asked_for_is_a_whole_number(k: Any) -> None:
+    with pytest.raises(ValueError, match="k is a whole number of 0 or more"):
+        SpaceSaving(0.1).top(k)
+
+
+def test_an_unhashable_key_has_no_estimate() -> None:
+    with pytest.raises(TypeError, match="unhashable"):
+        SpaceSaving(0.1).estimate([])

@@ -1,0 +1,150 @@
+// Space Saving against exact counts.
+#include "callboard/frequency/counters.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "callboard/frequency/keys.hpp"
+#include "check.hpp"
+
+using namespace callboard;
+
+namespace {
+
+constexpr std::uint64_t seed = 0x51ed2701a3f1c6b5;
+
+// Adds what it is told to a summary and to a map, and holds the first to its promises.
+template <class Keys, class Key, class ProbeOf>
+struct Pair {
+    Counters<Keys> summary;
+    std::map<Key, std::uint64_t> exact{};
+    std::uint64_t total = 0;
+    ProbeOf probe_of;
+
+    Pair(std::uint32_t capacity, ProbeOf probe_of) : summary(capacity, seed), probe_of(probe_of) {}
+
+    void add(const Key& key, std::uint64_t weight) {
+        summary.add(probe_of(key), weight);
+        exact[key] += weight;
+        total += weight;
+    }
+
+    void check() {
+        CHECK_EQUAL(summary.total(), total);
+        CHECK(summary.size() <= summary.capacity());
+        const std::uint64_t bound = total / summary.capacity();
+        const std::uint64_t unseen = summary.unseen();
+        CHECK(unseen <= bound);
+        std::uint64_t sum = 0, counted = 0;
+        for (std::uint32_t slot = 0; slot < summary.size(); ++slot) {
+            sum += summary.count_of(slot);
+            CHECK(summary.count_of(slot) >= unseen);
+            CHECK(summary.error_of(slot) <= bound);
+        }
+        CHECK_EQUAL(sum, total);
+        for (auto& [key, times] : exact) {
+            const std::uint32_t slot = summary.find(probe_of(key));
+            if (slot == SlotIndex::none) {
+                CHECK(times <= unseen);
+                continue;
+            }
+            ++counted;
+            CHECK(times <= summary.count_of(slot));
+            CHECK(times + summary.error_of(slot) >= summary.count_of(slot));
+        }
+        CHECK_EQUAL(counted, summary.size());
+    }
+};
+
+const auto itself = [](std::int64_t key) { return key; };
+const auto text = [](const std::string& key) {
+    return ByteRun{key.data(), static_cast<std::uint32_t>(key.size()), 1};
+};
+
+// The lower of several draws: skewed.
+std::uint64_t draw(std::uint64_t stream, std::uint64_t index, std::uint64_t below, int skew) {
+    std::uint64_t least = below;
+    for (int i = 0; i <= skew; ++i)
+        least = std::min(least, random_number(stream, index * 8 + static_cast<std::uint64_t>(i)) % below);
+    return least;
+}
+
+}  // namespace
+
+TEST("integers keep their counts within the bounds, whatever the skew, the weights and the capacity") {
+    for (std::uint32_t capacity : {1u, 2u, 3u, 10u, 100u, 5000u})
+        for (int skew : {0, 2, 6})
+            for (std::uint64_t most : {1u, 3u, 1000000u}) {
+                Pair<IntegerKeys, std::int64_t, decltype(itself)> pair(capacity, itself);
+                for (std::uint64_t i = 0; i < 3000; ++i) {
+                    pair.add(static_cast<std::int64_t>(draw(most, i, 1000, skew)) - 500, 1 + random_number(7, i) % most);
+                    if (i % 500 == 0) pair.check();
+                }
+                pair.check();
+            }
+}
+
+TEST("texts do, short ones and long ones") {
+    for (std::uint32_t capacity : {1u, 20u, 300u}) {
+        Pair<ByteKeys, std::string, decltype(text)> pair(capacity, text);
+        for (std::uint64_t i = 0; i < 5000; ++i) {
+            const auto number = draw(3, i, 400, 2);
+            pair.add(std::string(number % 40, 'x') + std::to_string(number), 1);
+        }
+        pair.check();
+    }
+}
+
+TEST("keys in lots are counted as one by one") {
+    std::vector<std::int64_t> keys;
+    for (std::uint64_t i = 0; i < 10007; ++i) keys.push_back(static_cast<std::int64_t>(draw(5, i, 3000, 1)));
+    Counters<IntegerKeys> lots(50, seed), singly(50, seed);
+    lots.add_array(keys.data(), keys.size());
+    for (auto key : keys) singly.add(key, 1);
+    CHECK_EQUAL(lots.total(), singly.total());
+    for (std::uint32_t slot = 0; slot < 50; ++slot) {
+        CHECK_EQUAL(lots.key_of(slot), singly.key_of(slot));
+        CHECK_EQUAL(lots.count_of(slot), singly.count_of(slot));
+        CHECK_EQUAL(lots.error_of(slot), singly.error_of(slot));
+    }
+}
+
+TEST("the greatest come first, and of equals the older") {
+    Counters<IntegerKeys> summary(100, seed);
+    for (std::int64_t key = 0; key < 60; ++key) summary.add(key, static_cast<std::uint64_t>(1 + key / 2));
+    const auto best = summary.top(7);
+    std::vector<std::int64_t> keys;
+    for (auto slot : best) keys.push_back(summary.key_of(slot));
+    CHECK((keys == std::vector<std::int64_t>{58, 59, 56, 57, 54, 55, 52}));
+    CHECK_EQUAL(summary.top(1000).size(), 60u);
+    CHECK(summary.top(0).empty());
+}
+
+TEST("what is never equal is told apart by its kind") {
+    Counters<ByteKeys> summary(10, seed);
+    summary.add({"ab", 2, 1}, 3);
+    summary.add({"ab", 2, 2}, 4);
+    CHECK_EQUAL(summary.size(), 2u);
+    CHECK_EQUAL(summary.count_of(summary.find({"ab", 2, 2})), 4u);
+    CHECK(summary.find({"ab", 2, 3}) == SlotIndex::none);
+    CHECK(summary.find({"abc", 3, 1}) == SlotIndex::none);
+}
+
+TEST("a summary that was put together goes on within its bounds") {
+    Counters<IntegerKeys> summary(3, seed);
+    summary.put(1, summary.hash(1), 50, 5);
+    summary.put(2, summary.hash(2), 40, 10);
+    summary.put(3, summary.hash(3), 45, 0);
+    summary.set_total(135);
+    CHECK_EQUAL(summary.unseen(), 40u);
+    summary.add(9, 2);
+    CHECK(summary.find(2) == SlotIndex::none);
+    const auto slot = summary.find(9);
+    CHECK_EQUAL(summary.count_of(slot), 42u);
+    CHECK_EQUAL(summary.error_of(slot), 40u);
+    CHECK_EQUAL(summary.unseen(), 42u);
+    CHECK_EQUAL(summary.total(), 137u);
+}
+
+CHECK_MAIN
