@@ -5,6 +5,7 @@ from callboard.frequency.results import Counted, Estimate, Frequent
 
 __all__ = ["SpaceSaving"]
 
+@disjoint_base
 class SpaceSaving:
     def __init__(self, epsilon: float) -> None: ...
     @property
