@@ -62,12 +62,13 @@ def unpack(data: Any) -> tuple[float, int, list[Counted]]:
         raise _no_summary(f"their format is not {FORMAT}")
     if parts.get("version") != VERSION:
         raise _no_summary(f"their version is {safe_repr(parts.get('version'))}, not {VERSION}")
-    epsilon, total = parts.get("epsilon"), parts.get("total")
+    epsilon: Any = parts.get("epsilon")
+    total: Any = parts.get("total")
     if type(epsilon) is not float or not 1e-9 <= epsilon < 1:
         raise _no_summary(f"epsilon is {safe_repr(epsilon)}")
     if not _is_count(total, 0):
         raise _no_summary(f"the total is {safe_repr(total)}")
-    columns = [parts.get(name) for name in ("keys", "counts", "errors")]
+    columns: list[Any] = [parts.get(name) for name in ("keys", "counts", "errors")]
     if any(type(column) is not tuple for column in columns) or len({len(c) for c in columns}) != 1:
         raise _no_summary("keys, counts and errors are not arrays of one length")
     return epsilon, total, _checked(zip(*columns, strict=True), 1 / epsilon + 1)

@@ -11,14 +11,14 @@ class Counted(NamedTuple):
     """A key that has a counter. It came at most `count` times, and at least `count - error`."""
 
     key: Any
-    count: int
+    count: int  # type: ignore[assignment]  # a tuple's method of this name is of no use here
     error: int
 
 
 class Estimate(NamedTuple):
     """How often a key came: at most `count` times, and at least `count - error` times."""
 
-    count: int
+    count: int  # type: ignore[assignment]  # a tuple's method of this name is of no use here
     error: int
 
 

@@ -1,6 +1,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
+from typing_extensions import disjoint_base
+
 from callboard.frequency.results import Counted, Estimate, Frequent
 
 __all__ = ["SpaceSaving"]
