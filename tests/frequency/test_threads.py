@@ -3,6 +3,7 @@
 import threading
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,8 +35,8 @@ def in_threads(*work: Callable[[], object]) -> None:
 
 @pytest.mark.parametrize("sort", ["integers", "arrays", "texts", "objects"])
 def test_what_several_threads_count_adds_up(sort: str) -> None:
-    make = {
-        "integers": lambda numbers: list(numbers),
+    make: Callable[[list[int]], Any] = {
+        "integers": list,
         "arrays": lambda numbers: np.array(numbers),
         "texts": lambda numbers: [f"key {number}" for number in numbers],
         "objects": lambda numbers: [number + 0.5 for number in numbers],
@@ -44,14 +45,14 @@ def test_what_several_threads_count_adds_up(sort: str) -> None:
     lots = [[(i * i * seed) % 401 for i in range(3000)] for seed in (1, 3, 7, 11)]
     keys = [make(lot) for lot in lots]
 
-    def count(mine: object) -> None:
+    def count(mine: Any) -> None:
         for _ in range(5):
             summary.update(mine)
             assert summary.total >= len(summary)
             assert len(summary.top(3)) == 3
 
     in_threads(*(lambda mine=mine: count(mine) for mine in keys))
-    exact: Counter[object] = Counter()
+    exact: Counter[Any] = Counter()
     for mine in keys:
         for _ in range(5):
             exact.update(mine.tolist() if sort == "arrays" else mine)
