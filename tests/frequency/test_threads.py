@@ -35,15 +35,15 @@ def in_threads(*work: Callable[[], object]) -> None:
 
 @pytest.mark.parametrize("sort", ["integers", "arrays", "texts", "objects"])
 def test_what_several_threads_count_adds_up(sort: str) -> None:
-    make: Callable[[list[int]], Any] = {
+    makers: dict[str, Callable[[list[int]], Any]] = {
         "integers": list,
-        "arrays": lambda numbers: np.array(numbers),
+        "arrays": np.array,
         "texts": lambda numbers: [f"key {number}" for number in numbers],
         "objects": lambda numbers: [number + 0.5 for number in numbers],
-    }[sort]
+    }
     summary = SpaceSaving(0.01)
     lots = [[(i * i * seed) % 401 for i in range(3000)] for seed in (1, 3, 7, 11)]
-    keys = [make(lot) for lot in lots]
+    keys = [makers[sort](lot) for lot in lots]
 
     def count(mine: Any) -> None:
         for _ in range(5):
