@@ -4,6 +4,7 @@ from libcpp.vector cimport vector
 
 from callboard.frequency.keys cimport Blob, ByteRun
 
+cdef bint read_integer(object key, int64_t* into) except -1
 cdef bint read_integers(list keys, vector[int64_t]& into) except -1
 cdef bint read_runs(list keys, vector[ByteRun]& into, string& room) except -1
 cdef bint append_key(object key, string& into, ByteRun* run, int depth=*) except -1

@@ -39,8 +39,7 @@ cdef bint append_key(object key, string& into, ByteRun* run, int depth=0) except
 
     False: it has none. Then what was added means nothing."""
     cdef Py_ssize_t size = 0
-    cdef long long number
-    cdef int overflow = 0
+    cdef int64_t number
     cdef size_t begin
     cdef ByteRun element
     cdef type sort = type(key)
@@ -58,8 +57,7 @@ cdef bint append_key(object key, string& into, ByteRun* run, int depth=0) except
         size = PyBytes_GET_SIZE(key)
         run.kind = bytes_key
     elif sort is int:
-        number = PyLong_AsLongLongAndOverflow(key, &overflow)
-        if overflow != 0:
+        if not read_integer(key, &number):
             return False
         into.append(<const char*>&number, sizeof(number))
         run.data = NULL
@@ -96,16 +94,21 @@ cdef const char* encoded(str text, Py_ssize_t* size) except? NULL:
         return NULL
 
 
+cdef bint read_integer(object key, int64_t* into) except -1:
+    """The key as an integer of 64 bits. False: it is none."""
+    cdef int overflow = 0
+    if type(key) is not int:
+        return False
+    into[0] = PyLong_AsLongLongAndOverflow(key, &overflow)
+    return overflow == 0
+
+
 cdef bint read_integers(list keys, vector[int64_t]& into) except -1:
     """The keys as integers of 64 bits. False: they are not all such."""
-    cdef int overflow = 0
-    cdef long long number
+    cdef int64_t number
     into.reserve(len(keys))
     for key in keys:
-        if type(key) is not int:
-            return False
-        number = PyLong_AsLongLongAndOverflow(key, &overflow)
-        if overflow != 0:
+        if not read_integer(key, &number):
             return False
         into.push_back(number)
     return True

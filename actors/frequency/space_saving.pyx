@@ -10,7 +10,7 @@ from libcpp.vector cimport vector
 
 from callboard.core.mix cimport mix
 from callboard.frequency.counters cimport ByteCounters, IntegerCounters, ObjectCounters, no_slot
-from callboard.frequency.encoding cimport append_key, key_of, read_integers, read_runs
+from callboard.frequency.encoding cimport append_key, key_of, read_integer, read_integers, read_runs
 from callboard.frequency.guard cimport SummaryGuard
 from callboard.frequency.keys cimport ByteRun
 from callboard.frequency.object_keys cimport hash_of_object
@@ -40,6 +40,7 @@ cdef enum:
 cdef Py_ssize_t LOT = 4096
 # So few keys are counted sooner than the interpreter's lock is let go and taken again.
 cdef size_t FEW = 64
+cdef uint64_t MOST = LARGEST
 
 # Keys that do not say how to hash them cannot be chosen to collide.
 cdef uint64_t SEED = mix(int.from_bytes(os.urandom(8), "little"))
@@ -109,7 +110,7 @@ cdef class SpaceSaving:
         2**63 - 1.
         """
         if isinstance(keys, (str, bytes, tuple)) or not isinstance(keys, Iterable):
-            self._update([keys], None if weights is None else [weights])
+            self.add(keys, 1 if weights is None else weights)
             return
         if weights is None and isinstance(keys, Mapping):
             self._update(list(keys), list(keys.values()))
@@ -136,7 +137,17 @@ cdef class SpaceSaving:
 
     def add(self, key, weight=1):
         """Count one key, of whatever type, `weight` times; the errors are those of `update`."""
-        self._update([key], [weight])
+        cdef uint64_t times = weight if type(weight) is int and 0 <= weight <= MOST else whole("a weight", weight, 0)
+        cdef list late = None
+        self._enter()
+        try:
+            self._check_total(times)
+            if times != 0:
+                late = self._count_one(key, times)
+            else:
+                check_key(key)
+        finally:
+            self.guard.leave()
 
     def merge(self, SpaceSaving other):
         """Count what the other summary has counted, too; it stays as it is.
@@ -342,8 +353,9 @@ cdef class SpaceSaving:
         finally:
             self.guard.leave()
 
-    cdef int _check_total(self, more) except -1:
-        if self._total() + more > LARGEST:
+    cdef int _check_total(self, uint64_t more) except -1:
+        """`more` is below 2**63."""
+        if self._total() + more > MOST:
             raise ValueError(f"counts are at most 2**63 - 1: {self._total()} and {more} are more")
         return 0
 
@@ -439,12 +451,16 @@ cdef class SpaceSaving:
         cdef vector[ByteRun] found
         cdef string room
         cdef list late = []
+        cdef uint64_t more
         cdef Py_ssize_t i
-        if weights is not None:
+        if weights is None:
+            more = len(keys)
+        else:
             weights = [whole("a weight", weight, 0) for weight in weights]
+            more = min(sum(weights), MOST + 1)  # that is too many, too
         self._enter()
         try:
-            self._check_total(len(keys) if weights is None else sum(weights))
+            self._check_total(more)
             if self.mode <= as_integers and read_integers(keys, numbers):
                 self._be(as_integers)
                 self._count_integers(numbers, weights)
@@ -452,12 +468,35 @@ cdef class SpaceSaving:
                 self._be(as_bytes)
                 self._count_runs(found, weights)
             else:
-                check_objects(keys)
+                for key in keys:
+                    check_key(key)  # before anything is counted
                 self._be(as_objects)
                 for i in range(len(keys)):
                     self._count_object(keys[i], 1 if weights is None else weights[i], late)
         finally:
             self.guard.leave()
+
+    cdef list _count_one(self, object key, uint64_t weight):
+        """Return what is to be let go outside the guard, as `_count_object` does, or None."""
+        cdef int64_t number
+        cdef ByteRun run
+        cdef string room
+        cdef list late
+        if self.mode <= as_integers and read_integer(key, &number):
+            self._be(as_integers)
+            self.integers.add(number, weight)
+        elif self.mode <= as_bytes and append_key(key, room, &run):
+            self._be(as_bytes)
+            if run.data == NULL:
+                run.data = room.data()
+            self.runs.add(run, weight)
+        else:
+            check_key(key)
+            self._be(as_objects)
+            late = []
+            self._count_object(key, weight, late)
+            return late
+        return None
 
     cdef int _count_integers(self, vector[int64_t]& numbers, weights) except -1:
         cdef size_t i
@@ -528,15 +567,15 @@ cdef int mode_of(list keys) except -1:
         return as_integers
     if read_runs(keys, found, room):
         return as_bytes
-    check_objects(keys)
+    for key in keys:
+        check_key(key)
     return as_objects
 
 
-cdef int check_objects(list keys) except -1:
-    for key in keys:
-        PyObject_Hash(key)
-        if type(key) is float and key != key:
-            raise ValueError("NaN is no key: it is not even equal to itself")
+cdef int check_key(key) except -1:
+    PyObject_Hash(key)
+    if type(key) is float and key != key:
+        raise ValueError("NaN is no key: it is not even equal to itself")
     return 0
 
 
