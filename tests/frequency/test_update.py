@@ -11,8 +11,6 @@ import pytest
 
 from callboard.frequency import Counted, SpaceSaving
 
-pa = pytest.importorskip("pyarrow")
-
 
 def counts(keys: Any, weights: Any = None) -> dict[Hashable, int]:
     summary = SpaceSaving(0.01)
@@ -49,9 +47,6 @@ def generator() -> Iterator[str]:
         OrderedDict(a=2, b=1, c=1),
         np.array(list("abca")),
         np.array(list("abca"), dtype=object),
-        pa.array(list("abca")),
-        pa.chunked_array([list("ab"), list("ca")]),
-        pa.array(list("abca")).dictionary_encode(),
     ],
 )
 def test_many_keys_are_counted_each(keys: Any) -> None:
@@ -74,14 +69,10 @@ def test_arrays_of_integers_are(sort: str) -> None:
         bytearray([3, 1, 3]),
         memoryview(bytes([3, 1, 3])),
         memoryview(array("q", [3, 0, 1, 0, 3]))[::2],
-        pa.array([3, 1, 3]),
-        pa.array([3, 1, 3], pa.int8()),
-        pa.chunked_array([[3], [1, 3]]),
-        pa.array([3, 1, 3]).dictionary_encode(),
         np.array([3, 1, 3], dtype=object),
     ],
 )
-def test_buffers_and_arrow_arrays_of_integers_are(keys: Any) -> None:
+def test_buffers_of_integers_are(keys: Any) -> None:
     assert counts(keys) == {3: 2, 1: 1}
 
 
@@ -106,8 +97,6 @@ def test_arrays_of_integers_go_to_summaries_of_other_keys() -> None:
         (np.array(5), "one dimension, not 0"),
         (np.array(["2026-01-01"], dtype="datetime64[D]"), "not of datetime64"),
         (array("d", [1.0]), "not of format 'd'"),
-        (pa.array([1.5]), "not of double"),
-        (pa.array([[1]]), "not of list"),
         (["a", ["b"]], "unhashable type: 'list'"),
         ([{}], "unhashable type: 'dict'"),
         ([1, ([],)], "unhashable type: 'list'"),
@@ -121,11 +110,6 @@ def test_what_holds_no_keys_is_refused_and_nothing_of_it_counted(keys: Any, says
             summary.update(keys)
         assert list(summary) == [Counted(first, 1, 0)]
         assert summary.total == 1
-
-
-def test_an_arrow_array_with_nulls_is_refused() -> None:
-    with pytest.raises(ValueError, match="a null is no key, and the array has 2"):
-        counts(pa.array(["a", None, None]))
 
 
 @pytest.mark.parametrize(
