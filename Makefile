@@ -41,14 +41,14 @@ demo: $(VENV)/.wheel $(call stamps,$(SPARK))
 test: $(VENV)/.wheel $(call stamps,$(TEST_EXTRAS))
 	$(BIN)/pytest $(ARGS)
 
-bench: $(VENV)/.wheel $(call stamps,bench)
+bench: $(VENV)/.wheel $(call stamps,bench peers)
 	$(BIN)/python tests/bench/run.py $(ARGS)
 
 lint: $(call stamps,dev)
 	$(BIN)/ruff check
 	PATH="$(BIN):$$PATH" cython-lint actors core mailbox scheduling tests examples
 
-types: $(VENV)/.wheel $(call stamps,dev test spark bench)
+types: $(VENV)/.wheel $(call stamps,dev test spark bench peers)
 	$(BIN)/mypy --package callboard
 	$(BIN)/mypy examples tests
 	$(BIN)/pytest tests/test_types.py
@@ -82,6 +82,11 @@ $(VENV)/.wheel: $(SOURCES) $(VENV)/.tools
 	PATH="$(BIN):$$PATH" $(BIN)/python -m pip wheel --quiet --disable-pip-version-check \
 		--no-build-isolation --no-deps -Cbuild-dir=build/$(VENV) -w build/$(VENV)-wheel .
 	$(PIP) --force-reinstall --no-deps build/$(VENV)-wheel/*.whl
+	touch $@
+
+# Not all of them can be installed for each interpreter; a benchmark says which are absent.
+$(VENV)/.extra-peers: pyproject.toml | $(VENV)/.wheel
+	$(PIP) 'callboard[peers]' || echo "without the peers: they cannot be installed here"
 	touch $@
 
 $(VENV)/.extra-%: pyproject.toml | $(VENV)/.wheel
