@@ -16,13 +16,19 @@ from pathlib import Path
 import report
 import targets
 from competitor import Benchmark, Score
+from frequency_suite import FREQUENCY
 from stream_suite import STREAMS, Plan
 from suite import BENCHMARKS
 from workers_suite import WORKERS
 
 PLANNED = STREAMS | WORKERS  # those that know of numbers of workers
-ALL = (*BENCHMARKS, *PLANNED)
-GROUPS = {"streams": (*STREAMS,), "workers": (*WORKERS, "idle")}
+SINGLE = BENCHMARKS | FREQUENCY
+ALL = (*SINGLE, *PLANNED)
+GROUPS = {
+    "streams": (*STREAMS,),
+    "workers": (*WORKERS, "idle"),
+    "frequency": (*FREQUENCY,),
+}
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -65,7 +71,7 @@ def chosen(names: Sequence[str]) -> list[str]:
 def make(name: str, options: argparse.Namespace) -> Benchmark:
     if name in PLANNED:
         return PLANNED[name](Plan(options.smoke, options.workers, options.threading))
-    return BENCHMARKS[name](options.smoke)
+    return SINGLE[name](options.smoke)
 
 
 def show(note: str) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from competitor import Score
+from frequency_suite import ALPHAS
 from report import quantity, table
 from workers_suite import WORKS, Work, name_of
 
@@ -232,6 +233,36 @@ TARGETS = (
         value("streams_latency", "median"),
         "us",
         at_most=True,
+    ),
+    Target(
+        "Integers from an array, counted beside DataSketches, whatever their skew",
+        1.0,
+        least(
+            *(
+                ratio("frequency_integers", f"DataSketches, alpha {a}", f"callboard, alpha {a}")
+                for a in ALPHAS
+            )
+        ),
+    ),
+    Target(
+        "Texts from a list, counted beside Counter, whatever their skew",
+        2.0,
+        least(
+            *(
+                ratio("frequency_texts", f"Counter, alpha {a}", f"callboard, alpha {a}")
+                for a in ALPHAS
+            )
+        ),
+    ),
+    Target(
+        "top(25) after each 50,000 keys, against none",
+        0.98,
+        least(
+            *(
+                ratio("frequency_asking", f"in one, alpha {a}", f"top(25) after 50,000, alpha {a}")
+                for a in ALPHAS
+            )
+        ),
     ),
     *(target for name, work in WORKS.items() for target in of_workers(f"workers_{name}", work)),
     Target(

@@ -1,0 +1,83 @@
+"""Keys are counted by one thread, and the 25 most frequent ones asked for now and then."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from callboard.frequency import SpaceSaving
+from frequency.zipf import zipf
+from savina.result import Result
+
+EPSILON = 1e-4
+LG_MAP = 15  # of DataSketches' map: with it epsilon is 1.07e-4, with one more it is half of that
+TOP = 25
+
+Bounds = Callable[[Any], tuple[float, float]]
+"""How often a key came: at least, and at most."""
+
+
+def run(
+    n: int, *, by: str = "callboard", keys: str = "integers", alpha: float = 1.5, every: int = 0
+) -> Result:
+    """Count `n` keys. With `every`, ask for the most frequent after each so many."""
+    numbers = zipf(n, alpha)
+    exact = Counter(numbers.tolist())
+    top = exact.most_common(TOP)
+    stream: Any = numbers
+    if keys == "texts":
+        stream = [f"page/{number:x}.html" for number in numbers.tolist()]
+        top = [(f"page/{key:x}.html", count) for key, count in top]
+    elif by != "callboard":
+        stream = numbers.tolist()
+    seconds, bounds = BY[by](stream, every)
+    slack = (1.07 if by == "datasketches" else 1) * EPSILON * n
+    held = sum(
+        low <= times <= high <= times + slack for key, times in top for low, high in [bounds(key)]
+    )
+    return Result(n, seconds, got=held, want=len(top))
+
+
+def by_callboard(stream: Any, every: int) -> tuple[float, Bounds]:
+    summary = SpaceSaving(EPSILON)
+    parts = [stream[at : at + every] for at in range(0, len(stream), every)] if every else [stream]
+    begin = perf_counter()
+    for part in parts:
+        summary.update(part)
+        if every:
+            summary.top(TOP)
+    seconds = perf_counter() - begin
+
+    def bounds(key: Any) -> tuple[float, float]:
+        count, error = summary.estimate(int(key) if isinstance(key, np.integer) else key)
+        return count - error, count
+
+    return seconds, bounds
+
+
+def by_counter(stream: Sequence[Any], every: int) -> tuple[float, Bounds]:
+    counts: Counter[Any] = Counter()
+    begin = perf_counter()
+    counts.update(stream)
+    return perf_counter() - begin, lambda key: (counts[key], counts[key])
+
+
+def by_datasketches(stream: Sequence[Any], every: int) -> tuple[float, Bounds]:
+    import datasketches
+
+    sketch: Any
+    if isinstance(stream[0], str):
+        sketch = datasketches.frequent_strings_sketch(LG_MAP)
+    else:
+        sketch = datasketches.frequent_items_sketch(LG_MAP)
+    update = sketch.update
+    begin = perf_counter()
+    for key in stream:
+        update(key)
+    seconds = perf_counter() - begin
+    return seconds, lambda key: (sketch.get_lower_bound(key), sketch.get_upper_bound(key))
+
+
+BY = {"callboard": by_callboard, "counter": by_counter, "datasketches": by_datasketches}

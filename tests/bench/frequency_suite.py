@@ -1,0 +1,39 @@
+"""What is measured of summaries of what is frequent."""
+
+from collections.abc import Callable
+from functools import partial
+
+from competitor import Benchmark
+from players import Game
+
+ALPHAS = (0.5, 1.0, 1.5, 2.0, 3.0)
+OTHERS = (("DataSketches", "datasketches", "peer", 0.2), ("Counter", "counter", "floor", 1.0))
+
+
+def counting(smoke: bool, keys: str) -> Benchmark:
+    game = Game("frequency.counting_keys", 1_000_000, 2_000, smoke)
+    players = []
+    for alpha in ALPHAS:
+        options = {"keys": keys, "alpha": alpha}
+        players.append(game.alone(f"callboard, alpha {alpha}", "ours", by="callboard", **options))
+        for name, by, part, rate in OTHERS:
+            players.append(game.alone(f"{name}, alpha {alpha}", part, rate, by=by, **options))
+    title = f"The most frequent of a million {keys}"
+    return Benchmark(f"frequency_{keys}", title, "keys/s", players)
+
+
+def asking(smoke: bool) -> Benchmark:
+    game = Game("frequency.counting_keys", 1_000_000, 2_000, smoke)
+    players = [
+        game.alone(f"{name}, alpha {alpha}", "ours", alpha=alpha, every=every)
+        for alpha in ALPHAS
+        for name, every in (("in one", 1_000_000), ("top(25) after 50,000", 50_000))
+    ]
+    return Benchmark("frequency_asking", "The same, asked on the way", "keys/s", players)
+
+
+FREQUENCY: dict[str, Callable[[bool], Benchmark]] = {
+    "frequency_integers": partial(counting, keys="integers"),
+    "frequency_texts": partial(counting, keys="texts"),
+    "frequency_asking": asking,
+}
