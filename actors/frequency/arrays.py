@@ -16,8 +16,9 @@ def read_array(keys: Any) -> Any:
     What is no array is returned as it is. Raises TypeError for an array of something else, such as
     floats, whose rounding makes keys of them that were not meant; ValueError for one with nulls.
     """
-    library = type(keys).__module__.partition(".")[0]
+    library = str(type(keys).__module__).partition(".")[0]
     if library == "pandas" and hasattr(keys, "to_numpy"):
+        _check_nulls(int(keys.isna().sum()))
         keys = keys.to_numpy()
         library = "numpy"
     if library == "pyarrow" and hasattr(keys, "null_count"):
@@ -33,13 +34,16 @@ def _read_buffer(view: memoryview) -> Any:
     _check_dimensions(view.ndim)
     if view.format in ("q", "l") and view.itemsize == 8 and view.c_contiguous:
         return view.cast("B").cast("q")
-    if view.format in tuple("bBhHiIlLqQ?u"):
+    if view.format in tuple("bBhHiIlLqQ?w"):
         return _integers_or_list(view.tolist())
     raise TypeError(f"keys are an array of integers or texts, not of format {view.format!r}")
 
 
 def _read_numpy(keys: Any) -> Any:
     _check_dimensions(keys.ndim)
+    if hasattr(keys, "mask"):  # of a masked array
+        _check_nulls(int(keys.mask.sum()))
+        keys = keys.data
     kind = keys.dtype.kind
     if kind in "iu":
         if kind == "u" and keys.dtype.itemsize == 8 and len(keys) and keys.max() > LARGEST:
@@ -53,12 +57,12 @@ def _read_numpy(keys: Any) -> Any:
 def _read_arrow(keys: Any) -> Any:
     import pyarrow
 
-    if keys.null_count:
-        raise ValueError(f"a null is no key, and the array has {keys.null_count}")
+    _check_nulls(keys.null_count)
     sort = keys.type
     if pyarrow.types.is_dictionary(sort):
         sort = sort.value_type
         keys = keys.cast(sort)
+        _check_nulls(keys.null_count)
     if pyarrow.types.is_integer(sort):
         numbers = (
             keys.to_numpy(zero_copy_only=False)
@@ -76,6 +80,11 @@ def _integers_or_list(keys: list[Any]) -> Any:
         return memoryview(array("q", keys))
     except (OverflowError, TypeError):  # beyond 64 bits, or characters
         return keys
+
+
+def _check_nulls(nulls: int) -> None:
+    if nulls:
+        raise ValueError(f"a null is no key, and the array has {nulls}")
 
 
 def _check_dimensions(dimensions: int) -> None:

@@ -2,7 +2,7 @@
 //
 // At most `capacity` keys are counted. A key that is not among them takes the counter with the least count
 // over, and begins with that count: it may have come so often unseen. Hence, of N elements:
-//   1. The counts add up to N, but for what a merge or a load put in.
+//   1. The counts add up to N; in one that was merged, to at most N.
 //   2. No count is below the key's true one, and none above it by more than `error`, at most N / capacity.
 //   3. A key without a counter came at most unseen() times, which is at most N / capacity.
 // So with 1 / epsilon counters every key that came more than epsilon N times has one.
@@ -31,7 +31,9 @@ public:
     // Equal keys have equal hashes, made with `seed`.
     Counters(std::uint32_t capacity, std::uint64_t seed) : capacity_(capacity), seed_(seed) {}
     Counters(const Counters&) = delete;
-    ~Counters() { clear(); }
+    ~Counters() {
+        for (Entry& entry : entries_) Keys::drop(entry.key);
+    }
 
     std::uint64_t hash(const Probe& key) const { return Keys::hash(seed_, key); }
 
@@ -51,14 +53,18 @@ public:
     void add_array(const Probe* keys, std::size_t count) {
         constexpr std::size_t lot = 16;
         std::uint64_t hashes[lot];
+        Probe own[lot];
         for (const Probe* const end = keys + count; keys != end;) {
             const std::size_t many = std::min(lot, static_cast<std::size_t>(end - keys));
-            for (std::size_t i = 0; i < many; ++i) index_.prefetch(hashes[i] = hash(keys[i]));
+            for (std::size_t i = 0; i < many; ++i) {
+                own[i] = keys[i];  // once: another thread may write to the array
+                index_.prefetch(hashes[i] = hash(own[i]));
+            }
             for (std::size_t i = 0; i < many; ++i) {
                 const std::uint32_t slot = index_.guess(hashes[i]);
                 if (slot != SlotIndex::none) __builtin_prefetch(&entries_[slot]);
             }
-            for (std::size_t i = 0; i < many; ++i) add(keys[i], hashes[i], 1);
+            for (std::size_t i = 0; i < many; ++i) add(own[i], hashes[i], 1);
             keys += many;
         }
     }
@@ -123,15 +129,6 @@ public:
     }
     void set_total(std::uint64_t total) { total_ = total; }
 
-    void clear() {
-        for (Entry& entry : entries_) Keys::drop(entry.key);
-        entries_.clear();
-        errors_.clear();
-        queue_.clear();
-        index_ = SlotIndex();
-        total_ = 0;
-    }
-
 private:
     struct Entry {
         Kept key;
@@ -150,14 +147,10 @@ private:
             entries_.reserve(room);
         }
         index_.make_room();
-        queue_.push(slot, count);
-        try {
-            entries_.push_back({Keys::keep(key, hash), count});
-        } catch (...) {
-            queue_.undo_push(count);
-            throw;
-        }
+        queue_.make_room(entries_.capacity());
+        entries_.push_back({Keys::keep(key, hash), count});
         errors_.push_back(error);
+        queue_.push(slot, count);
         index_.insert(hash, slot);
         return slot;
     }

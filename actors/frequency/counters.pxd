@@ -19,7 +19,6 @@ cdef extern from "callboard/frequency/counters.hpp" namespace "callboard" nogil:
         vector[uint32_t] top(size_t most) except +
         vector[uint32_t] above(uint64_t bar) except +
         void set_total(uint64_t total)
-        void clear()
 
     cdef cppclass IntegerCounters "callboard::Counters<callboard::IntegerKeys>"(Counters[IntegerKeys]):
         IntegerCounters(uint32_t capacity, uint64_t seed) except +

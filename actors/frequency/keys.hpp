@@ -36,7 +36,8 @@ struct ByteRun {
 
 struct ByteKeys {
     using Probe = ByteRun;
-    // What is kept lies in memory of its own, which the next key of the counter takes over if it has room.
+    // What is kept lies in memory of its own, which the next key of the counter takes over if it has room, and
+    // not far too much of it.
     struct Blob {
         std::uint64_t hash;
         std::uint32_t size, kind, room;
@@ -58,8 +59,8 @@ struct ByteKeys {
         return kept;
     }
     static void replace(Kept& kept, const Probe& key, std::uint64_t hash) {
-        if (kept == nullptr || kept->room < key.size) {
-            const std::uint32_t room = key.size < 12 ? 12 : key.size;
+        const std::uint32_t room = key.size < 12 ? 12 : key.size;
+        if (kept == nullptr || kept->room < room || kept->room / 4 > room) {
             void* const memory = std::malloc(offsetof(Blob, data) + room);
             if (memory == nullptr) throw std::bad_alloc();
             std::free(kept);

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -18,32 +19,38 @@ namespace callboard {
 
 class LeastQueue {
 public:
-    // A new slot, with a count of at least the least.
-    void push(std::uint32_t slot, std::uint64_t count) { buckets_[bucket_of(count)].push_back(slot); }
+    LeastQueue() {
+        for (auto& first : firsts_) first = none;
+    }
 
-    // Takes back the push just made.
-    void undo_push(std::uint64_t count) { buckets_[bucket_of(count)].pop_back(); }
+    // For so many slots. Throws std::bad_alloc, and nothing else here does.
+    void make_room(std::size_t slots) {
+        if (slots > next_.size()) next_.resize(slots);
+    }
+
+    // A slot that is not in the queue and for which there is room, with a count of at least the least.
+    void push(std::uint32_t slot, std::uint64_t count) {
+        std::uint32_t& first = firsts_[bucket_of(count)];
+        next_[slot] = first;
+        first = slot;
+    }
 
     // Takes a slot with the least count of all out of the queue; there is one. `count_of` says a slot's count now.
     template <class CountOf>
     std::uint32_t pop(const CountOf& count_of) {
         for (;;) {
             settle(count_of);
-            auto& lowest = buckets_[0];
-            const std::uint32_t slot = lowest.back();
-            lowest.pop_back();
+            const std::uint32_t slot = firsts_[0];
+            firsts_[0] = next_[slot];
             const std::uint64_t count = count_of(slot);
             if (count == least_) return slot;
             push(slot, count);
         }
     }
 
-    void clear() {
-        for (auto& bucket : buckets_) bucket.clear();
-        least_ = 0;
-    }
-
 private:
+    static constexpr std::uint32_t none = ~std::uint32_t{0};
+
     unsigned bucket_of(std::uint64_t count) const {
         return count == least_ ? 0 : 64 - static_cast<unsigned>(__builtin_clzll(count ^ least_));
     }
@@ -51,21 +58,26 @@ private:
     // Brings slots of the least queued count into the lowest bucket.
     template <class CountOf>
     void settle(const CountOf& count_of) {
-        while (buckets_[0].empty()) {
+        while (firsts_[0] == none) {
             unsigned i = 1;
-            while (buckets_[i].empty()) ++i;
+            while (firsts_[i] == none) ++i;
             // What this bucket is for ends here. Who has grown beyond it says nothing of the least.
             const std::uint64_t end = i == 64 ? ~std::uint64_t{0} : (least_ | ((std::uint64_t{1} << i) - 1));
             std::uint64_t least = end;
-            for (auto slot : buckets_[i]) least = std::min(least, count_of(slot));
-            taken_.swap(buckets_[i]);
-            if (least_ < least) least_ = least;  // if all have grown beyond it, `end` is below them, too
-            for (auto slot : taken_) push(slot, count_of(slot));
-            taken_.clear();
+            for (auto slot = firsts_[i]; slot != none; slot = next_[slot]) least = std::min(least, count_of(slot));
+            auto taken = firsts_[i];
+            firsts_[i] = none;
+            least_ = least;  // if all have grown beyond it, `end` is below them, too
+            while (taken != none) {
+                const auto slot = taken;
+                taken = next_[slot];
+                push(slot, count_of(slot));
+            }
         }
     }
 
-    std::vector<std::uint32_t> buckets_[65], taken_;
+    std::uint32_t firsts_[65];         // of the buckets, each a list
+    std::vector<std::uint32_t> next_;  // by slots
     std::uint64_t least_{0};
 };
 

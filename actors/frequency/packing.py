@@ -37,9 +37,12 @@ def pack(epsilon: float, total: int, counters: list[Counted]) -> bytes:
     return packed
 
 
-def _packable(key: Any) -> Any:
-    if type(key) is tuple:
-        return [_packable(part) for part in key]
+DEEPEST = 16  # tuples in tuples
+
+
+def _packable(key: Any, depth: int = 0) -> Any:
+    if type(key) is tuple and depth < DEEPEST:
+        return [_packable(part, depth + 1) for part in key]
     if key is None or type(key) in (bool, float, bytes):
         return key
     if type(key) is int and -LARGEST - 1 <= key <= LARGEST:
@@ -71,24 +74,24 @@ def unpack(data: Any) -> tuple[float, int, list[Counted]]:
     columns: list[Any] = [parts.get(name) for name in ("keys", "counts", "errors")]
     if any(type(column) is not tuple for column in columns) or len({len(c) for c in columns}) != 1:
         raise _no_summary("keys, counts and errors are not arrays of one length")
-    return epsilon, total, _checked(zip(*columns, strict=True), 1 / epsilon + 1)
+    return epsilon, total, _checked(zip(*columns, strict=True), total)
 
 
-def _checked(rows: Iterable[tuple[Any, Any, Any]], most: float) -> list[Counted]:
+def _checked(rows: Iterable[tuple[Any, Any, Any]], total: int) -> list[Counted]:
     counters = [Counted(*row) for row in rows]
-    if len(counters) > most:
-        raise _no_summary(f"they have {len(counters)} counters")
     for each in counters:
+        try:
+            _packable(each.key)
+        except TypeError as error:
+            raise _no_summary(f"a key is {safe_repr(each.key)}") from error
         if not _is_count(each.count, 1) or not _is_count(each.error, 0) or each.error >= each.count:
             raise _no_summary(
                 f"a counter has count {safe_repr(each.count)}, error {safe_repr(each.error)}"
             )
-    try:
-        distinct = len({each.key for each in counters})
-    except TypeError as error:
-        raise _no_summary("a key cannot be hashed") from error
-    if distinct != len(counters):
+    if len({each.key for each in counters}) != len(counters):
         raise _no_summary("a key has two counters")
+    if sum(each.count for each in counters) > total:
+        raise _no_summary("their counts are more than the total")
     return counters
 
 

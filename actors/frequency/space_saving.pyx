@@ -20,6 +20,7 @@ import os
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from itertools import islice
+from numbers import Number
 
 from callboard.core.checks import LARGEST, finite, whole
 from callboard.core.text import safe_repr
@@ -58,14 +59,16 @@ cdef class SpaceSaving:
     make the summary keep the objects, for good. `epsilon` is from 1e-9 to below 1.
 
     Any thread may use a summary; one at a time is at work on it, and others wait. Integers from arrays,
-    and keys from lists once they are read, are counted without the interpreter's lock. A key whose
-    `__eq__` or `__hash__` uses the summary that it is looked up in gets a RuntimeError.
+    and keys from lists once they are read, are counted without the interpreter's lock. Code that runs
+    in the middle of that, such as a key's `__eq__`, a finalizer or a signal handler, may count keys,
+    which is done when the summary is free, and gets a RuntimeError if it asks for something.
     """
 
     cdef IntegerCounters* integers
     cdef ByteCounters* runs
     cdef ObjectCounters* objects
     cdef list kept              # of `objects`, by their slots
+    cdef list owed              # what the thread in the guard is to count when it leaves
     cdef int mode
     cdef SummaryGuard guard
     cdef readonly double epsilon
@@ -74,11 +77,12 @@ cdef class SpaceSaving:
     def __cinit__(self, *args, **kwargs):
         self.mode = undecided
         self.kept = []
+        self.owed = []
 
     def __init__(self, epsilon):
         if self.capacity != 0:
             raise RuntimeError("a summary is made once")
-        self.epsilon = finite("epsilon", epsilon)
+        self.epsilon = float(finite("epsilon", epsilon))
         if not 1e-9 <= self.epsilon < 1:
             raise ValueError(f"epsilon is a number from 1e-9 to below 1, not {safe_repr(epsilon)}")
         # 1 / 1e-5 is a little less than 100,000: what is within a rounding of a whole number is that number.
@@ -113,7 +117,8 @@ cdef class SpaceSaving:
             self.add(keys, 1 if weights is None else weights)
             return
         if weights is None and isinstance(keys, Mapping):
-            self._update(list(keys), list(keys.values()))
+            items = list(keys.items())
+            self._update([key for key, _ in items], [weight for _, weight in items])
             return
         keys = read_array(keys)
         if weights is not None:
@@ -127,18 +132,22 @@ cdef class SpaceSaving:
             self._update(list(keys), None)
         else:
             rest = iter(keys)
-            lot = [None]
-            while lot:
+            more = True
+            while more:
                 lot = []
                 try:
                     lot.extend(islice(rest, LOT))
                 finally:  # of a lot that ends with an error, too
                     self._update(lot, None)
+                more = len(lot) == LOT
 
     def add(self, key, weight=1):
         """Count one key, of whatever type, `weight` times; the errors are those of `update`."""
         cdef uint64_t times = weight if type(weight) is int and 0 <= weight <= MOST else whole("a weight", weight, 0)
         cdef list late = None
+        if self.guard.is_mine():
+            self._owe([key], [weight])
+            return
         self._enter()
         try:
             self._check_total(times)
@@ -147,13 +156,13 @@ cdef class SpaceSaving:
             else:
                 check_key(key)
         finally:
-            self.guard.leave()
+            self._leave()
 
     def merge(self, SpaceSaving other):
         """Count what the other summary has counted, too; it stays as it is.
 
         The bounds hold for all elements of both: of a key that only one has a counter for, the other may
-        have seen as many as of its least. So counts no longer add up to `total`. The other one's `epsilon`
+        have seen as many as of its least. From then on counts add up to at most `total`. The other one's `epsilon`
         is at most this one's, or ValueError is raised.
         """
         if other is self:
@@ -177,7 +186,7 @@ cdef class SpaceSaving:
             greatest = sorted(counters.items(), key=lambda item: -item[1][0])[: self.capacity]
             self._load([Counted(key, *counts) for key, counts in greatest], my_total + their_total)
         finally:
-            self.guard.leave()
+            self._leave()
 
     # --- answers ---------------------------------------------------------------------------------
 
@@ -195,7 +204,7 @@ cdef class SpaceSaving:
                 slots = self.objects.top(most)
             return [self._counted(slot) for slot in slots]
         finally:
-            self.guard.leave()
+            self._leave()
 
     def frequent(self, share):
         """Return the keys that came more often than `share` of all elements, as `Frequent`.
@@ -203,8 +212,9 @@ cdef class SpaceSaving:
         `share` is from `epsilon` to below 1: a key below `epsilon` may have no counter. Raises
         ValueError for another one.
         """
-        if not self.epsilon <= finite("a share", share) < 1:
-            raise ValueError(f"a share is a number from epsilon, {self.epsilon}, to below 1, not {share!r}")
+        given, share = share, float(finite("a share", share))
+        if not self.epsilon <= share < 1:
+            raise ValueError(f"a share is a number from epsilon, {self.epsilon}, to below 1, not {given!r}")
         cdef vector[uint32_t] slots
         cdef uint64_t bar
         answer = Frequent([], [])
@@ -222,7 +232,7 @@ cdef class SpaceSaving:
                 (answer.guaranteed if each.count - each.error > bar else answer.possible).append(each)
             return answer
         finally:
-            self.guard.leave()
+            self._leave()
 
     def estimate(self, key):
         """Return how often a key came, as `Estimate`; of one without a counter, how often it may have."""
@@ -236,7 +246,7 @@ cdef class SpaceSaving:
             counted = self._counted(slot)
             return Estimate(counted.count, counted.error)
         finally:
-            self.guard.leave()
+            self._leave()
 
     @property
     def total(self):
@@ -245,7 +255,7 @@ cdef class SpaceSaving:
         try:
             return self._total()
         finally:
-            self.guard.leave()
+            self._leave()
 
     @property
     def unseen(self):
@@ -254,7 +264,7 @@ cdef class SpaceSaving:
         try:
             return self._unseen()
         finally:
-            self.guard.leave()
+            self._leave()
 
     def __len__(self):
         """Return how many keys have counters."""
@@ -262,7 +272,7 @@ cdef class SpaceSaving:
         try:
             return self._size()
         finally:
-            self.guard.leave()
+            self._leave()
 
     def __iter__(self):
         """Iterate over all counters as they are now, as `Counted`, in no order."""
@@ -307,9 +317,25 @@ cdef class SpaceSaving:
             raise RuntimeError("the summary was not made: __init__ was not called")
         if not self.guard.try_enter():
             if self.guard.is_mine():
-                raise RuntimeError("a key's __eq__ or __hash__ uses the summary that it is looked up in")
+                raise RuntimeError(
+                    "this thread is at work on the summary, and a key's __eq__ or __hash__, a finalizer or a"
+                    " signal handler asks it for something: it can only count keys"
+                )
             with nogil:
                 self.guard.enter()
+        return 0
+
+    cdef int _leave(self) except -1:
+        self.guard.leave()
+        while self.owed:
+            self._update(*self.owed.pop(0))
+        return 0
+
+    cdef int _owe(self, list keys, weights) except -1:
+        """Within the guard: count them later."""
+        for key in keys:
+            check_key(key)
+        self.owed.append((keys, weights))
         return 0
 
     cdef uint32_t _size(self):
@@ -351,7 +377,7 @@ cdef class SpaceSaving:
         try:
             return self._counters(), self._unseen(), self._total()
         finally:
-            self.guard.leave()
+            self._leave()
 
     cdef int _check_total(self, uint64_t more) except -1:
         """`more` is below 2**63."""
@@ -376,7 +402,11 @@ cdef class SpaceSaving:
             if run.data == NULL:
                 run.data = room.data()
             return self.runs.find(run)
-        # One that is kept as such only in another mode may be equal to one that is here, as 1.0 is to 1.
+        if key is None or type(key) is float and not key.is_integer():
+            return no_slot
+        if type(key) in (float, bool):
+            return self._find(int(key))
+        # One that is kept as such only in another mode may be equal to one that is here.
         for slot in range(self._size()):
             mine = self._counted(slot).key
             if PyObject_Hash(mine) == hash_of_key and mine == key:
@@ -385,65 +415,54 @@ cdef class SpaceSaving:
 
     cdef int _be(self, int mode) except -1:
         """Keep keys in this way, if not in one that is for more."""
-        if mode <= self.mode:
-            return 0
-        counters, total = self._counters(), self._total()
-        cdef IntegerCounters* integers = NULL
-        cdef ByteCounters* runs = NULL
-        cdef ObjectCounters* objects = NULL
-        if mode == as_integers:
-            integers = new IntegerCounters(self.capacity, SEED)
-        elif mode == as_bytes:
-            runs = new ByteCounters(self.capacity, SEED)
-        else:
-            objects = new ObjectCounters(self.capacity, SEED)
-        del self.integers
-        del self.runs
-        self.integers, self.runs, self.objects = integers, runs, objects
+        if mode > self.mode:
+            self._become(mode, self._counters(), self._total())
+        return 0
+
+    def _load(self, list counters, total):
+        """Have these counters instead, of unequal keys, at most `capacity`; within the guard."""
+        self._become(max(self.mode, mode_of([each[0] for each in counters])), counters, total)
+
+    cdef int _become(self, int mode, list counters, uint64_t total) except -1:
+        """Have these counters, kept in this way. An error changes nothing."""
+        cdef SpaceSaving made = SpaceSaving.__new__(SpaceSaving)
+        made.capacity = self.capacity
+        made.mode = mode
+        made._fill(counters, total)
+        self.integers, made.integers = made.integers, self.integers
+        self.runs, made.runs = made.runs, self.runs
+        self.objects, made.objects = made.objects, self.objects
+        self.kept, made.kept = made.kept, self.kept
         self.mode = mode
-        self._fill(counters, total)
         return 0
 
     cdef int _fill(self, list counters, uint64_t total) except -1:
-        """Put counters into an empty summary, in the present mode."""
+        """Put counters into a summary that has nothing but its mode."""
         cdef string room
         cdef ByteRun run
         cdef uint64_t key_hash
-        for key, count, error in counters:
-            if self.mode == as_integers:
+        if self.mode == as_integers:
+            self.integers = new IntegerCounters(self.capacity, SEED)
+            self.integers.set_total(total)
+            for key, count, error in counters:
                 self.integers.put(key, self.integers.hash(key), count, error)
-            elif self.mode == as_bytes:
+        elif self.mode == as_bytes:
+            self.runs = new ByteCounters(self.capacity, SEED)
+            self.runs.set_total(total)
+            for key, count, error in counters:
                 room.clear()
                 append_key(key, room, &run)
                 if run.data == NULL:
                     run.data = room.data()
                 self.runs.put(run, self.runs.hash(run), count, error)
-            else:
+        elif self.mode == as_objects:
+            self.objects = new ObjectCounters(self.capacity, SEED)
+            self.objects.set_total(total)
+            for key, count, error in counters:
                 key_hash = hash_of_object(SEED, PyObject_Hash(key))
                 self.kept.append(key)
                 self.objects.put(<PyObject*>key, key_hash, count, error)
-        if self.mode == as_integers:
-            self.integers.set_total(total)
-        elif self.mode == as_bytes:
-            self.runs.set_total(total)
-        elif self.mode == as_objects:
-            self.objects.set_total(total)
         return 0
-
-    def _load(self, list counters, total):
-        """Have these counters instead; within the guard. Of unequal keys, at most `capacity`."""
-        cdef int mode = max(self.mode, mode_of([each[0] for each in counters]))
-        self._be(mode)
-        late = self.kept  # let go when the counters are in place
-        self.kept = []
-        if self.mode == as_integers:
-            self.integers.clear()
-        elif self.mode == as_bytes:
-            self.runs.clear()
-        elif self.mode == as_objects:
-            self.objects.clear()
-        self._fill(counters, total)
-        del late
 
     def _update(self, list keys, weights):
         """Count the keys, which nobody else changes."""
@@ -458,6 +477,9 @@ cdef class SpaceSaving:
         else:
             weights = [whole("a weight", weight, 0) for weight in weights]
             more = min(sum(weights), MOST + 1)  # that is too many, too
+        if self.guard.is_mine():
+            self._owe(keys, weights)
+            return
         self._enter()
         try:
             self._check_total(more)
@@ -474,7 +496,7 @@ cdef class SpaceSaving:
                 for i in range(len(keys)):
                     self._count_object(keys[i], 1 if weights is None else weights[i], late)
         finally:
-            self.guard.leave()
+            self._leave()
 
     cdef list _count_one(self, object key, uint64_t weight):
         """Return what is to be let go outside the guard, as `_count_object` does, or None."""
@@ -531,13 +553,19 @@ cdef class SpaceSaving:
         cdef uint32_t used
         if weight == 0:
             return 0
-        used = self.objects.add_at(slot, <PyObject*>key, key_hash, weight)
-        if slot == no_slot:
-            if used == len(self.kept):
-                self.kept.append(key)
-            else:
-                late.append(self.kept[used])
-                self.kept[used] = key
+        if slot == no_slot:  # there is room for it in the lists before the counter refers to it
+            late.append(None)
+            self.kept.append(key)
+        try:
+            used = self.objects.add_at(slot, <PyObject*>key, key_hash, weight)
+        except BaseException:
+            if slot == no_slot:
+                self.kept.pop()
+            raise
+        if slot == no_slot and used != len(self.kept) - 1:
+            late[len(late) - 1] = self.kept[used]
+            self.kept[used] = key
+            self.kept.pop()
         return 0
 
     cdef int _update_integers(self, const int64_t[::1] array) except -1:
@@ -553,7 +581,7 @@ cdef class SpaceSaving:
                     self.integers.add_array(&array[0], count)
                 return 0
         finally:
-            self.guard.leave()
+            self._leave()
         self._update(list(array), None)
         return 0
 
@@ -574,17 +602,24 @@ cdef int mode_of(list keys) except -1:
 
 cdef int check_key(key) except -1:
     PyObject_Hash(key)
-    if type(key) is float and key != key:
-        raise ValueError("NaN is no key: it is not even equal to itself")
+    if isinstance(key, Number) and key != key:
+        raise ValueError(f"a key is equal to itself, not as {safe_repr(key)}")
     return 0
 
 
 def restored(cls, epsilon, total, counters):
     """Make a summary of its parts, which were checked."""
     cdef SpaceSaving summary = cls(epsilon)
+    # With counters to spare, nothing was ever taken over: all counts are exact.
+    spare = summary.capacity - len(counters)
+    if spare < 0 or spare > 0 and sum([count for _, count, _ in counters]) != total:
+        raise ValueError(
+            f"these bytes are not those of a summary: of {total} elements, {len(counters)} counters out of"
+            f" {summary.capacity} say something else"
+        )
     summary._enter()
     try:
         summary._load([Counted(*each) for each in counters], total)
     finally:
-        summary.guard.leave()
+        summary._leave()
     return summary

@@ -36,8 +36,8 @@ def hold(summary: SpaceSaving, exact: Counter[Any], adds_up: bool = True) -> Non
     counted = {each.key: each for each in summary}
     assert summary.total == total
     assert len(summary) == len(counted) <= summary.capacity
-    if adds_up:
-        assert sum(each.count for each in counted.values()) == total
+    summed = sum(each.count for each in counted.values())
+    assert summed == total if adds_up else summed <= total
     for key, each in counted.items():
         assert each.count - each.error <= exact[key] <= each.count <= exact[key] + bound
     assert summary.unseen <= bound

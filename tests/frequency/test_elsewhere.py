@@ -50,7 +50,14 @@ def test_a_merged_summary_goes_through_bytes_too() -> None:
     same(SpaceSaving.from_bytes(summary.to_bytes()), summary)
 
 
-@pytest.mark.parametrize("key", [2**63, frozenset({1}), ("a", 2**64), "\ud800", ("a", frozenset())])
+DEEP: tuple[Any, ...] = ()
+for _ in range(600):
+    DEEP = (DEEP,)
+
+
+@pytest.mark.parametrize(
+    "key", [2**63, frozenset({1}), ("a", 2**64), "\ud800", ("a", frozenset()), DEEP]
+)
 def test_a_key_without_bytes_is_named(key: Hashable) -> None:
     summary = SpaceSaving(0.1)
     summary.add(key)
@@ -100,6 +107,11 @@ def parts(**changes: Any) -> bytes:
         parts(errors=[2, 0]),
         parts(counts=[2, 2**63]),
         parts(keys=[1, 2, 3, 4], counts=[1] * 4, errors=[0] * 4),
+        parts(total=2),
+        parts(total=4, keys=["a"], counts=[3], errors=[0]),
+        parts(total=100, keys=[], counts=[], errors=[]),
+        parts(total=9, keys=["a", "b", "c"], counts=[3, 3, 3], errors=[0, 0, 0]),
+        parts(keys=[msgpack.Timestamp(1), "a"]),
     ],
 )
 def test_bytes_that_are_no_summary_are_refused(data: bytes) -> None:

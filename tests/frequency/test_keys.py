@@ -1,7 +1,10 @@
 """Keys are equal as Python's are, however they are kept."""
 
+import gc
+import resource
 from collections.abc import Hashable
 from enum import IntEnum
+from pathlib import Path
 
 import pytest
 
@@ -180,6 +183,80 @@ def test_a_failing_comparison_counts_nothing() -> None:
 def test_a_comparison_that_uses_the_summary_is_refused() -> None:
     summary = SpaceSaving(0.1)
     summary.add(Rude(summary))
-    with pytest.raises(RuntimeError, match="uses the summary that it is looked up in"):
+    with pytest.raises(RuntimeError, match="this thread is at work on the summary"):
         summary.add(Rude(summary))
     assert summary.total == 1
+
+
+def test_what_a_comparison_or_a_finalizer_counts_is_counted_when_the_summary_is_free() -> None:
+    summary = SpaceSaving(0.01)
+
+    class Counting:
+        def __hash__(self) -> int:
+            return 1
+
+        def __eq__(self, other: object) -> bool:
+            summary.add("compared", 2)
+            summary.update(["compared", "more"])
+            return self is other
+
+    summary.add(Counting())
+    summary.add(Counting())
+    assert summary.estimate("compared") == Estimate(3, 0)
+    assert summary.estimate("more") == Estimate(1, 0)
+    assert summary.total == 6
+
+
+def test_keys_are_counted_by_finalizers_during_a_query() -> None:
+    summary = SpaceSaving(1e-4)
+    summary.update(f"key {number}" for number in range(5000))
+
+    class Loop:
+        def __init__(self) -> None:
+            self.me = self
+
+        def __del__(self) -> None:
+            summary.add("closed")
+
+    for _ in range(50):
+        Loop()
+        list(summary)
+    gc.collect()
+    assert summary.estimate("closed") == Estimate(50, 0)
+
+
+def test_a_merge_that_fails_changes_nothing() -> None:
+    calls = 0
+
+    class Failing:
+        def __hash__(self) -> int:
+            nonlocal calls
+            calls += 1
+            if fails and calls > 1:
+                raise LookupError("no hash")
+            return 1
+
+    fails = False
+    summary, other = SpaceSaving(0.1), SpaceSaving(0.1)
+    summary.update(["a", "b", "b"])
+    other.add(Failing())
+    fails, calls = True, 0
+    with pytest.raises(LookupError, match="no hash"):
+        summary.merge(other)
+    assert set(summary) == {Counted("a", 1, 0), Counted("b", 2, 0)}
+    assert summary.total == 3
+
+
+def test_a_short_key_does_not_keep_a_long_ones_room() -> None:
+    summary = SpaceSaving(0.001)
+    before = memory()
+    for number in range(3000):
+        summary.add(str(number) * 20_000)
+    long = memory() - before
+    summary.update(str(number) for number in range(20_000))
+    assert memory() - before < long / 2
+
+
+def memory() -> int:
+    """Return how many bytes of memory the process has in use."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()

@@ -97,3 +97,26 @@ def test_summaries_that_are_merged_crosswise_do_not_wait_for_each_other() -> Non
     in_threads(lambda: merge(left, right), lambda: merge(right, left))
     assert left.total >= 62
     assert right.total >= 62
+
+
+def test_an_array_that_another_thread_writes_is_counted_in_some_order_of_both() -> None:
+    array = np.zeros(200_000, dtype=np.int64)
+    others = [np.random.default_rng(seed).integers(0, 50, len(array)) for seed in (1, 2)]
+    summary = SpaceSaving(0.001)
+    done = threading.Event()
+
+    def write() -> None:
+        while not done.is_set():
+            for other in others:
+                array[:] = other
+
+    def count() -> None:
+        try:
+            for _ in range(10):
+                summary.update(array)
+        finally:
+            done.set()
+
+    in_threads(write, count)
+    assert summary.total == sum(each.count for each in summary) == 10 * len(array)
+    assert len({each.key for each in summary}) == len(summary)

@@ -4,6 +4,7 @@ import math
 from array import array
 from collections import Counter, OrderedDict, deque
 from collections.abc import Hashable, Iterator
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -136,8 +137,14 @@ def test_bad_weights_are_refused_and_nothing_counted(keys: Any, weights: Any, sa
 
 def test_nan_is_no_key() -> None:
     summary = SpaceSaving(0.1)
-    for keys in (math.nan, [1.5, math.nan]):
-        with pytest.raises(ValueError, match="NaN is no key"):
+    for keys in (
+        math.nan,
+        [1.5, math.nan],
+        [Decimal("nan")],
+        [complex("nan")],
+        [np.float64("nan")],
+    ):
+        with pytest.raises(ValueError, match="a key is equal to itself, not as"):
             summary.update(keys)
     assert summary.total == 0
 
@@ -179,3 +186,35 @@ def test_how_many_are_asked_for_is_a_whole_number(k: Any) -> None:
 def test_an_unhashable_key_has_no_estimate() -> None:
     with pytest.raises(TypeError, match="unhashable"):
         SpaceSaving(0.1).estimate([])
+
+
+def test_an_iterator_that_has_ended_is_not_asked_again() -> None:
+    class Pausing:
+        """Ends for now, and goes on when asked again."""
+
+        asked = 0
+
+        def __iter__(self) -> Iterator[int]:
+            return self  # type: ignore[return-value]
+
+        def __next__(self) -> int:
+            self.asked += 1
+            if self.asked % 3 == 0:
+                raise StopIteration
+            return self.asked
+
+    assert counts(Pausing()) == {1: 1, 2: 1}
+
+
+def test_masked_keys_are_refused() -> None:
+    masked = np.ma.array([1, 2, 3], mask=[0, 1, 0])
+    with pytest.raises(ValueError, match="a null is no key, and the array has 1"):
+        counts(masked)
+    assert counts(np.ma.array([1, 2, 2])) == {1: 1, 2: 2}
+
+
+def test_numbers_of_numpy_are_options() -> None:
+    summary = SpaceSaving(np.float32(0.25))
+    summary.update("aab")
+    summary.update(["a"] * 3)
+    assert [each.key for each in summary.frequent(np.float32(0.5)).guaranteed] == ["a"]

@@ -17,12 +17,13 @@ from callboard.streams.planning.operator import Operator
 def frequent(by: Any, epsilon: float, share: float | None, every: int | None) -> Operator:
     """Count keys in bounded memory."""
     check_function("frequent()'s first argument", by)
-    share = epsilon if share is None else share
     if every is not None:
         check_count("every", every)
     try:
-        SpaceSaving(epsilon).frequent(share)
-    except ValueError as error:
+        summary = SpaceSaving(epsilon)
+        share = summary.epsilon if share is None else float(share)
+        summary.frequent(share)
+    except (TypeError, ValueError) as error:
         raise GraphError(str(error)) from None
     make = partial(_Frequent, by, epsilon, share, every)
     return objects("frequent", make, detail=f"above {share:g}", marks_end=True)
