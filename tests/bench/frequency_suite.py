@@ -2,19 +2,23 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
-from competitor import Benchmark
+from competitor import Benchmark, Role
 from players import Game
 
 ALPHAS = (0.5, 1.0, 1.5, 2.0, 3.0)
-OTHERS = (("DataSketches", "datasketches", "peer", 0.2), ("Counter", "counter", "floor", 1.0))
+OTHERS: tuple[tuple[str, str, Role, float], ...] = (
+    ("DataSketches", "datasketches", "peer", 0.2),
+    ("Counter", "counter", "floor", 1.0),
+)
 
 
 def counting(smoke: bool, keys: str) -> Benchmark:
     game = Game("frequency.counting_keys", 1_000_000, 2_000, smoke)
     players = []
     for alpha in ALPHAS:
-        options = {"keys": keys, "alpha": alpha}
+        options: Any = {"keys": keys, "alpha": alpha}
         players.append(game.alone(f"callboard, alpha {alpha}", "ours", by="callboard", **options))
         for name, by, part, rate in OTHERS:
             players.append(game.alone(f"{name}, alpha {alpha}", part, rate, by=by, **options))
