@@ -144,7 +144,7 @@ cdef class SpaceSaving:
     def add(self, key, weight=1):
         """Count one key, of whatever type, `weight` times; the errors are those of `update`."""
         cdef uint64_t times = weight if type(weight) is int and 0 <= weight <= MOST else whole("a weight", weight, 0)
-        cdef list late = None
+        cdef list _late = None
         if self.guard.is_mine():
             self._owe([key], [weight])
             return
@@ -152,7 +152,7 @@ cdef class SpaceSaving:
         try:
             self._check_total(times)
             if times != 0:
-                late = self._count_one(key, times)
+                _late = self._count_one(key, times)
             else:
                 check_key(key)
         finally:
