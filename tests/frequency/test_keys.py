@@ -1,10 +1,8 @@
 """Keys are equal as Python's are, however they are kept."""
 
 import gc
-import resource
 from collections.abc import Hashable
 from enum import IntEnum
-from pathlib import Path
 
 import pytest
 
@@ -245,18 +243,3 @@ def test_a_merge_that_fails_changes_nothing() -> None:
         summary.merge(other)
     assert set(summary) == {Counted("a", 1, 0), Counted("b", 2, 0)}
     assert summary.total == 3
-
-
-def test_a_short_key_does_not_keep_a_long_ones_room() -> None:
-    summary = SpaceSaving(0.001)
-    before = memory()
-    for number in range(3000):
-        summary.add(str(number) * 20_000)
-    long = memory() - before
-    summary.update(str(number) for number in range(20_000))
-    assert memory() - before < long / 2
-
-
-def memory() -> int:
-    """Return how many bytes of memory the process has in use."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()

@@ -1,10 +1,16 @@
 """A summary survives each allocation that fails."""
 
+import gc
+import sys
+
 import pytest
 
 from callboard.frequency import SpaceSaving
 
 _testcapi = pytest.importorskip("_testcapi")
+pytestmark = pytest.mark.skipif(
+    sys.version_info >= (3, 12), reason="which allocation fails was tried on CPython 3.11 only"
+)
 
 
 class Key:
@@ -24,6 +30,7 @@ class Key:
 
 def add_without_memory(summary: SpaceSaving, key: object, nth: int) -> None:
     """Have the n-th allocation from now on fail."""
+    gc.disable()  # a collection reports the failures of its own
     try:
         _testcapi.set_nomemory(nth, nth + 1)
         summary.add(key)
@@ -31,6 +38,7 @@ def add_without_memory(summary: SpaceSaving, key: object, nth: int) -> None:
         pass
     finally:
         _testcapi.remove_mem_hooks()
+        gc.enable()
 
 
 @pytest.mark.parametrize("epsilon", [0.001, 0.25])

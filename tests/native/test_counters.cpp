@@ -147,4 +147,16 @@ TEST("a summary that was put together goes on within its bounds") {
     CHECK_EQUAL(summary.total(), 137u);
 }
 
+TEST("a short key does not keep a long one's room, and a longer one gets more") {
+    const std::string keys[] = {std::string(100000, 'a'), "b", std::string(40, 'c'), std::string(20, 'd')};
+    ByteKeys::Kept kept = nullptr;
+    for (auto& key : keys) {
+        ByteKeys::replace(kept, text(key), 7);
+        CHECK(ByteKeys::equal(kept, text(key)));
+        CHECK(kept->room >= key.size() && kept->room <= 4 * key.size() + 12);
+    }
+    CHECK_EQUAL(kept->room, 40u);
+    ByteKeys::drop(kept);
+}
+
 CHECK_MAIN
