@@ -11,7 +11,7 @@ import pytest
 
 from callboard import ActorSystem
 from callboard.core.errors import CallboardError
-from callboard.streams import Run, RunEnded, RunError, RunTimeout, StreamError, entry
+from callboard.streams import Graph, Run, RunEnded, RunError, RunTimeout, StreamError, entry
 from callboard.testing import ManualSystem
 
 
@@ -236,3 +236,59 @@ def test_in_a_sequential_run_too_rows_before_a_generators_error_come_through() -
     with pytest.raises(LookupError):
         graph.run_sequentially({"x": failing(5, LookupError())}, batch_size=3)
     assert seen == list(range(5))
+
+
+def test_a_run_that_fails_tells_senders_its_error_when_no_earlier_one_can_come() -> None:
+    told = threading.Event()
+
+    def fails_at_three(n: int) -> int:
+        if n == 3:
+            raise ValueError("the later row's")
+        return n
+
+    def fails_at_once(n: int) -> int:
+        told.wait(0.2)  # for a sender that is told too early
+        raise ValueError("the first row's")
+
+    rows = entry("rows", int).map(fails_at_three, name="early")
+    graph = Graph(
+        rows.collect(name="side"), rows.map(fails_at_once, name="late").collect(name="end")
+    )
+    with ActorSystem(workers=1) as system:
+        run = system.run(graph, threading="dedicated")
+        run.send("rows", [1, 2, 3, 4])  # one round, whose first error comes out by the side
+        while "failed" not in repr(run):
+            pass
+        with pytest.raises(StreamError, match="operator 'late' failed at input 0, 1") as caught:
+            run.send("rows", [5])
+        told.set()
+        assert caught.value.operator == "late"
+        with pytest.raises(StreamError, match="operator 'late' failed at input 0, 1"):
+            run.finish(timeout=60)
+
+
+def test_a_sender_waits_for_a_failed_run_no_longer_than_it_wants_to() -> None:
+    go_on = threading.Event()
+
+    def fails(n: int) -> int:
+        raise ValueError("out of order")
+
+    def blocks(n: int) -> int:
+        assert go_on.wait(60)
+        return n
+
+    rows = entry("rows", int)
+    graph = Graph(rows.map(fails).collect(name="side"), rows.map(blocks).collect(name="end"))
+    with ActorSystem(workers=1) as system:
+        run = system.run(graph, threading="dedicated")
+        run.send("rows", [1])
+        while "failed" not in repr(run):
+            pass
+        with pytest.raises(RunTimeout, match="has rounds on their way still") as caught:
+            run.send("rows", [2], timeout=0.01)
+        assert caught.value.unsent == [2]
+        go_on.set()
+        with pytest.raises(StreamError, match="operator 'fails' failed"):
+            run.send("rows", [2], timeout=60)
+        with pytest.raises(StreamError, match="operator 'fails' failed"):
+            run.finish(timeout=60)

@@ -110,8 +110,9 @@ class Run(Generic[R]):
         """Send rows into the graph, in order. Rows of several senders are ordered by arrival.
 
         Waits while `window` rounds are on their way. Raises RunTimeout if there is still no room
-        after `timeout` seconds, the run's StreamError once the run has failed, and RunEnded when it
-        was finished or cancelled, be it meanwhile. If `rows` raises, what it gave before is sent.
+        after `timeout` seconds, the run's StreamError once the run has failed (and no earlier row can
+        fail any more, for which it waits as well), and RunEnded when it was finished or cancelled, be
+        it meanwhile. If `rows` raises, what it gave before is sent.
 
         Whatever is raised says what became of the rows: `sent` of them went in, and `unsent` are
         those that were taken from `rows` and did not, so that none is lost with an iterator.
@@ -129,7 +130,7 @@ class Run(Generic[R]):
             for batch in batches:
                 self._begin_sending(deadline)
                 try:
-                    self._refuse_if_ended()
+                    self._refuse_if_ended(deadline)
                     self._admit({number: Batch(batch, self._sent[entry])}, deadline)
                     self._sent[entry] += len(batch)
                 finally:
@@ -204,6 +205,7 @@ class Run(Generic[R]):
                 seconds = min(seconds, max(0.0, deadline - time.monotonic()))
             time.sleep(min(seconds, _LOOK))
             if self._flow.is_stopped:
+                self._await_failure(deadline)
                 raise self._why_ended(f"{self!r} was cancelled")
 
     def _refuse_other_callers(self, call: str) -> None:
@@ -232,11 +234,19 @@ class Run(Generic[R]):
         if self._flow.is_at_work_here:
             raise RunError(f"{call}() in an operator of {self!r} waits for that operator")
 
-    def _refuse_if_ended(self) -> None:
+    def _refuse_if_ended(self, deadline: float | None) -> None:
         self._system._runtime.refuse_fork()
+        self._await_failure(deadline)
         if self._ended or self._finishing or self._flow.is_stopped or self._system.is_closed:
             cancelled = "was cancelled, and " if self._flow.is_stopped else ""
             raise self._why_ended(f"{self!r} {cancelled}takes no more rows")
+
+    def _await_failure(self, deadline: float | None) -> None:
+        """Wait until a failure is final: till then an earlier row's may take its place."""
+        if self._flow.failure is None or self._ended or self._system.is_closed:
+            return
+        if not self._wait(self._flow.admitted, deadline):
+            raise RunTimeout(f"{self!r}, and has rounds on their way still: {self._slowest()}")
 
     def _why_ended(self, what: str) -> RunError:
         """Say why the run does not go on: it failed, or `what`."""
