@@ -110,9 +110,9 @@ class Run(Generic[R]):
         """Send rows into the graph, in order. Rows of several senders are ordered by arrival.
 
         Waits while `window` rounds are on their way. Raises RunTimeout if there is still no room
-        after `timeout` seconds, the run's StreamError once the run has failed (and no earlier row can
-        fail any more, for which it waits as well), and RunEnded when it was finished or cancelled, be
-        it meanwhile. If `rows` raises, what it gave before is sent.
+        after `timeout` seconds, the run's StreamError once the run has failed, and RunEnded when it
+        was finished or cancelled, be it meanwhile. For the error it waits until no earlier row can
+        fail any more. If `rows` raises, what it gave before is sent.
 
         Whatever is raised says what became of the rows: `sent` of them went in, and `unsent` are
         those that were taken from `rows` and did not, so that none is lost with an iterator.
