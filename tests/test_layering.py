@@ -30,6 +30,7 @@ ORDERS = [
         f"actors/streams/{name}"
         for name in ("programs", "planning", "operators", "drawing", "running", "chaining")
     ],
+    [f"actors/frequency{name}" for name in ("/counting", "/designs", "")],
     # Capabilities: nothing else imports them, so they do not know each other either.
     ["actors", "actors/frequency", "actors/streams"],
     ["actors", "actors/spark"],

@@ -2,7 +2,7 @@ from libc.stdint cimport int64_t
 from libcpp.string cimport string
 from libcpp.vector cimport vector
 
-from callboard.frequency.keys cimport Blob, ByteRun
+from callboard.frequency.counting.keys cimport Blob, ByteRun
 
 cdef bint read_integer(object key, int64_t* into) except -1
 cdef bint read_integers(list keys, vector[int64_t]& into) except -1

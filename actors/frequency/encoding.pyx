@@ -12,7 +12,7 @@ from libc.string cimport memcpy
 from libcpp.string cimport string
 from libcpp.vector cimport vector
 
-from callboard.frequency.keys cimport Blob, ByteRun, run_of
+from callboard.frequency.counting.keys cimport Blob, ByteRun, run_of
 
 cdef extern from "Python.h":
     bint PyUnicode_IS_COMPACT_ASCII(object text)

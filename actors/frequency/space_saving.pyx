@@ -9,11 +9,11 @@ from libcpp.string cimport string
 from libcpp.vector cimport vector
 
 from callboard.core.mix cimport mix
-from callboard.frequency.counters cimport ByteCounters, IntegerCounters, ObjectCounters, no_slot
+from callboard.frequency.counting.counters cimport ByteCounters, IntegerCounters, ObjectCounters, no_slot
 from callboard.frequency.encoding cimport append_key, key_of, read_integer, read_integers, read_runs
-from callboard.frequency.guard cimport SummaryGuard
-from callboard.frequency.keys cimport ByteRun
-from callboard.frequency.object_keys cimport hash_of_object
+from callboard.frequency.counting.guard cimport SummaryGuard
+from callboard.frequency.counting.keys cimport ByteRun
+from callboard.frequency.counting.object_keys cimport hash_of_object
 
 import math
 import os

@@ -17,7 +17,7 @@ seed() {
     rm -rf "$copy" && mkdir -p "$copy/callboard/tests/native"
     cp -r "$root/core" "$root/mailbox" "$root/scheduling" "$copy/callboard"
     for capability in "$root"/actors/*/; do  # as they are installed
-        ls "$capability"*.hpp >/dev/null 2>&1 && cp -r "$capability" "$copy/callboard"
+        [ -n "$(find "$capability" -name '*.hpp')" ] && cp -r "$capability" "$copy/callboard"
     done
     right=$root/$header
     [ -e "$right" ] || right=$root/actors/$header

@@ -1,11 +1,11 @@
 // Space Saving against exact counts.
-#include "callboard/frequency/counters.hpp"
+#include "callboard/frequency/counting/counters.hpp"
 
 #include <map>
 #include <string>
 #include <vector>
 
-#include "callboard/frequency/keys.hpp"
+#include "callboard/frequency/counting/keys.hpp"
 #include "check.hpp"
 
 using namespace callboard;

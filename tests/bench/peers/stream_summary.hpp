@@ -3,14 +3,14 @@
 // Counters of one count hang in a list on a bucket of that count, and buckets in a list in the order of their
 // counts. Each element moves its counter to the next bucket, which is made if need be, and lets go
 // of the one that is empty. So at any moment all are in order, in constant time for an element of weight 1. Beside it,
-// callboard/frequency/counters.hpp keeps no order; the table from keys to counters is the same.
+// callboard/frequency/counting/counters.hpp keeps no order; the table from keys to counters is the same.
 #pragma once
 
 #include <cstdint>
 #include <utility>
 #include <vector>
 
-#include "callboard/frequency/index.hpp"
+#include "callboard/frequency/counting/index.hpp"
 
 namespace callboard {
 

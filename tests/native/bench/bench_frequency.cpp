@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "../../bench/peers/stream_summary.hpp"
-#include "callboard/frequency/keys.hpp"
-#include "callboard/frequency/counters.hpp"
+#include "callboard/frequency/counting/keys.hpp"
+#include "callboard/frequency/counting/counters.hpp"
 
 using namespace callboard;
 

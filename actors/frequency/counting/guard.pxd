@@ -1,4 +1,4 @@
-cdef extern from "callboard/frequency/guard.hpp" namespace "callboard" nogil:
+cdef extern from "callboard/frequency/counting/guard.hpp" namespace "callboard" nogil:
     cdef cppclass SummaryGuard:
         bint try_enter()
         void enter()

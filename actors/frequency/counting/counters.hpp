@@ -17,8 +17,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "callboard/frequency/index.hpp"
-#include "callboard/frequency/least.hpp"
+#include "callboard/frequency/counting/index.hpp"
+#include "callboard/frequency/counting/least.hpp"
 
 namespace callboard {
 

@@ -1,6 +1,6 @@
 from libc.stdint cimport uint64_t
 
-cdef extern from "callboard/frequency/object_keys.hpp" namespace "callboard" nogil:
+cdef extern from "callboard/frequency/counting/object_keys.hpp" namespace "callboard" nogil:
     cdef cppclass ObjectKeys:
         pass
 

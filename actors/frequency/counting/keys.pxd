@@ -1,6 +1,6 @@
 from libc.stdint cimport uint32_t
 
-cdef extern from "callboard/frequency/keys.hpp" namespace "callboard" nogil:
+cdef extern from "callboard/frequency/counting/keys.hpp" namespace "callboard" nogil:
     cdef cppclass IntegerKeys:
         pass
 

@@ -1,7 +1,7 @@
 // Keys that need no interpreter: integers, and texts, bytes and tuples of these as runs of bytes.
 //
 // A summary of a sort of keys asks its sort for a hash and for equality, keeps a key when its counter
-// begins, and lets another key take that counter over.
+// begins, and lets another key take that counter over. It answers with copies.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <string>
 
 #include "callboard/core/mix.hpp"
 
@@ -18,6 +19,7 @@ namespace callboard {
 struct IntegerKeys {
     using Probe = std::int64_t;
     using Kept = std::int64_t;
+    using Copy = std::int64_t;
 
     static std::uint64_t hash(std::uint64_t seed, Probe key) { return mix(static_cast<std::uint64_t>(key) ^ seed); }
     static std::uint64_t hash_of(std::uint64_t seed, Kept key) { return hash(seed, key); }
@@ -25,6 +27,8 @@ struct IntegerKeys {
     static Kept keep(Probe key, std::uint64_t) { return key; }
     static void replace(Kept& kept, Probe key, std::uint64_t) { kept = key; }
     static void drop(Kept) {}
+    static Copy copy(Kept kept) { return kept; }
+    static Probe probe_of(Copy key) { return key; }
 };
 
 // A run of bytes; `kind` tells apart what is never equal, such as a text and the bytes of its encoding.
@@ -44,6 +48,10 @@ struct ByteKeys {
         char data[4];  // and as many more as there is room for
     };
     using Kept = Blob*;
+    struct Copy {
+        std::string data;
+        std::uint32_t kind;
+    };
 
     static std::uint64_t hash(std::uint64_t seed, const Probe& key) {
         return mix(hash_bytes(seed, key.data, key.size) + key.kind);
@@ -73,6 +81,10 @@ struct ByteKeys {
         std::memcpy(kept->data, key.data, key.size);
     }
     static void drop(Kept kept) { std::free(kept); }
+    static Copy copy(Kept kept) { return {{kept->data, kept->size}, kept->kind}; }
+    static ByteRun probe_of(const Copy& key) {
+        return {key.data.data(), static_cast<std::uint32_t>(key.data.size()), key.kind};
+    }
 };
 
 }  // namespace callboard

@@ -2,14 +2,14 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libcpp.vector cimport vector
 
-from callboard.frequency.keys cimport Blob, ByteKeys, ByteRun, IntegerKeys
-from callboard.frequency.object_keys cimport ObjectKeys
+from callboard.frequency.counting.keys cimport Blob, ByteKeys, ByteRun, IntegerKeys
+from callboard.frequency.counting.object_keys cimport ObjectKeys
 
-cdef extern from "callboard/frequency/index.hpp" namespace "callboard" nogil:
+cdef extern from "callboard/frequency/counting/index.hpp" namespace "callboard" nogil:
     const uint32_t no_slot "callboard::SlotIndex::none"
 
 
-cdef extern from "callboard/frequency/counters.hpp" namespace "callboard" nogil:
+cdef extern from "callboard/frequency/counting/counters.hpp" namespace "callboard" nogil:
     cdef cppclass Counters "callboard::Counters"[Keys]:
         uint32_t size()
         uint64_t total()
@@ -40,7 +40,7 @@ cdef extern from "callboard/frequency/counters.hpp" namespace "callboard" nogil:
 
 
 # With the interpreter, which compares keys.
-cdef extern from "callboard/frequency/counters.hpp" namespace "callboard":
+cdef extern from "callboard/frequency/counting/counters.hpp" namespace "callboard":
     cdef cppclass ObjectCounters "callboard::Counters<callboard::ObjectKeys>"(Counters[ObjectKeys]):
         ObjectCounters(uint32_t capacity, uint64_t seed) except +
         uint32_t find(PyObject* key, uint64_t hash) except *

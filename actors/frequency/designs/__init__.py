@@ -1,0 +1,1 @@
+"""Summaries that one stream feeds, or several at once."""

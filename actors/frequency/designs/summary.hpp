@@ -1,0 +1,76 @@
+// What every design of a summary has: streams count keys in it, and anybody asks what is frequent.
+//
+// Of N elements, weights included, with C counters:
+//   1. No count is below the key's true one, and none above it by more than `error`, which is at most N / C.
+//   2. A key without a counter came at most `unseen` times, which is at most N / C.
+//   3. While nobody counts, the counts add up to N or less, and an answer has all that was counted.
+// What an answer has of elements that are being counted meanwhile, each design says.
+//
+// A key's count begins with how often it may have come unseen, so that is its error, too.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace callboard {
+
+template <class Keys>
+class Summary {
+public:
+    using Probe = typename Keys::Probe;
+    struct Row {
+        typename Keys::Copy key;
+        std::uint64_t count, error;
+    };
+    struct Answer {
+        std::vector<Row> rows;  // the greatest count first
+        std::uint64_t total, unseen;
+    };
+    struct Estimate {
+        std::uint64_t count, error;
+        bool has_counter;
+    };
+
+    Summary() = default;
+    Summary(const Summary&) = delete;
+    virtual ~Summary() = default;
+
+    // Each key came as often as its weight, which is not 0, or once where there are no weights. For each stream one
+    // thread at a time. The total stays below 2**63: that is for the caller to see to. Throws std::bad_alloc;
+    // then some of the keys were counted.
+    virtual void add(unsigned stream, const Probe* keys, const std::uint64_t* weights, std::size_t count) = 0;
+
+    // Any thread, while streams count. The keys that came more often than that share of the total, at most so many.
+    virtual Answer ask(std::size_t most, double share) = 0;
+    virtual Estimate estimate(const Probe& key) = 0;
+    virtual std::uint64_t total() = 0;
+    virtual std::uint32_t size() = 0;
+
+    // Before anything is counted: counters as they were in another summary, of unequal keys, at most as many as there
+    // is room for, and what was counted altogether.
+    virtual void load(const Row* rows, std::size_t count, std::uint64_t total) = 0;
+};
+
+// The whole part of share * total, without rounding; the share is from 0 to below 1.
+inline std::uint64_t part_of(double share, std::uint64_t total) {
+    int exponent = 0;
+    const auto digits = static_cast<std::uint64_t>(std::ldexp(std::frexp(share, &exponent), 53));
+    const int shift = 53 - exponent;
+    return shift > 116 ? 0 : static_cast<std::uint64_t>(static_cast<unsigned __int128>(digits) * total >> shift);
+}
+
+// Leaves the rows with the greatest counts, the greatest first.
+template <class Row>
+void keep_greatest(std::vector<Row>& rows, std::size_t most) {
+    const auto is_before = [](const Row& a, const Row& b) { return a.count > b.count; };
+    if (rows.size() > most) {
+        std::nth_element(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(most), rows.end(), is_before);
+        rows.resize(most);
+    }
+    std::sort(rows.begin(), rows.end(), is_before);
+}
+
+}  // namespace callboard
