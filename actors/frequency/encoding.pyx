@@ -12,7 +12,7 @@ from libc.string cimport memcpy
 from libcpp.string cimport string
 from libcpp.vector cimport vector
 
-from callboard.frequency.counting.keys cimport Blob, ByteRun, run_of
+from callboard.frequency.counting.keys cimport ByteRun
 
 cdef extern from "Python.h":
     bint PyUnicode_IS_COMPACT_ASCII(object text)
@@ -132,7 +132,8 @@ cdef bint read_runs(list keys, vector[ByteRun]& into, string& room) except -1:
     return True
 
 
-cdef object decode(uint32_t kind, const char* data, Py_ssize_t size):
+cdef object key_of(uint32_t kind, const char* data, Py_ssize_t size):
+    """The key that this run of bytes stands for."""
     cdef int64_t number
     cdef uint32_t head[2]
     cdef list parts
@@ -146,12 +147,7 @@ cdef object decode(uint32_t kind, const char* data, Py_ssize_t size):
     parts = []
     while size > 0:
         memcpy(head, data, 8)
-        parts.append(decode(head[0], data + 8, head[1]))
+        parts.append(key_of(head[0], data + 8, head[1]))
         data += 8 + head[1]
         size -= 8 + <Py_ssize_t>head[1]
     return tuple(parts)
-
-
-cdef object key_of(Blob* kept):
-    cdef ByteRun run = run_of(kept)
-    return decode(run.kind, run.data, run.size)

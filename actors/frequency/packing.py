@@ -1,8 +1,8 @@
 """Summaries as msgpack bytes.
 
-A map: `format`, which says what it is; `version`, 1; `epsilon`; `total`; and three arrays of one
-length, `keys`, `counts` and `errors`. A tuple is an array; msgpack tells texts, bytes, integers,
-floats and booleans apart.
+A map: `format`, which says what it is; `version`, 1; `epsilon`; `total`; `unseen`; and three arrays
+of one length, `keys`, `counts` and `errors`. A tuple is an array; msgpack tells texts, bytes,
+integers, floats and booleans apart.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ FORMAT = "callboard.frequency.SpaceSaving"
 VERSION = 1
 
 
-def pack(epsilon: float, total: int, counters: list[Counted]) -> bytes:
+def pack(epsilon: float, total: int, unseen: int, counters: list[Counted]) -> bytes:
     """Return the bytes. Raises TypeError for a key that has none."""
     parts = {
         "format": FORMAT,
         "version": VERSION,
         "epsilon": epsilon,
         "total": total,
+        "unseen": unseen,
         "keys": [_packable(each.key) for each in counters],
         "counts": [each.count for each in counters],
         "errors": [each.error for each in counters],
@@ -53,8 +54,8 @@ def _packable(key: Any, depth: int = 0) -> Any:
     raise TypeError(f"a key of {sort} has no bytes, but may have a pickle: {safe_repr(key)}")
 
 
-def unpack(data: Any) -> tuple[float, int, list[Counted]]:
-    """Return epsilon, total and counters; ValueError for what `pack` cannot have returned."""
+def unpack(data: Any) -> tuple[float, int, int, list[Counted]]:
+    """Return epsilon, total, unseen, counters; ValueError for what `pack` cannot have returned."""
     try:
         parts = msgpack.unpackb(data, use_list=False, strict_map_key=True)
     except TypeError:
@@ -71,27 +72,34 @@ def unpack(data: Any) -> tuple[float, int, list[Counted]]:
         raise _no_summary(f"epsilon is {safe_repr(epsilon)}")
     if not _is_count(total, 0):
         raise _no_summary(f"the total is {safe_repr(total)}")
+    unseen: Any = parts.get("unseen")
+    if not _is_count(unseen, 0) or unseen > total:
+        raise _no_summary(f"unseen is {safe_repr(unseen)} of {total}")
     columns: list[Any] = [parts.get(name) for name in ("keys", "counts", "errors")]
     if any(type(column) is not tuple for column in columns) or len({len(c) for c in columns}) != 1:
         raise _no_summary("keys, counts and errors are not arrays of one length")
-    return epsilon, total, _checked(zip(*columns, strict=True), total)
+    return epsilon, total, unseen, _checked(zip(*columns, strict=True), total, unseen)
 
 
-def _checked(rows: Iterable[tuple[Any, Any, Any]], total: int) -> list[Counted]:
+def _checked(rows: Iterable[tuple[Any, Any, Any]], total: int, unseen: int) -> list[Counted]:
     counters = [Counted(*row) for row in rows]
     for each in counters:
         try:
             _packable(each.key)
         except TypeError as error:
             raise _no_summary(f"a key is {safe_repr(each.key)}") from error
-        if not _is_count(each.count, 1) or not _is_count(each.error, 0) or each.error >= each.count:
+        if not _is_count(each.count, 1) or not _is_count(each.error, 0) or each.error > unseen:
             raise _no_summary(
                 f"a counter has count {safe_repr(each.count)}, error {safe_repr(each.error)}"
             )
     if len({each.key for each in counters}) != len(counters):
         raise _no_summary("a key has two counters")
-    if sum(each.count for each in counters) > total:
+        if each.error >= each.count:
+            raise _no_summary(f"a key has a counter, and came {each.count - each.error} times")
+    if sum(each.count - each.error for each in counters) > total:
         raise _no_summary("their counts are more than the total")
+    if unseen == 0 and sum(each.count for each in counters) != total:
+        raise _no_summary("no key ever lost its counter, but their counts are not the total")
     return counters
 
 

@@ -3,48 +3,39 @@
 Metwally, Agrawal and El Abbadi 2006, as Das et al. 2009 describe it in section 2.2. See counters.hpp.
 """
 
-from cpython.object cimport PyObject, PyObject_Hash
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libcpp.string cimport string
-from libcpp.vector cimport vector
 
-from callboard.core.mix cimport mix
-from callboard.frequency.counting.counters cimport ByteCounters, IntegerCounters, ObjectCounters, no_slot
-from callboard.frequency.encoding cimport append_key, key_of, read_integer, read_integers, read_runs
 from callboard.frequency.counting.guard cimport SummaryGuard
 from callboard.frequency.counting.keys cimport ByteRun
-from callboard.frequency.counting.object_keys cimport hash_of_object
+from callboard.frequency.designs.summary cimport StreamGate, no_stream
+from callboard.frequency.encoding cimport append_key, read_integer
+from callboard.frequency.lot cimport Lot, as_bytes, as_integers, as_objects, undecided
+from callboard.frequency.store cimport Store, SummaryState
 
 import math
-import os
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from itertools import islice
-from numbers import Number
 
-from callboard.core.checks import LARGEST, finite, whole
+from callboard.core.checks import LARGEST, finite, one_of, whole
+from callboard.core.cores import usable_cores
 from callboard.core.text import safe_repr
 from callboard.frequency.arrays import read_array
+from callboard.frequency.merging import merged
 from callboard.frequency.packing import pack, unpack
-from callboard.frequency.results import Counted, Estimate, Frequent
+from callboard.frequency.results import Counted, Frequent
 
 __all__ = ["SpaceSaving"]
 
-# How its keys are kept: all of them integers; integers, texts, bytes and tuples of these as bytes; as objects.
-cdef enum:
-    undecided
-    as_integers
-    as_bytes
-    as_objects
+# In the order of choice.hpp.
+DESIGNS = ("sequential", "partitioned")
+MOST_STREAMS = 1024
 
 # Of an iterator, so many keys are counted at a time.
 cdef Py_ssize_t LOT = 4096
-# So few keys are counted sooner than the interpreter's lock is let go and taken again.
-cdef size_t FEW = 64
+cdef size_t ALL = 0xffffffff
 cdef uint64_t MOST = LARGEST
-
-# Keys that do not say how to hash them cannot be chosen to collide.
-cdef uint64_t SEED = mix(int.from_bytes(os.urandom(8), "little"))
 
 
 cdef class SpaceSaving:
@@ -58,42 +49,53 @@ cdef class SpaceSaving:
     `bytes` and tuples of these, they are kept without a Python object; others, such as floats,
     make the summary keep the objects, for good. `epsilon` is from 1e-9 to below 1.
 
-    Any thread may use a summary; one at a time is at work on it, and others wait. Integers from arrays,
-    and keys from lists once they are read, are counted without the interpreter's lock. Code that runs
-    in the middle of that, such as a key's `__eq__`, a finalizer or a signal handler, may count keys,
+    Any thread may use a summary. `streams` of them, 1 to 1,024, count at once, and others wait for one of these to
+    be done. Integers from arrays, and keys from lists once they are read, are counted without the interpreter's
+    lock. Keys that are kept as objects are counted by one thread at a time. Code that runs in the
+    middle of that, such as a key's `__eq__`, a finalizer or a signal handler, may count keys,
     which is done when the summary is free, and gets a RuntimeError if it asks for something.
+
+    `design` says how streams share the counters: see `docs/frequency.md`. "auto" is "sequential" for one stream,
+    and "partitioned" for more. What is counted meanwhile may or may not be in an answer; what `update` and `add`
+    have returned for is.
     """
 
-    cdef IntegerCounters* integers
-    cdef ByteCounters* runs
-    cdef ObjectCounters* objects
-    cdef list kept              # of `objects`, by their slots
+    cdef Store store
+    cdef int mode               # the store's: a hint for who has not come through the gate
+    cdef StreamGate* gate       # who counts keys that are not objects passes it
+    cdef bint one_at_a_time     # so who asks passes it, too
     cdef list owed              # what the thread in the guard is to count when it leaves
-    cdef int mode
-    cdef SummaryGuard guard
+    cdef SummaryGuard guard     # who asks, changes the store, or counts objects
     cdef readonly double epsilon
     cdef readonly uint32_t capacity
+    cdef readonly unsigned streams
+    cdef readonly str design
 
     def __cinit__(self, *args, **kwargs):
         self.mode = undecided
-        self.kept = []
         self.owed = []
 
-    def __init__(self, epsilon):
+    def __init__(self, epsilon, *, streams=1, design="auto"):
         if self.capacity != 0:
             raise RuntimeError("a summary is made once")
         self.epsilon = float(finite("epsilon", epsilon))
         if not 1e-9 <= self.epsilon < 1:
             raise ValueError(f"epsilon is a number from 1e-9 to below 1, not {safe_repr(epsilon)}")
+        self.streams = whole("streams", streams, 1, MOST_STREAMS)
+        self.design = one_of("a design", design, ("auto", *DESIGNS))
+        if self.design == "auto":
+            self.design = "sequential" if self.streams == 1 else "partitioned"
+        self.one_at_a_time = self.design == "sequential"
         # 1 / 1e-5 is a little less than 100,000: what is within a rounding of a whole number is that number.
         inverse = 1 / self.epsilon
         near = round(inverse)
-        self.capacity = near if math.isclose(inverse, near, rel_tol=1e-12) else math.ceil(inverse)
+        capacity = near if math.isclose(inverse, near, rel_tol=1e-12) else math.ceil(inverse)
+        self.store = Store(DESIGNS.index(self.design), capacity, self.streams, usable_cores())
+        self.gate = new StreamGate(1 if self.one_at_a_time else self.streams)
+        self.capacity = capacity
 
     def __dealloc__(self):
-        del self.integers
-        del self.runs
-        del self.objects
+        del self.gate
 
     # --- counting --------------------------------------------------------------------------------
 
@@ -144,19 +146,31 @@ cdef class SpaceSaving:
     def add(self, key, weight=1):
         """Count one key, of whatever type, `weight` times; the errors are those of `update`."""
         cdef uint64_t times = weight if type(weight) is int and 0 <= weight <= MOST else whole("a weight", weight, 0)
-        cdef list _late = None
-        if self.guard.is_mine():
-            self._owe([key], [weight])
-            return
-        self._enter()
-        try:
-            self._check_total(times)
-            if times != 0:
-                _late = self._count_one(key, times)
-            else:
-                check_key(key)
-        finally:
-            self._leave()
+        cdef int64_t number
+        cdef ByteRun run
+        cdef string room
+        cdef unsigned stream
+        if self.mode == as_integers and times != 0 and not self.guard.is_mine() and read_integer(key, &number):
+            self._admit(times)
+            stream = self._take_stream()
+            try:
+                if self.store.mode == as_integers:
+                    self.store.integers.add(stream, &number, &times, 1)
+                    return
+            finally:
+                self.gate.give_back(stream)
+        elif self.mode == as_bytes and times != 0 and not self.guard.is_mine() and append_key(key, room, &run):
+            if run.data == NULL:
+                run.data = room.data()
+            self._admit(times)
+            stream = self._take_stream()
+            try:
+                if self.store.mode == as_bytes:
+                    self.store.runs.add(stream, &run, &times, 1)
+                    return
+            finally:
+                self.gate.give_back(stream)
+        self._update([key], [times])
 
     def merge(self, SpaceSaving other):
         """Count what the other summary has counted, too; it stays as it is.
@@ -171,40 +185,22 @@ cdef class SpaceSaving:
             raise ValueError(
                 f"a summary of epsilon {self.epsilon} cannot keep its bounds with one of {other.epsilon}"
             )
-        theirs, their_unseen, their_total = other._state()
-        self._enter()
+        cdef SummaryState theirs = other._state()
+        cdef SummaryState mine
+        self._admit(theirs.total)
+        self._enter(alone=True)
         try:
-            self._check_total(their_total)
-            mine, my_unseen, my_total = self._counters(), self._unseen(), self._total()
-            counters = {each.key: (each.count + their_unseen, each.error + their_unseen) for each in mine}
-            for key, count, error in theirs:
-                if key in counters:
-                    had, erred = counters[key]
-                    counters[key] = (had + count - their_unseen, erred + error - their_unseen)
-                else:
-                    counters[key] = (count + my_unseen, error + my_unseen)
-            greatest = sorted(counters.items(), key=lambda item: -item[1][0])[: self.capacity]
-            self._load([Counted(key, *counts) for key, counts in greatest], my_total + their_total)
+            mine = self.store.ask(ALL, 0)
+            rows, unseen = merged(mine.rows, mine.unseen, theirs.rows, theirs.unseen, self.capacity)
+            self._load(SummaryState(rows, mine.total + theirs.total, unseen))
         finally:
-            self._leave()
+            self._leave(alone=True)
 
     # --- answers ---------------------------------------------------------------------------------
 
     def top(self, k):
         """Return the `k` keys with the greatest counts, or all, the greatest first, as `Counted`."""
-        cdef uint32_t most = min(whole("k", k, 0), 0xffffffff)
-        cdef vector[uint32_t] slots
-        self._enter()
-        try:
-            if self.mode == as_integers:
-                slots = self.integers.top(most)
-            elif self.mode == as_bytes:
-                slots = self.runs.top(most)
-            elif self.mode == as_objects:
-                slots = self.objects.top(most)
-            return [self._counted(slot) for slot in slots]
-        finally:
-            self._leave()
+        return self._ask(min(whole("k", k, 0), ALL), 0).rows
 
     def frequent(self, share):
         """Return the keys that came more often than `share` of all elements, as `Frequent`.
@@ -215,36 +211,18 @@ cdef class SpaceSaving:
         given, share = share, float(finite("a share", share))
         if not self.epsilon <= share < 1:
             raise ValueError(f"a share is a number from epsilon, {self.epsilon}, to below 1, not {given!r}")
-        cdef vector[uint32_t] slots
-        cdef uint64_t bar
+        cdef SummaryState found = self._ask(ALL, share)
+        bar = int(Fraction(share) * found.total)
         answer = Frequent([], [])
-        self._enter()
-        try:
-            bar = int(Fraction(share) * self._total())
-            if self.mode == as_integers:
-                slots = self.integers.above(bar)
-            elif self.mode == as_bytes:
-                slots = self.runs.above(bar)
-            elif self.mode == as_objects:
-                slots = self.objects.above(bar)
-            for slot in slots:
-                each = self._counted(slot)
-                (answer.guaranteed if each.count - each.error > bar else answer.possible).append(each)
-            return answer
-        finally:
-            self._leave()
+        for each in found.rows:
+            (answer.guaranteed if each.count - each.error > bar else answer.possible).append(each)
+        return answer
 
     def estimate(self, key):
         """Return how often a key came, as `Estimate`; of one without a counter, how often it may have."""
-        cdef uint32_t slot
         self._enter()
         try:
-            slot = self._find(key)
-            if slot == no_slot:
-                unseen = self._unseen()
-                return Estimate(unseen, unseen)
-            counted = self._counted(slot)
-            return Estimate(counted.count, counted.error)
+            return self.store.estimate(key)
         finally:
             self._leave()
 
@@ -253,36 +231,32 @@ cdef class SpaceSaving:
         """How many elements were counted, with their weights."""
         self._enter()
         try:
-            return self._total()
+            return self.store.total()
         finally:
             self._leave()
 
     @property
     def unseen(self):
         """How often a key without a counter may have come."""
-        self._enter()
-        try:
-            return self._unseen()
-        finally:
-            self._leave()
+        return self._ask(0, 0).unseen
 
     def __len__(self):
         """Return how many keys have counters."""
         self._enter()
         try:
-            return self._size()
+            return self.store.size()
         finally:
             self._leave()
 
     def __iter__(self):
-        """Iterate over all counters as they are now, as `Counted`, in no order."""
-        return iter(self._state()[0])
+        """Iterate over all counters as they are now, as `Counted`, the greatest count first."""
+        return iter(self._state().rows)
 
     def __repr__(self):
-        counters, _, total = self._state()
+        cdef SummaryState state = self._state()
         return (
-            f"<{type(self).__name__} epsilon={self.epsilon!r}, {len(counters)} of {self.capacity} counters,"
-            f" {total} elements>"
+            f"<{type(self).__name__} epsilon={self.epsilon!r}, {len(state.rows)} of {self.capacity} counters,"
+            f" {state.total} elements>"
         )
 
     # --- elsewhere -------------------------------------------------------------------------------
@@ -293,26 +267,48 @@ cdef class SpaceSaving:
         Keys are integers of 64 bits, `str`, `bytes`, floats, booleans, None, and tuples of these; TypeError
         is raised for others, which pickle may take.
         """
-        counters, _, total = self._state()
-        return pack(self.epsilon, total, counters)
+        cdef SummaryState state = self._state()
+        return pack(self.epsilon, state.total, state.unseen, state.rows)
 
     @classmethod
-    def from_bytes(cls, data):
+    def from_bytes(cls, data, *, streams=1, design="auto"):
         """Make a summary of what `to_bytes` returned. Raises ValueError for other bytes."""
-        return restored(cls, *unpack(data))
+        epsilon, total, unseen, rows = unpack(data)
+        options = {} if (streams, design) == (1, "auto") else {"streams": streams, "design": design}
+        return (<SpaceSaving?>cls(epsilon, **options))._with(total, unseen, rows)
 
     def copy(self):
         """Return another summary with the same counters."""
-        counters, _, total = self._state()
-        return restored(type(self), self.epsilon, total, counters)
+        make, arguments, *attributes = self.__reduce__()
+        copied = make(*arguments)
+        for each in attributes:
+            copied.__dict__.update(each)
+        return copied
 
     def __reduce__(self):
-        counters, _, total = self._state()
-        return restored, (type(self), self.epsilon, total, [tuple(each) for each in counters])
+        cdef SummaryState state = self._state()
+        options = {"streams": self.streams, "design": self.design}
+        arguments = (type(self), self.epsilon, options, state.total, state.unseen, [tuple(each) for each in state.rows])
+        attributes = getattr(self, "__dict__", None)  # a subclass's
+        return (restored, arguments, attributes) if attributes else (restored, arguments)
+
+    def _with(self, total, unseen, rows):
+        if len(rows) > self.capacity:
+            raise ValueError(
+                f"these bytes are not those of a summary: of {self.capacity} counters there cannot be {len(rows)}"
+            )
+        self._enter(alone=True)
+        try:
+            self.gate.admit_first(total)
+            self._load(SummaryState([Counted(*each) for each in rows], total, unseen))
+        finally:
+            self._leave(alone=True)
+        return self
 
     # --- within the guard ------------------------------------------------------------------------
 
-    cdef int _enter(self) except -1:
+    cdef int _enter(self, bint alone=False) except -1:
+        """To ask; `alone` to change the store."""
         if self.capacity == 0:
             raise RuntimeError("the summary was not made: __init__ was not called")
         if not self.guard.try_enter():
@@ -323,303 +319,131 @@ cdef class SpaceSaving:
                 )
             with nogil:
                 self.guard.enter()
+        if alone or self.one_at_a_time:
+            with nogil:
+                self.gate.close()
         return 0
 
-    cdef int _leave(self) except -1:
+    cdef int _leave(self, bint alone=False) except -1:
+        if alone or self.one_at_a_time:
+            self.gate.open()
         self.guard.leave()
         while self.owed:
             self._update(*self.owed.pop(0))
         return 0
 
-    cdef int _owe(self, list keys, weights) except -1:
-        """Within the guard: count them later."""
-        for key in keys:
-            check_key(key)
-        self.owed.append((keys, weights))
-        return 0
-
-    cdef uint32_t _size(self):
-        if self.mode == as_integers:
-            return self.integers.size()
-        if self.mode == as_bytes:
-            return self.runs.size()
-        return self.objects.size() if self.mode == as_objects else 0
-
-    cdef uint64_t _total(self):
-        if self.mode == as_integers:
-            return self.integers.total()
-        if self.mode == as_bytes:
-            return self.runs.total()
-        return self.objects.total() if self.mode == as_objects else 0
-
-    cdef uint64_t _unseen(self) except? 0:
-        if self.mode == as_integers:
-            return self.integers.unseen()
-        if self.mode == as_bytes:
-            return self.runs.unseen()
-        return self.objects.unseen() if self.mode == as_objects else 0
-
-    cdef object _counted(self, uint32_t slot):
-        if self.mode == as_integers:
-            return Counted(
-                self.integers.key_of(slot), self.integers.count_of(slot), self.integers.error_of(slot)
-            )
-        if self.mode == as_bytes:
-            return Counted(key_of(self.runs.key_of(slot)), self.runs.count_of(slot), self.runs.error_of(slot))
-        return Counted(self.kept[slot], self.objects.count_of(slot), self.objects.error_of(slot))
-
-    cdef list _counters(self):
-        return [self._counted(slot) for slot in range(self._size())]
-
-    def _state(self):
-        """Return all counters, how often another key may have come, and the total, of one moment."""
+    cdef SummaryState _ask(self, size_t most, double share):
         self._enter()
         try:
-            return self._counters(), self._unseen(), self._total()
+            return self.store.ask(most, share)
         finally:
             self._leave()
 
-    cdef int _check_total(self, uint64_t more) except -1:
-        """`more` is below 2**63."""
-        if self._total() + more > MOST:
-            raise ValueError(f"counts are at most 2**63 - 1: {self._total()} and {more} are more")
-        return 0
-
-    cdef uint32_t _find(self, key) except? 0:
-        cdef string room
-        cdef ByteRun run
-        cdef uint32_t slot
-        cdef Py_hash_t hash_of_key = PyObject_Hash(key)
-        if self.mode == undecided:
-            return no_slot
-        if self.mode == as_objects:
-            return self.objects.find(<PyObject*>key, hash_of_object(SEED, hash_of_key))
-        if self.mode == as_integers and type(key) is int:
-            return self.integers.find(key) if -LARGEST - 1 <= key <= LARGEST else no_slot
-        if append_key(key, room, &run):
-            if self.mode == as_integers:
-                return no_slot
-            if run.data == NULL:
-                run.data = room.data()
-            return self.runs.find(run)
-        if key is None or type(key) is float and not key.is_integer():
-            return no_slot
-        if type(key) in (float, bool):
-            return self._find(int(key))
-        # One that is kept as such only in another mode may be equal to one that is here.
-        for slot in range(self._size()):
-            mine = self._counted(slot).key
-            if PyObject_Hash(mine) == hash_of_key and mine == key:
-                return slot
-        return no_slot
+    cdef SummaryState _state(self):
+        """Return all counters, the total, and how often another key may have come."""
+        return self._ask(ALL, 0)
 
     cdef int _be(self, int mode) except -1:
-        """Keep keys in this way, if not in one that is for more."""
-        if mode > self.mode:
-            self._become(mode, self._counters(), self._total())
+        """Keep keys in this way, if not in one that is for more. Alone. An error changes nothing."""
+        if mode > self.store.mode:
+            self.store = self.store.widened(mode)
+            self.mode = mode
         return 0
 
-    def _load(self, list counters, total):
-        """Have these counters instead, of unequal keys, at most `capacity`; within the guard."""
-        self._become(max(self.mode, mode_of([each[0] for each in counters])), counters, total)
-
-    cdef int _become(self, int mode, list counters, uint64_t total) except -1:
-        """Have these counters, kept in this way. An error changes nothing."""
-        cdef SpaceSaving made = SpaceSaving.__new__(SpaceSaving)
-        made.capacity = self.capacity
-        made.mode = mode
-        made._fill(counters, total)
-        self.integers, made.integers = made.integers, self.integers
-        self.runs, made.runs = made.runs, self.runs
-        self.objects, made.objects = made.objects, self.objects
-        self.kept, made.kept = made.kept, self.kept
-        self.mode = mode
+    cdef int _load(self, SummaryState state) except -1:
+        """Have these counters instead, of unequal keys, at most `capacity`. Alone. An error changes nothing."""
+        cdef Lot keys = Lot([each[0] for each in state.rows], None, self.store.mode)
+        self.store = self.store.loaded(keys.mode, state)
+        self.mode = keys.mode
         return 0
 
-    cdef int _fill(self, list counters, uint64_t total) except -1:
-        """Put counters into a summary that has nothing but its mode."""
-        cdef string room
-        cdef ByteRun run
-        cdef uint64_t key_hash
-        if self.mode == as_integers:
-            self.integers = new IntegerCounters(self.capacity, SEED)
-            self.integers.set_total(total)
-            for key, count, error in counters:
-                self.integers.put(key, self.integers.hash(key), count, error)
-        elif self.mode == as_bytes:
-            self.runs = new ByteCounters(self.capacity, SEED)
-            self.runs.set_total(total)
-            for key, count, error in counters:
-                room.clear()
-                append_key(key, room, &run)
-                if run.data == NULL:
-                    run.data = room.data()
-                self.runs.put(run, self.runs.hash(run), count, error)
-        elif self.mode == as_objects:
-            self.objects = new ObjectCounters(self.capacity, SEED)
-            self.objects.set_total(total)
-            for key, count, error in counters:
-                key_hash = hash_of_object(SEED, PyObject_Hash(key))
-                self.kept.append(key)
-                self.objects.put(<PyObject*>key, key_hash, count, error)
+    # --- counting, through the gate ----------------------------------------------------------------
+
+    cdef int _admit(self, uint64_t elements) except -1:
+        if self.capacity == 0:
+            raise RuntimeError("the summary was not made: __init__ was not called")
+        if elements > MOST or not self.gate.admit(elements):
+            raise ValueError(f"counts are at most 2**63 - 1: {self.total} and {elements} are more")
         return 0
+
+    cdef unsigned _take_stream(self) noexcept:
+        cdef unsigned stream = self.gate.try_take()
+        if stream == no_stream:
+            with nogil:
+                stream = self.gate.take()
+        return stream
 
     def _update(self, list keys, weights):
         """Count the keys, which nobody else changes."""
-        cdef vector[int64_t] numbers
-        cdef vector[ByteRun] found
-        cdef string room
-        cdef list late = []
-        cdef uint64_t more
-        cdef Py_ssize_t i
-        if weights is None:
-            more = len(keys)
-        else:
-            weights = [whole("a weight", weight, 0) for weight in weights]
-            more = min(sum(weights), MOST + 1)  # that is too many, too
+        cdef Lot lot = Lot(keys, weights, self.mode)
         if self.guard.is_mine():
-            self._owe(keys, weights)
+            self.owed.append((keys, weights))
             return
-        self._enter()
-        try:
-            self._check_total(more)
-            if self.mode <= as_integers and read_integers(keys, numbers):
-                self._be(as_integers)
-                self._count_integers(numbers, weights)
-            elif self.mode <= as_bytes and read_runs(keys, found, room):
-                self._be(as_bytes)
-                self._count_runs(found, weights)
+        self._admit(lot.total)
+        while lot.mode != as_objects:
+            if self._count(lot):
+                return
+            if lot.mode < self.mode:  # which has become another meanwhile
+                lot.read(self.mode)
             else:
-                for key in keys:
-                    check_key(key)  # before anything is counted
-                self._be(as_objects)
-                for i in range(len(keys)):
-                    self._count_object(keys[i], 1 if weights is None else weights[i], late)
-        finally:
-            self._leave()
+                self._enter(alone=True)
+                try:
+                    self._be(lot.mode)
+                finally:
+                    self._leave(alone=True)
+        self._count_objects(lot)
 
-    cdef list _count_one(self, object key, uint64_t weight):
-        """Return what is to be let go outside the guard, as `_count_object` does, or None."""
-        cdef int64_t number
-        cdef ByteRun run
-        cdef string room
-        cdef list late
-        if self.mode <= as_integers and read_integer(key, &number):
-            self._be(as_integers)
-            self.integers.add(number, weight)
-        elif self.mode <= as_bytes and append_key(key, room, &run):
-            self._be(as_bytes)
-            if run.data == NULL:
-                run.data = room.data()
-            self.runs.add(run, weight)
-        else:
-            check_key(key)
-            self._be(as_objects)
-            late = []
-            self._count_object(key, weight, late)
-            return late
-        return None
-
-    cdef int _count_integers(self, vector[int64_t]& numbers, weights) except -1:
-        cdef size_t i
-        if weights is not None:
-            for i in range(numbers.size()):
-                if weights[i] != 0:
-                    self.integers.add(numbers[i], weights[i])
-        elif numbers.size() < FEW:
-            self.integers.add_array(numbers.data(), numbers.size())
-        else:
-            with nogil:
-                self.integers.add_array(numbers.data(), numbers.size())
-        return 0
-
-    cdef int _count_runs(self, vector[ByteRun]& found, weights) except -1:
-        cdef size_t i
-        if weights is not None:
-            for i in range(found.size()):
-                if weights[i] != 0:
-                    self.runs.add(found[i], weights[i])
-        elif found.size() < FEW:
-            self.runs.add_array(found.data(), found.size())
-        else:
-            with nogil:
-                self.runs.add_array(found.data(), found.size())
-        return 0
-
-    cdef int _count_object(self, object key, uint64_t weight, list late) except -1:
-        """`late` gets what is to be let go outside the guard: an object's end may run code."""
-        cdef uint64_t key_hash = hash_of_object(SEED, PyObject_Hash(key))
-        cdef uint32_t slot = self.objects.find(<PyObject*>key, key_hash)
-        cdef uint32_t used
-        if weight == 0:
-            return 0
-        if slot == no_slot:  # there is room for it in the lists before the counter refers to it
-            late.append(None)
-            self.kept.append(key)
+    cdef bint _count(self, Lot lot) except -1:
+        """False: the store does not keep such keys, or no longer."""
+        cdef unsigned stream
+        if lot.mode != self.mode:
+            return False
+        stream = self._take_stream()
         try:
-            used = self.objects.add_at(slot, <PyObject*>key, key_hash, weight)
-        except BaseException:
-            if slot == no_slot:
-                self.kept.pop()
-            raise
-        if slot == no_slot and used != len(self.kept) - 1:
-            late[len(late) - 1] = self.kept[used]
-            self.kept[used] = key
-            self.kept.pop()
+            if lot.mode != self.store.mode:
+                return False
+            self.store.add(stream, lot)
+            return True
+        finally:
+            self.gate.give_back(stream)
+
+    cdef int _count_objects(self, Lot lot) except -1:
+        cdef list _late = []
+        cdef Py_ssize_t i
+        cdef bint alone = self.mode != as_objects
+        self._enter(alone)
+        try:
+            if alone:
+                self._be(as_objects)
+            for i in range(len(lot.keys)):
+                self.store.add_object(lot.keys[i], 1 if lot.weights.empty() else lot.weights[i], _late)
+        finally:
+            self._leave(alone)
         return 0
 
     cdef int _update_integers(self, const int64_t[::1] array) except -1:
         cdef size_t count = array.shape[0]
+        cdef unsigned stream
         if count == 0:
             return 0
-        self._enter()
-        try:
-            self._check_total(count)
-            if self.mode <= as_integers:
-                self._be(as_integers)
-                with nogil:
-                    self.integers.add_array(&array[0], count)
-                return 0
-        finally:
-            self._leave()
+        if self.mode == undecided:
+            self._update([array[0]], None)
+            return self._update_integers(array[1:])
+        if self.mode == as_integers and not self.guard.is_mine():
+            self._admit(count)
+            stream = self._take_stream()
+            try:
+                if self.store.mode == as_integers:
+                    self.store.add_array(stream, &array[0], count)
+                    return 0
+            finally:
+                self.gate.give_back(stream)
         self._update(list(array), None)
         return 0
 
 
-cdef int mode_of(list keys) except -1:
-    """How these keys can be kept. Raises TypeError for one that cannot be hashed."""
-    cdef vector[int64_t] numbers
-    cdef vector[ByteRun] found
-    cdef string room
-    if read_integers(keys, numbers):
-        return as_integers
-    if read_runs(keys, found, room):
-        return as_bytes
-    for key in keys:
-        check_key(key)
-    return as_objects
-
-
-cdef int check_key(key) except -1:
-    PyObject_Hash(key)
-    if isinstance(key, Number) and key != key:
-        raise ValueError(f"a key is equal to itself, not as {safe_repr(key)}")
-    return 0
-
-
-def restored(cls, epsilon, total, counters):
-    """Make a summary of its parts, which were checked."""
-    cdef SpaceSaving summary = cls(epsilon)
-    # With counters to spare, nothing was ever taken over: all counts are exact.
-    spare = summary.capacity - len(counters)
-    if spare < 0 or spare > 0 and sum([count for _, count, _ in counters]) != total:
-        raise ValueError(
-            f"these bytes are not those of a summary: of {total} elements, {len(counters)} counters out of"
-            f" {summary.capacity} say something else"
-        )
-    summary._enter()
-    try:
-        summary._load([Counted(*each) for each in counters], total)
-    finally:
-        summary._leave()
-    return summary
+def restored(cls, epsilon, options, total, unseen, rows):
+    """Make a summary of its parts, without a call to a subclass's `__init__`."""
+    cdef SpaceSaving summary = cls.__new__(cls)
+    SpaceSaving.__init__(summary, epsilon, **options)
+    return summary._with(total, unseen, rows)

@@ -92,7 +92,7 @@ def test_a_key_comes_back_as_it_was(key: Hashable) -> None:
         [(back, count, error)] = summary.top(1)
         assert (back, count, error) == (key, 3, 0)
         assert type(back) is type(key)
-        assert [each.key for each in summary] == [*before, key]
+        assert [each.key for each in summary] == [key, *before]
 
 
 def test_tuples_in_tuples_are_keys_however_deep() -> None:

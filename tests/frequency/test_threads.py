@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from callboard.frequency import SpaceSaving
-from tests.frequency.test_bounds import hold
+from tests.frequency.test_bounds import OPTIONS, hold
 
 
 def in_threads(*work: Callable[[], object]) -> None:
@@ -33,16 +33,20 @@ def in_threads(*work: Callable[[], object]) -> None:
         raise errors[0]
 
 
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda each: each.get("design", "default"))
+@pytest.mark.parametrize("epsilon", [0.01, 0.001])
 @pytest.mark.parametrize("sort", ["integers", "arrays", "texts", "objects"])
-def test_what_several_threads_count_adds_up(sort: str) -> None:
+def test_what_several_threads_count_adds_up(
+    sort: str, epsilon: float, options: dict[str, Any]
+) -> None:
     makers: dict[str, Callable[[list[int]], Any]] = {
         "integers": list,
         "arrays": np.array,
         "texts": lambda numbers: [f"key {number}" for number in numbers],
         "objects": lambda numbers: [number + 0.5 for number in numbers],
     }
-    summary = SpaceSaving(0.01)
-    lots = [[(i * i * seed) % 401 for i in range(3000)] for seed in (1, 3, 7, 11)]
+    summary = SpaceSaving(epsilon, **options)
+    lots = [[(i * i * seed) % 4001 for i in range(3000)] for seed in (1, 3, 7, 11)]
     keys = [makers[sort](lot) for lot in lots]
 
     def count(mine: Any) -> None:
@@ -56,7 +60,7 @@ def test_what_several_threads_count_adds_up(sort: str) -> None:
     for mine in keys:
         for _ in range(5):
             exact.update(mine.tolist() if sort == "arrays" else mine)
-    hold(summary, exact)
+    hold(summary, exact, adds_up=epsilon == 0.01)
 
 
 def test_who_comes_during_a_comparison_waits_for_its_end() -> None:

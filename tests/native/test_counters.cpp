@@ -137,14 +137,42 @@ TEST("a summary that was put together goes on within its bounds") {
     summary.put(2, summary.hash(2), 40, 10);
     summary.put(3, summary.hash(3), 45, 0);
     summary.set_total(135);
-    CHECK_EQUAL(summary.unseen(), 40u);
+    summary.set_unseen(20);
+    CHECK_EQUAL(summary.unseen(), 20u);
     summary.add(9, 2);
     CHECK(summary.find(2) == SlotIndex::none);
     const auto slot = summary.find(9);
     CHECK_EQUAL(summary.count_of(slot), 42u);
     CHECK_EQUAL(summary.error_of(slot), 40u);
-    CHECK_EQUAL(summary.unseen(), 42u);
+    CHECK_EQUAL(summary.unseen(), 40u);
     CHECK_EQUAL(summary.total(), 137u);
+}
+
+TEST("a counter that was given up ends its key's count, and the next key begins with it") {
+    Counters<IntegerKeys> summary(2, seed, 10);
+    summary.add(1, 5);
+    summary.add(2, 7);
+    CHECK_EQUAL(summary.give_up(4), 0u);
+    CHECK_EQUAL(summary.give_up(5), 5u);
+    CHECK_EQUAL(summary.size(), 1u);
+    CHECK_EQUAL(summary.unseen(), 5u);
+    CHECK(summary.find(1) == SlotIndex::none);
+    CHECK_EQUAL(summary.top(10).size(), 1u);
+    CHECK_EQUAL(summary.above(0).size(), 1u);
+    std::int64_t key = 3;
+    CHECK(!summary.add_kept(key, summary.hash(key), 1, 6));  // full again, and the least is 7
+    summary.grow();
+    CHECK(summary.add_kept(key, summary.hash(key), 1, 6));
+    CHECK_EQUAL(summary.count_of(summary.find(3)), 6u);
+    CHECK_EQUAL(summary.error_of(summary.find(3)), 5u);
+    CHECK_EQUAL(summary.give_up(100), 6u);
+    CHECK_EQUAL(summary.give_up(100), 7u);
+    CHECK_EQUAL(summary.give_up(100), 0u);
+    key = 4;
+    CHECK(!summary.add_kept(key, summary.hash(key), 1, 100));
+    summary.grow();
+    CHECK(summary.add_kept(key, summary.hash(key), 1, 100));
+    CHECK_EQUAL(summary.count_of(summary.find(4)), 8u);
 }
 
 TEST("a short key does not keep a long one's room, and a longer one gets more") {

@@ -4,7 +4,7 @@
 // over, and begins with that count: it may have come so often unseen. Hence, of N elements:
 //   1. The counts add up to N; in one that was merged, to at most N.
 //   2. No count is below the key's true one, and none above it by more than `error`, at most N / capacity.
-//   3. A key without a counter came at most unseen() times, which is at most N / capacity.
+//   3. A key without a counter came at most unseen() times: the greatest count that was taken over, at most N / capacity.
 // So with 1 / epsilon counters every key that came more than epsilon N times has one.
 //
 // The paper keeps counters in the order of their counts, in a list of buckets (its stream summary), which
@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "callboard/frequency/counting/index.hpp"
@@ -28,8 +29,10 @@ public:
     using Probe = typename Keys::Probe;
     using Kept = typename Keys::Kept;
 
-    // Equal keys have equal hashes, made with `seed`.
-    Counters(std::uint32_t capacity, std::uint64_t seed) : capacity_(capacity), seed_(seed) {}
+    // Equal keys have equal hashes, made with `seed`. Who lets it grow says how far it may.
+    Counters(std::uint32_t capacity, std::uint64_t seed) : Counters(capacity, seed, capacity) {}
+    Counters(std::uint32_t capacity, std::uint64_t seed, std::uint32_t most)
+        : capacity_(capacity), most_(most), seed_(seed) {}
     Counters(const Counters&) = delete;
     ~Counters() {
         for (Entry& entry : entries_) Keys::drop(entry.key);
@@ -44,9 +47,20 @@ public:
     // The same where it is known what find() says. Returns the key's slot.
     std::uint32_t add_at(std::uint32_t slot, const Probe& key, std::uint64_t hash, std::uint64_t weight) {
         if (__builtin_expect(slot != SlotIndex::none, 1)) entries_[slot].count += weight;
-        else slot = begin(key, hash, weight);
+        else slot = begin(hash, weight, [&](Kept& kept) { Keys::replace(kept, key, hash); });
         total_ += weight;
         return slot;
+    }
+
+    // The same with a key that has its memory, which is exchanged for that of the key whose counter it gets, if it
+    // gets one. False: it needs one that there is not, and the least count is above `limit`.
+    bool add_kept(Kept& key, std::uint64_t hash, std::uint64_t weight, std::uint64_t limit) {
+        std::uint32_t slot = find(Keys::probe(key), hash);
+        if (slot != SlotIndex::none) entries_[slot].count += weight;
+        else slot = begin(hash, weight, [&](Kept& kept) { std::swap(kept, key); }, limit);
+        if (slot == SlotIndex::none) return false;
+        total_ += weight;
+        return true;
     }
 
     // Keys that came once, in lots: memory that one wants is fetched while others are counted.
@@ -75,7 +89,15 @@ public:
         return index_.find(hash, [&](std::uint32_t slot) { return Keys::equal(entries_[slot].key, key); });
     }
 
-    std::uint32_t size() const { return static_cast<std::uint32_t>(entries_.size()); }
+    void prefetch(std::uint64_t hash) const { index_.prefetch(hash); }
+    void prefetch_entry(std::uint64_t hash) const {
+        const std::uint32_t slot = index_.guess(hash);
+        if (slot != SlotIndex::none) __builtin_prefetch(&entries_[slot]);
+    }
+
+    // Counters are numbered by slots; those that were given up are none any more.
+    std::uint32_t slots() const { return static_cast<std::uint32_t>(entries_.size()); }
+    std::uint32_t size() const { return slots() - static_cast<std::uint32_t>(free_.size()); }
     std::uint32_t capacity() const { return capacity_; }
     std::uint64_t total() const { return total_; }
     const Kept& key_of(std::uint32_t slot) const { return entries_[slot].key; }
@@ -83,11 +105,24 @@ public:
     std::uint64_t error_of(std::uint32_t slot) const { return errors_[slot]; }
 
     // How often a key without a counter may have come.
-    std::uint64_t unseen() {
-        if (size() < capacity_) return 0;
-        const std::uint32_t slot = pop_least();
-        queue_.push(slot, entries_[slot].count);
-        return entries_[slot].count;
+    std::uint64_t unseen() const { return lost_; }
+
+    // There may be one more.
+    void grow() { ++capacity_; }
+
+    // There may be one fewer from now on, if the least count, which is returned, is not above `limit`; else 0 is.
+    std::uint64_t give_up(std::uint64_t limit) {
+        if (size() == 0) return 0;
+        free_.reserve(entries_.capacity());
+        const std::uint32_t slot = pop_least(limit);
+        if (slot == SlotIndex::none) return 0;
+        Entry& entry = entries_[slot];
+        index_.erase(Keys::hash_of(seed_, entry.key), slot);
+        free_.push_back(slot);
+        --capacity_;
+        lost_ = entry.count;
+        entry.count = 0;
+        return lost_;
     }
 
     // The slots with the `most` greatest counts, or all; the greatest first, and of equals the one that is older.
@@ -98,7 +133,8 @@ public:
         // A heap of the best so far, with the least of them on top; few counts are above that.
         best.reserve(std::min<std::size_t>(most, size()));
         std::uint64_t bar = 0;
-        for (std::uint32_t slot = 0; slot < size(); ++slot) {
+        for (std::uint32_t slot = 0; slot < slots(); ++slot) {
+            if (entries_[slot].count == 0) continue;
             if (best.size() < most) {
                 best.push_back(slot);
                 std::push_heap(best.begin(), best.end(), order);
@@ -117,17 +153,19 @@ public:
     // The slots with greater counts than that; the greatest first, and of equals the one that is older.
     std::vector<std::uint32_t> above(std::uint64_t bar) const {
         std::vector<std::uint32_t> found;
-        for (std::uint32_t slot = 0; slot < size(); ++slot)
+        for (std::uint32_t slot = 0; slot < slots(); ++slot)
             if (entries_[slot].count > bar) found.push_back(slot);
         std::sort(found.begin(), found.end(), [this](auto a, auto b) { return is_before(a, b); });
         return found;
     }
 
-    // A counter as it was, of a key that has none; there is room. Returns its slot. And what was counted altogether.
+    // A counter as it was, of a key that has none; there is room. Returns its slot. And what was counted altogether,
+    // and how often a key without a counter may have come.
     std::uint32_t put(const Probe& key, std::uint64_t hash, std::uint64_t count, std::uint64_t error) {
-        return place(key, hash, count, error);
+        return place(hash, count, error, [&](Kept& kept) { Keys::replace(kept, key, hash); });
     }
     void set_total(std::uint64_t total) { total_ = total; }
+    void set_unseen(std::uint64_t unseen) { lost_ = unseen; }
 
 private:
     struct Entry {
@@ -139,50 +177,72 @@ private:
         return entries_[a].count != entries_[b].count ? entries_[a].count > entries_[b].count : a < b;
     }
 
-    std::uint32_t place(const Probe& key, std::uint64_t hash, std::uint64_t count, std::uint64_t error) {
-        const std::uint32_t slot = size();
-        if (slot == entries_.capacity()) {  // what can fail for lack of memory comes first
-            const std::size_t room = std::min<std::size_t>(2 * std::size_t{slot} + 16, capacity_);
-            errors_.reserve(room);
-            entries_.reserve(room);
+    // `settle` puts the key where it is told to, and may throw.
+    template <class Settle>
+    std::uint32_t place(std::uint64_t hash, std::uint64_t count, std::uint64_t error, const Settle& settle) {
+        std::uint32_t slot = slots();
+        if (free_.empty()) {
+            if (slot == entries_.capacity()) {  // what can fail for lack of memory comes first
+                const std::size_t room = std::min<std::size_t>(2 * std::size_t{slot} + 16, most_);
+                errors_.reserve(room);
+                entries_.reserve(room);
+            }
+            index_.make_room();
+            queue_.make_room(entries_.capacity());
+            Kept kept{};
+            settle(kept);
+            entries_.push_back({kept, count});
+            errors_.push_back(error);
+        } else {
+            slot = free_.back();
+            settle(entries_[slot].key);
+            free_.pop_back();
+            entries_[slot].count = count;
+            errors_[slot] = error;
         }
-        index_.make_room();
-        queue_.make_room(entries_.capacity());
-        entries_.push_back({Keys::keep(key, hash), count});
-        errors_.push_back(error);
         queue_.push(slot, count);
         index_.insert(hash, slot);
         return slot;
     }
 
-    __attribute__((noinline)) std::uint32_t begin(const Probe& key, std::uint64_t hash, std::uint64_t weight) {
-        if (size() < capacity_) return place(key, hash, weight, 0);
-        const std::uint32_t slot = pop_least();
+    template <class Settle>
+    __attribute__((noinline)) std::uint32_t begin(std::uint64_t hash, std::uint64_t weight, const Settle& settle,
+                                                  std::uint64_t limit = ~std::uint64_t{0}) {
+        if (size() < capacity_) return place(hash, lost_ + weight, lost_, settle);
+        const std::uint32_t slot = capacity_ == 0 ? SlotIndex::none : pop_least(limit);
+        if (slot == SlotIndex::none) return slot;
         Entry& entry = entries_[slot];
         const std::uint64_t old_hash = Keys::hash_of(seed_, entry.key);
         try {
-            Keys::replace(entry.key, key, hash);
+            settle(entry.key);
         } catch (...) {
             queue_.push(slot, entry.count);
             throw;
         }
         index_.erase(old_hash, slot);
         index_.insert(hash, slot);
-        errors_[slot] = entry.count;
+        errors_[slot] = lost_ = entry.count;
         entry.count += weight;
         queue_.push(slot, entry.count);
         return slot;
     }
 
-    std::uint32_t pop_least() {
-        return queue_.pop([this](std::uint32_t slot) { return entries_[slot].count; });
+    // There is one. Its slot, or none if its count is above that.
+    std::uint32_t pop_least(std::uint64_t limit) {
+        const std::uint32_t slot = queue_.pop([this](std::uint32_t slot) { return entries_[slot].count; });
+        if (entries_[slot].count <= limit) return slot;
+        queue_.push(slot, entries_[slot].count);
+        return SlotIndex::none;
     }
 
-    const std::uint32_t capacity_;
+    std::uint32_t capacity_;
+    const std::uint32_t most_;
     const std::uint64_t seed_;
     std::uint64_t total_{0};
-    std::vector<Entry> entries_;
+    std::uint64_t lost_{0};             // the greatest count of a key that lost its counter
+    std::vector<Entry> entries_;        // those of free slots have count 0
     std::vector<std::uint64_t> errors_;
+    std::vector<std::uint32_t> free_;
     SlotIndex index_;
     LeastQueue queue_;
 };

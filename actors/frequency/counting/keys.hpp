@@ -27,6 +27,7 @@ struct IntegerKeys {
     static Kept keep(Probe key, std::uint64_t) { return key; }
     static void replace(Kept& kept, Probe key, std::uint64_t) { kept = key; }
     static void drop(Kept) {}
+    static Probe probe(Kept kept) { return kept; }
     static Copy copy(Kept kept) { return kept; }
     static Probe probe_of(Copy key) { return key; }
 };
@@ -57,7 +58,7 @@ struct ByteKeys {
         return mix(hash_bytes(seed, key.data, key.size) + key.kind);
     }
     static std::uint64_t hash_of(std::uint64_t, Kept kept) { return kept->hash; }
-    static ByteRun run_of(Kept kept) { return {kept->data, kept->size, kept->kind}; }
+    static ByteRun probe(Kept kept) { return {kept->data, kept->size, kept->kind}; }
     static bool equal(Kept kept, const Probe& key) {
         return kept->size == key.size && kept->kind == key.kind && std::memcmp(kept->data, key.data, key.size) == 0;
     }

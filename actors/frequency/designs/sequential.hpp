@@ -42,12 +42,13 @@ public:
     std::uint64_t total() override { return counters_.total(); }
     std::uint32_t size() override { return counters_.size(); }
 
-    void load(const Row* rows, std::size_t count, std::uint64_t total) override {
-        for (const Row* row = rows; row != rows + count; ++row) {
-            const Probe key = Keys::probe_of(row->key);
-            counters_.put(key, counters_.hash(key), row->count, row->error);
+    void load(const Answer& state) override {
+        for (const Row& row : state.rows) {
+            const Probe key = Keys::probe_of(row.key);
+            counters_.put(key, counters_.hash(key), row.count, row.error);
         }
-        counters_.set_total(total);
+        counters_.set_total(state.total);
+        counters_.set_unseen(state.unseen);
     }
 
 private:

@@ -17,6 +17,11 @@
 
 namespace callboard {
 
+struct KeyEstimate {
+    std::uint64_t count, error;
+    bool has_counter;
+};
+
 template <class Keys>
 class Summary {
 public:
@@ -29,10 +34,7 @@ public:
         std::vector<Row> rows;  // the greatest count first
         std::uint64_t total, unseen;
     };
-    struct Estimate {
-        std::uint64_t count, error;
-        bool has_counter;
-    };
+    using Estimate = KeyEstimate;
 
     Summary() = default;
     Summary(const Summary&) = delete;
@@ -49,9 +51,8 @@ public:
     virtual std::uint64_t total() = 0;
     virtual std::uint32_t size() = 0;
 
-    // Before anything is counted: counters as they were in another summary, of unequal keys, at most as many as there
-    // is room for, and what was counted altogether.
-    virtual void load(const Row* rows, std::size_t count, std::uint64_t total) = 0;
+    // Before anything is counted: what another summary answered, with all of its rows, for which there is room.
+    virtual void load(const Answer& state) = 0;
 };
 
 // The whole part of share * total, without rounding; the share is from 0 to below 1.

@@ -1,0 +1,126 @@
+// One of the partitions that keys are divided among: its counters, and who is at work on them.
+//
+// Who wants something done here becomes the owner and does it, or hands it to the owner and goes on (Das et al.
+// 2009, section 4.1, by mailbox/delegation.hpp). What is handed over is mostly a parcel: keys that a stream
+// counted by itself, with their counts and the memory of their keys.
+#pragma once
+
+#include <cstdint>
+#include <new>
+#include <utility>
+
+#include "callboard/core/parker.hpp"
+#include "callboard/frequency/counting/counters.hpp"
+#include "callboard/frequency/designs/budget.hpp"
+#include "callboard/mailbox/delegation.hpp"
+
+namespace callboard {
+
+template <class Keys>
+class Partition {
+public:
+    class Request {
+    public:
+        Request* next{nullptr};
+
+        Request() = default;
+        Request(const Request&) = delete;
+        virtual ~Request() = default;
+        // The owner of the partition. Throws std::bad_alloc if it is not done, and is served again.
+        virtual void serve(Partition& partition) = 0;
+    };
+
+    Partition(Budget& budget, std::uint64_t seed, std::uint32_t most) : budget_(budget), counters_(0, seed, most) {}
+
+    // Any thread. Has the request served, now or by the owner. Throws std::bad_alloc if something could not be served
+    // for lack of memory: the next owner tries again.
+    void hand(Request& request) {
+        if (door_.own_or_delegate(&request)) leave(serve_own(request));
+    }
+
+    // Any thread: becomes the owner until leave(), if there is none. Meanwhile it now and then serves what is pending.
+    bool try_own() { return door_.try_own(); }
+    void serve_pending() {
+        if (door_.has_pending()) serve(door_.take());
+    }
+    bool serve_own(Request& request) {
+        request.next = nullptr;
+        return serve(&request);
+    }
+    void leave(bool good = true) {
+        good &= serve(std::exchange(waiting_, nullptr));
+        do good &= serve(door_.take());
+        while (!door_.try_release());
+        if (!good) throw std::bad_alloc();
+    }
+
+    // Any thread. Runs `look(counters)`, after all that was handed over before, and waits for that.
+    template <class Look>
+    void visit(const Look& look) {
+        Visit<Look> visit(look);
+        hand(visit);
+        visit.done.park();
+        if (visit.failed) throw std::bad_alloc();
+    }
+
+    // The owner. The key of this hash came so often; its memory is exchanged if it gets another key's counter.
+    void add(typename Keys::Kept& key, std::uint64_t hash, std::uint64_t count, std::uint64_t bound) {
+        while (!counters_.add_kept(key, hash, count, budget_.has_spare() ? 0 : bound)) {
+            budget_.take(counters_.unseen());
+            counters_.grow();
+        }
+    }
+
+    // The owner. Gives up counters that are too many.
+    void settle(std::uint64_t bound) {
+        while (budget_.is_short()) {
+            const std::uint64_t count = counters_.give_up(bound);
+            if (count == 0) return;
+            budget_.give_up(count);
+        }
+    }
+
+    Budget& budget() { return budget_; }
+    Counters<Keys>& counters() { return counters_; }  // the owner's
+
+private:
+    template <class Look>
+    struct Visit final : Request {
+        explicit Visit(const Look& look) : look(look) {}
+        void serve(Partition& partition) override {
+            try {
+                partition.settle(partition.budget_.bound());
+                look(partition.counters_);
+            } catch (const std::bad_alloc&) {
+                failed = true;
+            }
+            done.unpark();  // the visitor's from here on
+        }
+        const Look& look;
+        bool failed{false};
+        Parker done;
+    };
+
+    // The owner. False: some of them could not be served, and wait.
+    bool serve(Request* taken) {
+        bool good = true;
+        while (taken != nullptr) {
+            Request* const request = taken;
+            taken = request->next;  // before it is its sender's again
+            try {
+                request->serve(*this);
+            } catch (const std::bad_alloc&) {
+                request->next = std::exchange(waiting_, request);
+                good = false;
+            }
+        }
+        return good;
+    }
+
+    Budget& budget_;
+    alignas(cache_line) Delegation<Request> door_;
+    alignas(cache_line) Request* waiting_{nullptr};  // the owner's: what failed
+    Counters<Keys> counters_;
+};
+
+}  // namespace callboard

@@ -1,0 +1,34 @@
+"""Two summaries' counters as those of one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from callboard.frequency.results import Counted
+
+__all__ = ["merged"]
+
+
+def merged(
+    mine: list[Counted], my_unseen: int, theirs: list[Counted], their_unseen: int, most: int
+) -> tuple[list[Counted], int]:
+    """Return the `most` greatest counters of both, and how often another key may have come.
+
+    Of a key that only one of them has a counter for, the other may have seen as many as of any
+    that it has none for.
+    """
+    counters: dict[Any, Counted] = {
+        key: Counted(key, count + their_unseen, error + their_unseen)
+        for key, count, error in mine
+    }
+    for key, count, error in theirs:
+        had = counters.get(key)
+        if had is None:
+            counters[key] = Counted(key, count + my_unseen, error + my_unseen)
+        else:
+            counters[key] = Counted(
+                key, had.count + count - their_unseen, had.error + error - their_unseen
+            )
+    rows = sorted(counters.values(), key=lambda each: -each.count)
+    greatest_left_out = rows[most].count if len(rows) > most else 0
+    return rows[:most], max(my_unseen + their_unseen, greatest_left_out)

@@ -1,0 +1,33 @@
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from callboard.frequency.counting.counters cimport ObjectCounters
+from callboard.frequency.designs.summary cimport ByteSummary, Design, IntegerSummary
+from callboard.frequency.lot cimport Lot
+
+
+cdef class SummaryState:
+    cdef list rows
+    cdef uint64_t total
+    cdef uint64_t unseen
+
+
+cdef class Store:
+    cdef Design design
+    cdef uint32_t capacity
+    cdef unsigned streams
+    cdef unsigned threads
+    cdef int mode
+    cdef IntegerSummary* integers
+    cdef ByteSummary* runs
+    cdef ObjectCounters* objects
+    cdef list kept
+
+    cdef int add(self, unsigned stream, Lot lot) except -1
+    cdef int add_array(self, unsigned stream, const int64_t* keys, size_t count) except -1
+    cdef int add_object(self, object key, uint64_t weight, list late) except -1
+    cdef SummaryState ask(self, size_t most, double share)
+    cdef object estimate(self, object key)
+    cdef uint32_t size(self) except? 0
+    cdef uint64_t total(self)
+    cdef Store widened(self, int mode)
+    cdef Store loaded(self, int mode, SummaryState state)

@@ -1,0 +1,232 @@
+"""The counters of a summary, kept in the way that its keys allow.
+
+Who uses a store sees to it that nobody changes it meanwhile, but for what its design lets several threads do.
+"""
+
+from cpython.object cimport PyObject, PyObject_Hash
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libcpp.string cimport string
+from libcpp.vector cimport vector
+
+from callboard.core.mix cimport mix
+from callboard.frequency.counting.counters cimport ObjectCounters, hash_of_object, no_slot
+from callboard.frequency.counting.keys cimport ByteRun
+from callboard.frequency.designs.summary cimport (
+    ByteAnswer, ByteRow, Design, IntegerAnswer, IntegerRow, KeyEstimate, make_integers, make_runs, part_of,
+)
+from callboard.frequency.encoding cimport append_key, key_of
+from callboard.frequency.lot cimport Lot, as_bytes, as_integers, as_objects, undecided
+
+import os
+
+from callboard.core.checks import LARGEST
+from callboard.frequency.results import Counted, Estimate
+
+# So few keys are counted sooner than the interpreter's lock is let go and taken again.
+cdef size_t FEW = 64
+cdef size_t ALL = 0xffffffff
+
+# Keys that do not say how to hash them cannot be chosen to collide.
+cdef uint64_t SEED = mix(int.from_bytes(os.urandom(8), "little"))
+
+
+cdef class SummaryState:
+    """Rows, as `Counted`; of how many elements; and how often a key that has none of all rows may have come."""
+
+    def __cinit__(self, list rows, uint64_t total, uint64_t unseen):
+        self.rows = rows
+        self.total = total
+        self.unseen = unseen
+
+
+cdef class Store:
+    """An empty one keeps keys in whichever way the first ones need."""
+
+    def __cinit__(self, int design, uint32_t capacity, unsigned streams, unsigned threads, int mode=undecided):
+        self.design = <Design>design
+        self.capacity = capacity
+        self.streams = streams
+        self.threads = threads
+        self.mode = mode
+        self.kept = []
+        if mode == as_integers:
+            self.integers = make_integers(self.design, capacity, SEED, streams, threads)
+        elif mode == as_bytes:
+            self.runs = make_runs(self.design, capacity, SEED, streams, threads)
+        elif mode == as_objects:
+            self.objects = new ObjectCounters(capacity, SEED)
+
+    def __dealloc__(self):
+        del self.integers
+        del self.runs
+        del self.objects
+
+    # --- counting: `stream` is the caller's; for objects there is one -----------------------------
+
+    cdef int add(self, unsigned stream, Lot lot) except -1:
+        """Count keys that were read in this store's way, which is not as objects."""
+        cdef const uint64_t* weights = lot.weights_or_null()
+        if self.mode == as_integers:
+            if lot.integers.size() < FEW:
+                self.integers.add(stream, lot.integers.data(), weights, lot.integers.size())
+            else:
+                with nogil:
+                    self.integers.add(stream, lot.integers.data(), weights, lot.integers.size())
+        elif lot.runs.size() < FEW:
+            self.runs.add(stream, lot.runs.data(), weights, lot.runs.size())
+        else:
+            with nogil:
+                self.runs.add(stream, lot.runs.data(), weights, lot.runs.size())
+        return 0
+
+    cdef int add_array(self, unsigned stream, const int64_t* keys, size_t count) except -1:
+        """Count integers, in a store of integers."""
+        with nogil:
+            self.integers.add(stream, keys, NULL, count)
+        return 0
+
+    cdef int add_object(self, object key, uint64_t weight, list late) except -1:
+        """Count a key, in a store of objects. `late` gets what is to be let go later: an object's end may run code."""
+        cdef uint64_t key_hash = hash_of_object(SEED, PyObject_Hash(key))
+        cdef uint32_t slot = self.objects.find(<PyObject*>key, key_hash)
+        cdef uint32_t used
+        if slot == no_slot:  # there is room for it in the lists before the counter refers to it
+            late.append(None)
+            self.kept.append(key)
+        try:
+            used = self.objects.add_at(slot, <PyObject*>key, key_hash, weight)
+        except BaseException:
+            if slot == no_slot:
+                self.kept.pop()
+            raise
+        if slot == no_slot and used != len(self.kept) - 1:
+            late[len(late) - 1] = self.kept[used]
+            self.kept[used] = key
+            self.kept.pop()
+        return 0
+
+    # --- answers ---------------------------------------------------------------------------------
+
+    cdef SummaryState ask(self, size_t most, double share):
+        """The keys above that share, at most so many, the greatest first."""
+        cdef IntegerAnswer integers
+        cdef ByteAnswer runs
+        cdef vector[uint32_t] slots
+        cdef uint64_t bar
+        cdef size_t i
+        cdef list rows = []
+        if self.mode == as_integers:
+            with nogil:
+                integers = self.integers.ask(most, share)
+            for i in range(integers.rows.size()):
+                rows.append(Counted(integers.rows[i].key, integers.rows[i].count, integers.rows[i].error))
+            return SummaryState(rows, integers.total, integers.unseen)
+        if self.mode == as_bytes:
+            with nogil:
+                runs = self.runs.ask(most, share)
+            for i in range(runs.rows.size()):
+                key = key_of(runs.rows[i].key.kind, runs.rows[i].key.data.data(), runs.rows[i].key.data.size())
+                rows.append(Counted(key, runs.rows[i].count, runs.rows[i].error))
+            return SummaryState(rows, runs.total, runs.unseen)
+        if self.mode == undecided:
+            return SummaryState(rows, 0, 0)
+        bar = part_of(share, self.objects.total())
+        slots = self.objects.above(bar) if bar else self.objects.top(most)
+        if slots.size() > most:
+            slots.resize(most)
+        for slot in slots:
+            rows.append(Counted(self.kept[slot], self.objects.count_of(slot), self.objects.error_of(slot)))
+        return SummaryState(rows, self.objects.total(), self.objects.unseen())
+
+    cdef object estimate(self, object key):
+        cdef string room
+        cdef ByteRun run
+        cdef uint32_t slot
+        cdef int64_t number
+        cdef KeyEstimate found
+        cdef SummaryState all_of_them
+        cdef Py_hash_t hash_of_key = PyObject_Hash(key)
+        if self.mode == undecided:
+            return Estimate(0, 0)
+        if self.mode == as_objects:
+            slot = self.objects.find(<PyObject*>key, hash_of_object(SEED, hash_of_key))
+            if slot == no_slot:
+                return Estimate(self.objects.unseen(), self.objects.unseen())
+            return Estimate(self.objects.count_of(slot), self.objects.error_of(slot))
+        if type(key) is bool or type(key) is float and key.is_integer():
+            key = int(key)
+        if self.mode == as_integers and type(key) is int and -LARGEST - 1 <= key <= LARGEST:
+            number = key
+            with nogil:
+                found = self.integers.estimate(number)
+            return Estimate(found.count, found.error)
+        if self.mode == as_bytes and append_key(key, room, &run):
+            if run.data == NULL:
+                run.data = room.data()
+            with nogil:
+                found = self.runs.estimate(run)
+            return Estimate(found.count, found.error)
+        # One that is kept as such only in another mode may be equal to one that is here.
+        all_of_them = self.ask(ALL, 0)
+        if type(key) not in (str, bytes, float, type(None)):
+            for mine, count, error in all_of_them.rows:
+                if PyObject_Hash(mine) == hash_of_key and mine == key:
+                    return Estimate(count, error)
+        return Estimate(all_of_them.unseen, all_of_them.unseen)
+
+    cdef uint32_t size(self) except? 0:
+        if self.mode == as_integers:
+            return self.integers.size()
+        if self.mode == as_bytes:
+            return self.runs.size()
+        return self.objects.size() if self.mode == as_objects else 0
+
+    cdef uint64_t total(self):
+        if self.mode == as_integers:
+            return self.integers.total()
+        if self.mode == as_bytes:
+            return self.runs.total()
+        return self.objects.total() if self.mode == as_objects else 0
+
+    # --- other stores ----------------------------------------------------------------------------
+
+    cdef Store widened(self, int mode):
+        """The same counters, kept in a way that is for more keys."""
+        return self.loaded(mode, self.ask(ALL, 0))
+
+    cdef Store loaded(self, int mode, SummaryState state):
+        """A store of this design with these counters, of unequal keys.
+
+        Those with counts below `unseen` say less than that does, and are left out.
+        """
+        cdef Store made = Store(self.design, self.capacity, self.streams, self.threads, mode)
+        cdef IntegerAnswer integers
+        cdef ByteAnswer runs
+        cdef IntegerRow integer_row
+        cdef ByteRow byte_row
+        cdef ByteRun run
+        cdef string room
+        cdef list rows = [row for row in state.rows if row.count >= state.unseen] if state.unseen else state.rows
+        if mode == as_integers:
+            for key, count, error in rows:
+                integer_row.key, integer_row.count, integer_row.error = key, count, error
+                integers.rows.push_back(integer_row)
+            integers.total, integers.unseen = state.total, state.unseen
+            made.integers.load(integers)
+        elif mode == as_bytes:
+            for key, count, error in rows:
+                room.clear()
+                append_key(key, room, &run)
+                byte_row.key.data.assign(room.data() if run.data == NULL else run.data, run.size)
+                byte_row.key.kind = run.kind
+                byte_row.count, byte_row.error = count, error
+                runs.rows.push_back(byte_row)
+            runs.total, runs.unseen = state.total, state.unseen
+            made.runs.load(runs)
+        elif mode == as_objects:
+            for key, count, error in rows:
+                made.kept.append(key)
+                made.objects.put(<PyObject*>key, hash_of_object(SEED, PyObject_Hash(key)), count, error)
+            made.objects.set_total(state.total)
+            made.objects.set_unseen(state.unseen)
+        return made
