@@ -1,17 +1,61 @@
-"""Keys from arrays: of NumPy, pandas and Arrow, and whatever has a buffer."""
+"""Keys in lots: out of arrays of NumPy, pandas and Arrow, whatever has a buffer, and iterables."""
 
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
-__all__ = ["read_array"]
+__all__ = ["lots", "read_array"]
 
 LARGEST = 2**63 - 1
+LOT = 4096  # of an iterator, so many keys make one
+
+
+class ArrowKeys(list[Any]):
+    """Arrow arrays of texts or bytes, without nulls."""
+
+
+def lots(keys: Any, weights: Any) -> Iterator[tuple[Any, list[Any] | None]]:
+    """Divide keys: a memoryview of 64-bit integers, Arrow arrays, or a list, with its weights.
+
+    Of an iterator that raises, what came before is a lot, too.
+    """
+    if isinstance(keys, (str, bytes, tuple)) or not isinstance(keys, Iterable):
+        yield [keys], None if weights is None else [weights]
+        return
+    if weights is None and isinstance(keys, Mapping):
+        items = list(keys.items())
+        yield [key for key, _ in items], [weight for _, weight in items]
+        return
+    keys = read_array(keys)
+    if weights is not None:
+        keys, weights = list(keys), list(weights)
+        if len(keys) != len(weights):
+            raise ValueError(f"{len(keys)} keys have as many weights, not {len(weights)}")
+        yield keys, weights
+    elif type(keys) in (memoryview, ArrowKeys):
+        yield keys, None
+    elif hasattr(keys, "__len__"):
+        yield list(keys), None
+    else:
+        rest = iter(keys)
+        lot: list[Any] = []
+        while True:
+            try:
+                lot.extend(islice(rest, LOT))
+            except BaseException:
+                yield lot, None
+                raise
+            yield lot, None
+            if len(lot) < LOT:
+                return
+            lot = []
 
 
 def read_array(keys: Any) -> Any:
-    """Return an array's keys: a memoryview of 64-bit integers, or a list of objects.
+    """Return an array's keys: a memoryview of 64-bit integers, Arrow arrays, or a list of objects.
 
     What is no array is returned as it is. Raises TypeError for an array of something else, such as
     floats, whose rounding makes keys of them that were not meant; ValueError for one with nulls.
@@ -72,7 +116,16 @@ def _read_arrow(keys: Any) -> Any:
         return _read_numpy(numbers)
     if pyarrow.types.is_floating(sort) or pyarrow.types.is_nested(sort):
         raise TypeError(f"keys are an array of integers, texts, bytes or objects, not of {sort}")
+    if any(test(sort) for test in _native_tests()):
+        return ArrowKeys(keys.chunks if isinstance(keys, pyarrow.ChunkedArray) else [keys])
     return keys.to_pylist()
+
+
+def _native_tests() -> list[Any]:
+    """Return what says that an array of this type lies in memory as runs of bytes with offsets."""
+    from pyarrow import types
+
+    return [types.is_string, types.is_large_string, types.is_binary, types.is_large_binary]
 
 
 def _integers_or_list(keys: list[Any]) -> Any:

@@ -12,7 +12,7 @@ from libc.string cimport memcpy
 from libcpp.string cimport string
 from libcpp.vector cimport vector
 
-from callboard.frequency.counting.keys cimport ByteRun
+from callboard.frequency.counting.keys cimport ByteRun, bytes_key, integer_key, text_key, tuple_key
 
 cdef extern from "Python.h":
     bint PyUnicode_IS_COMPACT_ASCII(object text)
@@ -22,13 +22,6 @@ cdef extern from "Python.h":
     # Borrowed from the string, for as long as it lives.
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
-
-# What a run of bytes stands for.
-cdef enum:
-    integer_key = 1  # its 8 bytes
-    text_key = 2     # UTF-8
-    bytes_key = 3
-    tuple_key = 4    # of each element its kind, its size, its bytes
 
 cdef Py_ssize_t LARGEST = 0xffffffff
 cdef int DEEPEST = 16  # tuples in tuples
@@ -141,7 +134,7 @@ cdef object key_of(uint32_t kind, const char* data, Py_ssize_t size):
         memcpy(&number, data, sizeof(number))
         return number
     if kind == text_key:
-        return PyUnicode_DecodeUTF8(data, size, NULL)
+        return PyUnicode_DecodeUTF8(data, size, "surrogateescape")  # a column of Arrow may hold anything
     if kind == bytes_key:
         return PyBytes_FromStringAndSize(data, size)
     parts = []

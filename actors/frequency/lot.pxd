@@ -1,8 +1,8 @@
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport uint64_t
 from libcpp.string cimport string
-from libcpp.vector cimport vector
 
-from callboard.frequency.counting.keys cimport ByteRun
+from callboard.core.buffer cimport Buffer
+from callboard.frequency.counting.key_column cimport KeyColumn
 
 # How keys are kept: all of them integers; integers, texts, bytes and tuples of these as bytes; as objects.
 cdef enum:
@@ -12,16 +12,16 @@ cdef enum:
     as_objects
 
 
-cdef int check_key(object key) except -1
-
-
 cdef class Lot:
-    cdef list keys
-    cdef vector[int64_t] integers
-    cdef vector[ByteRun] runs
+    cdef list keys          # null until they are wanted, if `column` is an array's
+    cdef object array
+    cdef Buffer* buffer
+    cdef KeyColumn column
     cdef string room
-    cdef vector[uint64_t] weights
     cdef uint64_t total
     cdef int mode
-    cdef const uint64_t* weights_or_null(self)
     cdef int read(self, int mode) except -1
+
+
+cdef Lot lot_of_list(list keys, weights, int mode)
+cdef Lot lot_of_array(object array, int mode)

@@ -4,6 +4,9 @@ from cpython.object cimport PyObject_Hash
 from libc.stdint cimport int64_t, uint64_t
 from libcpp.vector cimport vector
 
+from callboard._inside.sending.values cimport buffer_of
+from callboard.core.buffer cimport Buffer
+from callboard.frequency.counting.key_column cimport KeyColumn
 from callboard.frequency.counting.keys cimport ByteRun
 from callboard.frequency.encoding cimport read_integers, read_runs
 
@@ -20,39 +23,63 @@ cdef int check_key(object key) except -1:
     return 0
 
 
-cdef class Lot:
-    """Keys, which nobody else changes, read in the narrowest way that takes them all from `mode` on.
+cdef Lot lot_of_list(list keys, weights, int mode):
+    """Keys that nobody else changes, read in the narrowest way that takes them all, from `mode` on.
 
     Raises TypeError for a key that cannot be hashed, ValueError for NaN, and for a weight below 0.
     """
+    cdef Lot lot = Lot()
+    if weights is None:
+        lot.total = len(keys)
+    else:
+        weights = [whole("a weight", weight, 0) for weight in weights]
+        lot.total = min(sum(weights), LARGEST + 1)  # that is too many, too
+        for key, weight in zip(keys, weights):
+            if weight == 0:
+                check_key(key)
+            else:
+                lot.column.weights.push_back(min(weight, LARGEST))
+        if lot.column.weights.size() < <size_t>len(keys):
+            keys = [key for key, weight in zip(keys, weights) if weight != 0]
+    lot.keys = keys
+    lot.read(mode)
+    return lot
 
-    def __cinit__(self, list keys, weights, int mode):
-        if weights is None:
-            self.total = len(keys)
-        else:
-            weights = [whole("a weight", weight, 0) for weight in weights]
-            self.total = min(sum(weights), LARGEST + 1)  # that is too many, too
-            for key, weight in zip(keys, weights):
-                if weight == 0:
-                    check_key(key)
-                else:
-                    self.weights.push_back(min(weight, LARGEST))
-            if self.weights.size() < <size_t>len(keys):
-                keys = [key for key, weight in zip(keys, weights) if weight != 0]
-        self.keys = keys
-        self.read(mode)
 
-    cdef const uint64_t* weights_or_null(self):
-        return <const uint64_t*>NULL if self.weights.empty() else self.weights.data()
+cdef Lot lot_of_array(object array, int mode):
+    """The keys of an Arrow array without nulls, which is not copied."""
+    cdef Lot lot = Lot()
+    lot.total = len(array)
+    lot.array = array
+    lot.buffer = buffer_of(array)
+    lot.read(mode)
+    return lot
+
+
+cdef class Lot:
+    def __dealloc__(self):
+        if self.buffer != NULL:
+            self.buffer.drop()
 
     cdef int read(self, int mode) except -1:
+        """Read the keys in this way, or in the next one that takes them all."""
         cdef vector[int64_t] integers
         cdef vector[ByteRun] runs
+        if self.buffer != NULL and mode <= as_bytes:
+            if self.column.take_arrow(self.buffer.schema, self.buffer.array):
+                if mode == as_bytes and not self.column.make_runs():
+                    raise MemoryError
+                self.mode = as_bytes if self.column.has_runs else as_integers
+                return 0
+            self.column.has_runs = False
+        if self.keys is None:
+            self.keys = self.array.to_pylist()
         if mode <= as_integers and read_integers(self.keys, integers):
-            self.integers.swap(integers)
+            self.column.integers.swap(integers)
             self.mode = as_integers
         elif mode <= as_bytes and read_runs(self.keys, runs, self.room):
-            self.runs.swap(runs)
+            self.column.runs.swap(runs)
+            self.column.has_runs = True
             self.mode = as_bytes
         else:
             for key in self.keys:

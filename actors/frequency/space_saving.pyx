@@ -6,22 +6,20 @@ Metwally, Agrawal and El Abbadi 2006, as Das et al. 2009 describe it in section 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libcpp.string cimport string
 
-from callboard.frequency.counting.guard cimport SummaryGuard
 from callboard.frequency.counting.keys cimport ByteRun
 from callboard.frequency.designs.summary cimport StreamGate, no_stream
 from callboard.frequency.encoding cimport append_key, read_integer
-from callboard.frequency.lot cimport Lot, as_bytes, as_integers, as_objects, undecided
+from callboard.frequency.lot cimport Lot, as_bytes, as_integers, as_objects, lot_of_array, lot_of_list, undecided
 from callboard.frequency.store cimport Store, SummaryState
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from fractions import Fraction
-from itertools import islice
 
 from callboard.core.checks import LARGEST, finite, one_of, whole
 from callboard.core.cores import usable_cores
 from callboard.core.text import safe_repr
-from callboard.frequency.arrays import read_array
+from callboard.frequency.arrays import ArrowKeys, lots
 from callboard.frequency.merging import merged
 from callboard.frequency.packing import pack, unpack
 from callboard.frequency.results import Counted, Frequent
@@ -32,8 +30,6 @@ __all__ = ["SpaceSaving"]
 DESIGNS = ("sequential", "partitioned")
 MOST_STREAMS = 1024
 
-# Of an iterator, so many keys are counted at a time.
-cdef Py_ssize_t LOT = 4096
 cdef size_t ALL = 0xffffffff
 cdef uint64_t MOST = LARGEST
 
@@ -59,17 +55,6 @@ cdef class SpaceSaving:
     and "partitioned" for more. What is counted meanwhile may or may not be in an answer; what `update` and `add`
     have returned for is.
     """
-
-    cdef Store store
-    cdef int mode               # the store's: a hint for who has not come through the gate
-    cdef StreamGate* gate       # who counts keys that are not objects passes it
-    cdef bint one_at_a_time     # so who asks passes it, too
-    cdef list owed              # what the thread in the guard is to count when it leaves
-    cdef SummaryGuard guard     # who asks, changes the store, or counts objects
-    cdef readonly double epsilon
-    cdef readonly uint32_t capacity
-    cdef readonly unsigned streams
-    cdef readonly str design
 
     def __cinit__(self, *args, **kwargs):
         self.mode = undecided
@@ -118,30 +103,14 @@ cdef class SpaceSaving:
         if isinstance(keys, (str, bytes, tuple)) or not isinstance(keys, Iterable):
             self.add(keys, 1 if weights is None else weights)
             return
-        if weights is None and isinstance(keys, Mapping):
-            items = list(keys.items())
-            self._update([key for key, _ in items], [weight for _, weight in items])
-            return
-        keys = read_array(keys)
-        if weights is not None:
-            keys, weights = list(keys), list(weights)
-            if len(keys) != len(weights):
-                raise ValueError(f"{len(keys)} keys have as many weights, not {len(weights)}")
-            self._update(keys, weights)
-        elif type(keys) is memoryview:
-            self._update_integers(keys)
-        elif hasattr(keys, "__len__"):
-            self._update(list(keys), None)
-        else:
-            rest = iter(keys)
-            more = True
-            while more:
-                lot = []
-                try:
-                    lot.extend(islice(rest, LOT))
-                finally:  # of a lot that ends with an error, too
-                    self._update(lot, None)
-                more = len(lot) == LOT
+        for lot, their_weights in lots(keys, weights):
+            if type(lot) is memoryview:
+                self._update_integers(lot)
+            elif type(lot) is ArrowKeys:
+                for array in lot:
+                    self._count_lot(lot_of_array(array, self.mode))
+            else:
+                self._update(lot, their_weights)
 
     def add(self, key, weight=1):
         """Count one key, of whatever type, `weight` times; the errors are those of `update`."""
@@ -329,7 +298,7 @@ cdef class SpaceSaving:
             self.gate.open()
         self.guard.leave()
         while self.owed:
-            self._update(*self.owed.pop(0))
+            self._count_lot(self.owed.pop(0))
         return 0
 
     cdef SummaryState _ask(self, size_t most, double share):
@@ -352,7 +321,7 @@ cdef class SpaceSaving:
 
     cdef int _load(self, SummaryState state) except -1:
         """Have these counters instead, of unequal keys, at most `capacity`. Alone. An error changes nothing."""
-        cdef Lot keys = Lot([each[0] for each in state.rows], None, self.store.mode)
+        cdef Lot keys = lot_of_list([each[0] for each in state.rows], None, self.store.mode)
         self.store = self.store.loaded(keys.mode, state)
         self.mode = keys.mode
         return 0
@@ -374,15 +343,17 @@ cdef class SpaceSaving:
         return stream
 
     def _update(self, list keys, weights):
-        """Count the keys, which nobody else changes."""
-        cdef Lot lot = Lot(keys, weights, self.mode)
+        """Count keys, which nobody else changes."""
+        self._count_lot(lot_of_list(keys, weights, self.mode))
+
+    cdef int _count_lot(self, Lot lot) except -1:
         if self.guard.is_mine():
-            self.owed.append((keys, weights))
-            return
+            self.owed.append(lot)
+            return 0
         self._admit(lot.total)
         while lot.mode != as_objects:
             if self._count(lot):
-                return
+                return 0
             if lot.mode < self.mode:  # which has become another meanwhile
                 lot.read(self.mode)
             else:
@@ -391,7 +362,7 @@ cdef class SpaceSaving:
                     self._be(lot.mode)
                 finally:
                     self._leave(alone=True)
-        self._count_objects(lot)
+        return self._count_objects(lot)
 
     cdef bint _count(self, Lot lot) except -1:
         """False: the store does not keep such keys, or no longer."""
@@ -416,7 +387,7 @@ cdef class SpaceSaving:
             if alone:
                 self._be(as_objects)
             for i in range(len(lot.keys)):
-                self.store.add_object(lot.keys[i], 1 if lot.weights.empty() else lot.weights[i], _late)
+                self.store.add_object(lot.keys[i], 1 if lot.column.weights.empty() else lot.column.weights[i], _late)
         finally:
             self._leave(alone)
         return 0

@@ -10,6 +10,7 @@ from libcpp.vector cimport vector
 
 from callboard.core.mix cimport mix
 from callboard.frequency.counting.counters cimport ObjectCounters, hash_of_object, no_slot
+from callboard.frequency.counting.key_column cimport KeyColumn
 from callboard.frequency.counting.keys cimport ByteRun
 from callboard.frequency.designs.summary cimport (
     ByteAnswer, ByteRow, Design, IntegerAnswer, IntegerRow, KeyEstimate, make_integers, make_runs, part_of,
@@ -65,18 +66,20 @@ cdef class Store:
 
     cdef int add(self, unsigned stream, Lot lot) except -1:
         """Count keys that were read in this store's way, which is not as objects."""
-        cdef const uint64_t* weights = lot.weights_or_null()
-        if self.mode == as_integers:
-            if lot.integers.size() < FEW:
-                self.integers.add(stream, lot.integers.data(), weights, lot.integers.size())
-            else:
-                with nogil:
-                    self.integers.add(stream, lot.integers.data(), weights, lot.integers.size())
-        elif lot.runs.size() < FEW:
-            self.runs.add(stream, lot.runs.data(), weights, lot.runs.size())
+        cdef const KeyColumn* column = &lot.column
+        if column.size() < FEW:
+            self.add_column(stream, column)
         else:
             with nogil:
-                self.runs.add(stream, lot.runs.data(), weights, lot.runs.size())
+                self.add_column(stream, column)
+        return 0
+
+    cdef int add_column(self, unsigned stream, const KeyColumn* column) except -1 nogil:
+        """Count keys, in a store of integers or of bytes that they are for."""
+        if column.has_runs:
+            self.runs.add(stream, column.runs.data(), column.weights_or_null(), column.size())
+        else:
+            self.integers.add(stream, column.integers.data(), column.weights_or_null(), column.size())
         return 0
 
     cdef int add_array(self, unsigned stream, const int64_t* keys, size_t count) except -1:

@@ -27,6 +27,6 @@ def test_a_compiled_actor_that_is_always_busy_lets_other_threads_run(
     folder = Path(behaviours.__file__).parent
     command = [sys.executable, "-c", PROGRAM]
     run = subprocess.run(
-        command, cwd=folder, check=False, capture_output=True, text=True, timeout=60
+        command, cwd=folder, check=False, capture_output=True, text=True, timeout=240
     )
     assert run.returncode == 0, run.stderr

@@ -29,5 +29,5 @@ with ActorSystem(workers=2) as system:
 
 def test_who_helps_does_not_keep_the_interpreter_from_who_holds_a_lock() -> None:
     command = [sys.executable, "-c", PROGRAM]
-    run = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    run = subprocess.run(command, check=False, capture_output=True, text=True, timeout=240)
     assert run.returncode == 0, run.stderr

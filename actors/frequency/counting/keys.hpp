@@ -32,7 +32,13 @@ struct IntegerKeys {
     static Probe probe_of(Copy key) { return key; }
 };
 
-// A run of bytes; `kind` tells apart what is never equal, such as a text and the bytes of its encoding.
+// A run of bytes; `kind` tells apart what is never equal, such as a text and the bytes of its encoding: what the run
+// stands for.
+constexpr std::uint32_t integer_key = 1;  // its 8 bytes
+constexpr std::uint32_t text_key = 2;     // UTF-8
+constexpr std::uint32_t bytes_key = 3;
+constexpr std::uint32_t tuple_key = 4;    // of each element its kind, its size, its bytes
+
 struct ByteRun {
     const char* data;
     std::uint32_t size;

@@ -6,3 +6,8 @@ cdef extern from "callboard/frequency/counting/keys.hpp" namespace "callboard" n
         const char* data
         uint32_t size
         uint32_t kind
+
+    const uint32_t integer_key
+    const uint32_t text_key
+    const uint32_t bytes_key
+    const uint32_t tuple_key

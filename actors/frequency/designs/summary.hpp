@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <vector>
 
 namespace callboard {
@@ -44,6 +45,16 @@ public:
     // thread at a time. The total stays below 2**63: that is for the caller to see to. Throws std::bad_alloc;
     // then some of the keys were counted.
     virtual void add(unsigned stream, const Probe* keys, const std::uint64_t* weights, std::size_t count) = 0;
+
+    // The same; false if it throws.
+    bool try_add(unsigned stream, const Probe* keys, const std::uint64_t* weights, std::size_t count) noexcept {
+        try {
+            add(stream, keys, weights, count);
+            return true;
+        } catch (const std::bad_alloc&) {
+            return false;
+        }
+    }
 
     // Any thread, while streams count. The keys that came more often than that share of the total, at most so many.
     virtual Answer ask(std::size_t most, double share) = 0;

@@ -24,6 +24,7 @@ cdef extern from "callboard/frequency/designs/summary.hpp" namespace "callboard"
 
     cdef cppclass IntegerSummary "callboard::Summary<callboard::IntegerKeys>":
         void add(unsigned stream, const int64_t* keys, const uint64_t* weights, size_t count) except +
+        bint try_add(unsigned stream, const int64_t* keys, const uint64_t* weights, size_t count)
         IntegerAnswer ask(size_t most, double share) except +
         KeyEstimate estimate(int64_t key) except +
         uint64_t total()
@@ -46,6 +47,7 @@ cdef extern from "callboard/frequency/designs/summary.hpp" namespace "callboard"
 
     cdef cppclass ByteSummary "callboard::Summary<callboard::ByteKeys>":
         void add(unsigned stream, const ByteRun* keys, const uint64_t* weights, size_t count) except +
+        bint try_add(unsigned stream, const ByteRun* keys, const uint64_t* weights, size_t count)
         ByteAnswer ask(size_t most, double share) except +
         KeyEstimate estimate(const ByteRun& key) except +
         uint64_t total()
@@ -74,4 +76,5 @@ cdef extern from "callboard/frequency/designs/gate.hpp" namespace "callboard" no
         void close()
         void open()
         bint admit(uint64_t elements)
+        void retract(uint64_t elements)
         void admit_first(uint64_t elements)

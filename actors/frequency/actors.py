@@ -1,0 +1,96 @@
+"""Actors that many streams feed, and one summary of what they were told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from time import monotonic
+from typing import Any
+
+from callboard._inside.sending.native_ref import NativeRef
+from callboard.core import checks
+from callboard.frequency.arrays import ArrowKeys, lots
+from callboard.frequency.space_saving import SpaceSaving
+from callboard.frequency.stream_actor import StreamActor, packed
+from callboard.supervision import Supervision
+from callboard.system import ActorSystem
+
+__all__ = ["FrequencyActors"]
+
+MOST_ACTORS = 100_000
+
+
+class FrequencyActors:
+    """Actors of a system, one for each stream, that count keys in one `summary`.
+
+    They are native: what they are told is counted by the system's workers at once, without the
+    interpreter's lock. `summary` may be asked at any moment.
+    """
+
+    def __init__(
+        self,
+        system: ActorSystem,
+        epsilon: float,
+        *,
+        streams: int,
+        design: str = "auto",
+        name: str = "frequency",
+        **options: Any,
+    ) -> None:
+        """Spawn `streams` actors, `name-0` and so on, with these options of `spawn`.
+
+        One that is told something else than keys drops that, as a dead letter, and goes on, if no
+        other `supervision` is given. `epsilon` and `design` are those of `SpaceSaving`. Raises ValueError.
+        """
+        options.setdefault("supervision", Supervision("resume"))
+        count = checks.whole("streams", streams, 1, MOST_ACTORS)
+        # So many can be at work at a time.
+        self.summary = SpaceSaving(
+            epsilon, streams=min(count, system.config.workers), design=design
+        )
+        self.refs: tuple[NativeRef, ...] = tuple(
+            system.spawn(StreamActor, self.summary, name=f"{name}-{index}", **options)
+            for index in range(count)
+        )
+
+    def tell(
+        self,
+        keys: Iterable[Any] | Mapping[Any, int] | Any,
+        weights: Iterable[int] | int | None = None,
+        *,
+        stream: int = 0,
+    ) -> None:
+        """Have keys counted in a stream: whatever `SpaceSaving.update` takes, with its errors.
+
+        Arrays are not copied: they are not written to until they are counted. Lists and iterators
+        are read here. Keys that need Python objects are counted here, too.
+        """
+        ref = self.refs[checks.whole("a stream", stream, 0, len(self.refs) - 1)]
+        for lot, their_weights in lots(keys, weights):
+            if type(lot) is memoryview:
+                ref.tell(lot)
+            elif type(lot) is ArrowKeys:
+                for array in lot:
+                    ref.tell(array)
+            elif (message := packed(lot, their_weights)) is not None:
+                ref.tell(message)
+            else:
+                self.summary.update(lot, their_weights)
+
+    def settle(self, timeout: float | None = None) -> None:
+        """Wait until all that was told before is counted.
+
+        `timeout` is in seconds. Raises TimeoutError, and an actor's failure.
+        """
+        limit = checks.timeout("the timeout of settle()", timeout)
+        end = None if limit is None else monotonic() + limit
+        answers = [ref.ask(packed([], None)) for ref in self.refs]
+        for answer in answers:
+            answer.result(None if end is None else max(0.0, end - monotonic()))
+
+    def stop(self) -> None:
+        """Stop the actors, when they have counted what they were told before. The summary stays."""
+        for ref in self.refs:
+            ref.stop()
+
+    def __repr__(self) -> str:
+        return f"<FrequencyActors of {len(self.refs)} streams: {self.summary!r}>"

@@ -1,0 +1,32 @@
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from callboard.frequency.counting.guard cimport SummaryGuard
+from callboard.frequency.designs.summary cimport StreamGate
+from callboard.frequency.lot cimport Lot
+from callboard.frequency.store cimport Store, SummaryState
+
+
+cdef class SpaceSaving:
+    cdef Store store
+    cdef int mode               # the store's: a hint for who has not come through the gate
+    cdef StreamGate* gate       # who counts keys that are not objects passes it
+    cdef bint one_at_a_time     # so who asks passes it, too
+    cdef list owed              # what the thread in the guard is to count when it leaves
+    cdef SummaryGuard guard     # who asks, changes the store, or counts objects
+    cdef readonly double epsilon
+    cdef readonly uint32_t capacity
+    cdef readonly unsigned streams
+    cdef readonly str design
+
+    cdef int _enter(self, bint alone=*) except -1
+    cdef int _leave(self, bint alone=*) except -1
+    cdef SummaryState _ask(self, size_t most, double share)
+    cdef SummaryState _state(self)
+    cdef int _be(self, int mode) except -1
+    cdef int _load(self, SummaryState state) except -1
+    cdef int _admit(self, uint64_t elements) except -1
+    cdef unsigned _take_stream(self) noexcept
+    cdef int _count_lot(self, Lot lot) except -1
+    cdef bint _count(self, Lot lot) except -1
+    cdef int _count_objects(self, Lot lot) except -1
+    cdef int _update_integers(self, const int64_t[::1] array) except -1

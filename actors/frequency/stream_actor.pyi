@@ -1,0 +1,9 @@
+from typing import Any
+
+from callboard.frequency.space_saving import SpaceSaving
+from callboard.native import NativeActor, NativeBuffer
+
+class StreamActor(NativeActor):
+    def __init__(self, summary: SpaceSaving) -> None: ...
+
+def packed(keys: list[Any], weights: list[int] | None) -> NativeBuffer | None: ...

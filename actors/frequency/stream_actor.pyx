@@ -1,0 +1,114 @@
+"""The actors that feed a summary: one for each stream."""
+
+cimport cython
+from libc.stdint cimport int64_t, uint64_t
+
+from callboard._inside.sending.values cimport from_buffer, value_of
+from callboard.core.buffer cimport Buffer
+from callboard.core.node cimport Kind, Node as Message
+from callboard.frequency.counting.key_column cimport KeyColumn
+from callboard.frequency.counting.keys cimport ByteRun
+from callboard.frequency.encoding cimport key_of
+from callboard.frequency.lot cimport Lot, as_bytes, as_integers, as_objects, lot_of_list
+from callboard.frequency.space_saving cimport SpaceSaving
+from callboard.native cimport NativeActor
+
+from callboard.core.text import safe_repr
+
+# The format of a buffer that packed() made: nobody else makes one of it in memory of its own, nor writes to it.
+cdef char PACKED = b"K"
+
+
+cdef class StreamActor(NativeActor):
+    """Counts the keys that it is told in a summary. An ask is answered when they are counted."""
+
+    cdef SpaceSaving summary
+    cdef KeyColumn column
+
+    def __init__(self, SpaceSaving summary not None):
+        self.summary = summary
+
+    @cython.nonecheck(False)
+    cdef void receive(self, Message* message) noexcept nogil:
+        if not self.read(message) or not self.count():
+            self.count_with_interpreter(message)
+        self.answer_integer(self.column.size())
+
+    cdef bint read(self, Message* message) noexcept nogil:
+        """False: that takes the interpreter."""
+        cdef Buffer* buffer
+        if message.kind == Kind.integer:
+            return self.column.take_integers(&message.integer, 1)
+        if message.kind != Kind.buffer:
+            return False
+        buffer = <Buffer*>message.first
+        if is_packed(buffer):
+            return self.column.take_packed(buffer.data)
+        if buffer.format == b"A":
+            return self.column.take_arrow(buffer.schema, buffer.array)
+        if (buffer.format == b"q" or buffer.format == b"l") and buffer.item_size == 8:
+            return self.column.take_integers(<int64_t*>buffer.data, buffer.size // 8)
+        return False
+
+    @cython.nonecheck(False)
+    cdef bint count(self) noexcept nogil:
+        """False: the summary keeps keys in another way, or it is full."""
+        cdef KeyColumn* column = &self.column
+        cdef uint64_t total = column.total()
+        cdef unsigned stream
+        cdef bint done = False
+        cdef bint is_counted = True
+        if not self.summary.gate.admit(total):
+            return False
+        stream = self.summary.gate.take()
+        if self.summary.store.mode == as_integers and not column.has_runs:
+            done = True
+            is_counted = self.summary.store.integers.try_add(
+                stream, column.integers.data(), column.weights_or_null(), column.size())
+        elif self.summary.store.mode == as_bytes and column.make_runs():
+            done = True
+            is_counted = self.summary.store.runs.try_add(
+                stream, column.runs.data(), column.weights_or_null(), column.size())
+        self.summary.gate.give_back(stream)
+        if not done:
+            self.summary.gate.retract(total)
+        elif not is_counted:
+            self.fail(b"out of memory: some of the keys were counted, and some were not")
+        return done
+
+    cdef void count_with_interpreter(self, Message* message) noexcept with gil:
+        cdef KeyColumn* column = &self.column
+        cdef ByteRun run
+        try:
+            if message.kind == Kind.integer:
+                self.summary.add(message.integer)
+            elif message.kind != Kind.buffer:
+                raise TypeError(f"keys are integers, texts, bytes and arrays of these, not {safe_repr(value_of(message))}")
+            elif not is_packed(<Buffer*>message.first):
+                self.summary.update(from_buffer(<Buffer*>message.first))
+            elif not column.take_packed((<Buffer*>message.first).data):
+                raise MemoryError
+            else:
+                keys = [key_of(run.kind, run.data, run.size) for run in column.runs] or list(column.integers)
+                self.summary._update(keys, list(column.weights) or None)
+        except BaseException as error:
+            self.fail_with(error)
+
+
+cdef bint is_packed(Buffer* buffer) noexcept nogil:
+    return buffer.format == PACKED and buffer.owner == NULL
+
+
+def packed(list keys, weights):
+    """Return keys for a StreamActor: something to tell it, or None if they are such as need Python objects."""
+    cdef Lot lot = lot_of_list(keys, weights, as_integers)
+    cdef Buffer* buffer
+    if lot.mode == as_objects:
+        return None
+    buffer = Buffer.allocate(lot.column.packed_size())
+    try:
+        lot.column.pack(buffer.data)
+        buffer.format, buffer.readonly = PACKED, True
+        return from_buffer(buffer)
+    finally:
+        buffer.drop()
