@@ -39,7 +39,8 @@ class FrequencyActors:
         """Spawn `streams` actors, `name-0` and so on, with these options of `spawn`.
 
         One that is told something else than keys drops that, as a dead letter, and goes on, if no
-        other `supervision` is given. `epsilon` and `design` are those of `SpaceSaving`. Raises ValueError.
+        other `supervision` is given. `epsilon` and `design` are those of `SpaceSaving`.
+        Raises ValueError.
         """
         options.setdefault("supervision", Supervision("resume"))
         count = checks.whole("streams", streams, 1, MOST_ACTORS)
@@ -88,7 +89,7 @@ class FrequencyActors:
             answer.result(None if end is None else max(0.0, end - monotonic()))
 
     def stop(self) -> None:
-        """Stop the actors, when they have counted what they were told before. The summary stays."""
+        """Stop the actors at once: what `settle` did not wait for becomes dead letters."""
         for ref in self.refs:
             ref.stop()
 

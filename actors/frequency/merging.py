@@ -18,8 +18,7 @@ def merged(
     that it has none for.
     """
     counters: dict[Any, Counted] = {
-        key: Counted(key, count + their_unseen, error + their_unseen)
-        for key, count, error in mine
+        key: Counted(key, count + their_unseen, error + their_unseen) for key, count, error in mine
     }
     for key, count, error in theirs:
         had = counters.get(key)
