@@ -44,7 +44,7 @@ public:
                 own.gate.lock();
                 own.gate.unlock();
             }
-            const std::lock_guard<SleepingLock> guard(own.lock);
+            const std::lock_guard<Lock> guard(own.lock);
             if (weights == nullptr) own.counters.add_array(keys + done, end - done);
             else for (std::size_t i = done; i < end; ++i) own.counters.add(keys[i], weights[i]);
         }
@@ -100,19 +100,20 @@ public:
     }
 
 private:
+    using Lock = SleepingLock<16>;
     struct alignas(cache_line) Stream {
         Stream(std::uint32_t capacity, std::uint64_t seed) : counters(capacity, seed) {}
-        SleepingLock lock;
+        Lock lock;
         Counters<Keys> counters;
         alignas(cache_line) Atomic<int> asking{0};  // a hint: who counts goes on a lot too early, or waits in vain
-        SleepingLock gate;
+        Lock gate;
     };
 
     template <class Visit>
     static void visit(Stream& stream, const Visit& visit) {
         stream.asking.fetch_add(1, relaxed);
-        std::unique_lock<SleepingLock> gate(stream.gate);
-        const std::lock_guard<SleepingLock> guard(stream.lock);
+        std::unique_lock<Lock> gate(stream.gate);
+        const std::lock_guard<Lock> guard(stream.lock);
         gate.unlock();
         stream.asking.fetch_sub(1, relaxed);
         visit(stream.counters);

@@ -34,6 +34,9 @@
 namespace callboard {
 
 class LockedBuckets {
+    // Where threads outnumber cores, all that wait for the least bucket wait long: with sixteen looks, it took a fourth
+    // longer.
+    using Lock = SleepingLock<0>;
     struct Bucket;
 
 public:
@@ -90,9 +93,9 @@ public:
     // overtakes, so none is visited twice, and none left out that was there when the first was visited.
     template <class Visit>
     void visit(const Visit& visit) {
-        std::unique_lock<SleepingLock> held(head_.lock);
+        std::unique_lock<Lock> held(head_.lock);
         for (Bucket* bucket = head_.next; bucket != nullptr; bucket = bucket->next) {
-            std::unique_lock<SleepingLock> following(bucket->lock);
+            std::unique_lock<Lock> following(bucket->lock);
             held.swap(following);
             following.unlock();
             const std::uint64_t count = bucket->count.load(relaxed);
@@ -103,7 +106,7 @@ public:
 
 private:
     struct alignas(cache_line) Bucket {
-        SleepingLock lock;
+        Lock lock;
         Atomic<std::uint64_t> count{0};
         Bucket* next{nullptr};
         Atomic<Bucket*> previous{nullptr};
@@ -151,7 +154,7 @@ private:
 
     // The first bucket that is not empty, locked.
     Bucket* lock_least(Spares& spares) {
-        const std::lock_guard<SleepingLock> guard(head_.lock);
+        const std::lock_guard<Lock> guard(head_.lock);
         for (;;) {
             Bucket* const first = head_.next;
             first->lock.lock();
@@ -209,7 +212,7 @@ private:
 
     // Threads that empty buckets leave some to those that fill them.
     __attribute__((noinline)) void level(Spares& spares) {
-        const std::lock_guard<SleepingLock> guard(store_lock_);
+        const std::lock_guard<Lock> guard(store_lock_);
         if (spares.count_ > lot) {
             for (unsigned i = 0; i < lot; ++i) pass(spares, store_);
             return;
@@ -232,7 +235,7 @@ private:
     }
 
     Bucket head_;  // in front of all, and always empty
-    alignas(cache_line) SleepingLock store_lock_;
+    alignas(cache_line) Lock store_lock_;
     Spares store_;
     std::vector<std::unique_ptr<Bucket[]>> made_;
 };

@@ -101,7 +101,7 @@ public:
     Estimate estimate(const Probe& key) override {
         const std::uint64_t hash = Keys::hash(seed_, key);
         Chain& chain = chain_of(hash);
-        const std::lock_guard<SleepingLock> guard(chain.lock);
+        const std::lock_guard<Lock> guard(chain.lock);
         if (const Counter* const counter = find(chain, key, hash))
             return {buckets_.count_of(*counter), counter->error, true};
         std::uint64_t unseen = 0;
@@ -138,6 +138,7 @@ public:
     }
 
 private:
+    using Lock = SleepingLock<16>;
     using Element = LockedBuckets::Element;
     // A counter's chain guards `following` and `hash`, and its own lock is the element's.
     struct alignas(cache_line) Counter : Element {
@@ -147,7 +148,7 @@ private:
         std::uint64_t error{0};
     };
     struct alignas(cache_line) Chain {
-        SleepingLock lock;
+        Lock lock;
         Counter* first{nullptr};
     };
     struct alignas(cache_line) Stream {
@@ -187,7 +188,7 @@ private:
         for (;;) {
             Chain* busy = nullptr;
             {
-                const std::lock_guard<SleepingLock> guard(chain.lock);
+                const std::lock_guard<Lock> guard(chain.lock);
                 if (Counter* const counter = find(chain, key, hash)) {
                     counts(own, weight);
                     return buckets_.increment(*counter, weight, own.spares);
@@ -195,14 +196,14 @@ private:
                 if (!is_full() && begin(own, chain, key, hash, weight, 0)) return;
                 if (overwrite(own, chain, key, hash, weight, busy)) return;
             }
-            const std::lock_guard<SleepingLock> until_its_owner_is_through(busy->lock);
+            const std::lock_guard<Lock> until_its_owner_is_through(busy->lock);
         }
     }
 
     // A counter for a key that has none, whose chain is locked. False if there are as many as there may be.
     bool begin(Stream& own, Chain& chain, const Probe& key, std::uint64_t hash, std::uint64_t count,
                std::uint64_t error) {
-        const std::lock_guard<SleepingLock> guard(growing_);
+        const std::lock_guard<Lock> guard(growing_);
         const std::uint32_t size = size_.load(relaxed);
         if (size == capacity_) return false;
         Counter& counter = counters_[size];
@@ -247,7 +248,7 @@ private:
     std::vector<Stream> streams_;
     const std::unique_ptr<Counter[]> counters_;
     LockedBuckets buckets_;
-    alignas(cache_line) SleepingLock growing_;
+    alignas(cache_line) Lock growing_;
     Atomic<std::uint32_t> size_{0};
 };
 

@@ -1,7 +1,8 @@
 // A lock of one word, whose waiters look for a moment and then sleep: Drepper 2011, "Futexes are tricky", section 6.
 //
-// Ten of them fit where one std::mutex does, so a lock lies in one line with what it guards. Who holds it for a few
-// dozen nanoseconds is mostly through before a waiter would be asleep.
+// Ten of them fit where one std::mutex does, so a lock lies in one line with what it guards. How often to look is the
+// user's choice: what is held for a few dozen nanoseconds is free before a waiter would be asleep, unless who holds it
+// waits himself, or has lost its core to one that looks.
 #pragma once
 
 #include <linux/futex.h>
@@ -14,6 +15,7 @@
 
 namespace callboard {
 
+template <int looks>
 class SleepingLock {
 public:
     // Acquire, here and below, pairs with the release in unlock().
@@ -34,7 +36,6 @@ public:
 
 private:
     static constexpr std::uint32_t open = 0, closed = 1, awaited = 2;
-    static constexpr int looks = 64;
 
     __attribute__((noinline)) void wait() {
         for (int look = 0; look < looks; ++look) {
