@@ -152,4 +152,13 @@ TEST("the rows of a merged answer have what both sides say, and its unseen what 
     }
 }
 
+TEST("where nothing is dropped, a key that neither side has may have come unseen to both") {
+    const Summary<IntegerKeys>::Answer one{{{1, 5, 2}, {2, 4, 0}}, 9, 4}, other{{{2, 7, 1}, {1, 6, 3}}, 13, 6};
+    const auto both = callboard::merge<IntegerKeys>(one, other, 2, seed);
+    CHECK_EQUAL(both.unseen, 10u);
+    CHECK_EQUAL(both.rows[0].count, 11u);
+    CHECK_EQUAL(both.rows[0].error, 5u);
+    CHECK_EQUAL(both.rows[1].count, 11u);
+}
+
 CHECK_MAIN
