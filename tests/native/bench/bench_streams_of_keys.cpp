@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -38,7 +39,7 @@ constexpr std::uint32_t alphabet = 5000000, capacity = 10000;
 constexpr std::uint64_t seed = 0x2545f4914f6cdd1d;
 constexpr std::size_t lot = 500;           // so many elements a saturated thread reads and counts at once
 constexpr std::size_t query_rate = 50000;  // elements of all streams for each query
-constexpr int read_turns = 8;              // a read that fails takes about as long as counting an element
+constexpr int read_turns = 2;              // a read that fails takes so many pauses: about as long as to count
 
 using Counting = Summary<IntegerKeys>;
 
@@ -70,9 +71,9 @@ private:
 struct Design {
     const char* name;
     std::unique_ptr<Counting> (*make)(unsigned streams);
-    bool adds_up;                               // one counter for a key, so the counts add up to the elements
-    bool is_tuned = false;                      // for figure 8
-    std::string (*profile)(Counting&) = nullptr;  // figures 2, 9 and 10: a row of its statistics after a run
+    bool adds_up;                                 // one counter for a key, so the counts add up to the elements
+    bool is_tuned = false;                        // for figure 8
+    std::string (*profile)(Counting&) = nullptr;  // for figures 2, 9 and 10: what it says of itself after a run
 };
 
 template <class Type>
@@ -98,12 +99,13 @@ struct Options {
 // What the threads do.
 struct Load {
     unsigned streams;
-    double failing = 0;   // the probability that a read fails
+    double failing = 0;  // the probability that a read fails
     bool is_asked = false;
 };
 
 struct Run {
-    double seconds, asking;  // asking: queries' part of the processor time
+    double seconds, asking;  // queries' part of the processor time
+    std::string profile;
 };
 
 double thread_seconds() {
@@ -117,8 +119,7 @@ double count_stream(Counting& summary, unsigned stream, const std::vector<std::i
     std::uint64_t reads = 0;
     double asking = 0;
     const auto fails = static_cast<std::uint64_t>(load.failing * 0x1p64);
-    const std::size_t between = query_rate * load.streams;
-    std::size_t next_query = between / load.streams * (stream + 1);  // streams take turns
+    std::size_t next_query = query_rate * (stream + 1) / load.streams;  // streams take turns
     for (std::size_t at = 0; at < keys.size();) {
         std::size_t end = std::min(at + lot, keys.size());
         if (load.failing > 0) {  // what was read until a read fails
@@ -130,7 +131,7 @@ double count_stream(Counting& summary, unsigned stream, const std::vector<std::i
             for (int turn = 0; turn < read_turns; ++turn) relax();
         at = end;
         if (load.is_asked && at >= next_query) {
-            next_query += between;
+            next_query += query_rate;
             const double begin = thread_seconds();
             bench::require(!summary.ask(25, 0).rows.empty(), "no rows");
             asking += thread_seconds() - begin;
@@ -182,8 +183,7 @@ Run run(const Design& design, const bench::ZipfStreams& keys, const Load& load,
         all_used += used[i];
     }
     check(*summary, design, total, most);
-    if (design.profile != nullptr) std::printf("%s\n", design.profile(*summary).c_str());
-    return {ns / 1e9, all_asking / all_used};
+    return {ns / 1e9, all_asking / all_used, design.profile == nullptr ? "" : design.profile(*summary)};
 }
 
 // The runs of each design, in rounds.
@@ -238,28 +238,36 @@ void table(const std::string& title, const std::vector<Design>& candidates, cons
     bench::foot();
 }
 
-template <class Is>
-std::vector<Design> those(const Is& is) {
-    std::vector<Design> found;
-    for (const Design& design : designs)
-        if (is(design)) found.push_back(design);
-    return found;
+// One run each of the designs that say something of themselves.
+void profiles(const Options& options) {
+    std::printf("Profiles, %zu elements a stream\n\n", options.elements);
+    bench::head("alpha", {"streams", "design", "profile"});
+    for (const double alpha : options.alphas) {
+        bench::ZipfStreams keys(alpha, alphabet, options.elements);
+        for (const unsigned streams : options.streams) {
+            keys.grow_to(streams);
+            for (const Design& design : designs) {
+                if (design.profile == nullptr) continue;
+                const auto text = run(design, keys, {streams}, keys.most_frequent(25)).profile;
+                std::printf("| %.1f | %u | %s | %s |\n", alpha, streams, design.name, text.c_str());
+            }
+        }
+    }
+    std::printf("\n");
 }
 
 void measure(const std::string& mode, const Options& options) {
-    // A profile is printed by the mode of that name alone.
-    auto plain = designs;
-    for (Design& design : plain) design.profile = nullptr;
-    if (mode == "saturated") table("Saturated", plain, options, 0, false);
-    else if (mode == "asking") table("A query each 50,000 elements", plain, options, 0, true);
-    else if (mode == "tuning")
-        table("Throttling", those([](auto& design) { return design.is_tuned; }), options, 0, false);
-    else if (mode == "profile")
-        table("Profiles", those([](auto& design) { return design.profile != nullptr; }), options, 0, false);
-    else if (mode == "unsaturated")
-        for (const double failing : {0.1, 0.3, 0.5})
-            table("Reads fail: " + std::to_string(failing).substr(0, 3), plain, options, failing, false);
-    else bench::require(false, ("no such mode: " + mode).c_str());
+    if (mode == "saturated") return table("Saturated", designs, options, 0, false);
+    if (mode == "asking") return table("A query each 50,000 elements", designs, options, 0, true);
+    if (mode == "profile") return profiles(options);
+    if (mode == "tuning") {
+        std::vector<Design> tuned;
+        std::copy_if(designs.begin(), designs.end(), std::back_inserter(tuned), [](auto& it) { return it.is_tuned; });
+        return table("Throttling", tuned, options, 0, false);
+    }
+    bench::require(mode == "unsaturated", ("no such mode: " + mode).c_str());
+    for (const char* failing : {"0.1", "0.3", "0.5"})
+        table(std::string("Reads fail with probability ") + failing, designs, options, std::atof(failing), false);
 }
 
 }  // namespace
