@@ -10,7 +10,8 @@
 //   - A bucket's lock guards its `next`, its elements' links and changes of its count. Counts only grow, so whoever has
 //     the bucket before it locked may read a count without its lock: it was that or is more.
 //   - An element's `bucket` is its owner's.
-//   - `previous` is written by whoever has the bucket before locked. It is read as a hint, which `next` then confirms.
+//   - `previous` is written by whoever has the bucket before locked. Others read it as a hint, which `next` of the
+//     bucket that it names then confirms, under that one's lock. Buckets live as long as the summary.
 //
 // No deadlock: who has a bucket locked waits for none but the one behind the last that it has locked, and while it
 // does, that one stays there. So of waiting threads, the one that holds the rearmost bucket waits for somebody who does
@@ -182,16 +183,16 @@ private:
         --spares.count_;
         made->lock.lock();
         made->count.store(count, relaxed);
-        made->previous.store(before, relaxed);
+        made->previous.store(before, relaxed);  // it is locked, as when that is read
         made->next = before->next;
-        if (made->next != nullptr) made->next->previous.store(made, relaxed);
+        if (made->next != nullptr) made->next->previous.store(made, release);  // with let_go()
         return before->next = made;
     }
 
     // An empty bucket out of the list and to the spares; both are locked, and it is not any more.
     static void take_out(Bucket* before, Bucket* empty, Spares& spares) {
         before->next = empty->next;
-        if (empty->next != nullptr) empty->next->previous.store(before, relaxed);
+        if (empty->next != nullptr) empty->next->previous.store(before, release);  // with let_go()
         empty->next = nullptr;
         empty->lock.unlock();
         empty->next_spare = std::exchange(spares.first_, empty);
@@ -200,7 +201,8 @@ private:
 
     // Unlocks a bucket that has become empty.
     static void let_go(Bucket* empty, Spares& spares) {
-        Bucket* const before = empty->previous.load(relaxed);
+        // Acquire pairs with the release in link() and take_out(): the other may be quite new.
+        Bucket* const before = empty->previous.load(acquire);
         if (before->lock.try_lock()) {
             const bool is_before = before->next == empty;
             if (is_before) take_out(before, empty, spares);
