@@ -74,10 +74,11 @@ void ask_and_check(Summary<typename Sort::Keys>& summary, const Handed& handed, 
 
 // Four threads count, which is more than there are cores in small machines, and two ask as long as those are at it.
 template <class Sort, class Of>
-void count_and_ask(const Of& design, std::uint32_t capacity, std::uint64_t alphabet, int skew, std::uint64_t heaviest) {
+void count_and_ask(const Of& design, std::uint32_t capacity, std::uint64_t alphabet, int skew, std::uint64_t heaviest,
+                   std::size_t length = 2000) {
     constexpr unsigned streams = 4;
     constexpr int askers = 2;
-    constexpr std::size_t length = 2000, lot = 25;
+    constexpr std::size_t lot = 25;
     const auto summary = design.template make<typename Sort::Keys>(capacity, streams);
     std::vector<Stream<Sort>> sources;
     Exact<Sort> exact;
@@ -126,6 +127,12 @@ TEST("weights: counters pass many others") {
     each_design_with_streams([](auto design) {
         count_and_ask<Integers>(design, 25, 50, 1, 40);
         count_and_ask<Integers>(design, 500, 300, 1, 1000);
+    });
+}
+
+TEST("beginnings: everything is made just now") {
+    each_design_with_streams([](auto design) {
+        for (std::uint64_t i = 0; i < 30; ++i) count_and_ask<Integers>(design, 120, 100, 0, 3 + i, 100);
     });
 }
 
