@@ -27,7 +27,7 @@ from callboard.frequency.results import Counted, Frequent
 __all__ = ["SpaceSaving"]
 
 # In the order of choice.hpp.
-DESIGNS = ("sequential", "partitioned")
+DESIGNS = ("sequential", "shared", "independent", "partitioned")
 MOST_STREAMS = 1024
 
 cdef size_t ALL = 0xffffffff

@@ -158,6 +158,19 @@ seed "who hides places of the ready index does not say so" scheduling/flow/ready
     's/return set_from(level, place), true;/return set_from(level, place), false;/' \
     stress_ready_index "its word becomes empty" "nobody is told" "-O2"
 
+seed "an element comes into a bucket that is not locked" frequency/designs/locked_buckets.hpp \
+    's/^            to->lock\.lock();$//' \
+    stress_designs "hot keys" "data race" "-O1 -g -fsanitize=thread"
+seed "a source is let go before the element has arrived" frequency/designs/locked_buckets.hpp \
+    's/^            if (at != from) at->lock\.unlock();$/            at->lock.unlock();/' \
+    stress_designs "weights" "data race" "-O1 -g -fsanitize=thread"
+seed "a counter is overwritten though its owner is at it" frequency/designs/shared.hpp \
+    's/if (&other == &chain || other\.lock\.try_lock()) return true;/return true;/' \
+    stress_designs "cold keys" "data race" "-O1 -g -fsanitize=thread"
+seed "a query looks at a stream's counters without its lock" frequency/designs/independent.hpp \
+    's/^.* guard(stream\.lock);$//' \
+    stress_designs "hot keys" "data race" "-O1 -g -fsanitize=thread"
+
 seed "a port is let go relaxed" tests/bench/peers/free_ports.hpp \
     's/locked_\.store(false, release)/locked_.store(false, relaxed)/' \
     stress_free_ports "each source" "data race" "-O1 -g -fsanitize=thread"

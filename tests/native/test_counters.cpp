@@ -175,6 +175,20 @@ TEST("a counter that was given up ends its key's count, and the next key begins 
     CHECK_EQUAL(summary.count_of(summary.find(4)), 8u);
 }
 
+TEST("a key that begins below the least count is the next one to be taken over") {
+    Counters<IntegerKeys> summary(3, seed, 10);
+    for (std::int64_t key = 1; key <= 3; ++key) summary.add(key, static_cast<std::uint64_t>(100 * key));
+    std::int64_t fourth = 4, fifth = 5;
+    CHECK(!summary.add_kept(fourth, summary.hash(fourth), 7, 99));  // it has looked for the least, 100
+    summary.grow();
+    CHECK(summary.add_kept(fourth, summary.hash(fourth), 7, 99));
+    CHECK_EQUAL(summary.count_of(summary.find(4)), 7u);
+    CHECK(summary.add_kept(fifth, summary.hash(fifth), 1, 99));
+    CHECK(summary.find(4) == SlotIndex::none);
+    CHECK_EQUAL(summary.count_of(summary.find(5)), 8u);
+    CHECK_EQUAL(summary.unseen(), 7u);
+}
+
 TEST("a short key does not keep a long one's room, and a longer one gets more") {
     const std::string keys[] = {std::string(100000, 'a'), "b", std::string(40, 'c'), std::string(20, 'd')};
     ByteKeys::Kept kept = nullptr;

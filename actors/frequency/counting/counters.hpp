@@ -200,6 +200,7 @@ private:
             entries_[slot].count = count;
             errors_[slot] = error;
         }
+        if (count < queue_.least()) queue_.lower(count, [this](std::uint32_t slot) { return entries_[slot].count; });
         queue_.push(slot, count);
         index_.insert(hash, slot);
         return slot;
@@ -209,7 +210,7 @@ private:
     __attribute__((noinline)) std::uint32_t begin(std::uint64_t hash, std::uint64_t weight, const Settle& settle,
                                                   std::uint64_t limit = ~std::uint64_t{0}) {
         if (size() < capacity_) return place(hash, lost_ + weight, lost_, settle);
-        const std::uint32_t slot = capacity_ == 0 ? SlotIndex::none : pop_least(limit);
+        const std::uint32_t slot = capacity_ == 0 || limit == 0 ? SlotIndex::none : pop_least(limit);
         if (slot == SlotIndex::none) return slot;
         Entry& entry = entries_[slot];
         const std::uint64_t old_hash = Keys::hash_of(seed_, entry.key);

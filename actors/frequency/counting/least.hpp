@@ -28,7 +28,7 @@ public:
         if (slots > next_.size()) next_.resize(slots);
     }
 
-    // A slot that is not in the queue and for which there is room, with a count of at least the least.
+    // A slot that is not in the queue and for which there is room, with a count of at least the least: least().
     void push(std::uint32_t slot, std::uint64_t count) {
         std::uint32_t& first = firsts_[bucket_of(count)];
         next_[slot] = first;
@@ -45,6 +45,28 @@ public:
             const std::uint64_t count = count_of(slot);
             if (count == least_) return slot;
             push(slot, count);
+        }
+    }
+
+    std::uint64_t least() const { return least_; }
+
+    // A slot with a lower count than that will come: all are queued anew.
+    template <class CountOf>
+    void lower(std::uint64_t least, const CountOf& count_of) {
+        std::uint32_t all = none;
+        for (auto& first : firsts_) {
+            while (first != none) {
+                const auto slot = first;
+                first = next_[slot];
+                next_[slot] = all;
+                all = slot;
+            }
+        }
+        least_ = least;
+        while (all != none) {
+            const auto slot = all;
+            all = next_[slot];
+            push(slot, count_of(slot));
         }
     }
 

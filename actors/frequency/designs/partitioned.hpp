@@ -24,12 +24,15 @@
 namespace callboard {
 
 template <class Keys>
-class Partitioned final : public Summary<Keys> {
+class Partitioned : public Summary<Keys> {
 public:
     using typename Summary<Keys>::Probe;
     using typename Summary<Keys>::Row;
     using typename Summary<Keys>::Answer;
     using typename Summary<Keys>::Estimate;
+
+    // With so many counters each, partitions get as many keys by chance as they have counters for, or nearly.
+    static constexpr std::uint32_t fewest = 512;
 
     // The number of partitions is a power of two: about as many as threads that run at once.
     Partitioned(std::uint32_t capacity, std::uint64_t seed, unsigned streams, unsigned partitions)

@@ -56,13 +56,15 @@ public:
         }
     }
 
-    // Any thread, while streams count. The keys that came more often than that share of the total, at most so many.
+    // Any thread, while streams count. The keys whose counts are above that share of what the total was when it was
+    // asked, at most so many. The answer's total is that when it was done.
     virtual Answer ask(std::size_t most, double share) = 0;
     virtual Estimate estimate(const Probe& key) = 0;
     virtual std::uint64_t total() = 0;
     virtual std::uint32_t size() = 0;
 
-    // Before anything is counted: what another summary answered, with all of its rows, for which there is room.
+    // Before anything is counted: what another summary answered, with all of its rows that are not below its `unseen`.
+    // There is room for them.
     virtual void load(const Answer& state) = 0;
 };
 
