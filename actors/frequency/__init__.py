@@ -1,7 +1,8 @@
 """What is frequent in a stream: bounded summaries of how often keys came."""
 
 from callboard.frequency.actors import FrequencyActors
+from callboard.frequency.recent import RecentSpaceSaving
 from callboard.frequency.results import Counted, Estimate, Frequent
 from callboard.frequency.space_saving import SpaceSaving
 
-__all__ = ["Counted", "Estimate", "Frequent", "FrequencyActors", "SpaceSaving"]
+__all__ = ["Counted", "Estimate", "Frequent", "FrequencyActors", "RecentSpaceSaving", "SpaceSaving"]

@@ -1,0 +1,132 @@
+"""What has been frequent lately: a window of panes, each a summary."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from callboard.core import checks
+from callboard.core.text import safe_repr
+from callboard.frequency.results import Counted, Estimate, Frequent
+from callboard.frequency.space_saving import SpaceSaving
+
+__all__ = ["RecentSpaceSaving"]
+
+MOST_PANES = 10_000
+
+
+class RecentSpaceSaving:
+    """Counts the keys of the last `panes` panes of `seconds` each, the one that fills included.
+
+    With 60 panes of 60 seconds an answer is of the last 59 to 60 minutes. Each pane has a summary
+    with `1 / epsilon` counters, and an answer merges them: of the elements in the window no count
+    is below the truth, and none above it by more than `epsilon` of them. What is merged is kept
+    until a pane ends, so that only the first question after that pays for all of them.
+
+    Without `seconds` a pane ends when `turn()` is called: by a stream's own clock, or by rows.
+    `clock` tells the time in seconds, and never goes back.
+
+    Any thread may use it, one at a time.
+    """
+
+    def __init__(
+        self,
+        epsilon: float,
+        *,
+        panes: int,
+        seconds: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Make the window. Raises ValueError."""
+        self.epsilon = epsilon
+        self.panes = checks.whole("panes", panes, 1, MOST_PANES)
+        self.seconds = None if seconds is None else checks.seconds("a pane", seconds, zero=False)
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._fills = SpaceSaving(epsilon)
+        self._full: deque[SpaceSaving] = deque(maxlen=self.panes - 1)
+        self._merged: SpaceSaving | None = None  # of those that are full
+        self._ends = self._now() + self.seconds if self.seconds is not None else math.inf
+
+    def update(
+        self,
+        keys: Iterable[Any] | Mapping[Any, int] | Any,
+        weights: Iterable[int] | int | None = None,
+    ) -> None:
+        """Count keys now, as `SpaceSaving.update` does."""
+        with self._lock:
+            self._turn_if_due()
+            self._fills.update(keys, weights)
+
+    def add(self, key: Any, weight: int = 1) -> None:
+        """Count one key now, as `SpaceSaving.add` does."""
+        with self._lock:
+            self._turn_if_due()
+            self._fills.add(key, weight)
+
+    def turn(self) -> None:
+        """End the pane that fills: the oldest one leaves the window, if there are `panes`."""
+        with self._lock:
+            self._turn()
+
+    def summary(self) -> SpaceSaving:
+        """Return a summary of what is in the window now, which is the caller's."""
+        with self._lock:
+            self._turn_if_due()
+            if self._merged is None:
+                self._merged = SpaceSaving(self.epsilon)
+                for pane in self._full:
+                    self._merged.merge(pane)
+            whole = self._merged.copy()
+            whole.merge(self._fills)
+            return whole
+
+    def top(self, k: int) -> list[Counted]:
+        """Return the `k` keys with the greatest counts, or all, the greatest first."""
+        return self.summary().top(k)
+
+    def frequent(self, share: float) -> Frequent:
+        """Return the keys that came more often than `share` of the elements in the window."""
+        return self.summary().frequent(share)
+
+    def estimate(self, key: Any) -> Estimate:
+        """Return how often a key came; of one without a counter, how often it may have."""
+        return self.summary().estimate(key)
+
+    @property
+    def total(self) -> int:
+        """How many elements are in the window, with their weights."""
+        with self._lock:
+            self._turn_if_due()
+            return self._fills.total + sum(pane.total for pane in self._full)
+
+    def _now(self) -> float:
+        now = self._clock()
+        if not math.isfinite(now):
+            raise ValueError(f"a clock tells a finite number of seconds, not {safe_repr(now)}")
+        return now
+
+    def _turn_if_due(self) -> None:
+        if self.seconds is None:
+            return
+        late = self._now() - self._ends
+        if late < 0:
+            return
+        turns = int(late // self.seconds) + 1
+        for _ in range(min(turns, self.panes)):  # by more than that, all have left
+            self._turn()
+        self._ends += turns * self.seconds
+
+    def _turn(self) -> None:
+        if self._full.maxlen:
+            self._full.append(self._fills)
+        self._fills = SpaceSaving(self.epsilon)
+        self._merged = None
+
+    def __repr__(self) -> str:
+        pane = "" if self.seconds is None else f" of {self.seconds:g} s"
+        return f"<{type(self).__name__} epsilon={self.epsilon!r}, {self.panes} panes{pane}>"
