@@ -1,0 +1,34 @@
+// Space Saving by streams that cooperate: Das et al. 2009, section 4.
+//
+// What summary.hpp promises holds; stream_summary.hpp says why. What queries see while streams count says
+// cooperation.hpp. While nobody counts, the counts add up to the total.
+#pragma once
+
+#include "callboard/frequency/designs/cooperation.hpp"
+
+namespace callboard {
+
+template <class Keys>
+class Cooperative final : public Cooperation<Keys> {
+public:
+    using typename Summary<Keys>::Row;
+
+    // `throttle` is the paper's rho of section 4.3.3: a stream that joins a longer queue rests a little. 0: never.
+    Cooperative(std::uint32_t capacity, std::uint64_t seed, unsigned streams, std::uint32_t throttle)
+        : Cooperation<Keys>(capacity, capacity, seed, streams, throttle), capacity_(capacity) {}
+
+    void load(const Row* rows, std::size_t count, std::uint64_t total) override {
+        this->load_rows(rows, count);
+        this->loaded_ = total;
+    }
+
+private:
+    // A key without a counter lost it to a count that was the least, or never had one.
+    std::uint64_t unseen() override {
+        return this->summary_.size() < capacity_ ? 0 : this->summary_.least();
+    }
+
+    const std::uint32_t capacity_;
+};
+
+}  // namespace callboard
