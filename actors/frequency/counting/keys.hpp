@@ -24,6 +24,7 @@ struct IntegerKeys {
     static std::uint64_t hash(std::uint64_t seed, Probe key) { return mix(static_cast<std::uint64_t>(key) ^ seed); }
     static std::uint64_t hash_of(std::uint64_t seed, Kept key) { return hash(seed, key); }
     static bool equal(Kept kept, Probe key) { return kept == key; }
+    static bool same(Probe one, Probe other) { return one == other; }
     static Kept keep(Probe key, std::uint64_t) { return key; }
     static void replace(Kept& kept, Probe key, std::uint64_t) { kept = key; }
     static void drop(Kept) {}
@@ -60,6 +61,9 @@ struct ByteKeys {
     static ByteRun run_of(Kept kept) { return {kept->data, kept->size, kept->kind}; }
     static bool equal(Kept kept, const Probe& key) {
         return kept->size == key.size && kept->kind == key.kind && std::memcmp(kept->data, key.data, key.size) == 0;
+    }
+    static bool same(const Probe& one, const Probe& other) {
+        return one.size == other.size && one.kind == other.kind && std::memcmp(one.data, other.data, one.size) == 0;
     }
     static Kept keep(const Probe& key, std::uint64_t hash) {
         Kept kept = nullptr;

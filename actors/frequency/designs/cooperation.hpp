@@ -22,10 +22,12 @@
 // have gone on: the only wait. It owns nothing then, so it holds up nobody. Buckets the same; to serve a request
 // that was delegated never waits, so there can be one more for each element.
 //
-// Where memory fails before a key is handed over, add() throws, with all keys before it counted or delegated.
+// Where memory fails before a key is handed over, add() throws. Nothing is lost of what was handed over, and what was
+// not is in no count and not in the total.
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -55,10 +57,17 @@ public:
 
     void add(unsigned stream, const Probe* keys, const std::uint64_t* weights, std::size_t count) override {
         Stream& own = streams_[stream];
-        for (std::size_t first = 0; first < count; first += lot) {
-            const std::size_t many = std::min(lot, count - first);
-            const Inside inside(*this, own);
-            count_lot(own, keys + first, weights == nullptr ? nullptr : weights + first, many);
+        while (count != 0) {
+            const std::size_t many = std::min(count, own.gathering.most);
+            const std::size_t different = own.gathering.gather(seed_, keys, weights, many);
+            for (std::size_t first = 0; first < different; first += lot) {
+                const Inside inside(*this, own);
+                count_lot(own, first, std::min(first + lot, different));
+            }
+            own.counted.add(many);
+            keys += many;
+            if (weights != nullptr) weights += many;
+            count -= many;
         }
     }
 
@@ -209,19 +218,15 @@ private:
         const unsigned place_;
     };
 
-    void count_lot(Stream& stream, const Probe* keys, const std::uint64_t* weights, std::size_t many) {
-        std::uint64_t hashes[lot];
-        Probe own[lot];
-        for (std::size_t i = 0; i < many; ++i) {
-            own[i] = keys[i];  // once: another thread may write to the array
-            search_.prefetch(hashes[i] = Keys::hash(seed_, own[i]));
-        }
-        for (std::size_t i = 0; i < many; ++i) search_.prefetch_element(hashes[i]);
-        for (std::size_t i = 0; i < many; ++i) {
-            count_one(stream, own[i], hashes[i], weights == nullptr ? 1 : weights[i]);
+    void count_lot(Stream& stream, std::size_t first, std::size_t end) {
+        const auto& all = stream.gathering;
+        for (std::size_t i = first; i < end; ++i) search_.prefetch(all[i].hash);
+        for (std::size_t i = first; i < end; ++i) search_.prefetch_element(all[i].hash);
+        for (std::size_t i = first; i < end; ++i) {
+            count_one(stream, all[i].key, all[i].hash, all[i].weight);
             if (__builtin_expect(stream.saw_long_queue, 0)) rest(stream);
+            else stream.rests = 0;
         }
-        stream.counted.add(many);
     }
 
     void count_one(Stream& stream, const Probe& key, std::uint64_t hash, std::uint64_t weight) {
@@ -293,18 +298,21 @@ private:
         buckets_.spread(stream.buckets);
     }
 
-    // Section 4.3.3: who has seen a queue that is too long rests a little. It owns nothing, and holds up no epoch.
+    // Section 4.3.3: who has seen a queue that is too long rests a little, and longer if it sees that again at once. It
+    // owns nothing, and holds up no epoch.
     void rest(Stream& stream) {
         stream.saw_long_queue = false;
         stream.throttled.add(1);
         epochs_.leave(stream.index);
-        std::this_thread::yield();
+        std::this_thread::sleep_for(std::chrono::microseconds(50u << stream.rests));
+        if (stream.rests < most_rests) ++stream.rests;
         enter(stream);
     }
 
     // Things of a sort that a stream may have in use or withhold, over what has a counter.
-    static constexpr std::size_t room = RetiredPool<Element>::withheld + 1024;
-    static constexpr std::int64_t most_closed = 1024;
+    static constexpr std::size_t room = RetiredPool<Element>::withheld + 512;
+    static constexpr std::int64_t most_closed = 256;
+    static constexpr unsigned most_rests = 4;
     static constexpr std::uint64_t lots_between_advances = 8;
 };
 

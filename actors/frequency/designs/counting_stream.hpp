@@ -6,6 +6,7 @@
 
 #include "callboard/core/atomics.hpp"
 #include "callboard/frequency/designs/elements.hpp"
+#include "callboard/frequency/designs/gathering.hpp"
 #include "callboard/frequency/designs/retired_pool.hpp"
 
 namespace callboard {
@@ -38,6 +39,7 @@ struct alignas(cache_line) CountingStream {
     using Element = CountedElement<Keys>;
     using Bucket = FrequencyBucket<Keys>;
 
+    Gathering<Keys> gathering;
     unsigned index{0};
     std::uint64_t epoch{0};  // that it has announced
     typename RetiredPool<Element>::OfStream elements;
@@ -54,6 +56,7 @@ struct alignas(cache_line) CountingStream {
 
     std::int64_t closed{0};        // buckets that it has closed, less those that it has unlinked
     bool saw_long_queue{false};
+    unsigned rests{0};  // one after the other
 
     Tally total;  // weights included
     Tally counted, delegated_elements, delegated_requests, queue_sum, queue_most, throttled;

@@ -26,7 +26,7 @@ class RetiredPool {
     struct Slab;
 
 public:
-    static constexpr std::size_t lot = 32, patience = 4096, withheld = patience + 3 * lot;
+    static constexpr std::size_t lot = 32, patience = 256, withheld = patience + 3 * lot;
 
     // One stream's, who alone uses it.
     class OfStream {
