@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "callboard/frequency/designs/cooperative.hpp"
+#include "callboard/frequency/designs/cooperative_lossy.hpp"
 #include "stress.hpp"
 #include "summary_checks.hpp"
 
@@ -23,10 +24,9 @@ struct Load {
     int calls;
 };
 
-template <class Sort>
-void count_together(const Load& load) {
-    const Sort sort(load.numbers);
-    Cooperative<typename Sort::Keys> summary(load.capacity, seed, static_cast<unsigned>(load.streams), load.throttle);
+// Counts in a summary from all streams, while somebody asks for at most `capacity` keys. Returns the exact counts.
+template <class Sort, class Summary>
+std::vector<std::uint64_t> count_in(Summary& summary, const Sort& sort, const Load& load) {
     std::vector<std::vector<std::uint64_t>> counted(static_cast<std::size_t>(load.streams));
     Atomic<int> counting{load.streams};
     together(load.streams + 1, [&](int index) {
@@ -65,7 +65,22 @@ void count_together(const Load& load) {
     std::vector<std::uint64_t> exact(static_cast<std::size_t>(load.numbers));
     for (const auto& own : counted)
         for (std::size_t i = 0; i < exact.size(); ++i) exact[i] += own[i];
-    holds(sort, summary, exact, load.capacity);
+    return exact;
+}
+
+template <class Sort>
+void count_together(const Load& load) {
+    const Sort sort(load.numbers);
+    Cooperative<typename Sort::Keys> summary(load.capacity, seed, static_cast<unsigned>(load.streams), load.throttle);
+    holds(sort, summary, count_in(summary, sort, load), load.capacity);
+}
+
+template <class Sort>
+void count_lossily(std::uint64_t width, Load load) {
+    const Sort sort(load.numbers);
+    load.capacity = static_cast<std::uint32_t>(load.numbers);
+    CooperativeLossy<typename Sort::Keys> summary(width, seed, static_cast<unsigned>(load.streams), load.throttle);
+    holds_lossy(sort, summary, count_in(summary, sort, load), width);
 }
 
 }  // namespace
@@ -86,5 +101,10 @@ TEST("texts whose memory is used again") {
 }
 
 TEST("more counters than keys") { count_together<Texts>({3, 200, 500, 100, 1, 3, 700}); }
+
+TEST("lossy counting, where rounds end while elements are counted") {
+    for (const std::uint64_t width : {60u, 500u}) count_lossily<Integers>(width, {4, 0, 0, 300, 2, 0, 700});
+    count_lossily<Texts>(300, {3, 0, 500, 100, 1, 3, 700});
+}
 
 CHECK_MAIN

@@ -112,4 +112,28 @@ void holds(const Sort& sort, Summary& summary, const std::vector<std::uint64_t>&
     }
 }
 
+// The same of Lossy Counting with rounds of so many elements.
+template <class Sort, class Summary>
+void holds_lossy(const Sort& sort, Summary& summary, const std::vector<std::uint64_t>& exact, std::uint64_t width) {
+    std::uint64_t total = 0;
+    for (const std::uint64_t times : exact) total += times;
+    CHECK_EQUAL(summary.total(), total);
+    const auto answer = summary.ask(~std::size_t{0} >> 8, 0);
+    CHECK_EQUAL(answer.total, total);
+    CHECK_EQUAL(answer.rows.size(), std::size_t{summary.size()});
+    CHECK_EQUAL(answer.unseen, total / width);
+    std::set<std::int64_t> counted;
+    for (const auto& row : answer.rows) {
+        const std::int64_t number = sort.number(row.key);
+        CHECK(number >= 0);
+        CHECK(counted.insert(number).second);
+        const std::uint64_t times = exact[static_cast<std::size_t>(number)];
+        CHECK(times <= row.count);
+        CHECK(times + row.error >= row.count);
+        CHECK(row.error <= answer.unseen);
+    }
+    for (std::size_t number = 0; number < exact.size(); ++number)
+        if (counted.count(static_cast<std::int64_t>(number)) == 0) CHECK(exact[number] <= answer.unseen);
+}
+
 }  // namespace summaries

@@ -141,7 +141,7 @@ protected:
     using Stream = CountingStream<Keys>;
 
     // About `elements` keys will have counters, and never more than `capacity`.
-    Cooperation(std::uint64_t capacity, std::uint64_t elements, std::uint64_t seed, unsigned streams,
+    Cooperation(std::int64_t capacity, std::uint64_t elements, std::uint64_t seed, unsigned streams,
                 std::uint32_t throttle)
         : seed_(seed),
           count_(streams),
@@ -159,6 +159,8 @@ protected:
     virtual std::uint64_t missed() const { return 0; }
     // What a counter is at most, of the frequency that it has and its error.
     virtual std::uint64_t upper(std::uint64_t frequency, std::uint64_t) const { return frequency; }
+    // The other way round.
+    virtual std::uint64_t frequency_of(const Row& row) const { return row.count; }
     // How often a key without a counter may have come. Called from inside an epoch.
     virtual std::uint64_t unseen() = 0;
 
@@ -178,13 +180,13 @@ protected:
     void load_rows(const Row* rows, std::size_t count) {
         std::vector<const Row*> order(count);
         for (std::size_t i = 0; i < count; ++i) order[i] = rows + i;
-        std::sort(order.begin(), order.end(), [](auto a, auto b) { return a->count > b->count; });
+        std::sort(order.begin(), order.end(), [this](auto a, auto b) { return frequency_of(*a) > frequency_of(*b); });
         for (const Row* row : order) {
             const Inside inside(*this, streams_[0]);
             const Probe key = Keys::probe_of(row->key);
             Element* const element = fresh(streams_[0], key, Keys::hash(seed_, key), 1);
             search_.insert(element, key);
-            summary_.put(streams_[0], element, row->count, row->error);
+            summary_.put(streams_[0], element, frequency_of(*row), row->error);
         }
     }
 

@@ -60,7 +60,7 @@ public:
     using Bucket = FrequencyBucket<Keys>;
     using Stream = CountingStream<Keys>;
 
-    StreamSummary(std::uint64_t capacity, std::uint32_t throttle, SearchStructure<Keys>& search,
+    StreamSummary(std::int64_t capacity, std::uint32_t throttle, SearchStructure<Keys>& search,
                   RetiredPool<Bucket>& buckets)
         : capacity_(capacity), throttle_(throttle), search_(search), buckets_(buckets) {}
 
@@ -75,7 +75,7 @@ public:
 
     // The same of an element without one. If it gets a counter of its own, that begins with `error`.
     void begin(Stream& stream, Element* element, std::uint64_t error) {
-        if (size() < capacity_) {  // acquire: see 1.
+        if (size_.load(acquire) < capacity_) {  // pairs with begin_here(): see 1.
             element->errand = Errand::begin;
             element->error = error;
             if (hand_over(stream, first_, element) == Handed::mine) serve(stream, first_, element);
@@ -134,8 +134,12 @@ public:
         return bucket == nullptr ? 0 : bucket->frequency;
     }
 
-    // How many elements have counters. Acquire pairs with begin_here(): see 1.
-    std::uint64_t size() const { return size_.load(acquire); }
+    // How many elements have counters. One that goes may be counted before it is counted that it came. Acquire pairs
+    // with begin_here(): see 1.
+    std::uint64_t size() const {
+        const std::int64_t size = size_.load(acquire);
+        return size < 0 ? 0 : static_cast<std::uint64_t>(size);
+    }
 
 private:
     // A thread that owns nothing.
@@ -255,7 +259,7 @@ private:
         if (size_.load(relaxed) >= capacity_) return send_on(stream, element);
         take_due(element);
         place(stream, first_, element);
-        size_.fetch_add(1, release);  // pairs with size()
+        size_.fetch_add(1, release);  // pairs with begin() and size()
     }
 
     void send_on(Stream& stream, Element* element) {
@@ -409,12 +413,12 @@ private:
 
     static constexpr int most_rounds = 8;
 
-    const std::uint64_t capacity_;
+    const std::int64_t capacity_;
     const std::uint32_t throttle_;
     SearchStructure<Keys>& search_;
     RetiredPool<Bucket>& buckets_;
     Bucket first_;
-    alignas(cache_line) Atomic<std::uint64_t> size_{0};
+    alignas(cache_line) Atomic<std::int64_t> size_{0};
 };
 
 }  // namespace callboard
