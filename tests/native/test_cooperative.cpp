@@ -167,6 +167,28 @@ TEST("an overwrite waits while all elements are owned, and is done when they hav
     CHECK_EQUAL(parts.summary.least(), 5u);
 }
 
+TEST("an overwrite that waits takes over an element that comes meanwhile") {
+    Parts parts(2);
+    auto* const busy = parts.add(1, 2);
+    auto* const coming = parts.add(2, 1);
+    CHECK(busy->pending.own_or_delegate(1) == Handed::mine);
+    auto* const fresh = parts.insert(3, 1);
+    fresh->errand = Errand::overwrite;
+    auto& bucket = *busy->bucket;
+    CHECK(bucket.door.leave(fresh) == decltype(bucket.door)::Left::first);  // by another stream
+    CHECK(coming->pending.own_or_delegate(1) == Handed::mine);
+    parts.summary.increment(parts.one, coming);
+    CHECK(coming->bucket != &bucket);
+    parts.other.visits.push_back(&bucket);
+    parts.summary.sweep(parts.other);
+    CHECK_EQUAL(parts.count_of(2), 0u);
+    CHECK_EQUAL(parts.count_of(3), 3u);
+    CHECK_EQUAL(fresh->error, 2u);
+    parts.summary.increment(parts.one, busy);
+    CHECK_EQUAL(parts.count_of(1), 3u);
+    CHECK(busy->bucket == fresh->bucket);
+}
+
 TEST("requests that meet an owner are counted in its queue, and served by it") {
     Parts parts(3, 1);
     auto* const first = parts.add(1, 1);

@@ -8,11 +8,13 @@
 //   1. A counter's `count` is f + delta and its `error` delta. No count is below the key's true one, and none above it
 //      by more than `error`, at most N / width.
 //   2. A key without a counter came at most `unseen` times, the number of rounds that are over, at most N / width.
-//   3. How many counters there are is not fixed: at most about width * log(N / width) (their theorem 4.2), and those of
-//      which somebody had an increment in hand when a round ended, which stay for another round. The counts do not add
-//      up to N, since what was removed is in none.
-// While streams count, elements belong to a round from before they are counted, so a round may end before all of its
-// elements were. A key that is removed too early comes back with a delta that has that round; 1 and 2 hold.
+//   3. How many counters there are is not fixed: at most about width * log(N / width) (their theorem 4.2), those that
+//      came since the last round ended, and those of which somebody had an increment in hand then. The counts do not
+//      add up to N: what was removed is in none.
+// A stream announces a few hundred elements before it counts them, and ends the rounds that they complete afterwards.
+// So elements of a round that is over may be counted in the next one. That adds to no error: a round that is over
+// is announced before anything is removed, and delta is read when the key is in the search structure; so who comes back
+// after a removal has a delta with that round in it.
 //
 // When memory fails, some counters may stay for a round longer, and of what was not counted then the rounds know, the
 // total does not.
@@ -48,8 +50,7 @@ public:
                 weight = 0;
                 for (std::size_t i = 0; i < many; ++i) weight += weights[i];
             }
-            // Release and acquire pair with each other and with rounds().
-            const std::uint64_t before = seen_.fetch_add(weight, acq_rel);
+            const std::uint64_t before = seen_.fetch_add(weight, relaxed);
             Base::add(stream, keys, weights, many);
             if (before / width_ != (before + weight) / width_) end_round(stream, (before + weight) / width_);
             keys += many;
@@ -62,10 +63,15 @@ public:
         this->load_rows(rows, count);
         this->loaded_ = total;
         seen_.store(total, relaxed);  // before there are threads
+        rounds_.store(total / width_, relaxed);
     }
 
 private:
     void end_round(unsigned stream, std::uint64_t round) {
+        std::uint64_t rounds = rounds_.load(relaxed);
+        // Release pairs with missed() and unseen().
+        while (rounds < round && !rounds_.compare_exchange_weak(rounds, round, release, relaxed)) {
+        }
         typename Base::Stream& own = this->streams_[stream];
         try {
             const typename Base::Inside inside(*this, own);
@@ -74,16 +80,15 @@ private:
         }
     }
 
-    // Acquire pairs with add(): who inserts a key after it was removed at the end of a round knows of that round.
-    std::uint64_t rounds() const { return seen_.load(acquire) / width_; }
-
-    std::uint64_t missed() const override { return rounds(); }
-    std::uint64_t unseen() override { return rounds(); }
+    // Acquire pairs with end_round().
+    std::uint64_t missed() const override { return rounds_.load(acquire); }
+    std::uint64_t unseen() override { return rounds_.load(acquire); }
     std::uint64_t upper(std::uint64_t frequency, std::uint64_t error) const override { return frequency + error; }
     std::uint64_t frequency_of(const Row& row) const override { return row.count - row.error; }
 
     const std::uint64_t width_;
-    alignas(cache_line) Atomic<std::uint64_t> seen_{0};
+    alignas(cache_line) Atomic<std::uint64_t> seen_{0};  // announced
+    alignas(cache_line) Atomic<std::uint64_t> rounds_{0};                // that are over
 };
 
 }  // namespace callboard

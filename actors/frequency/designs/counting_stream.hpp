@@ -49,7 +49,7 @@ struct alignas(cache_line) CountingStream {
     std::uint64_t lots{0};
 
     // To be done when it owns nothing: buckets where it was the first to leave a request; overwrites, linked by
-    // `next`, whose bucket was not the least one; whether it closed the first bucket of all.
+    // `next`, that go on to the least bucket; whether it closed the first bucket of all.
     std::vector<Bucket*> visits;
     Element* homeless{nullptr};
     bool closed_first{false};

@@ -18,9 +18,9 @@
 //      element is counted in size() after it was placed.
 //   2. A new bucket is linked only behind a live one of less frequency; so behind the first of all only while there
 //      are counters left.
-//   3. So once all counters are taken, a bucket before which all others are closed has the least frequency that any
-//      element has, be it on its way or not, and that stays so for as long as the bucket is owned. An overwrite looks
-//      whether that holds, and goes to the least bucket if not.
+//   3. So once all counters are taken, the first live bucket stays the first until it is closed, and by 1 no element has
+//      less than its frequency, be it on its way or not. An overwrite is handed to a bucket that was seen to be that,
+//      and is served before it is closed.
 //   4. Hence counts are taken over in ascending order, each the least at its moment: it is at most N / C, and
 //      at least what any key without a counter came. With any other order a key that comes back could be
 //      counted below its truth.
@@ -267,9 +267,8 @@ private:
         stream.homeless = element;
     }
 
-    // The least bucket's first element that nobody owns gives its counter to this one.
+    // The first element that nobody owns, of the least bucket (see 3.), gives its counter to this one.
     void overwrite_here(Stream& stream, Bucket& bucket, Element* element) {
-        if (!is_least(bucket)) return send_on(stream, element);
         for (Element* victim = bucket.first; victim != nullptr; victim = victim->after) {
             if (!victim->pending.try_close()) continue;
             bucket.remove(victim);
@@ -392,13 +391,6 @@ private:
         Bucket* bucket = first_.next.load(acquire);  // pairs with place_between() and live_after()
         while (bucket != nullptr && bucket->door.is_closed()) bucket = bucket->next.load(acquire);
         return bucket;
-    }
-
-    bool is_least(const Bucket& bucket) const {
-        const Bucket* before = first_.next.load(acquire);
-        while (before != &bucket && before != nullptr && before->door.is_closed())
-            before = before->next.load(acquire);
-        return before == &bucket;
     }
 
     template <class Attempt>
