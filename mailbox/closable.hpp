@@ -22,9 +22,9 @@
 //       ▼                       ▼
 //     pending requests, left  closed           own_left: left ─► owned, with what was left in hand
 //
-// Of those who leave requests, one found the resource free: the one that is told so must come back, without
-// owning anything, and call own_left(). Until it does, all others leave or delegate theirs on top. So a
-// left request is served: by that thread, or by none other than an owner that own_left() made.
+// Of those who leave requests, one found the resource free. It is told so, and must come back when it owns
+// nothing, and call own_left(). Until it does, all others leave or delegate theirs on top. So what was left is
+// served when that thread comes; one that is stopped before is like an owner that is stopped.
 #pragma once
 
 #include "callboard/mailbox/delegation.hpp"

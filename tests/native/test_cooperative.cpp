@@ -2,6 +2,8 @@
 // another stream; stress_cooperative.cpp has the contention.
 #include "callboard/frequency/designs/cooperative.hpp"
 
+#include <new>
+
 #include "callboard/frequency/designs/cooperative_lossy.hpp"
 #include "check.hpp"
 #include "summary_checks.hpp"
@@ -44,6 +46,14 @@ void keeps_its_bounds(std::uint32_t capacity, int skew, std::uint64_t heaviest) 
     CHECK_EQUAL(summary.counts().delegated_elements, 0u);
     CHECK_EQUAL(summary.counts().throttled, 0u);
 }
+
+// Keys for some of which there is no memory.
+struct FailingKeys : IntegerKeys {
+    static void replace(Kept& kept, Probe key, std::uint64_t hash) {
+        if (key < 0) throw std::bad_alloc();
+        IntegerKeys::replace(kept, key, hash);
+    }
+};
 
 // The parts of a cooperative design, for two streams that one thread plays.
 struct Parts {
@@ -173,7 +183,7 @@ TEST("an overwrite that waits takes over an element that comes meanwhile") {
     auto* const coming = parts.add(2, 1);
     CHECK(busy->pending.own_or_delegate(1) == Handed::mine);
     auto* const fresh = parts.insert(3, 1);
-    fresh->errand = Errand::overwrite;
+    fresh->errand = ElementRequest::overwrite;
     auto& bucket = *busy->bucket;
     CHECK(bucket.door.leave(fresh) == decltype(bucket.door)::Left::first);  // by another stream
     CHECK(coming->pending.own_or_delegate(1) == Handed::mine);
@@ -274,6 +284,25 @@ TEST("closed buckets are unlinked though nobody visits the one before them, and 
         summary.add(static_cast<unsigned>(i % 2), &key, nullptr, 1);
     }
     CHECK(summary.elements_made() < 3000);
+}
+
+TEST("a key for which there is no memory is in no count, and the others are") {
+    Cooperative<FailingKeys> summary(2, seed, 1, 0);
+    int failed = 0;
+    for (int i = 0; i < 100; ++i) {
+        const std::int64_t keys[] = {i % 3, -1 - i};
+        try {
+            summary.add(0, keys, nullptr, 2);
+        } catch (const std::bad_alloc&) {
+            ++failed;
+        }
+    }
+    CHECK_EQUAL(failed, 100);
+    CHECK_EQUAL(summary.total(), 100u);
+    const auto answer = summary.ask(10, 0);
+    CHECK_EQUAL(answer.rows.size(), 2u);
+    CHECK_EQUAL(answer.rows[0].count + answer.rows[1].count, 100u);
+    CHECK(!summary.estimate(-1).has_counter);
 }
 
 TEST("lossy counting keeps its bounds, and removes what is infrequent at the end of a round") {

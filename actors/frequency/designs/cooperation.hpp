@@ -59,7 +59,8 @@ public:
         Stream& own = streams_[stream];
         while (count != 0) {
             const std::size_t many = std::min(count, own.gathering.most);
-            const std::size_t different = own.gathering.gather(seed_, keys, weights, many);
+            const std::size_t different = gathers_ ? own.gathering.gather(seed_, keys, weights, many)
+                                                   : own.gathering.list(seed_, keys, weights, many);
             for (std::size_t first = 0; first < different; first += lot) {
                 const Inside inside(*this, own);
                 count_lot(own, first, std::min(first + lot, different));
@@ -142,8 +143,9 @@ protected:
 
     // About `elements` keys will have counters, and never more than `capacity`.
     Cooperation(std::int64_t capacity, std::uint64_t elements, std::uint64_t seed, unsigned streams,
-                std::uint32_t throttle)
+                std::uint32_t throttle, bool gathers)
         : seed_(seed),
+          gathers_(gathers),
           count_(streams),
           epochs_(streams, visitors),
           search_(elements),
@@ -194,6 +196,7 @@ protected:
     static constexpr std::size_t lot = RetiredPool<Element>::lot;
 
     const std::uint64_t seed_;
+    const bool gathers_;
     const unsigned count_;
     std::uint64_t loaded_{0};
     Epochs epochs_;
@@ -271,12 +274,14 @@ private:
             if (stream.closed > most_closed) summary_.sweep(stream);
             try {
                 const std::size_t limit = summary_.size() + count_ * std::size_t{room};
-                if (elements_.fill(stream.elements, limit) && buckets_.fill(stream.buckets, limit)) return;
+                if (elements_.fill(stream.elements, limit)) {
+                    if (buckets_.fill(stream.buckets, limit)) return;
+                    summary_.sweep(stream);
+                }
             } catch (...) {
                 epochs_.leave(stream.index);
                 throw;
             }
-            summary_.sweep(stream);
             epochs_.leave(stream.index);
         }
     }

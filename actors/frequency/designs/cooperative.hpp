@@ -14,8 +14,10 @@ public:
     using typename Summary<Keys>::Row;
 
     // `throttle` is the paper's rho of section 4.3.3: a stream that joins a longer queue rests a little. 0: never.
-    Cooperative(std::uint32_t capacity, std::uint64_t seed, unsigned streams, std::uint32_t throttle)
-        : Cooperation<Keys>(capacity, capacity, seed, streams, throttle), capacity_(capacity) {}
+    // Equal keys of one call are added up first (gathering.hpp) unless it is said that they are not.
+    Cooperative(std::uint32_t capacity, std::uint64_t seed, unsigned streams, std::uint32_t throttle,
+                bool gathers = true)
+        : Cooperation<Keys>(capacity, capacity, seed, streams, throttle, gathers), capacity_(capacity) {}
 
     void load(const Row* rows, std::size_t count, std::uint64_t total) override {
         this->load_rows(rows, count);

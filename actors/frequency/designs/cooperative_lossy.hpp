@@ -11,7 +11,7 @@
 //   3. How many counters there are is not fixed: at most about width * log(N / width) (their theorem 4.2), those that
 //      came since the last round ended, and those of which somebody had an increment in hand then. The counts do not
 //      add up to N: what was removed is in none.
-// A stream announces a few hundred elements before it counts them, and ends the rounds that they complete afterwards.
+// A stream announces up to a thousand elements before it counts them, and ends the rounds that they complete afterwards.
 // So elements of a round that is over may be counted in the next one. That adds to no error: a round that is over
 // is announced before anything is removed, and delta is read when the key is in the search structure; so who comes back
 // after a removal has a delta with that round in it.
@@ -40,7 +40,7 @@ public:
 
     // `throttle` as for Cooperative.
     CooperativeLossy(std::uint64_t width, std::uint64_t seed, unsigned streams, std::uint32_t throttle)
-        : Base(std::numeric_limits<std::int64_t>::max(), 4 * width, seed, streams, throttle), width_(width) {}
+        : Base(std::numeric_limits<std::int64_t>::max(), 4 * width, seed, streams, throttle, true), width_(width) {}
 
     void add(unsigned stream, const Probe* keys, const std::uint64_t* weights, std::size_t count) override {
         while (count != 0) {

@@ -22,7 +22,7 @@ struct CooperationCounts {
 };
 
 // Written by one thread, read by any.
-class Tally {
+class OneWriterCount {
 public:
     void add(std::uint64_t more) { count_.store(get() + more, relaxed); }
     void raise(std::uint64_t to) {
@@ -58,8 +58,8 @@ struct alignas(cache_line) CountingStream {
     bool saw_long_queue{false};
     unsigned rests{0};  // one after the other
 
-    Tally total;  // weights included
-    Tally counted, delegated_elements, delegated_requests, queue_sum, queue_most, throttled;
+    OneWriterCount total;  // weights included
+    OneWriterCount counted, delegated_elements, delegated_requests, queue_sum, queue_most, throttled;
 };
 
 }  // namespace callboard

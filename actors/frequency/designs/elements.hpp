@@ -16,7 +16,7 @@
 namespace callboard {
 
 // What is to be done with an element.
-enum class Errand : std::uint8_t {
+enum class ElementRequest : std::uint8_t {
     begin,      // it is new: it gets a counter if there is one left
     overwrite,  // it is new, and takes over the least counter
     increment,  // it is in the bucket's list, and leaves it
@@ -49,7 +49,7 @@ struct alignas(cache_line) CountedElement {
     CountedElement *before{nullptr}, *after{nullptr};  // in the bucket's list
     CountedElement* next{nullptr};                     // in a queue of requests
     std::uint64_t unsettled{0};                        // of what is due, what `frequency` has already
-    Errand errand{Errand::begin};
+    ElementRequest errand{ElementRequest::begin};
     bool is_sampled{false};  // the bucket's queue counts it
 };
 

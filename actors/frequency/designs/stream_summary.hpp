@@ -67,7 +67,7 @@ public:
     // The caller, a stream that owns nothing else, owns an element that has a counter; and its request is another's
     // then, if not done.
     void increment(Stream& stream, Element* element) {
-        element->errand = Errand::increment;
+        element->errand = ElementRequest::increment;
         Bucket& bucket = *element->bucket;
         if (hand_over(stream, bucket, element) == Handed::mine) serve(stream, bucket, element);
         finish(stream);
@@ -76,7 +76,7 @@ public:
     // The same of an element without one. If it gets a counter of its own, that begins with `error`.
     void begin(Stream& stream, Element* element, std::uint64_t error) {
         if (size_.load(acquire) < capacity_) {  // pairs with begin_here(): see 1.
-            element->errand = Errand::begin;
+            element->errand = ElementRequest::begin;
             element->error = error;
             if (hand_over(stream, first_, element) == Handed::mine) serve(stream, first_, element);
         } else {
@@ -105,7 +105,7 @@ public:
             if (bucket->door.is_closed()) continue;
             if (stream.elements.free_count() == 0) elements.fill(stream.elements);
             Element* const request = stream.elements.take();
-            request->errand = Errand::trim;
+            request->errand = ElementRequest::trim;
             request->unsettled = round;
             const Handed handed = hand_over(stream, *bucket, request);
             if (handed == Handed::mine) serve(stream, *bucket, request);
@@ -162,7 +162,7 @@ private:
     }
 
     void overwrite(Stream& stream, Element* element) {
-        element->errand = Errand::overwrite;
+        element->errand = ElementRequest::overwrite;
         for (;;) {
             Bucket* const bucket = least_bucket();
             if (bucket == nullptr) continue;  // there is one
@@ -236,14 +236,14 @@ private:
 
     void serve_one(Stream& stream, Bucket& bucket, Element* element) {
         switch (element->errand) {
-            case Errand::increment:
+            case ElementRequest::increment:
                 bucket.remove(element);
                 take_due(element);
                 return place(stream, bucket, element);
-            case Errand::add: return place(stream, bucket, element);
-            case Errand::begin: return begin_here(stream, element);
-            case Errand::overwrite: return overwrite_here(stream, bucket, element);
-            case Errand::trim: return trim_here(stream, bucket, element);
+            case ElementRequest::add: return place(stream, bucket, element);
+            case ElementRequest::begin: return begin_here(stream, element);
+            case ElementRequest::overwrite: return overwrite_here(stream, bucket, element);
+            case ElementRequest::trim: return trim_here(stream, bucket, element);
         }
     }
 
@@ -313,7 +313,7 @@ private:
                 continue;
             }
             Bucket* const before = traverse(next, frequency);
-            element->errand = Errand::add;
+            element->errand = ElementRequest::add;
             element->is_sampled = false;
             using Left = typename decltype(bucket.door)::Left;
             const Left left = before->door.leave(element);
@@ -346,7 +346,7 @@ private:
         // is owned, and covers the element so long.
         for (int round = 0; !settle(element); ++round) {
             if (round == most_rounds) {  // its senders keep us; so this is a request
-                element->errand = Errand::increment;
+                element->errand = ElementRequest::increment;
                 element->is_sampled = false;
                 (void)fresh->door.leave(element);
                 insist([&] { stream.visits.push_back(fresh); });
