@@ -8,8 +8,8 @@
 // The total is counted first, so what queries see of counts is never more than the total that they read afterwards.
 //
 // Queries. The paper's walk the buckets. An element on its way from one bucket to another is in neither, and one
-// that moves while it is read takes its reader along into another list; so here they walk the search structure, where an
-// element stays as long as it lives. Nobody is stopped, and nobody waits for a query.
+// that moves while it is read takes its reader along into another list; so here they walk the search structure,
+// where an element stays as long as it lives. Nobody is stopped, and nobody waits for a query.
 //   - ask() has every key that had a counter from its beginning to its end, with a count that it had in
 //     between. All keys in it had their counters at one moment, the end of its walk; so none is there twice, and
 //     there are no more than counters. A key that got its counter meanwhile may be missing.

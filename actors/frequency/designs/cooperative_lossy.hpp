@@ -11,8 +11,8 @@
 //   3. How many counters there are is not fixed: at most about width * log(N / width) (their theorem 4.2), those that
 //      came since the last round ended, and those of which somebody had an increment in hand then. The counts do not
 //      add up to N: what was removed is in none.
-// A stream announces up to a thousand elements before it counts them, and ends the rounds that they complete afterwards.
-// So elements of a round that is over may be counted in the next one. That adds to no error: a round that is over
+// A stream announces up to a thousand elements before it counts them, and ends the rounds that they complete
+// afterwards. So elements of a round that is over may be counted in the next one. That adds to no error: a round that is over
 // is announced before anything is removed, and delta is read when the key is in the search structure; so who comes back
 // after a removal has a delta with that round in it.
 //

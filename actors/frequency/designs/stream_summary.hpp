@@ -18,8 +18,8 @@
 //      element is counted in size() after it was placed.
 //   2. A new bucket is linked only behind a live one of less frequency; so behind the first of all only while there
 //      are counters left.
-//   3. So once all counters are taken, the first live bucket stays the first until it is closed, and by 1 no element has
-//      less than its frequency, be it on its way or not. An overwrite is handed to a bucket that was seen to be that,
+//   3. So once all counters are taken, the first live bucket stays the first until it is closed, and by 1 no element
+//      has less than its frequency, be it on its way or not. An overwrite is handed to a bucket that was seen to be that,
 //      and is served before it is closed.
 //   4. Hence counts are taken over in ascending order, each the least at its moment: it is at most N / C, and
 //      at least what any key without a counter came. With any other order a key that comes back could be
@@ -375,13 +375,17 @@ private:
     }
 
     // The owner of the bucket. The next one that is not closed; those between are unlinked (invariant 4.11).
+    //
+    // They are retired with one epoch more than the stream's. For the bucket may be one that place_between() has not
+    // linked yet: then readers find what is unlinked here from the bucket before, until its owner links this one.
+    // That owner is inside, in at most the epoch after the stream's; so are such readers in at most the one after that.
     Bucket* live_after(Stream& stream, Bucket& bucket) {
         Bucket* next = bucket.next.load(relaxed);
         while (next != nullptr && next->door.is_closed()) {
             Bucket* const closed = next;
             next = closed->next.load(acquire);
             bucket.next.store(next, release);  // pairs with who traverses
-            stream.buckets.retire(closed, stream.epoch);
+            stream.buckets.retire(closed, stream.epoch + 1);
             --stream.closed;
         }
         return next;
