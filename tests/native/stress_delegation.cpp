@@ -208,7 +208,7 @@ void every_request_is_served_though_resources_close(int threads, int requests) {
 
 // Weights that are added to counts which are closed and opened again by one thread.
 void no_weight_is_lost_at_a_count_that_closes(int threads, int requests) {
-    constexpr int counts = 64;
+    constexpr int counts = 10000;
     struct Weighed {
         callboard::ClosableCount count;
         std::int64_t served = 0;  // plain: the owner's business
@@ -229,7 +229,7 @@ void no_weight_is_lost_at_a_count_that_closes(int threads, int requests) {
                 sum += weight;
                 if (answer == callboard::Handed::delegated) break;
                 for (std::int64_t due = weight; due != 0; due = one.count.settle(due)) one.served += due;
-                if (at + 1 < counts && random.below(100) == 0 && one.count.try_close())
+                if (at + 1 < counts && random.below(8) == 0 && one.count.try_close())
                     newest.store(at + 1, callboard::release);
                 break;
             }
