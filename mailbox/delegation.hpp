@@ -106,7 +106,7 @@ public:
         return state != free_ && !(state & owned_);
     }
 
-private:
+protected:  // for ClosableDelegation
     // With the owned bit: nothing is pending, and the rest is the parker of an owner that sleeps, or 0.
     static constexpr std::uintptr_t free_ = 0, owned_ = 1;
 
@@ -145,7 +145,7 @@ public:
         return pending_.fetch_sub(served, acq_rel) - served;
     }
 
-private:
+protected:  // for ClosableCount
     Atomic<std::int64_t> pending_{0};
 };
 

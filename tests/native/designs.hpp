@@ -12,6 +12,7 @@
 
 #include "callboard/core/mix.hpp"
 #include "callboard/frequency/counting/keys.hpp"
+#include "callboard/frequency/designs/cooperative.hpp"
 #include "callboard/frequency/designs/independent.hpp"
 #include "callboard/frequency/designs/partitioned.hpp"
 #include "callboard/frequency/designs/sequential.hpp"
@@ -47,6 +48,12 @@ struct Design {
 };
 
 template <class Keys>
+struct Throttled : callboard::Cooperative<Keys> {
+    Throttled(std::uint32_t capacity, std::uint64_t seed, unsigned streams)
+        : callboard::Cooperative<Keys>(capacity, seed, streams, 500) {}
+};
+
+template <class Keys>
 struct OnePartition : callboard::Partitioned<Keys> {
     OnePartition(std::uint32_t capacity, std::uint64_t seed, unsigned streams)
         : callboard::Partitioned<Keys>(capacity, seed, streams, 1) {}
@@ -64,6 +71,7 @@ void each_design(const Body& body) {
     body(Design<callboard::Sequential, true, true>{"Sequential"});
     body(Design<callboard::Shared, true, true>{"Shared"});
     body(Design<callboard::Independent, false, true>{"Independent"});
+    body(Design<Throttled, true, false>{"Cooperative"});
     body(Design<OnePartition, true, true>{"Partitioned, in one"});
     body(Design<FourPartitions, false, true, true>{"Partitioned, in four"});
 }

@@ -170,6 +170,30 @@ seed "a counter is overwritten though its owner is at it" frequency/designs/shar
 seed "a query looks at a stream's counters without its lock" frequency/designs/independent.hpp \
     's/^.* guard(stream\.lock);$//' \
     stress_designs "hot keys" "data race" "-O1 -g -fsanitize=thread"
+seed "an element is relinquished by a store" mailbox/delegation.hpp \
+    's/return pending_\.fetch_sub(served, acq_rel) - served;/return pending_.store(0, release), served - served;/' \
+    stress_delegation "added to a count" "served == taken" "-O2"
+seed "a resource is closed without a look at what is pending" mailbox/closable.hpp \
+    's/return state_\.compare_exchange_strong(state, closed_, release, relaxed);/return state_.store(closed_, release), state == owned_;/' \
+    stress_cooperative "elements are delegated" "sum == total" "-O2"
+seed "a count is closed by a store" mailbox/closable.hpp \
+    's/return pending == 0 && pending_\.compare_exchange_strong(pending, closed_, acq_rel, relaxed);/return pending == 0 \&\& (pending_.store(closed_, release), true);/' \
+    stress_delegation "added to a count" "served == taken" "-O2"
+seed "a left request is pushed relaxed" mailbox/closable.hpp \
+    's/| unowned, release,/| unowned, relaxed,/' \
+    stress_delegation "where resources close" "data race" "-O1 -g -fsanitize=thread"
+seed "memory is used again one epoch too early" core/epochs.hpp \
+    's/>= announced + 3;/>= announced + 2;/' \
+    stress_epochs "under a reader" "data race" "-O1 -g -fsanitize=thread"
+seed "a member leaves relaxed" core/epochs.hpp \
+    's/epoch\.store(outside, release)/epoch.store(outside, relaxed)/' \
+    stress_epochs "under a reader" "data race" "-O1 -g -fsanitize=thread"
+seed "an overwrite that waits is not tried again" frequency/designs/stream_summary.hpp \
+    's/if (__builtin_expect(bucket.deferred != nullptr, 0) \&\& !tried) {/if (false) {/' \
+    test_cooperative "comes meanwhile" "count_of" "-O2"
+seed "an insertion does not look the key up again" frequency/designs/search_structure.hpp \
+    's/if (!other->pending\.is_closed()) return other;//' \
+    test_cooperative "comes again" "== fresh" "-O2"
 
 seed "a port is let go relaxed" tests/bench/peers/free_ports.hpp \
     's/locked_\.store(false, release)/locked_.store(false, relaxed)/' \

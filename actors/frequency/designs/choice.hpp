@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "callboard/frequency/designs/cooperative.hpp"
 #include "callboard/frequency/designs/independent.hpp"
 #include "callboard/frequency/designs/partitioned.hpp"
 #include "callboard/frequency/designs/sequential.hpp"
@@ -10,7 +11,10 @@
 
 namespace callboard {
 
-enum class Design { sequential, shared, independent, partitioned };
+enum class Design { sequential, shared, independent, cooperative, partitioned };
+
+// Das et al. 2009, section 5.3: a queue of requests that is longer makes a stream rest.
+constexpr std::uint32_t throttle = 500;
 
 template <class Keys>
 Summary<Keys>* make_summary(Design design, std::uint32_t capacity, std::uint64_t seed, unsigned streams,
@@ -19,6 +23,7 @@ Summary<Keys>* make_summary(Design design, std::uint32_t capacity, std::uint64_t
     case Design::sequential: return new Sequential<Keys>(capacity, seed);
     case Design::shared: return new Shared<Keys>(capacity, seed, streams);
     case Design::independent: return new Independent<Keys>(capacity, seed, streams);
+    case Design::cooperative: return new Cooperative<Keys>(capacity, seed, streams, throttle);
     case Design::partitioned: {
         unsigned partitions = 1;
         while (partitions < std::min(streams, threads) && capacity / (2 * partitions) >= Partitioned<Keys>::fewest)

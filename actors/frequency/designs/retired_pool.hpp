@@ -1,0 +1,157 @@
+// Where streams get things from that others may read while they are given up: elements and buckets.
+//
+// Each stream has a share: what is free, and what it has retired (core/epochs.hpp), oldest first. A thing that one
+// stream retires is mostly wanted by another, so free ones go from share to share in lots, by a stack that is
+// common to all. New memory comes in slabs, which live as long as the pool.
+//
+// What bounds memory. A share has at most 3 * lot free things, and at most `patience` retired ones when its stream is
+// not inside: has_too_many() says when its stream must leave and let others run until the epoch has gone on. So
+// all shares together withhold at most streams * (patience + 3 * lot) things; who needs one above a limit that is
+// no less than that, and what is in use, gets it without new memory once others go on. `fill()` keeps the limit.
+//
+// A thing has `next`, a pointer or an Atomic of one, `link` and `retired`, which are the pool's while it is in it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "callboard/core/atomics.hpp"
+#include "callboard/core/epochs.hpp"
+#include "callboard/core/stack.hpp"
+
+namespace callboard {
+
+template <class Thing>
+class RetiredPool {
+    struct Slab;
+
+public:
+    static constexpr std::size_t lot = 32, patience = 256, withheld = patience + 3 * lot;
+
+    // One stream's, who alone uses it.
+    class OfStream {
+    public:
+        // There is one.
+        Thing* take() {
+            Thing* const thing = free_;
+            free_ = thing->link;
+            --free_count_;
+            return thing;
+        }
+
+        // Nobody else has seen it, or nobody holds it any more.
+        void give(Thing* thing) {
+            thing->link = free_;
+            free_ = thing;
+            ++free_count_;
+        }
+
+        // It was unlinked by the stream, in the epoch that it has announced.
+        void retire(Thing* thing, std::uint64_t announced) {
+            thing->retired = announced;
+            thing->link = nullptr;
+            *last_ = thing;
+            last_ = &thing->link;
+            ++retired_count_;
+        }
+
+        std::size_t free_count() const { return free_count_; }
+        std::size_t retired_count() const { return retired_count_; }
+        bool has_too_many() const { return retired_count_ > patience; }
+
+        // Frees what nobody holds any more.
+        void reclaim(const Epochs& epochs) {
+            while (retired_ != nullptr && epochs.has_passed(retired_->retired)) {
+                Thing* const thing = retired_;
+                retired_ = thing->link;
+                if (retired_ == nullptr) last_ = &retired_;
+                --retired_count_;
+                give(thing);
+            }
+        }
+
+    private:
+        friend class RetiredPool;
+        Thing* free_{nullptr};
+        std::size_t free_count_{0};
+        Thing* retired_{nullptr};
+        Thing** last_{&retired_};
+        std::size_t retired_count_{0};
+    };
+
+    RetiredPool() = default;
+    RetiredPool(const RetiredPool&) = delete;
+    ~RetiredPool() {
+        for (Slab* slab = slabs_.take_all(); slab != nullptr;) {
+            Slab* const following = slab->next;
+            delete slab;
+            slab = following;
+        }
+    }
+
+    // Sees to it that the share has a lot of free things. False: there are none, and as many as `limit` were made.
+    // Throws std::bad_alloc, and nothing has changed.
+    bool fill(OfStream& share, std::size_t limit) {
+        while (share.free_count_ < lot) {
+            if (take_lot(share)) continue;
+            if (made_.load(relaxed) + lot > limit) return false;
+            make(share);
+        }
+        return true;
+    }
+
+    // The same whatever was made.
+    void fill(OfStream& share) { fill(share, ~std::size_t{0}); }
+
+    // Hands on what is more than a share should keep.
+    void spread(OfStream& share) {
+        while (share.free_count_ >= 3 * lot) {
+            Thing* const first = share.free_;
+            Thing* last = first;
+            for (std::size_t i = 1; i < lot; ++i) last = last->link;
+            share.free_ = last->link;
+            share.free_count_ -= lot;
+            last->link = nullptr;
+            lots_.push(first);
+        }
+    }
+
+    // How many things were ever made.
+    std::size_t made() const { return made_.load(relaxed); }
+
+private:
+    struct Slab {
+        Slab* next;
+        Thing things[lot];
+    };
+
+    bool take_lot(OfStream& share) {
+        if (lots_.seems_empty()) return false;
+        Thing* const first = lots_.take_all();
+        if (first == nullptr) return false;
+        if (Thing* const rest = get_next(first)) {
+            Thing* last = rest;
+            while (Thing* const further = get_next(last)) last = further;
+            lots_.push(rest, last);
+        }
+        for (Thing* thing = first; thing != nullptr;) {
+            Thing* const following = thing->link;
+            share.give(thing);
+            thing = following;
+        }
+        return true;
+    }
+
+    void make(OfStream& share) {
+        auto* const slab = new Slab();
+        made_.fetch_add(lot, relaxed);
+        slabs_.push(slab);
+        for (Thing& thing : slab->things) share.give(&thing);
+    }
+
+    Stack<Slab> slabs_;
+    Stack<Thing> lots_;  // each linked by `link`, and they by their firsts' `next`
+    Atomic<std::size_t> made_{0};
+};
+
+}  // namespace callboard

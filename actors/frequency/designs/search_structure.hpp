@@ -1,0 +1,159 @@
+// Which element a key has: a chained hash table that is read without locks.
+//
+// Das et al. 2009, section 4.3.1. A chain is a line of places, and further lines when it is full; it never gets
+// shorter. A place has an element, with six bits of its hash in those of the address that are zero, or nothing.
+//   - Invariant 4.3: a place has nothing or a valid element; elements are not used again while somebody may
+//     still read them (core/epochs.hpp), so all here but the constructor is called from inside an epoch.
+//   - Invariant 4.4: a key is deleted when its element's pending count is closed. From then on who finds the element
+//     is refused. The place is emptied after that, lazily, by whoever comes first, and used again by an insertion.
+//   - Invariant 4.5, unique keys: insertions into a chain exclude each other by its lock, and each looks the key up
+//     once it has the lock. It inserts only if it finds no element that is not closed. Who finds one inserts nothing.
+// The lock is held for a look at one chain, and by nobody who owns anything.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <thread>
+
+#include "callboard/core/atomics.hpp"
+#include "callboard/frequency/designs/elements.hpp"
+
+namespace callboard {
+
+template <class Keys>
+class SearchStructure {
+    struct Line;
+
+public:
+    using Probe = typename Keys::Probe;
+    using Element = CountedElement<Keys>;
+
+    // For about so many elements.
+    explicit SearchStructure(std::uint64_t elements) {
+        while ((std::uint64_t{3} << bits_) < elements && bits_ < 40) ++bits_;
+        lines_.reset(new Line[std::size_t{1} << bits_]);
+    }
+    SearchStructure(const SearchStructure&) = delete;
+    ~SearchStructure() {
+        for (std::size_t i = 0; i < std::size_t{1} << bits_; ++i)
+            for (Line* line = lines_[i].more.load(relaxed); line != nullptr;) {
+                Line* const following = line->more.load(relaxed);
+                delete line;
+                line = following;
+            }
+    }
+
+    // A find() with this hash will come; and then what it will find.
+    void prefetch(std::uint64_t hash) const { __builtin_prefetch(&line_of(hash)); }
+    void prefetch_element(std::uint64_t hash) const {
+        for (const auto& place : line_of(hash).places) {
+            const std::uintptr_t held = place.load(relaxed);
+            if ((held & tags) != (hash & tags) || held < cache_line) continue;
+            __builtin_prefetch(untagged(held));
+            __builtin_prefetch(reinterpret_cast<const char*>(untagged(held)) + cache_line);
+            return;
+        }
+    }
+
+    // Null if the key has none. The element may be closed.
+    Element* find(const Probe& key, std::uint64_t hash) const {
+        for (const Line* line = &line_of(hash); line != nullptr; line = line->more.load(acquire))
+            for (const auto& place : line->places)
+                if (Element* const element = match(place, key, hash)) return element;
+        return nullptr;
+    }
+
+    // An element with its key and hash, owned by the caller, which nobody else has seen. Returns it, or the one that
+    // the key has already. Throws std::bad_alloc, and then it is as before.
+    Element* insert(Element* element, const Probe& key) {
+        Line& first = line_of(element->hash);
+        const Lock lock(first);
+        typename Element::Place* free = nullptr;
+        for (Line* line = &first;;) {
+            for (auto& place : line->places) {
+                if (Element* const other = match(place, key, element->hash)) {
+                    if (!other->pending.is_closed()) return other;
+                    erase(other);
+                }
+                if (free == nullptr && place.load(relaxed) == 0) free = &place;
+            }
+            Line* const more = line->more.load(relaxed);  // written under the lock
+            if (more == nullptr && free == nullptr) {
+                auto* const fresh = new Line();
+                free = &fresh->places[0];
+                fill(*free, element);
+                line->more.store(fresh, release);  // pairs with find()
+                return element;
+            }
+            if (more == nullptr) break;
+            line = more;
+        }
+        fill(*free, element);
+        return element;
+    }
+
+    // An element that is closed. Whoever comes first empties its place. Release and acquire pair with each other and
+    // with find(): who does not find the element, for that reason, comes after what its closer did.
+    void erase(Element* element) {
+        std::uintptr_t held = tagged(element);
+        element->place->compare_exchange_strong(held, 0, acq_rel, acquire);
+    }
+
+    // All elements, in any order. Each that is there from the beginning to the end is seen, once.
+    template <class See>
+    void each(const See& see) const {
+        for (std::size_t i = 0; i < std::size_t{1} << bits_; ++i)
+            for (const Line* line = &lines_[i]; line != nullptr; line = line->more.load(acquire))
+                for (const auto& place : line->places)
+                    if (Element* const element = untagged(place.load(acquire))) see(element);  // pairs with fill()
+    }
+
+private:
+    static constexpr std::uintptr_t tags = cache_line - 1;
+
+    struct alignas(cache_line) Line {
+        typename Element::Place places[6]{};
+        Atomic<Line*> more{nullptr};
+        Atomic<bool> is_locked{false};  // the first line's, for the chain
+    };
+
+    class Lock {
+    public:
+        explicit Lock(Line& line) : line_(line) {
+            // Acquire pairs with the last holder's release.
+            for (int tries = 1; line.is_locked.load(relaxed) || line.is_locked.exchange(true, acquire); ++tries) {
+                if (tries % 64 == 0) std::this_thread::yield();
+                else relax();
+            }
+        }
+        ~Lock() { line_.is_locked.store(false, release); }
+
+    private:
+        Line& line_;
+    };
+
+    static Element* untagged(std::uintptr_t held) { return reinterpret_cast<Element*>(held & ~tags); }
+    static std::uintptr_t tagged(const Element* element) {
+        return reinterpret_cast<std::uintptr_t>(element) | (element->hash & tags);
+    }
+
+    Line& line_of(std::uint64_t hash) const { return lines_[hash >> 8 & ((std::uint64_t{1} << bits_) - 1)]; }
+
+    static Element* match(const typename Element::Place& place, const Probe& key, std::uint64_t hash) {
+        const std::uintptr_t held = place.load(acquire);  // pairs with fill()
+        if ((held & tags) != (hash & tags)) return nullptr;
+        Element* const element = untagged(held);
+        return element != nullptr && element->hash == hash && Keys::equal(element->key, key) ? element : nullptr;
+    }
+
+    // Release pairs with who finds it.
+    static void fill(typename Element::Place& place, Element* element) {
+        element->place = &place;
+        place.store(tagged(element), release);
+    }
+
+    std::unique_ptr<Line[]> lines_;
+    unsigned bits_{2};
+};
+
+}  // namespace callboard

@@ -1,0 +1,98 @@
+// When may memory be used again that others may still be reading? When everybody who was inside has left.
+//
+// Epoch-based reclamation (Fraser 2004, "Practical lock-freedom", section 5.2.3). Members announce the epoch
+// in which they enter; the epoch goes on when all who are inside have announced the current one. Who unlinks a
+// thing, so that nobody who enters later finds it, retires it with the epoch that it has itself announced. The thing
+// may be used again when the epoch is three beyond that: two beyond the current one, of which who retired
+// knows only that it is at most one beyond its own.
+//
+// Why three. Let a member unlink a thing while it is inside with `mine`.
+//   1. The epoch is at most mine + 1 until it leaves: to go on from e, all inside must have announced e. This needs
+//      that who looks for members sees each that is inside. enter() stores its announcement and then finds the
+//      epoch unchanged; try_advance() finds the epoch and then loads the announcements. All four are seq_cst, so
+//      if the epoch that enter() found came before the one that try_advance() found, the announcement was seen.
+//   2. So whoever moved the epoch to mine + 2 has acquired the unlinker's leaving, or its next announcement, and
+//      released it with the epoch; enter() acquires the epoch. Hence who entered in mine + 2 or later does not find
+//      the thing, and all who may hold it are inside with mine + 1 or less.
+//   3. By 1 the epoch is at most mine + 2 while any of them is inside. At mine + 3 all of them have left, and
+//      has_passed() has acquired that.
+//
+// Visitors are members for a while, on places that they share.
+//
+// Progress: enter() is lock-free: it tries again when the epoch has gone on. leave() is wait-free. A member that
+// stays inside, because it was preempted, say, holds up the epoch, and so what is retired is not used again; it
+// holds up nothing else. Who retires must bound how much waits: by leaving, and yielding until the epoch goes on.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <thread>
+
+#include "callboard/core/atomics.hpp"
+
+namespace callboard {
+
+class Epochs {
+public:
+    Epochs(unsigned members, unsigned visitors)
+        : members_(members), places_(members + visitors), announced_(new Announced[places_]) {}
+
+    // Member `index`, which is outside. Returns the epoch that it announced.
+    std::uint64_t enter(unsigned index) {
+        std::uint64_t epoch = epoch_.load(acquire);  // pairs with try_advance()
+        for (;;) {
+            announced_[index].epoch.store(epoch, seq_cst);  // see 1.
+            const std::uint64_t now = epoch_.load(seq_cst);
+            if (now == epoch) return epoch;
+            epoch = now;
+        }
+    }
+
+    // Release pairs with try_advance(): what it did inside comes before the epoch that goes on.
+    void leave(unsigned index) { announced_[index].epoch.store(outside, release); }
+
+    // Any thread. Returns its place among the members, for leave_as_visitor(). While there is none free, it waits.
+    unsigned enter_as_visitor() {
+        for (;; std::this_thread::yield()) {
+            for (unsigned place = members_; place < places_; ++place) {
+                Atomic<bool>& taken = announced_[place].taken;
+                // Acquire pairs with the last visitor's release.
+                if (taken.load(relaxed) || taken.exchange(true, acquire)) continue;
+                enter(place);
+                return place;
+            }
+        }
+    }
+    void leave_as_visitor(unsigned place) {
+        leave(place);
+        announced_[place].taken.store(false, release);  // pairs with the next visitor
+    }
+
+    // Any thread, inside or not. Moves the epoch on if all who are inside have announced it.
+    bool try_advance() {
+        std::uint64_t epoch = epoch_.load(seq_cst);  // see 1.
+        for (unsigned place = 0; place < places_; ++place) {
+            // Acquire pairs with leave() and enter().
+            const std::uint64_t announced = announced_[place].epoch.load(seq_cst);
+            if (announced != outside && announced != epoch) return false;
+        }
+        // Release pairs with enter() and has_passed(), acquire with whoever was faster.
+        return epoch_.compare_exchange_strong(epoch, epoch + 1, seq_cst, acquire);
+    }
+
+    // Nobody holds what a member retired that had announced this epoch. Acquire pairs with try_advance().
+    bool has_passed(std::uint64_t announced) const { return epoch_.load(acquire) >= announced + 3; }
+
+private:
+    static constexpr std::uint64_t outside = 0;
+    struct alignas(cache_line) Announced {
+        Atomic<std::uint64_t> epoch{outside};
+        Atomic<bool> taken{false};
+    };
+
+    const unsigned members_, places_;
+    const std::unique_ptr<Announced[]> announced_;
+    alignas(cache_line) Atomic<std::uint64_t> epoch_{1};
+};
+
+}  // namespace callboard

@@ -1,0 +1,339 @@
+// The cooperative designs on one thread against exact counts, and what happens where an element or a bucket is owned by
+// another stream; stress_cooperative.cpp has the contention.
+#include "callboard/frequency/designs/cooperative.hpp"
+
+#include <new>
+
+#include "callboard/frequency/designs/cooperative_lossy.hpp"
+#include "check.hpp"
+#include "summary_checks.hpp"
+
+using namespace callboard;
+using namespace summaries;
+
+namespace {
+
+constexpr std::uint64_t seed = 0x51ed2701a3f1c6b5;
+
+// Adds keys by number in calls of different lengths, with weights up to `heaviest`, to all streams in turn.
+template <class Sort, class Summary>
+std::vector<std::uint64_t> add_some(const Sort& sort, Summary& summary, unsigned streams, std::int64_t numbers,
+                                    int skew, std::uint64_t heaviest, std::uint64_t count) {
+    std::vector<std::uint64_t> exact(static_cast<std::size_t>(numbers));
+    std::vector<typename Sort::Keys::Probe> keys;
+    std::vector<std::uint64_t> weights;
+    for (std::uint64_t i = 0, call = 0; i < count; ++call) {
+        keys.clear();
+        weights.clear();
+        for (std::uint64_t left = 1 + random_number(11, call) % 700; left != 0 && i < count; --left, ++i) {
+            const std::int64_t number = draw(heaviest, i, numbers, skew);
+            keys.push_back(sort.probe(number));
+            weights.push_back(1 + random_number(7, i) % heaviest);
+            exact[static_cast<std::size_t>(number)] += weights.back();
+        }
+        summary.add(static_cast<unsigned>(call % streams), keys.data(), heaviest == 1 ? nullptr : weights.data(),
+                    keys.size());
+    }
+    return exact;
+}
+
+template <class Sort>
+void keeps_its_bounds(std::uint32_t capacity, int skew, std::uint64_t heaviest) {
+    const Sort sort(1500);
+    Cooperative<typename Sort::Keys> summary(capacity, seed, 3, 500);
+    holds(sort, summary, add_some(sort, summary, 3, 1500, skew, heaviest, 6000), capacity);
+    CHECK_EQUAL(summary.counts().elements, 6000u);
+    CHECK_EQUAL(summary.counts().delegated_elements, 0u);
+    CHECK_EQUAL(summary.counts().throttled, 0u);
+}
+
+// Keys for some of which there is no memory.
+struct FailingKeys : IntegerKeys {
+    static void replace(Kept& kept, Probe key, std::uint64_t hash) {
+        if (key < 0) throw std::bad_alloc();
+        IntegerKeys::replace(kept, key, hash);
+    }
+};
+
+// The parts of a cooperative design, for two streams that one thread plays.
+struct Parts {
+    using Element = CountedElement<IntegerKeys>;
+    using Bucket = FrequencyBucket<IntegerKeys>;
+
+    RetiredPool<Element> elements;
+    RetiredPool<Bucket> buckets;
+    SearchStructure<IntegerKeys> search{16};
+    StreamSummary<IntegerKeys> summary;
+    CountingStream<IntegerKeys> one, other;
+
+    explicit Parts(std::int64_t capacity, std::uint32_t throttle = 0) : summary(capacity, throttle, search, buckets) {
+        for (auto* const stream : {&one, &other}) {
+            elements.fill(stream->elements);
+            buckets.fill(stream->buckets);
+        }
+    }
+
+    Element* insert(std::int64_t key, std::int64_t weight) {
+        Element* const element = one.elements.take();
+        element->key = key;
+        element->hash = mix(static_cast<std::uint64_t>(key));
+        element->pending.open(weight);
+        element->frequency.store(0, relaxed);
+        CHECK(search.insert(element, key) == element);
+        return element;
+    }
+    Element* add(std::int64_t key, std::int64_t weight) {
+        Element* const element = insert(key, weight);
+        summary.begin(one, element, 0);
+        return element;
+    }
+    std::uint64_t count_of(std::int64_t key) {
+        const Element* const element = search.find(key, mix(static_cast<std::uint64_t>(key)));
+        return element == nullptr ? 0 : element->frequency.load(relaxed);
+    }
+};
+
+}  // namespace
+
+TEST("integers keep their counts within the bounds, whatever the skew, the weights and the capacity") {
+    for (const std::uint32_t capacity : {1u, 2u, 3u, 10u, 1000u, 5000u})
+        for (const int skew : {0, 2, 6})
+            for (const std::uint64_t heaviest : {1u, 3u, 1000000u})
+                keeps_its_bounds<Integers>(capacity, skew, heaviest);
+}
+
+TEST("texts do, short ones and long ones") {
+    for (const std::uint32_t capacity : {1u, 20u, 300u, 2000u})
+        for (const std::uint64_t heaviest : {1u, 10u}) keeps_its_bounds<Texts>(capacity, 2, heaviest);
+}
+
+TEST("a summary that was loaded goes on within its bounds") {
+    const Integers sort(100);
+    Cooperative<IntegerKeys> first(10, seed, 1, 0), second(10, seed, 2, 0);
+    auto exact = add_some(sort, first, 1, 100, 3, 5, 2000);
+    const auto answer = first.ask(10, 0);
+    second.load(answer);
+    holds(sort, second, exact, 10);
+    const auto more = add_some(sort, second, 2, 100, 3, 4, 2000);
+    for (std::size_t i = 0; i < exact.size(); ++i) exact[i] += more[i];
+    holds(sort, second, exact, 10);
+}
+
+TEST("an answer has the greatest, and only what is above the share") {
+    Cooperative<IntegerKeys> summary(10, seed, 1, 0);
+    for (std::int64_t key = 1; key <= 5; ++key) {
+        const auto weight = static_cast<std::uint64_t>(key * 10);
+        summary.add(0, &key, &weight, 1);
+    }
+    const auto best = summary.ask(2, 0);
+    CHECK_EQUAL(best.rows.size(), 2u);
+    CHECK_EQUAL(best.rows[0].key, 5);
+    CHECK_EQUAL(best.rows[1].key, 4);
+    CHECK_EQUAL(best.total, 150u);
+    CHECK_EQUAL(best.unseen, 0u);
+    CHECK_EQUAL(summary.ask(10, 0.2).rows.size(), 2u);  // 50 and 40 of 150 are above 30
+    CHECK(summary.ask(0, 0).rows.empty());
+}
+
+TEST("what is never equal is told apart by its kind, in one call as well") {
+    Cooperative<ByteKeys> summary(10, seed, 1, 0);
+    const ByteRun keys[] = {{"ab", 2, 1}, {"ab", 2, 2}, {"ab", 2, 1}};
+    summary.add(0, keys, nullptr, 3);
+    CHECK_EQUAL(summary.size(), 2u);
+    CHECK_EQUAL(summary.estimate({"ab", 2, 1}).count, 2u);
+    CHECK_EQUAL(summary.estimate({"ab", 2, 2}).count, 1u);
+    CHECK(!summary.estimate({"ab", 2, 3}).has_counter);
+}
+
+TEST("an element that is owned keeps its counter, and the overwrite takes another's") {
+    Parts parts(2);
+    auto* const busy = parts.add(1, 1);
+    parts.add(2, 1);
+    CHECK(busy->pending.own_or_delegate(1) == Handed::mine);
+    auto* const fresh = parts.add(3, 1);
+    CHECK_EQUAL(fresh->frequency.load(relaxed), 2u);
+    CHECK_EQUAL(fresh->error, 1u);
+    CHECK_EQUAL(parts.count_of(1), 1u);
+    CHECK_EQUAL(parts.count_of(2), 0u);
+}
+
+TEST("an overwrite waits while all elements are owned, and is done when they have left") {
+    Parts parts(2);
+    auto* const first = parts.add(1, 1);
+    auto* const second = parts.add(2, 1);
+    CHECK(first->pending.own_or_delegate(4) == Handed::mine);
+    CHECK(second->pending.own_or_delegate(1) == Handed::mine);
+    auto* const fresh = parts.add(3, 7);
+    CHECK_EQUAL(fresh->frequency.load(relaxed), 0u);
+    CHECK(fresh->pending.own_or_delegate(1) == Handed::delegated);
+    parts.summary.increment(parts.other, first);
+    CHECK_EQUAL(parts.count_of(1), 5u);
+    CHECK_EQUAL(fresh->frequency.load(relaxed), 0u);
+    parts.summary.increment(parts.other, second);
+    CHECK_EQUAL(fresh->frequency.load(relaxed), 10u);  // of the least one, with what came meanwhile
+    CHECK_EQUAL(fresh->error, 2u);
+    CHECK_EQUAL(parts.count_of(1), 5u);
+    CHECK_EQUAL(parts.count_of(2), 0u);
+    CHECK_EQUAL(parts.summary.least(), 5u);
+}
+
+TEST("an overwrite that waits takes over an element that comes meanwhile") {
+    Parts parts(2);
+    auto* const busy = parts.add(1, 2);
+    auto* const coming = parts.add(2, 1);
+    CHECK(busy->pending.own_or_delegate(1) == Handed::mine);
+    auto* const fresh = parts.insert(3, 1);
+    fresh->errand = ElementRequest::overwrite;
+    auto& bucket = *busy->bucket;
+    CHECK(bucket.door.leave(fresh) == decltype(bucket.door)::Left::first);  // by another stream
+    CHECK(coming->pending.own_or_delegate(1) == Handed::mine);
+    parts.summary.increment(parts.one, coming);
+    CHECK(coming->bucket != &bucket);
+    parts.other.visits.push_back(&bucket);
+    parts.summary.sweep(parts.other);
+    CHECK_EQUAL(parts.count_of(2), 0u);
+    CHECK_EQUAL(parts.count_of(3), 3u);
+    CHECK_EQUAL(fresh->error, 2u);
+    parts.summary.increment(parts.one, busy);
+    CHECK_EQUAL(parts.count_of(1), 3u);
+    CHECK(busy->bucket == fresh->bucket);
+}
+
+TEST("requests that meet an owner are counted in its queue, and served by it") {
+    Parts parts(3, 1);
+    auto* const first = parts.add(1, 1);
+    auto* const second = parts.add(2, 1);
+    auto* const third = parts.add(3, 1);
+    auto& bucket = *first->bucket;
+    CHECK(bucket.door.try_own());  // another stream
+    for (auto* const element : {first, second}) {
+        CHECK(element->pending.own_or_delegate(1) == Handed::mine);
+        parts.summary.increment(parts.one, element);
+        CHECK_EQUAL(element->frequency.load(relaxed), 1u);
+    }
+    CHECK_EQUAL(parts.one.delegated_requests.get(), 2u);
+    CHECK_EQUAL(parts.one.queue_most.get(), 2u);
+    CHECK_EQUAL(parts.one.queue_sum.get(), 3u);
+    CHECK(parts.one.saw_long_queue);
+    CHECK(!bucket.door.try_release());
+    CHECK(third->pending.own_or_delegate(2) == Handed::mine);
+    parts.summary.increment(parts.one, third);
+    CHECK_EQUAL(third->frequency.load(relaxed), 1u);
+    CHECK_EQUAL(bucket.queued.load(relaxed), 3);
+    // The owner lets go, as a stream would.
+    auto* request = bucket.door.take();
+    CHECK(bucket.door.try_release());
+    while (request != nullptr) {
+        auto* const following = request->next;
+        parts.summary.increment(parts.other, request);
+        request = following;
+    }
+    CHECK_EQUAL(parts.count_of(1), 2u);
+    CHECK_EQUAL(parts.count_of(2), 2u);
+    CHECK_EQUAL(parts.count_of(3), 3u);
+    CHECK_EQUAL(parts.summary.least(), 2u);
+}
+
+TEST("a key that comes again gets a new element while its closed one is still in place") {
+    Parts parts(5);
+    auto* const closed = parts.add(1, 1);
+    CHECK(closed->pending.try_close());
+    CHECK(parts.search.find(1, mix(1)) == closed);
+    auto* const fresh = parts.insert(1, 1);
+    CHECK(fresh != closed);
+    CHECK(parts.search.find(1, mix(1)) == fresh);
+    CHECK(parts.search.insert(closed, 1) == fresh);
+    parts.search.erase(closed);  // it is not in that place any more
+    CHECK(parts.search.find(1, mix(1)) == fresh);
+}
+
+TEST("chains get longer, and emptied places are used again") {
+    Parts parts(1000);
+    std::vector<Parts::Element*> all;
+    for (std::int64_t key = 0; key < 300; ++key) {
+        parts.elements.fill(parts.one.elements);
+        all.push_back(parts.insert(key, 1));
+    }
+    std::size_t seen = 0;
+    parts.search.each([&](auto*) { ++seen; });
+    CHECK_EQUAL(seen, 300u);
+    for (std::int64_t key = 0; key < 300; key += 2) {
+        auto* const element = all[static_cast<std::size_t>(key)];
+        CHECK(parts.search.find(key, mix(static_cast<std::uint64_t>(key))) == element);
+        parts.search.erase(element);
+        CHECK(parts.search.find(key, mix(static_cast<std::uint64_t>(key))) == nullptr);
+        parts.elements.fill(parts.one.elements);
+        CHECK(parts.insert(key + 1000, 1) != nullptr);
+    }
+    seen = 0;
+    parts.search.each([&](auto*) { ++seen; });
+    CHECK_EQUAL(seen, 300u);
+}
+
+TEST("closed buckets are unlinked though nobody visits the one before them, and memory is used again") {
+    Cooperative<IntegerKeys> summary(10, seed, 2, 0);
+    std::vector<std::int64_t> keys;
+    for (int i = 0; i < 20000; ++i) {
+        const std::int64_t key = i < 5 ? i : 7;
+        summary.add(static_cast<unsigned>(i % 2), &key, nullptr, 1);
+    }
+    CHECK_EQUAL(summary.estimate(7).count, 19995u);
+    CHECK(summary.buckets_made() < 3000);
+    for (int i = 0; i < 50000; ++i) {
+        const std::int64_t key = i % 1000;
+        summary.add(static_cast<unsigned>(i % 2), &key, nullptr, 1);
+    }
+    CHECK(summary.elements_made() < 3000);
+}
+
+TEST("a key for which there is no memory is in no count, and the others are") {
+    Cooperative<FailingKeys> summary(2, seed, 1, 0);
+    int failed = 0;
+    for (int i = 0; i < 100; ++i) {
+        const std::int64_t keys[] = {i % 3, -1 - i};
+        try {
+            summary.add(0, keys, nullptr, 2);
+        } catch (const std::bad_alloc&) {
+            ++failed;
+        }
+    }
+    CHECK_EQUAL(failed, 100);
+    CHECK_EQUAL(summary.total(), 100u);
+    const auto answer = summary.ask(10, 0);
+    CHECK_EQUAL(answer.rows.size(), 2u);
+    CHECK_EQUAL(answer.rows[0].count + answer.rows[1].count, 100u);
+    CHECK(!summary.estimate(-1).has_counter);
+}
+
+TEST("lossy counting keeps its bounds, and removes what is infrequent at the end of a round") {
+    for (const std::uint64_t width : {1u, 10u, 100u, 3000u})
+        for (const int skew : {0, 2, 6})
+            for (const std::uint64_t heaviest : {1u, 5u, 10000u}) {
+                const Integers sort(1500);
+                CooperativeLossy<IntegerKeys> summary(width, seed, 3, 500);
+                holds_lossy(sort, summary, add_some(sort, summary, 3, 1500, skew, heaviest, 6000), width);
+            }
+    CooperativeLossy<IntegerKeys> summary(100, seed, 1, 0);
+    for (std::int64_t i = 0; i < 10000; ++i) {
+        const std::int64_t key = i % 2 == 0 ? i : -1;
+        summary.add(0, &key, nullptr, 1);
+    }
+    CHECK_EQUAL(summary.size(), 1u);
+    CHECK_EQUAL(summary.estimate(-1).count, 5000u);
+    CHECK_EQUAL(summary.estimate(-1).error, 0u);
+    CHECK_EQUAL(summary.estimate(0).count, 100u);
+}
+
+TEST("lossy counting goes on where it was loaded") {
+    const Texts sort(300);
+    CooperativeLossy<ByteKeys> first(50, seed, 1, 0), second(50, seed, 2, 0);
+    auto exact = add_some(sort, first, 1, 300, 3, 2, 2000);
+    const auto answer = first.ask(1000, 0);
+    second.load(answer);
+    holds_lossy(sort, second, exact, 50);
+    const auto more = add_some(sort, second, 2, 300, 3, 4, 2000);
+    for (std::size_t i = 0; i < exact.size(); ++i) exact[i] += more[i];
+    holds_lossy(sort, second, exact, 50);
+}
+
+CHECK_MAIN
