@@ -67,6 +67,7 @@ public:
     void add_array(const Probe* keys, std::size_t count) {
         constexpr std::size_t lot = 16;
         std::uint64_t hashes[lot];
+        std::uint32_t guesses[lot];
         Probe own[lot];
         for (const Probe* const end = keys + count; keys != end;) {
             const std::size_t many = std::min(lot, static_cast<std::size_t>(end - keys));
@@ -74,11 +75,16 @@ public:
                 own[i] = keys[i];  // once: another thread may write to the array
                 index_.prefetch(hashes[i] = hash(own[i]));
             }
+            for (std::size_t i = 0; i < many; ++i)
+                __builtin_prefetch(entries_.data() + (guesses[i] = index_.guess(hashes[i])));
             for (std::size_t i = 0; i < many; ++i) {
-                const std::uint32_t slot = index_.guess(hashes[i]);
-                if (slot != SlotIndex::none) __builtin_prefetch(&entries_[slot]);
+                if (__builtin_expect(is_counted_at(guesses[i], own[i]), 1)) {
+                    ++entries_[guesses[i]].count;
+                    ++total_;
+                } else {
+                    add(own[i], hashes[i], 1);
+                }
             }
-            for (std::size_t i = 0; i < many; ++i) add(own[i], hashes[i], 1);
             keys += many;
         }
     }
@@ -90,10 +96,7 @@ public:
     }
 
     void prefetch(std::uint64_t hash) const { index_.prefetch(hash); }
-    void prefetch_entry(std::uint64_t hash) const {
-        const std::uint32_t slot = index_.guess(hash);
-        if (slot != SlotIndex::none) __builtin_prefetch(&entries_[slot]);
-    }
+    void prefetch_entry(std::uint64_t hash) const { __builtin_prefetch(entries_.data() + index_.guess(hash)); }
 
     // Counters are numbered by slots; those that were given up are none any more.
     std::uint32_t slots() const { return static_cast<std::uint32_t>(entries_.size()); }
@@ -173,6 +176,10 @@ private:
         std::uint64_t count;
     };
 
+    bool is_counted_at(std::uint32_t slot, const Probe& key) const {
+        return slot < entries_.size() && entries_[slot].count != 0 && Keys::equal(entries_[slot].key, key);
+    }
+
     bool is_before(std::uint32_t a, std::uint32_t b) const {
         return entries_[a].count != entries_[b].count ? entries_[a].count > entries_[b].count : a < b;
     }
@@ -187,7 +194,7 @@ private:
                 errors_.reserve(room);
                 entries_.reserve(room);
             }
-            index_.make_room();
+            index_.make_room([this](std::uint32_t slot) { return Keys::hash_of(seed_, entries_[slot].key); });
             queue_.make_room(entries_.capacity());
             Kept kept{};
             settle(kept);
@@ -228,9 +235,11 @@ private:
         return slot;
     }
 
-    // There is one. Its slot, or none if its count is above that.
+    // There is one. Its slot, or none if its count is above that. What the next two will want is fetched.
     std::uint32_t pop_least(std::uint64_t limit) {
         const std::uint32_t slot = queue_.pop([this](std::uint32_t slot) { return entries_[slot].count; });
+        queue_.look_ahead([this](std::uint32_t next) { index_.prefetch(Keys::hash_of(seed_, entries_[next].key)); },
+                          [this](std::uint32_t after) { __builtin_prefetch(&entries_[after]); });
         if (entries_[slot].count <= limit) return slot;
         queue_.push(slot, entries_[slot].count);
         return SlotIndex::none;

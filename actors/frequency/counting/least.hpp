@@ -48,6 +48,15 @@ public:
         }
     }
 
+    // Those that come up next, unless they have grown.
+    template <class Next, class After>
+    void look_ahead(const Next& next, const After& after) const {
+        const std::uint32_t first = firsts_[0];
+        if (first == none) return;
+        next(first);
+        if (next_[first] != none) after(next_[first]);
+    }
+
     std::uint64_t least() const { return least_; }
 
     // A slot with a lower count than that will come: all are queued anew.

@@ -32,9 +32,10 @@ typename Summary<Keys>::Answer merge(typename Summary<Keys>::Answer one, typenam
     const std::size_t own = rows.size();
     rows.reserve(own + other.rows.size());
     SlotIndex index;
+    const auto hash_of = [&](std::uint32_t slot) { return Keys::hash(seed, Keys::probe_of(rows[slot].key)); };
     for (std::size_t i = 0; i < own; ++i) {
-        index.make_room();
-        index.insert(Keys::hash(seed, Keys::probe_of(rows[i].key)), static_cast<std::uint32_t>(i));
+        index.make_room(hash_of);
+        index.insert(hash_of(static_cast<std::uint32_t>(i)), static_cast<std::uint32_t>(i));
         rows[i].count += other.unseen;  // until the key is found there
         rows[i].error += other.unseen;
     }

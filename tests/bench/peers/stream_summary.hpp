@@ -35,7 +35,7 @@ public:
             index_.find(hash, [&](std::uint32_t slot) { return Keys::equal(counters_[slot].key, key); });
         if (slot != SlotIndex::none) return increment(counters_[slot], weight);
         if (counters_.size() < capacity_) {
-            index_.make_room();
+            index_.make_room([this](std::uint32_t slot) { return Keys::hash_of(seed_, counters_[slot].key); });
             index_.insert(hash, static_cast<std::uint32_t>(counters_.size()));
             counters_.push_back({Keys::keep(key, hash), 0, nullptr, nullptr, nullptr});
             return hang(counters_.back(), nullptr, weight);
