@@ -12,6 +12,13 @@ OTHERS: tuple[tuple[str, str, Role, float], ...] = (
     ("DataSketches", "datasketches", "peer", 0.2),
     ("Counter", "counter", "floor", 1.0),
 )
+DESIGNS: tuple[tuple[str, Role, float], ...] = (
+    ("partitioned", "ours", 1.0),
+    ("sequential", "floor", 1.0),
+    ("cooperative", "peer", 0.2),
+    ("shared", "peer", 0.2),
+    ("independent", "peer", 1.0),
+)
 
 
 def counting(smoke: bool, keys: str) -> Benchmark:
@@ -36,8 +43,19 @@ def asking(smoke: bool) -> Benchmark:
     return Benchmark("frequency_asking", "The same, asked on the way", "keys/s", players)
 
 
+def streams(smoke: bool) -> Benchmark:
+    game = Game("frequency.streams_of_keys", 2_000_000, 4_000, smoke)
+    players = [
+        game.alone(f"{design}, alpha {alpha}", role, rate, design=design, alpha=alpha)
+        for alpha in ALPHAS
+        for design, role, rate in DESIGNS
+    ]
+    return Benchmark("frequency_streams", "Two streams, a thread for each", "keys/s", players)
+
+
 FREQUENCY: dict[str, Callable[[bool], Benchmark]] = {
     "frequency_integers": partial(counting, keys="integers"),
     "frequency_texts": partial(counting, keys="texts"),
     "frequency_asking": asking,
+    "frequency_streams": streams,
 }

@@ -255,6 +255,27 @@ TARGETS = (
         ),
     ),
     Target(
+        "Integers of two streams: the default design against one stream at a time",
+        1.6,
+        least(
+            *(
+                ratio("frequency_streams", f"sequential, alpha {a}", f"partitioned, alpha {a}")
+                for a in ALPHAS
+            )
+        ),
+    ),
+    Target(
+        "The same: cooperative against shared, alpha from 1.5 on",
+        2.0,
+        least(
+            *(
+                ratio("frequency_streams", f"shared, alpha {a}", f"cooperative, alpha {a}")
+                for a in ALPHAS
+                if a >= 1.5
+            )
+        ),
+    ),
+    Target(
         "top(25) after each 50,000 keys, against none",
         0.98,
         least(

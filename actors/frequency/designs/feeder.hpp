@@ -97,6 +97,7 @@ private:
         }
 
         void serve(Partition<Keys>& partition) override {
+            fetch<0>();  // from the core that filled it
             if (elements != 0) bound = partition.budget().count(std::exchange(elements, 0));
             std::uint64_t hashes[room];
             const auto& counters = partition.counters();
@@ -109,6 +110,13 @@ private:
             partition.settle(bound);
             size = served = 0;
             home.returned_.push(this);
+        }
+
+        template <int to_write>
+        void fetch() const {
+            for (auto* at = reinterpret_cast<const char*>(entries); at < reinterpret_cast<const char*>(entries + room);
+                 at += cache_line)
+                __builtin_prefetch(at, to_write);
         }
 
         void close_entry(std::uint64_t count) {
@@ -198,6 +206,7 @@ private:
             if (spares_ != nullptr) {
                 Parcel* const parcel = static_cast<Parcel*>(spares_);
                 spares_ = parcel->next;
+                parcel->template fetch<1>();  // from the core that has counted it
                 return parcel;
             }
             if (parcels_.size() < 4 * partitions_.size()) {

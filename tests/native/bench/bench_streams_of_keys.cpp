@@ -26,7 +26,9 @@
 
 #include "bench.hpp"
 #include "callboard/frequency/counting/keys.hpp"
+#include "callboard/frequency/designs/cooperative.hpp"
 #include "callboard/frequency/designs/independent.hpp"
+#include "callboard/frequency/designs/partitioned.hpp"
 #include "callboard/frequency/designs/sequential.hpp"
 #include "callboard/frequency/designs/shared.hpp"
 #include "zipf.hpp"
@@ -61,7 +63,7 @@ public:
     }
     std::uint64_t total() override { return ask(0, 0).total; }
     std::uint32_t size() override { return counters_.size(); }
-    void load(const Row* rows, std::size_t count, std::uint64_t total) override { counters_.load(rows, count, total); }
+    void load(const Answer& state) override { counters_.load(state); }
 
 private:
     std::mutex lock_;
@@ -82,9 +84,37 @@ std::unique_ptr<Counting> make(unsigned streams) {
     else return std::make_unique<Type>(capacity, seed, streams);
 }
 
+// Equal keys at hand are added up first, or come one by one as in the paper; throttled by its threshold, or never.
+template <std::uint32_t threshold, bool gathers>
+struct Cooperating : Cooperative<IntegerKeys> {
+    explicit Cooperating(unsigned streams) : Cooperative<IntegerKeys>(capacity, seed, streams, threshold, gathers) {}
+};
+using AsOurs = Cooperating<500, true>;
+using AsThePaper = Cooperating<500, false>;
+using Unthrottled = Cooperating<0, false>;
+
+struct TwoPartitions : Partitioned<IntegerKeys> {
+    explicit TwoPartitions(unsigned streams) : Partitioned<IntegerKeys>(capacity, seed, streams, 2) {}
+};
+
+std::string what_it_says(Counting& summary) {
+    const CooperationCounts counts = static_cast<Cooperation<IntegerKeys>&>(summary).counts();
+    const auto share = [&](std::uint64_t part) { return 100.0 * static_cast<double>(part) / static_cast<double>(counts.elements); };
+    char text[200];
+    std::snprintf(text, sizeof text, "%.1f%% delegated in the search structure, %.1f%% in the stream summary; queues %.0f on average, %.0f at most; %.0f rests",
+                  share(counts.delegated_elements), share(counts.delegated_requests),
+                  counts.delegated_requests == 0 ? 0.0 : static_cast<double>(counts.queue_sum) / static_cast<double>(counts.delegated_requests),
+                  static_cast<double>(counts.queue_most), static_cast<double>(counts.throttled));
+    return text;
+}
+
 // A new design is a line here. One that throttles is two, both for figure 8.
 const std::vector<Design> designs = {
     {"Shared", make<Shared<IntegerKeys>>, true, true},
+    {"Cooperative", make<AsOurs>, true, true, what_it_says},
+    {"Cooperative, as the paper's", make<AsThePaper>, true, true, what_it_says},
+    {"the same, never throttled", make<Unthrottled>, true, true, what_it_says},
+    {"Partitioned", make<TwoPartitions>, false},
     {"Independent", make<Independent<IntegerKeys>>, false},
     {"Sequential, a mutex", make<UnderMutex>, true},
 };
