@@ -58,14 +58,12 @@ class Supervision:
         """Return what to do about `error`."""
         directive = self.directive(error) if callable(self.directive) else self.directive
         if not isinstance(directive, str) or directive not in DIRECTIVES:
-            raise ConfigError(
-                f"a supervisor answered {safe_repr(directive)} to {safe_repr(error)}"
-            )
+            raise ConfigError(f"a supervisor answered {safe_repr(directive)} to {safe_repr(error)}")
         return directive
 
     def delay(self, restarts: int) -> float:
         """Return how many seconds to wait before a restart that follows `restarts` others."""
-        return min(self.backoff * 2.0**min(restarts, 64), self.max_backoff)
+        return min(self.backoff * 2.0 ** min(restarts, 64), self.max_backoff)
 
     @classmethod
     def of(

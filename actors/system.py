@@ -370,8 +370,7 @@ class ActorSystem:
             _exit.leave_behind(runtime)
             raise DrainTimeout(
                 f"the system {self.name!r} did not stop in {seconds:g} s; its threads are left "
-                "behind\n"
-                + stuck
+                "behind\n" + stuck
             )
 
     def _wait_ended(self, timeout: float | None) -> bool:
@@ -458,8 +457,9 @@ def _begin_stop(runtime: Runtime) -> None:
 def _on_change(runtime: Runtime, change: threads.Condition) -> None:
     """On the worker on which the last top-level actor ended, or one's failure escalated."""
     if runtime.failure is not None and not runtime.closing:
-        log.error("an actor's failure stops the system", system=runtime.name,
-                  exc_info=runtime.failure)
+        log.error(
+            "an actor's failure stops the system", system=runtime.name, exc_info=runtime.failure
+        )
         _begin_stop(runtime)
     if not runtime.top:
         with change:

@@ -195,6 +195,10 @@ seed "an insertion does not look the key up again" frequency/designs/search_stru
     's/if (!other->pending\.is_closed()) return other;//' \
     test_cooperative "comes again" "== fresh" "-O2"
 
+seed "a stream that counts answers a query before it has handed over what it has" frequency/designs/feeder.hpp \
+    '/void serve(Flush/,/catch/ s/push_all();//' \
+    stress_designs "hot keys" "counted" "-O2"
+
 seed "a port is let go relaxed" tests/bench/peers/free_ports.hpp \
     's/locked_\.store(false, release)/locked_.store(false, relaxed)/' \
     stress_free_ports "each source" "data race" "-O1 -g -fsanitize=thread"

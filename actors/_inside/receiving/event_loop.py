@@ -61,8 +61,9 @@ class EventLoop:
             return
         self._thread.join(timeout)
         if self._thread.is_alive():
-            log.warning("the event loop is left behind: a task or a thread does not end",
-                        system=self._name)
+            log.warning(
+                "the event loop is left behind: a task or a thread does not end", system=self._name
+            )
 
 
 def _run(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:

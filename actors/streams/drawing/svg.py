@@ -141,4 +141,3 @@ def _line(outlet: Outlet, corners: list[tuple[int, int]]) -> str:
         at = f'x="{x - 10}" y="{y - 5}" text-anchor="end"'
         shape += f'<text {at} font-size="10" fill="#666">{label}</text>'
     return shape
-
