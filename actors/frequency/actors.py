@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from time import monotonic
 from typing import Any
 
@@ -48,8 +48,8 @@ class FrequencyActors:
         self.summary = SpaceSaving(
             epsilon, streams=min(count, system.config.workers), design=design
         )
-        spawn: Callable[..., NativeRef] = system.spawn  # which is declared for actors in Python
-        self.refs = tuple(
+        spawn: Any = system.spawn  # which is declared for actors in Python
+        self.refs: tuple[NativeRef, ...] = tuple(
             spawn(StreamActor, self.summary, name=f"{name}-{index}", **options)
             for index in range(count)
         )

@@ -1,12 +1,10 @@
 """Keys that are counted together, with or without weights."""
 
 from cpython.object cimport PyObject_Hash
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t
 from libcpp.vector cimport vector
 
 from callboard._inside.sending.values cimport buffer_of
-from callboard.core.buffer cimport Buffer
-from callboard.frequency.counting.key_column cimport KeyColumn
 from callboard.frequency.counting.keys cimport ByteRun
 from callboard.frequency.encoding cimport read_integers, read_runs
 

@@ -3,7 +3,7 @@
 Metwally, Agrawal and El Abbadi 2006, as Das et al. 2009 describe it in section 2.2. See counters.hpp.
 """
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from libcpp.string cimport string
 
 from callboard.frequency.counting.keys cimport ByteRun

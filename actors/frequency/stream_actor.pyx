@@ -83,7 +83,8 @@ cdef class StreamActor(NativeActor):
             if message.kind == Kind.integer:
                 self.summary.add(message.integer)
             elif message.kind != Kind.buffer:
-                raise TypeError(f"keys are integers, texts, bytes and arrays of these, not {safe_repr(value_of(message))}")
+                wrong = safe_repr(value_of(message))
+                raise TypeError(f"keys are integers, texts, bytes and arrays of these, not {wrong}")
             elif not is_packed(<Buffer*>message.first):
                 self.summary.update(from_buffer(<Buffer*>message.first))
             elif not column.take_packed((<Buffer*>message.first).data):
