@@ -73,7 +73,8 @@ def unpack(data: Any) -> tuple[float, int, int, list[Counted]]:
     if not _is_count(total, 0):
         raise _no_summary(f"the total is {safe_repr(total)}")
     unseen: Any = parts.get("unseen")
-    if not _is_count(unseen, 0) or unseen > total:
+    # Of partitions, and of what was merged from them, it may be a little above the bound.
+    if not _is_count(unseen, 0) or unseen > 2 * epsilon * total + 1:
         raise _no_summary(f"unseen is {safe_repr(unseen)} of {total}")
     columns: list[Any] = [parts.get(name) for name in ("keys", "counts", "errors")]
     if any(type(column) is not tuple for column in columns) or len({len(c) for c in columns}) != 1:
@@ -88,14 +89,17 @@ def _checked(rows: Iterable[tuple[Any, Any, Any]], total: int, unseen: int) -> l
             _packable(each.key)
         except TypeError as error:
             raise _no_summary(f"a key is {safe_repr(each.key)}") from error
-        if not _is_count(each.count, 1) or not _is_count(each.error, 0) or each.error > unseen:
+        if (
+            not _is_count(each.count, 1)
+            or not _is_count(each.error, 0)
+            or not each.error < each.count <= total
+            or each.error > unseen
+        ):
             raise _no_summary(
                 f"a counter has count {safe_repr(each.count)}, error {safe_repr(each.error)}"
             )
     if len({each.key for each in counters}) != len(counters):
         raise _no_summary("a key has two counters")
-        if each.error >= each.count:
-            raise _no_summary(f"a key has a counter, and came {each.count - each.error} times")
     if sum(each.count - each.error for each in counters) > total:
         raise _no_summary("their counts are more than the total")
     if unseen == 0 and sum(each.count for each in counters) != total:

@@ -46,7 +46,7 @@ class RecentSpaceSaving:
         self.panes = checks.whole("panes", panes, 1, MOST_PANES)
         self.seconds = None if seconds is None else checks.seconds("a pane", seconds, zero=False)
         self._clock = clock
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may count
         self._fills = SpaceSaving(epsilon)
         self._full: deque[SpaceSaving] = deque(maxlen=self.panes - 1)
         self._merged: SpaceSaving | None = None  # of those that are full

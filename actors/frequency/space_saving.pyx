@@ -128,6 +128,7 @@ cdef class SpaceSaving:
                     return
             finally:
                 self.gate.give_back(stream)
+            self.gate.retract(times)
         elif self.mode == as_bytes and times != 0 and not self.guard.is_mine() and append_key(key, room, &run):
             if run.data == NULL:
                 run.data = room.data()
@@ -139,6 +140,7 @@ cdef class SpaceSaving:
                     return
             finally:
                 self.gate.give_back(stream)
+            self.gate.retract(times)
         self._update([key], [times])
 
     def merge(self, SpaceSaving other):
@@ -156,12 +158,18 @@ cdef class SpaceSaving:
             )
         cdef SummaryState theirs = other._state()
         cdef SummaryState mine
-        self._admit(theirs.total)
+        cdef bint is_admitted = False
         self._enter(alone=True)
         try:
-            mine = self.store.ask(ALL, 0)
+            mine = self.store.whole()
+            self._admit(theirs.total)
+            is_admitted = True
             rows, unseen = merged(mine.rows, mine.unseen, theirs.rows, theirs.unseen, self.capacity)
             self._load(SummaryState(rows, mine.total + theirs.total, unseen))
+        except BaseException:
+            if is_admitted:
+                self.gate.retract(theirs.total)
+            raise
         finally:
             self._leave(alone=True)
 
@@ -219,10 +227,10 @@ cdef class SpaceSaving:
 
     def __iter__(self):
         """Iterate over all counters as they are now, as `Counted`, the greatest count first."""
-        return iter(self._state().rows)
+        return iter(self._ask(ALL, 0).rows)
 
     def __repr__(self):
-        cdef SummaryState state = self._state()
+        cdef SummaryState state = self._ask(ALL, 0)
         return (
             f"<{type(self).__name__} epsilon={self.epsilon!r}, {len(state.rows)} of {self.capacity} counters,"
             f" {state.total} elements>"
@@ -309,8 +317,12 @@ cdef class SpaceSaving:
             self._leave()
 
     cdef SummaryState _state(self):
-        """Return all counters, the total, and how often another key may have come."""
-        return self._ask(ALL, 0)
+        """All counters, the total, and how often another key may have come, while nobody counts."""
+        self._enter(alone=True)
+        try:
+            return self.store.whole()
+        finally:
+            self._leave(alone=True)
 
     cdef int _be(self, int mode) except -1:
         """Keep keys in this way, if not in one that is for more. Alone. An error changes nothing."""
@@ -332,7 +344,7 @@ cdef class SpaceSaving:
         if self.capacity == 0:
             raise RuntimeError("the summary was not made: __init__ was not called")
         if elements > MOST or not self.gate.admit(elements):
-            raise ValueError(f"counts are at most 2**63 - 1: {self.total} and {elements} are more")
+            raise ValueError(f"counts are at most 2**63 - 1: {self.store.total()} and {elements} are more")
         return 0
 
     cdef unsigned _take_stream(self) noexcept:
@@ -382,12 +394,17 @@ cdef class SpaceSaving:
         cdef list _late = []
         cdef Py_ssize_t i
         cdef bint alone = self.mode != as_objects
+        cdef uint64_t before
         self._enter(alone)
+        before = self.store.total()
         try:
             if alone:
                 self._be(as_objects)
             for i in range(len(lot.keys)):
                 self.store.add_object(lot.keys[i], 1 if lot.column.weights.empty() else lot.column.weights[i], _late)
+        except BaseException:
+            self.gate.retract(lot.total - (self.store.total() - before))
+            raise
         finally:
             self._leave(alone)
         return 0
@@ -397,7 +414,7 @@ cdef class SpaceSaving:
         cdef unsigned stream
         if count == 0:
             return 0
-        if self.mode == undecided:
+        if self.mode == undecided and not self.guard.is_mine():
             self._update([array[0]], None)
             return self._update_integers(array[1:])
         if self.mode == as_integers and not self.guard.is_mine():
@@ -409,6 +426,7 @@ cdef class SpaceSaving:
                     return 0
             finally:
                 self.gate.give_back(stream)
+            self.gate.retract(count)
         self._update(list(array), None)
         return 0
 

@@ -141,6 +141,14 @@ cdef class Store:
             rows.append(Counted(self.kept[slot], self.objects.count_of(slot), self.objects.error_of(slot)))
         return SummaryState(rows, self.objects.total(), self.objects.unseen())
 
+    cdef SummaryState whole(self):
+        """All rows, or of partitions that have more counters than there may be, the greatest."""
+        cdef SummaryState state = self.ask(ALL, 0)
+        if <uint32_t>len(state.rows) > self.capacity:
+            state.unseen = max(state.unseen, <uint64_t>state.rows[self.capacity].count)
+            del state.rows[self.capacity:]
+        return state
+
     cdef object estimate(self, object key):
         cdef string room
         cdef ByteRun run
@@ -195,7 +203,7 @@ cdef class Store:
 
     cdef Store widened(self, int mode):
         """The same counters, kept in a way that is for more keys."""
-        return self.loaded(mode, self.ask(ALL, 0))
+        return self.loaded(mode, self.whole())
 
     cdef Store loaded(self, int mode, SummaryState state):
         """A store of this design with these counters, of unequal keys.

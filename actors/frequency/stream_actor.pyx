@@ -13,6 +13,7 @@ from callboard.frequency.lot cimport Lot, as_bytes, as_integers, as_objects, lot
 from callboard.frequency.space_saving cimport SpaceSaving
 from callboard.native cimport NativeActor
 
+from callboard.core.checks import LARGEST
 from callboard.core.text import safe_repr
 
 # The format of a buffer that packed() made: nobody else makes one of it in memory of its own, nor writes to it.
@@ -30,13 +31,17 @@ cdef class StreamActor(NativeActor):
 
     @cython.nonecheck(False)
     cdef void receive(self, Message* message) noexcept nogil:
-        if not self.read(message) or not self.count():
-            self.count_with_interpreter(message)
-        self.answer_integer(self.column.size())
+        cdef int64_t keys
+        if self.read(message) and self.count():
+            keys = self.column.size()
+        else:
+            keys = self.count_with_interpreter(message)
+        self.answer_integer(keys)
 
     cdef bint read(self, Message* message) noexcept nogil:
         """False: that takes the interpreter."""
         cdef Buffer* buffer
+        self.column.clear()
         if message.kind == Kind.integer:
             return self.column.take_integers(&message.integer, 1)
         if message.kind != Kind.buffer:
@@ -76,24 +81,30 @@ cdef class StreamActor(NativeActor):
             self.fail(b"out of memory: some of the keys were counted, and some were not")
         return done
 
-    cdef void count_with_interpreter(self, Message* message) noexcept with gil:
+    cdef int64_t count_with_interpreter(self, Message* message) noexcept with gil:
+        """Return how many keys there were."""
         cdef KeyColumn* column = &self.column
         cdef ByteRun run
         try:
             if message.kind == Kind.integer:
                 self.summary.add(message.integer)
+                return 1
             elif message.kind != Kind.buffer:
                 wrong = safe_repr(value_of(message))
                 raise TypeError(f"keys are integers, texts, bytes and arrays of these, not {wrong}")
             elif not is_packed(<Buffer*>message.first):
-                self.summary.update(from_buffer(<Buffer*>message.first))
+                source = from_buffer(<Buffer*>message.first)
+                self.summary.update(source)
+                return len(source)
             elif not column.take_packed((<Buffer*>message.first).data):
                 raise MemoryError
             else:
                 keys = [key_of(run.kind, run.data, run.size) for run in column.runs] or list(column.integers)
                 self.summary._update(keys, list(column.weights) or None)
+                return len(keys)
         except BaseException as error:
             self.fail_with(error)
+        return 0
 
 
 cdef bint is_packed(Buffer* buffer) noexcept nogil:
@@ -106,6 +117,8 @@ def packed(list keys, weights):
     cdef Buffer* buffer
     if lot.mode == as_objects:
         return None
+    if lot.total > <uint64_t>LARGEST:
+        raise ValueError(f"counts are at most 2**63 - 1: weights of {sum(weights)} are more")
     buffer = Buffer.allocate(lot.column.packed_size())
     try:
         lot.column.pack(buffer.data)

@@ -170,3 +170,28 @@ def test_whatever_the_order_of_turns_the_counts_are_the_same(seed: int) -> None:
             3: 2,
             4: 2,
         }
+
+
+def test_weights_beyond_63_bits_are_refused_where_they_are_told(system: ActorSystem) -> None:
+    actors = FrequencyActors(system, 0.1, streams=1)
+    with pytest.raises(ValueError, match=r"counts are at most 2\*\*63 - 1"):
+        actors.tell({"a": 2**63 - 1, "b": 2**63 - 1, "c": 3})
+    actors.settle(60)
+    assert actors.summary.total == 0
+
+
+def test_an_ask_is_answered_with_how_many_keys_there_were(system: ActorSystem) -> None:
+    actors = FrequencyActors(system, 0.1, streams=1)
+    [ref] = actors.refs
+    assert ref.ask(np.array([1, 2, 3])).result(60) == 3
+    assert ref.ask(np.array([1, 2], dtype=np.int32)).result(60) == 2
+    assert ref.ask(7).result(60) == 1
+
+
+def test_a_column_of_codes_is_counted_by_what_they_stand_for(system: ActorSystem) -> None:
+    pa = pytest.importorskip("pyarrow")
+    actors = FrequencyActors(system, 0.1, streams=1)
+    [ref] = actors.refs
+    assert ref.ask(pa.array(["a", "b", "a"]).dictionary_encode()).result(60) == 3
+    assert ref.ask(pa.array(["a", "c"])).result(60) == 2
+    assert {each.key: each.count for each in actors.summary} == {"a": 3, "b": 1, "c": 1}

@@ -125,3 +125,49 @@ def test_an_array_that_another_thread_writes_is_counted_in_some_order_of_both() 
     in_threads(write, count)
     assert summary.total == sum(each.count for each in summary) == 10 * len(array)
     assert len({each.key for each in summary}) == len(summary)
+
+
+def test_a_summary_can_be_copied_and_sent_while_others_count() -> None:
+    summary = SpaceSaving(0.001, streams=3)
+    done = threading.Event()
+
+    def count() -> None:
+        try:
+            for _ in range(100):
+                summary.update(list(range(500)))
+        finally:
+            done.set()
+
+    def send() -> None:
+        while not done.is_set():
+            for other in (SpaceSaving.from_bytes(summary.to_bytes()), summary.copy()):
+                assert other.total == sum(each.count for each in other)
+
+    in_threads(count, send)
+
+
+def test_a_key_that_is_looked_up_may_count_a_long_array() -> None:
+    summary = SpaceSaving(0.1)
+
+    class Counting:
+        def __hash__(self) -> int:
+            summary.update(np.arange(300_000))
+            return 1
+
+    assert summary.estimate(Counting()) == (0, 0)
+    assert summary.total == 300_000
+
+
+def test_partitions_with_more_counters_than_there_may_be_are_copied_and_widened() -> None:
+    for first in range(500, 5001, 500):
+        summary = SpaceSaving(1 / 1024, streams=2)
+        summary.update(dict.fromkeys(range(3000), 100))
+        summary.update(list(range(10**6, 10**6 + first)))
+        exact = Counter(dict.fromkeys(range(3000), 100))
+        exact.update(range(10**6, 10**6 + first))
+        assert len(list(summary.copy())) <= 1024
+        assert SpaceSaving.from_bytes(summary.to_bytes()).total == summary.total
+        summary.add(1.5)  # keeps objects from here on
+        for key, times in exact.items():
+            estimate = summary.estimate(key)
+            assert estimate.count - estimate.error <= times <= estimate.count

@@ -190,7 +190,7 @@ private:
         std::uint32_t slot = slots();
         if (free_.empty()) {
             if (slot == entries_.capacity()) {  // what can fail for lack of memory comes first
-                const std::size_t room = std::min<std::size_t>(2 * std::size_t{slot} + 16, most_);
+                const std::size_t room = std::max<std::size_t>(slot + std::size_t{1}, std::min<std::size_t>(2 * std::size_t{slot} + 16, most_));
                 errors_.reserve(room);
                 entries_.reserve(room);
             }

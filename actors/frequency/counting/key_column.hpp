@@ -137,12 +137,17 @@ private:
         const void** buffers;
     };
     struct ArrowFormat {  // struct ArrowSchema
-        const char* format;
+        const char *format, *name, *metadata;
+        std::int64_t flags, n_children;
+        ArrowFormat** children;
+        ArrowFormat* dictionary;
     };
 
     bool read_arrow(const void* schema, const void* array) {
         const auto& column = *static_cast<const ArrowColumn*>(array);
-        const char* format = static_cast<const ArrowFormat*>(schema)->format;
+        const auto& sort = *static_cast<const ArrowFormat*>(schema);
+        if (sort.dictionary != nullptr || sort.metadata != nullptr) return false;  // what it stands for is elsewhere
+        const char* format = sort.format;
         if (format[0] == 0 || format[1] != 0 || column.n_buffers < 2) return false;
         if (column.null_count != 0 && column.buffers[0] != nullptr) return false;
         clear();

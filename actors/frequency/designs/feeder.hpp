@@ -55,6 +55,7 @@ public:
             }
             if (!goes_by) is_skewed_ = pushed_out < lot - lot / 8;
         }
+        if (!leave_home()) throw std::bad_alloc();
     }
 
     // Any thread. Everything that was counted here before is handed to the partitions when this returns.
@@ -141,11 +142,14 @@ private:
         }
     };
 
-    void leave_home() {
-        if (!std::exchange(is_home_, false)) return;
+    // False: something could not be counted for lack of memory, and waits there.
+    bool leave_home() {
+        if (!std::exchange(is_home_, false)) return true;
         try {
             home_.leave();
-        } catch (const std::bad_alloc&) {  // what is not counted yet waits there
+            return true;
+        } catch (const std::bad_alloc&) {
+            return false;
         }
     }
 
@@ -213,7 +217,7 @@ private:
                 parcels_.push_back(std::make_unique<Parcel>(*this));
                 return parcels_.back().get();
             }
-            if (is_home_) home_.serve_pending();
+            if (!leave_home()) throw std::bad_alloc();
             for (auto& partition : partitions_)
                 if (partition->try_own()) partition->leave();
             if (returned_.seems_empty()) std::this_thread::yield();

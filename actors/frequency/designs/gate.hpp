@@ -48,7 +48,7 @@ public:
     bool admit(std::uint64_t elements) {
         std::uint64_t total = admitted_.load(relaxed);
         do
-            if ((total + elements) >> 63 != 0) return false;
+            if (elements >> 63 != 0 || (total + elements) >> 63 != 0) return false;
         while (!admitted_.compare_exchange_weak(total, total + elements, relaxed));
         return true;
     }

@@ -35,7 +35,9 @@ public:
     // Any thread. Has the request served, now or by the owner. Throws std::bad_alloc if something could not be served
     // for lack of memory: the next owner tries again.
     void hand(Request& request) {
-        if (door_.own_or_delegate(&request)) leave(serve_own(request));
+        if (!door_.own_or_delegate(&request)) return;
+        const bool good = serve(std::exchange(waiting_, nullptr));
+        leave(serve_own(request) && good);
     }
 
     // Any thread: becomes the owner until leave(), if there is none. Meanwhile it now and then serves what is pending.
@@ -91,6 +93,7 @@ private:
             try {
                 partition.settle(partition.budget_.bound());
                 look(partition.counters_);
+                failed = partition.waiting_ != nullptr;  // what it was to see
             } catch (const std::bad_alloc&) {
                 failed = true;
             }
