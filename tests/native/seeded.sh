@@ -36,6 +36,7 @@ seed() {
         if ! output=$(TSAN_OPTIONS="halt_on_error=1 symbolize=0" timeout 60 "$copy/$test" "$sentence" 2>&1) &&
             echo "$output" | grep -q "$expected"; then
             echo "ok   caught: $name (attempt $attempt)"
+            rm -rf "$copy"
             return
         fi
     done
