@@ -9,10 +9,11 @@
 //   lost:  counts that ended with a counter, less those that keys began with in one that was nobody's.
 //          So the counts of all and `lost` add up to N.
 //
-// If both are kept there, there is one to take over or to give up, as with one partition. The counts of keys that
-// are unlucky with the hash, all in one partition, may keep them from it for a while; then there are more
-// counters, as in Lossy Counting (Manku and Motwani 2002), which gives up those at most N / C just so: C log(N / C)
-// at worst. No answer is ever wrong by more than N / C.
+// If both are kept there, there is one to take over or to give up, as with one partition. What keeps them from it for a
+// while is that partitions get unequal parts, as of two thousand keys of one great weight: then all counts may be
+// above N / C, until N has grown. Meanwhile there are more counters, up to twice as many and a little in what was
+// tried; at worst C log(N / C), as in Lossy Counting (Manku and Motwani 2002), which gives up those at most N / C
+// just so. No answer is ever wrong by more than N / C.
 #pragma once
 
 #include <cstdint>
