@@ -208,7 +208,8 @@ void every_request_is_served_though_resources_close(int threads, int requests) {
 
 // Weights that are added to counts which are closed and opened again by one thread.
 void no_weight_is_lost_at_a_count_that_closes(int threads, int requests) {
-    constexpr int counts = 10000;
+    constexpr int counts = 10000, heaviest = 5;
+    const std::int64_t most = std::int64_t{heaviest} * threads * requests;
     struct Weighed {
         callboard::ClosableCount count;
         std::int64_t served = 0;  // plain: the owner's business
@@ -220,7 +221,7 @@ void no_weight_is_lost_at_a_count_that_closes(int threads, int requests) {
         Random random(static_cast<std::uint64_t>(index));
         std::int64_t sum = 0;
         for (int number = 0; number < requests; ++number) {
-            const std::int64_t weight = 1 + random.below(5);
+            const std::int64_t weight = 1 + random.below(heaviest);
             for (;;) {
                 const int at = newest.load(callboard::acquire);
                 Weighed& one = all[at];
@@ -228,9 +229,14 @@ void no_weight_is_lost_at_a_count_that_closes(int threads, int requests) {
                 if (answer == callboard::Handed::refused) continue;
                 sum += weight;
                 if (answer == callboard::Handed::delegated) break;
-                for (std::int64_t due = weight; due != 0; due = one.count.settle(due)) one.served += due;
-                if (at + 1 < counts && random.below(8) == 0 && one.count.try_close())
-                    newest.store(at + 1, callboard::release);
+                for (std::int64_t due = weight; due != 0; due = one.count.settle(due)) {
+                    if (due < 0 || due > most) check::give_up(__FILE__, __LINE__, "closed under its owner");
+                    one.served += due;
+                }
+                if (at + 1 < counts && random.below(8) == 0 && one.count.try_close()) {
+                    if (newest.exchange(at + 1, callboard::acq_rel) != at)
+                        check::give_up(__FILE__, __LINE__, "closed under its owner");
+                }
                 break;
             }
             random.pause();
