@@ -144,9 +144,7 @@ void hold_to_promises(const Of&, Summary<typename Sort::Keys>& summary, const Ex
     CHECK_EQUAL(summary.total(), total);
     CHECK_EQUAL(answer.total, total);
     CHECK_EQUAL(answer.rows.size(), summary.size());
-    // Few counters cannot be divided by chance; then only the bounds hold.
-    const bool is_lopsided = Of::is_divided && capacity < 4 * callboard::Partitioned<typename Sort::Keys>::fewest;
-    CHECK((is_lopsided || answer.rows.size() <= capacity) && answer.rows.size() <= exact.size());
+    CHECK(answer.rows.size() <= capacity && answer.rows.size() <= exact.size());
     CHECK(answer.unseen <= bound);
     for (auto& row : answer.rows) {
         sum += row.count;
@@ -154,7 +152,7 @@ void hold_to_promises(const Of&, Summary<typename Sort::Keys>& summary, const Ex
         CHECK(row.error <= bound);
         CHECK(exact.count(Sort::key_of(row.key)) == 1);
     }
-    CHECK(is_lopsided || sum <= total);
+    CHECK(sum <= total);
     if (Of::is_one) CHECK_EQUAL(sum, total);
     for (auto& [key, times] : exact) {
         const auto estimate = summary.estimate(Sort::probe(key));

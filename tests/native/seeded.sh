@@ -203,6 +203,10 @@ seed "a stream that counts answers a query before it has handed over what it has
     '/void serve(Flush/,/catch/ s/push_all();//' \
     stress_designs "hot keys" "counted" "-O2"
 
+seed "a partition in debt does not take back what it said" frequency/designs/budget.hpp \
+    's/floors_\[partition\] = std::min(floors_\[partition\], level() + 1);//' \
+    stress_partition "falls below" "below the level" "-O2"
+
 seed "a port is let go relaxed" tests/bench/peers/free_ports.hpp \
     's/locked_\.store(false, release)/locked_.store(false, relaxed)/' \
     stress_free_ports "each source" "data race" "-O1 -g -fsanitize=thread"

@@ -152,8 +152,9 @@ TEST("a counter that was given up ends its key's count, and the next key begins 
     Counters<IntegerKeys> summary(2, seed, 10);
     summary.add(1, 5);
     summary.add(2, 7);
-    CHECK_EQUAL(summary.give_up(4), 0u);
-    CHECK_EQUAL(summary.give_up(5), 5u);
+    CHECK_EQUAL(summary.least(), 5u);
+    CHECK_EQUAL(summary.give_up(), 5u);
+    CHECK_EQUAL(summary.least(), 7u);
     CHECK_EQUAL(summary.size(), 1u);
     CHECK_EQUAL(summary.unseen(), 5u);
     CHECK(summary.find(1) == SlotIndex::none);
@@ -165,14 +166,44 @@ TEST("a counter that was given up ends its key's count, and the next key begins 
     CHECK(summary.add_kept(key, summary.hash(key), 1, 6));
     CHECK_EQUAL(summary.count_of(summary.find(3)), 6u);
     CHECK_EQUAL(summary.error_of(summary.find(3)), 5u);
-    CHECK_EQUAL(summary.give_up(100), 6u);
-    CHECK_EQUAL(summary.give_up(100), 7u);
-    CHECK_EQUAL(summary.give_up(100), 0u);
+    CHECK_EQUAL(summary.give_up(), 6u);
+    CHECK_EQUAL(summary.give_up(), 7u);
+    CHECK_EQUAL(summary.least(), ~std::uint64_t{0});
     key = 4;
     CHECK(!summary.add_kept(key, summary.hash(key), 1, 100));
-    summary.grow();
+    summary.grow(9);
+    CHECK_EQUAL(summary.least(), 10u);
     CHECK(summary.add_kept(key, summary.hash(key), 1, 100));
-    CHECK_EQUAL(summary.count_of(summary.find(4)), 8u);
+    CHECK_EQUAL(summary.count_of(summary.find(4)), 10u);
+    CHECK_EQUAL(summary.unseen(), 9u);
+}
+
+TEST("room that no key has is given up before a counter") {
+    Counters<IntegerKeys> summary(1, seed, 10);
+    summary.add(1, 5);
+    summary.grow(2);
+    CHECK_EQUAL(summary.least(), 3u);
+    CHECK_EQUAL(summary.give_up(), 0u);
+    CHECK_EQUAL(summary.size(), 1u);
+    CHECK_EQUAL(summary.capacity(), 1u);
+    CHECK_EQUAL(summary.least(), 5u);
+}
+
+TEST("counters that were given up are those of the next keys, the last one first") {
+    Counters<IntegerKeys> summary(3, seed, 3);
+    for (std::int64_t key = 1; key <= 3; ++key) summary.add(key, static_cast<std::uint64_t>(key));
+    const auto first = summary.find(1), second = summary.find(2);
+    summary.give_up();
+    summary.give_up();
+    for (std::int64_t key = 4; key <= 5; ++key) {
+        summary.grow();
+        summary.add(key, 1);
+    }
+    CHECK_EQUAL(summary.find(4), second);
+    CHECK_EQUAL(summary.find(5), first);
+    CHECK_EQUAL(summary.slots(), 3u);
+    CHECK_EQUAL(summary.top(10).size(), 3u);
+    CHECK_EQUAL(summary.count_of(second), 3u);
 }
 
 TEST("a key that begins below the least count is the next one to be taken over") {

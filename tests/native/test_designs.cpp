@@ -58,6 +58,32 @@ TEST("so they are when each stream has a thread") {
     count_with_each_capacity<Texts>(true, 500);
 }
 
+// Keys of one weight leave all counters alike, so that hardly one may be taken over when lighter ones come.
+TEST("there are never more counters than there may be, nor greater errors, whatever comes after what") {
+    constexpr std::uint32_t capacity = 64;
+    each_design([](auto design) {
+        const auto summary = design.template make<IntegerKeys>(capacity, 2);
+        stress::Random random(7);
+        Exact<Integers> exact;
+        std::uint64_t total = 0;
+        for (const std::uint64_t weight : {100u, 1u, 1000000u, 3u, 1u, 0u}) {
+            for (std::uint64_t i = 0; i < 4 * capacity; ++i) {
+                const std::int64_t key = random.below(weight % 3 == 0 ? 80 : 100000);
+                const std::uint64_t times = weight == 0 ? 1 + random.below(500) : weight;
+                summary->add(i % 2 == 0 || !design.template has_streams<IntegerKeys> ? 0 : 1, &key, &times, 1);
+                exact[key] += times;
+                total += times;
+                if (i % 8 != 0) continue;
+                CHECK(summary->size() <= capacity);
+                const auto estimate = summary->estimate(key);
+                CHECK(estimate.count >= exact[key] && estimate.error <= total / capacity);
+            }
+            hold_to_promises<Integers>(design, *summary, exact, capacity);
+        }
+        if (check::failures.load(callboard::relaxed) != 0) std::fprintf(stderr, "in %s\n", design.name);
+    });
+}
+
 TEST("as many streams as one likes") {
     each_design_with_streams([](auto design) {
         for (const unsigned streams : {1u, 2u, 5u, 8u, 33u})

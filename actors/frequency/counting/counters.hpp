@@ -100,7 +100,7 @@ public:
 
     // Counters are numbered by slots; those that were given up are none any more.
     std::uint32_t slots() const { return static_cast<std::uint32_t>(entries_.size()); }
-    std::uint32_t size() const { return slots() - static_cast<std::uint32_t>(free_.size()); }
+    std::uint32_t size() const { return size_; }
     std::uint32_t capacity() const { return capacity_; }
     std::uint64_t total() const { return total_; }
     const Kept& key_of(std::uint32_t slot) const { return entries_[slot].key; }
@@ -110,22 +110,32 @@ public:
     // How often a key without a counter may have come.
     std::uint64_t unseen() const { return lost_; }
 
-    // There may be one more.
-    void grow() { ++capacity_; }
+    // What no count is below, nor that of a key for which there is room. Without keys and room the greatest number.
+    std::uint64_t least() {
+        std::uint64_t least = size() < capacity_ ? lost_ + 1 : ~std::uint64_t{0};
+        if (size() == 0) return least;
+        const std::uint32_t slot = pop_least();
+        queue_.push(slot, entries_[slot].count);
+        return std::min(least, entries_[slot].count);
+    }
 
-    // There may be one fewer from now on, if the least count, which is returned, is not above `limit`; else 0 is.
-    std::uint64_t give_up(std::uint64_t limit) {
-        if (size() == 0) return 0;
-        free_.reserve(entries_.capacity());
-        const std::uint32_t slot = pop_least(limit);
-        if (slot == SlotIndex::none) return 0;
+    // There may be one more, and who gets it begins with so much at least.
+    void grow(std::uint64_t begin = 0) {
+        ++capacity_;
+        lost_ = std::max(lost_, begin);
+    }
+
+    // There may be one fewer, which there is: room that nobody has, or else the least counter. Returns its count.
+    std::uint64_t give_up() {
+        --capacity_;
+        if (size() <= capacity_) return 0;
+        const std::uint32_t slot = pop_least();
         Entry& entry = entries_[slot];
         index_.erase(Keys::hash_of(seed_, entry.key), slot);
-        free_.push_back(slot);
-        --capacity_;
-        lost_ = entry.count;
-        entry.count = 0;
-        return lost_;
+        errors_[slot] = std::exchange(free_, slot);
+        --size_;
+        lost_ = std::max(lost_, entry.count);
+        return std::exchange(entry.count, 0);
     }
 
     // The slots with the `most` greatest counts, or all; the greatest first, and of equals the one that is older.
@@ -187,8 +197,9 @@ private:
     // `settle` puts the key where it is told to, and may throw.
     template <class Settle>
     std::uint32_t place(std::uint64_t hash, std::uint64_t count, std::uint64_t error, const Settle& settle) {
-        std::uint32_t slot = slots();
-        if (free_.empty()) {
+        std::uint32_t slot = free_;
+        if (slot == SlotIndex::none) {
+            slot = slots();
             if (slot == entries_.capacity()) {  // what can fail for lack of memory comes first
                 const std::size_t room = std::max<std::size_t>(slot + std::size_t{1}, std::min<std::size_t>(2 * std::size_t{slot} + 16, most_));
                 errors_.reserve(room);
@@ -201,13 +212,15 @@ private:
             entries_.push_back({kept, count});
             errors_.push_back(error);
         } else {
-            slot = free_.back();
             settle(entries_[slot].key);
-            free_.pop_back();
+            free_ = static_cast<std::uint32_t>(errors_[slot]);
             entries_[slot].count = count;
             errors_[slot] = error;
         }
-        if (count < queue_.least()) queue_.lower(count, [this](std::uint32_t slot) { return entries_[slot].count; });
+        ++size_;
+        // Those that come next may be as low.
+        if (count < queue_.least())
+            queue_.lower(std::min(count, error + 1), [this](std::uint32_t slot) { return entries_[slot].count; });
         queue_.push(slot, count);
         index_.insert(hash, slot);
         return slot;
@@ -217,8 +230,12 @@ private:
     __attribute__((noinline)) std::uint32_t begin(std::uint64_t hash, std::uint64_t weight, const Settle& settle,
                                                   std::uint64_t limit = ~std::uint64_t{0}) {
         if (size() < capacity_) return place(hash, lost_ + weight, lost_, settle);
-        const std::uint32_t slot = capacity_ == 0 || limit == 0 ? SlotIndex::none : pop_least(limit);
-        if (slot == SlotIndex::none) return slot;
+        if (size() == 0 || limit == 0) return SlotIndex::none;
+        const std::uint32_t slot = pop_least();
+        if (entries_[slot].count > limit) {
+            queue_.push(slot, entries_[slot].count);
+            return SlotIndex::none;
+        }
         Entry& entry = entries_[slot];
         const std::uint64_t old_hash = Keys::hash_of(seed_, entry.key);
         try {
@@ -229,30 +246,30 @@ private:
         }
         index_.erase(old_hash, slot);
         index_.insert(hash, slot);
-        errors_[slot] = lost_ = entry.count;
+        errors_[slot] = entry.count;
+        lost_ = std::max(lost_, entry.count);
         entry.count += weight;
         queue_.push(slot, entry.count);
         return slot;
     }
 
-    // There is one. Its slot, or none if its count is above that. What the next two will want is fetched.
-    std::uint32_t pop_least(std::uint64_t limit) {
+    // There is one. What the next two will want is fetched.
+    std::uint32_t pop_least() {
         const std::uint32_t slot = queue_.pop([this](std::uint32_t slot) { return entries_[slot].count; });
         queue_.look_ahead([this](std::uint32_t next) { index_.prefetch(Keys::hash_of(seed_, entries_[next].key)); },
                           [this](std::uint32_t after) { __builtin_prefetch(&entries_[after]); });
-        if (entries_[slot].count <= limit) return slot;
-        queue_.push(slot, entries_[slot].count);
-        return SlotIndex::none;
+        return slot;
     }
 
     std::uint32_t capacity_;
+    std::uint32_t size_{0};
+    std::uint32_t free_{SlotIndex::none};  // a list of slots that were given up, linked by their errors
     const std::uint32_t most_;
     const std::uint64_t seed_;
     std::uint64_t total_{0};
     std::uint64_t lost_{0};             // the greatest count of a key that lost its counter
     std::vector<Entry> entries_;        // those of free slots have count 0
     std::vector<std::uint64_t> errors_;
-    std::vector<std::uint32_t> free_;
     SlotIndex index_;
     LeastQueue queue_;
 };

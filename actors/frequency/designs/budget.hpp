@@ -1,66 +1,93 @@
 // How many counters there may be, where several partitions have them: as many as each needs, of all together.
 //
-// Space Saving's bound rests on one sum: C counters that are all above N / C would have counted more than N.
-// Keys are divided among partitions, so one of them may have nothing but counts above that while another has smaller
-// ones. It must not take such a count over, so it takes one counter too many, and who finds that, with a count
-// of at most N / C, gives one up: the key that loses it came no more often. Two numbers are kept at 0 or above:
+// Space Saving's bound rests on one sum: C counters that are all above N / C would have counted more than N. So where
+// keys are divided among partitions, the counter that is taken over must still be the least of all, and not
+// just of the partition that needs one. Two things are kept for that:
 //
-//   spare: counters that nobody has.
-//   lost:  counts that ended with a counter, less those that keys began with in one that was nobody's.
-//          So the counts of all and `lost` add up to N.
+//   level: no counter of any partition is below it, or ever will be. It only rises.
+//   debt:  counters beyond C.
 //
-// If both are kept there, there is one to take over or to give up, as with one partition. What keeps them from it for a
-// while is that partitions get unequal parts, as of two thousand keys of one great weight: then all counts may be
-// above N / C, until N has grown. Meanwhile there are more counters, up to twice as many and a little in what was
-// tried; at worst C log(N / C), as in Lossy Counting (Manku and Motwani 2002), which gives up those at most N / C
-// just so. No answer is ever wrong by more than N / C.
+// A partition takes over counters as long as its least one is at the level. One that has none there, but needs one, runs
+// into debt: the key begins with the level as its error, in a counter more. Whoever has one at the level gives it up
+// for that. So the counts of all, S, exceed N by no more than what the keys of open debts began with, each with a
+// level that was: S <= N + debt * level. And S >= (C + debt) * level. Hence level <= N / C at all times, and
+// so is every error; and when the debt is paid, which is as soon as others have looked at their counters, there
+// are at most C. The first C keys begin at 0, before anything is taken over.
+//
+// To raise the level, all must have said that they have nothing below. A partition that has said so begins no key
+// below what it said without taking that back first. Both are done under one lock, once for each level, and for each
+// debt.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <mutex>
+#include <vector>
 
 #include "callboard/core/atomics.hpp"
+#include "callboard/frequency/designs/sleeping_lock.hpp"
 
 namespace callboard {
 
 class Budget {
 public:
-    explicit Budget(std::uint32_t counters) : counters_(counters), spare_(counters) {}
+    Budget(std::uint32_t counters, std::size_t partitions) : most_debt_(counters / 16), floors_(partitions, 0) {
+        spare_.store(counters, relaxed);
+    }
 
-    // So many elements will be counted. Returns the bound, which is right until more are. relaxed: a bound that
-    // does not know of others' elements is lower.
-    std::uint64_t count(std::uint64_t elements) { return (total_.fetch_add(elements, relaxed) + elements) / counters_; }
-    std::uint64_t bound() const { return total_.load(relaxed) / counters_; }
+    // Any thread, here and below. relaxed: the numbers say nothing of what a partition has in memory. A level that
+    // was is a lower one.
+    std::uint64_t level() const { return level_.load(relaxed); }
+    bool has_debt() const { return debt() > 0; }
+    bool has_much_debt() const { return debt() > most_debt_; }
+    std::int64_t debt() const { return -spare_.load(relaxed); }
 
-    bool has_spare() const { return spare_.load(relaxed) > 0; }
-    // Hints. Two that see this give up one each, and the next key takes the second one.
-    bool is_short() const { return spare_.load(relaxed) < 0 || lost_.load(relaxed) < 0; }
+    // Takes a counter that nobody has had. Once this is false it stays so.
+    bool try_take() {
+        std::int64_t spare = spare_.load(relaxed);
+        while (spare > 0)
+            if (spare_.compare_exchange_weak(spare, spare - 1, relaxed, relaxed)) return true;
+        return false;
+    }
 
-    // One counter more, whose key begins with `count`.
-    void take(std::uint64_t count) {
+    // The owner of a partition for which try_take() failed: it has no counter below `least`. Returns the level.
+    std::uint64_t raise(std::size_t partition, std::uint64_t least) {
+        const std::lock_guard<Lock> guard(lock_);
+        floors_[partition] = least;
+        level_.store(*std::min_element(floors_.begin(), floors_.end()), relaxed);
+        return level();
+    }
+
+    // The same: it has one counter more than there may be. Returns what the counter's key begins with.
+    std::uint64_t overdraw(std::size_t partition) {
+        const std::lock_guard<Lock> guard(lock_);
+        floors_[partition] = std::min(floors_[partition], level() + 1);
         spare_.fetch_sub(1, relaxed);
-        if (count != 0) lost_.fetch_sub(static_cast<std::int64_t>(count), relaxed);
+        return level();
     }
 
-    // One fewer, which ended with `count`.
-    void give_up(std::uint64_t count) {
-        spare_.fetch_add(1, relaxed);
-        lost_.fetch_add(static_cast<std::int64_t>(count), relaxed);
+    // The same: it gives up a counter that is at the level, if this is true.
+    bool try_repay() {
+        std::int64_t spare = spare_.load(relaxed);
+        while (spare < 0)
+            if (spare_.compare_exchange_weak(spare, spare + 1, relaxed, relaxed)) return true;
+        return false;
     }
 
-    // Before anything is counted: so many counters have so many of all elements.
-    void load(std::uint64_t counters, std::uint64_t counts, std::uint64_t total) {
+    // Before anything is counted: there are so many counters, none of them below `level`.
+    void load(std::uint64_t counters, std::uint64_t level) {
         spare_.fetch_sub(static_cast<std::int64_t>(counters), relaxed);
-        lost_.store(static_cast<std::int64_t>(total - counts), relaxed);
-        total_.store(total, relaxed);
+        for (std::size_t at = 0; at < floors_.size(); ++at) raise(at, level);
     }
-
-    std::int64_t lost() const { return lost_.load(relaxed); }
 
 private:
-    const std::uint32_t counters_;
-    alignas(cache_line) Atomic<std::int64_t> spare_;
-    Atomic<std::int64_t> lost_{0};
-    alignas(cache_line) Atomic<std::uint64_t> total_{0};
+    using Lock = SleepingLock<200>;
+
+    const std::int64_t most_debt_;
+    alignas(cache_line) Atomic<std::int64_t> spare_{0};
+    Atomic<std::uint64_t> level_{0};
+    alignas(cache_line) Lock lock_;
+    std::vector<std::uint64_t> floors_;  // under the lock
 };
 
 }  // namespace callboard

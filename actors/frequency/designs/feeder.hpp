@@ -99,16 +99,15 @@ private:
 
         void serve(Partition<Keys>& partition) override {
             fetch<0>();  // from the core that filled it
-            if (elements != 0) bound = partition.budget().count(std::exchange(elements, 0));
             std::uint64_t hashes[room];
             const auto& counters = partition.counters();
             for (unsigned i = served; i < size; ++i)
                 counters.prefetch(hashes[i] = Keys::hash_of(home.seed_, entries[i].key));
             for (; served < size; ++served) {
                 if (served + ahead < size) counters.prefetch_entry(hashes[served + ahead]);
-                partition.add(entries[served].key, hashes[served], entries[served].count, bound);
+                partition.add(entries[served].key, hashes[served], entries[served].count);
             }
-            partition.settle(bound);
+            partition.settle();
             size = served = 0;
             home.returned_.push(this);
         }
@@ -120,14 +119,8 @@ private:
                 __builtin_prefetch(at, to_write);
         }
 
-        void close_entry(std::uint64_t count) {
-            entries[size++].count = count;
-            elements += count;
-        }
-
         Feeder& home;
         unsigned size{0}, served{0};
-        std::uint64_t elements{0}, bound{0};
         Entry entries[room];
     };
 
@@ -178,14 +171,14 @@ private:
     void push_out(typename FrontCache<Keys>::Entry& entry) {
         Parcel& open = open_for(Keys::hash_of(seed_, entry.key));
         std::swap(open.entries[open.size].key, entry.key);
-        open.close_entry(std::exchange(entry.count, 0));
+        open.entries[open.size++].count = std::exchange(entry.count, 0);
     }
 
     // A key that the cache would only be a detour for.
     void put(const Probe& key, std::uint64_t hash, std::uint64_t weight) {
         Parcel& open = open_for(hash);
         Keys::replace(open.entries[open.size].key, key, hash);
-        open.close_entry(weight);
+        open.entries[open.size++].count = weight;
     }
 
     // The parcel, with room for one more, for the partition of this hash. One that is full is handed over now.
@@ -205,6 +198,8 @@ private:
 
     // One that nobody uses. As many are under way as there may be: then their partitions are behind, and we help.
     Parcel* spare() {
+        Budget& budget = home_.budget();
+        for (int looks = 0; budget.has_much_debt() && looks < 64; ++looks) help();
         for (;;) {
             if (spares_ == nullptr) spares_ = returned_.take_all();
             if (spares_ != nullptr) {
@@ -217,11 +212,16 @@ private:
                 parcels_.push_back(std::make_unique<Parcel>(*this));
                 return parcels_.back().get();
             }
-            if (!leave_home()) throw std::bad_alloc();
-            for (auto& partition : partitions_)
-                if (partition->try_own()) partition->leave();
-            if (returned_.seems_empty()) std::this_thread::yield();
+            help();
         }
+    }
+
+    // Serves what is pending at partitions that nobody serves, and has them give up what they should.
+    void help() {
+        if (!leave_home()) throw std::bad_alloc();
+        for (auto& partition : partitions_)
+            if (partition->try_own()) partition->leave();
+        if (returned_.seems_empty()) std::this_thread::yield();
     }
 
     using Request = typename Partition<Keys>::Request;

@@ -30,7 +30,9 @@ public:
         virtual void serve(Partition& partition) = 0;
     };
 
-    Partition(Budget& budget, std::uint64_t seed, std::uint32_t most) : budget_(budget), counters_(0, seed, most) {}
+    // The `place`-th of those that share the budget.
+    Partition(Budget& budget, std::size_t place, std::uint64_t seed)
+        : budget_(budget), place_(place), counters_(0, seed, ~std::uint32_t{0}) {}
 
     // Any thread. Has the request served, now or by the owner. Throws std::bad_alloc if something could not be served
     // for lack of memory: the next owner tries again.
@@ -51,6 +53,7 @@ public:
     }
     void leave(bool good = true) {
         good &= serve(std::exchange(waiting_, nullptr));
+        settle();
         do good &= serve(door_.take());
         while (!door_.try_release());
         if (!good) throw std::bad_alloc();
@@ -66,20 +69,20 @@ public:
     }
 
     // The owner. The key of this hash came so often; its memory is exchanged if it gets another key's counter.
-    void add(typename Keys::Kept& key, std::uint64_t hash, std::uint64_t count, std::uint64_t bound) {
-        while (!counters_.add_kept(key, hash, count, budget_.has_spare() ? 0 : bound)) {
-            budget_.take(counters_.unseen());
-            counters_.grow();
+    void add(typename Keys::Kept& key, std::uint64_t hash, std::uint64_t count) {
+        while (!counters_.add_kept(key, hash, count, level_)) {
+            if (budget_.try_take()) {
+                counters_.grow(0);
+            } else if (!is_least_at_level()) {
+                said_ = 0;  // it is taken back
+                counters_.grow(budget_.overdraw(place_));
+            }
         }
     }
 
-    // The owner. Gives up counters that are too many.
-    void settle(std::uint64_t bound) {
-        while (budget_.is_short()) {
-            const std::uint64_t count = counters_.give_up(bound);
-            if (count == 0) return;
-            budget_.give_up(count);
-        }
+    // The owner. Gives up counters that are too many, as far as that is its turn.
+    void settle() {
+        while (budget_.has_debt() && is_least_at_level() && budget_.try_repay()) counters_.give_up();
     }
 
     Budget& budget() { return budget_; }
@@ -91,7 +94,7 @@ private:
         explicit Visit(const Look& look) : look(look) {}
         void serve(Partition& partition) override {
             try {
-                partition.settle(partition.budget_.bound());
+                partition.settle();
                 look(partition.counters_);
                 failed = partition.waiting_ != nullptr;  // what it was to see
             } catch (const std::bad_alloc&) {
@@ -103,6 +106,15 @@ private:
         bool failed{false};
         Parker done;
     };
+
+    // The owner, when no counter is left that nobody has had. Whether its least one may be taken over or given up.
+    bool is_least_at_level() {
+        const std::uint64_t least = counters_.least();
+        if (least <= level_) return true;
+        if (least != said_) level_ = budget_.raise(place_, said_ = least);
+        else level_ = budget_.level();
+        return least <= level_;
+    }
 
     // The owner. False: some of them could not be served, and wait.
     bool serve(Request* taken) {
@@ -121,8 +133,11 @@ private:
     }
 
     Budget& budget_;
+    const std::size_t place_;
     alignas(cache_line) Delegation<Request> door_;
     alignas(cache_line) Request* waiting_{nullptr};  // the owner's: what failed
+    std::uint64_t level_{0};               // the owner's: no counter anywhere is below it
+    std::uint64_t said_{0};                // the owner's: the least count that the budget knows of
     Counters<Keys> counters_;
 };
 

@@ -36,9 +36,9 @@ public:
 
     // The number of partitions is a power of two: about as many as threads that run at once.
     Partitioned(std::uint32_t capacity, std::uint64_t seed, unsigned streams, unsigned partitions)
-        : seed_(seed), budget_(capacity) {
+        : seed_(seed), budget_(capacity, partitions) {
         while (partitions_.size() < partitions)
-            partitions_.push_back(std::make_unique<Partition<Keys>>(budget_, seed, ~std::uint32_t{0}));
+            partitions_.push_back(std::make_unique<Partition<Keys>>(budget_, partitions_.size(), seed));
         while (feeders_.size() < streams)
             feeders_.push_back(std::make_unique<Feeder<Keys>>(partitions_, feeders_.size() % partitions, seed));
     }
@@ -49,7 +49,7 @@ public:
 
     Answer ask(std::size_t most, double share) override {
         const std::uint64_t bar = part_of(share, total());
-        flush();
+        settle();
         Answer answer{{}, 0, 0};
         for (auto& partition : partitions_) {
             partition->visit([&](Counters<Keys>& counters) {
@@ -86,7 +86,7 @@ public:
     }
 
     std::uint32_t size() override {
-        flush();
+        settle();
         std::uint32_t sum = 0;
         for (auto& partition : partitions_)
             partition->visit([&](Counters<Keys>& counters) { sum += counters.size(); });
@@ -94,27 +94,29 @@ public:
     }
 
     void load(const Answer& state) override {
-        std::uint64_t counts = 0;
         for (const Row& row : state.rows) {
             const Probe key = Keys::probe_of(row.key);
             const std::uint64_t hash = Keys::hash(seed_, key);
             auto& counters = partition_of(hash).counters();
             counters.grow();
             counters.put(key, hash, row.count, row.error);
-            counts += row.count;
         }
         for (auto& partition : partitions_) partition->counters().set_unseen(state.unseen);
-        budget_.load(state.rows.size(), counts, state.total);
+        budget_.load(state.rows.size(), state.unseen);
         loaded_ = state.total;
     }
-
-    // At rest: what the counts lack to add up to the total.
-    std::int64_t lost() const { return budget_.lost(); }
 
 private:
     Partition<Keys>& partition_of(std::uint64_t hash) { return *partitions_[Feeder<Keys>::place_of(hash, partitions_)]; }
     void flush() {
         for (auto& feeder : feeders_) feeder->flush();
+    }
+    // There are no more counters than there may be, unless streams go on. One look at all partitions raises the
+    // level, or one of them gives up what is at it.
+    void settle() {
+        flush();
+        for (std::int64_t looks = 2 * budget_.debt(); looks > 0 && budget_.has_debt(); --looks)
+            for (auto& partition : partitions_) partition->visit([](Counters<Keys>&) {});
     }
 
     const std::uint64_t seed_;
