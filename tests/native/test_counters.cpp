@@ -1,6 +1,7 @@
 // Space Saving against exact counts.
 #include "callboard/frequency/counting/counters.hpp"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -176,6 +177,34 @@ TEST("a counter that was given up ends its key's count, and the next key begins 
     CHECK(summary.add_kept(key, summary.hash(key), 1, 100));
     CHECK_EQUAL(summary.count_of(summary.find(4)), 10u);
     CHECK_EQUAL(summary.unseen(), 9u);
+}
+
+TEST("the greatest counts are the same, whatever was asked before, and what came or went since") {
+    Counters<IntegerKeys> summary(200, seed);
+    std::uint64_t draws = 0;
+    const auto random = [&](std::uint64_t below) { return random_number(seed, draws++) % below; };
+    for (int round = 0; round < 500; ++round) {
+        for (std::uint64_t i = random(60); i != 0; --i)
+            summary.add(static_cast<std::int64_t>(random(round < 250 ? 150 : 400)), 1 + random(9));
+        if (round % 50 == 49)
+            for (std::uint64_t i = random(190); i != 0 && summary.size() > 0; --i) summary.give_up(), summary.grow();
+        std::vector<std::uint32_t> all;
+        for (std::uint32_t slot = 0; slot < summary.slots(); ++slot)
+            if (summary.count_of(slot) != 0) all.push_back(slot);
+        std::stable_sort(all.begin(), all.end(), [&](std::uint32_t a, std::uint32_t b) {
+            return summary.count_of(a) > summary.count_of(b);
+        });
+        CHECK_EQUAL(all.size(), summary.size());
+        const std::uint64_t bar = random(100);
+        auto above = all;
+        while (!above.empty() && summary.count_of(above.back()) <= bar) above.pop_back();
+        CHECK(summary.above(bar) == above);
+        for (const std::size_t most : {std::size_t{0}, std::size_t{1}, std::size_t{10}, random(220), std::size_t{10}}) {
+            auto expected = all;
+            if (expected.size() > most) expected.resize(most);
+            CHECK(summary.top(most) == expected);
+        }
+    }
 }
 
 TEST("room that no key has is given up before a counter") {

@@ -135,39 +135,40 @@ public:
         errors_[slot] = std::exchange(free_, slot);
         --size_;
         lost_ = std::max(lost_, entry.count);
+        asked_ = 0;
         return std::exchange(entry.count, 0);
     }
 
     // The slots with the `most` greatest counts, or all; the greatest first, and of equals the one that is older.
-    std::vector<std::uint32_t> top(std::size_t most) const {
+    // Counts only grow, so no fewer are at the last answer's least count now: few others are looked at twice.
+    std::vector<std::uint32_t> top(std::size_t most) {
         std::vector<std::uint32_t> best;
         if (most == 0) return best;
         const auto order = [this](std::uint32_t a, std::uint32_t b) { return is_before(a, b); };
-        // A heap of the best so far, with the least of them on top; few counts are above that.
-        best.reserve(std::min<std::size_t>(most, size()));
-        std::uint64_t bar = 0;
-        for (std::uint32_t slot = 0; slot < slots(); ++slot) {
-            if (entries_[slot].count == 0) continue;
-            if (best.size() < most) {
-                best.push_back(slot);
-                std::push_heap(best.begin(), best.end(), order);
-                bar = entries_[best.front()].count;
-            } else if (__builtin_expect(entries_[slot].count > bar, 0)) {
-                std::pop_heap(best.begin(), best.end(), order);
-                best.back() = slot;
-                std::push_heap(best.begin(), best.end(), order);
-                bar = entries_[best.front()].count;
+        const std::size_t room = std::min<std::size_t>(2 * std::min<std::size_t>(most, size()) + 16, size());
+        best.reserve(room);
+        std::uint64_t bar = most <= asked_ ? bar_ : 0;
+        each_above(bar, [&](std::uint32_t slot) {
+            if (best.size() == room && best.size() > most) {
+                const auto middle = best.begin() + static_cast<std::ptrdiff_t>(most);
+                std::nth_element(best.begin(), middle - 1, best.end(), order);
+                best.erase(middle, best.end());
+                bar = entries_[best.back()].count;
+                if (entries_[slot].count <= bar) return;
             }
-        }
-        std::sort_heap(best.begin(), best.end(), order);
+            best.push_back(slot);
+        });
+        std::sort(best.begin(), best.end(), order);
+        if (best.size() > most) best.resize(most);
+        asked_ = most;
+        bar_ = best.size() == most ? entries_[best.back()].count - 1 : 0;
         return best;
     }
 
     // The slots with greater counts than that; the greatest first, and of equals the one that is older.
     std::vector<std::uint32_t> above(std::uint64_t bar) const {
         std::vector<std::uint32_t> found;
-        for (std::uint32_t slot = 0; slot < slots(); ++slot)
-            if (entries_[slot].count > bar) found.push_back(slot);
+        each_above(bar, [&](std::uint32_t slot) { found.push_back(slot); });
         std::sort(found.begin(), found.end(), [this](auto a, auto b) { return is_before(a, b); });
         return found;
     }
@@ -192,6 +193,25 @@ private:
 
     bool is_before(std::uint32_t a, std::uint32_t b) const {
         return entries_[a].count != entries_[b].count ? entries_[a].count > entries_[b].count : a < b;
+    }
+
+    // Calls `found(slot)`, oldest first, with those whose counts are above the bar, which `found` may raise.
+    template <class Found>
+    void each_above(const std::uint64_t& bar, const Found& found) const {
+        constexpr std::uint32_t lot = 8;
+        std::uint32_t slot = 0;
+        const auto look = [&] {
+            if (entries_[slot].count > bar) found(slot);
+        };
+        for (; slots() - slot >= lot; slot += lot) {
+            std::uint64_t above = 0;  // its highest bit: counts are below 2**63
+            for (std::uint32_t i = 0; i < lot; ++i) above |= bar - entries_[slot + i].count;
+            if (__builtin_expect(above >> 63 == 0, 1)) continue;
+            const std::uint32_t end = slot + lot;
+            for (; slot < end; ++slot) look();
+            slot -= lot;
+        }
+        for (; slot < slots(); ++slot) look();
     }
 
     // `settle` puts the key where it is told to, and may throw.
@@ -265,6 +285,8 @@ private:
     std::uint32_t size_{0};
     std::uint32_t free_{SlotIndex::none};  // a list of slots that were given up, linked by their errors
     const std::uint32_t most_;
+    std::size_t asked_{0};  // the last answer had the keys of so many greatest counts, all of them above bar_
+    std::uint64_t bar_{0};
     const std::uint64_t seed_;
     std::uint64_t total_{0};
     std::uint64_t lost_{0};             // the greatest count of a key that lost its counter
