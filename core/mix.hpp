@@ -4,8 +4,9 @@
 // numbers that differ a little, or only in their upper bits, end up far apart whatever few bits of them
 // one looks at.
 //
-// hash_bytes() is for runs of bytes: eight at a time are mixed in by a multiplication whose upper half is folded
-// into its lower one, as in Wang's wyhash. Whoever does not know the seed cannot choose runs that collide.
+// hash_bytes() is for runs of bytes: sixteen at a time are mixed in by a multiplication whose upper half is folded
+// into its lower one, as in Wang's wyhash, and the last ones by loads that overlap, so that the many short runs
+// take no loop. Whoever does not know the seed cannot choose runs that collide.
 #pragma once
 
 #include <cstddef>
@@ -26,20 +27,55 @@ constexpr std::uint64_t random_number(std::uint64_t seed, std::uint64_t index) {
     return mix(seed + (index + 1) * 0x9e3779b97f4a7c15u);
 }
 
-inline std::uint64_t hash_bytes(std::uint64_t seed, const char* data, std::size_t size) {
-    const auto fold = [](std::uint64_t a, std::uint64_t b) {
-        const auto product = static_cast<unsigned __int128>(a) * b;
-        return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
-    };
-    constexpr std::uint64_t odd = 0x9e3779b97f4a7c15u;
-    std::uint64_t state = seed ^ mix(size), word;
-    for (; size >= 8; data += 8, size -= 8) {
-        std::memcpy(&word, data, 8);
-        state = fold(state ^ word, seed | 1) + odd;
+// The product's halves, folded.
+constexpr std::uint64_t fold_product(std::uint64_t a, std::uint64_t b) {
+    const auto product = static_cast<unsigned __int128>(a) * b;
+    return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+}
+
+template <class Word>
+std::uint64_t load_word(const char* at) {
+    Word word;
+    std::memcpy(&word, at, sizeof word);
+    return word;
+}
+
+// All bytes of a run of up to 16, as two words: runs of one size are equal exactly if these are.
+struct ShortRun {
+    std::uint64_t low, high;
+
+    ShortRun(const char* data, std::size_t size) {
+        if (size >= 8) {
+            low = load_word<std::uint64_t>(data);
+            high = load_word<std::uint64_t>(data + size - 8);
+        } else if (size >= 4) {
+            low = load_word<std::uint32_t>(data);
+            high = load_word<std::uint32_t>(data + size - 4);
+        } else {
+            low = size == 0 ? 0 : load_word<std::uint8_t>(data) << 8 | load_word<std::uint8_t>(data + size / 2);
+            high = size == 0 ? 0 : load_word<std::uint8_t>(data + size - 1);
+        }
     }
-    word = 0;
-    if (size != 0) std::memcpy(&word, data, size);
-    return mix(fold(state ^ word, seed | 1) + odd);
+};
+
+inline std::uint64_t hash_bytes(std::uint64_t seed, const char* data, std::size_t size) {
+    constexpr std::uint64_t first = 0x9e3779b97f4a7c15u, second = 0xbf58476d1ce4e5b9u;
+    std::uint64_t state = seed;
+    std::size_t left = size;
+    for (; left > 16; data += 16, left -= 16)
+        state = fold_product(load_word<std::uint64_t>(data) ^ first, load_word<std::uint64_t>(data + 8) ^ state);
+    const ShortRun rest(data, left);
+    return fold_product(first ^ size, fold_product(rest.low ^ second, rest.high ^ state));
+}
+
+__attribute__((noinline)) inline bool equal_long_bytes(const char* one, const char* other, std::size_t size) {
+    return std::memcmp(one, other, size) == 0;
+}
+
+inline bool equal_bytes(const char* one, const char* other, std::size_t size) {
+    if (size > 16) return equal_long_bytes(one, other, size);
+    const ShortRun a(one, size), b(other, size);
+    return ((a.low ^ b.low) | (a.high ^ b.high)) == 0;
 }
 
 }  // namespace callboard

@@ -5,6 +5,7 @@ and True, so these two, and tuples with them, are not for here; nor are instance
 """
 
 cimport cython
+from cpython.object cimport PyObject
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t, uint32_t
@@ -16,12 +17,29 @@ from callboard.frequency.counting.keys cimport ByteRun, bytes_key, integer_key, 
 
 cdef extern from "Python.h":
     bint PyUnicode_IS_COMPACT_ASCII(object text)
+    PyObject* PyList_GET_ITEM(object list, Py_ssize_t index)
     const void* PyUnicode_DATA(object text)
     Py_ssize_t PyUnicode_GET_LENGTH(object text)
     long long PyLong_AsLongLongAndOverflow(object number, int* overflow) except? -1
     # Borrowed from the string, for as long as it lives.
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
+
+cdef extern from *:
+    """
+    static inline int read_ascii(PyObject* key, callboard::ByteRun* run) {
+        if (!PyUnicode_CheckExact(key) || !PyUnicode_IS_COMPACT_ASCII(key)) return 0;
+        const Py_ssize_t size = PyUnicode_GET_LENGTH(key);
+        if (size > 0xffffffff) return 0;
+        *run = {reinterpret_cast<const char*>(reinterpret_cast<PyASCIIObject*>(key) + 1),
+                static_cast<std::uint32_t>(size), callboard::text_key};
+        return 1;
+    }
+    """
+    # What append_key() does for most texts, at once.
+    bint read_ascii(PyObject* key, ByteRun* run)
+    bint is_text "PyUnicode_CheckExact"(PyObject* key)
+    bint is_whole "PyLong_CheckExact"(PyObject* key)
 
 cdef Py_ssize_t LARGEST = 0xffffffff
 cdef int DEEPEST = 16  # tuples in tuples
@@ -114,8 +132,8 @@ cdef bint read_runs(list keys, vector[ByteRun]& into, string& room) except -1:
     cdef size_t begin = 0
     cdef size_t i
     into.reserve(len(keys))
-    for key in keys:
-        if not append_key(key, room, &run):
+    for i in range(<size_t>len(keys)):
+        if not read_ascii(PyList_GET_ITEM(keys, i), &run) and not append_key(keys[i], room, &run):
             return False
         into.push_back(run)
     for i in range(into.size()):  # now that it grows no more, they can be told where in it they are
@@ -123,6 +141,20 @@ cdef bint read_runs(list keys, vector[ByteRun]& into, string& room) except -1:
             into[i].data = room.data() + begin
             begin += into[i].size
     return True
+
+
+cdef bint are_plain(list keys) except -1:
+    """Texts and integers, any of which is a key. No code of theirs runs; another thread may change the list."""
+    cdef PyObject* key
+    cdef Py_ssize_t i
+    cdef bint plain = True
+    with cython.critical_section(keys):
+        for i in range(len(keys)):
+            key = PyList_GET_ITEM(keys, i)
+            if not is_text(key) and not is_whole(key):
+                plain = False
+                break
+    return plain
 
 
 cdef object key_of(uint32_t kind, const char* data, Py_ssize_t size):

@@ -24,6 +24,7 @@ cdef class SpaceSaving:
     cdef SummaryState _state(self)
     cdef int _be(self, int mode) except -1
     cdef int _load(self, SummaryState state) except -1
+    cdef bint _takes_all_of(self, list keys) except -1
     cdef int _admit(self, uint64_t elements) except -1
     cdef unsigned _take_stream(self) noexcept
     cdef int _count_lot(self, Lot lot) except -1

@@ -8,7 +8,7 @@ from libcpp.string cimport string
 
 from callboard.frequency.counting.keys cimport ByteRun
 from callboard.frequency.designs.summary cimport StreamGate, no_stream
-from callboard.frequency.encoding cimport append_key, read_integer
+from callboard.frequency.encoding cimport append_key, are_plain, read_integer
 from callboard.frequency.lot cimport Lot, as_bytes, as_integers, as_objects, lot_of_array, lot_of_list, undecided
 from callboard.frequency.store cimport Store, SummaryState
 
@@ -32,6 +32,9 @@ MOST_STREAMS = 1024
 
 cdef size_t ALL = 0xffffffff
 cdef uint64_t MOST = LARGEST
+
+# So many keys of a list are read and counted while they are in the core's cache.
+cdef Py_ssize_t LOT = 1024
 
 
 cdef class SpaceSaving:
@@ -102,6 +105,11 @@ cdef class SpaceSaving:
         """
         if isinstance(keys, (str, bytes, tuple)) or not isinstance(keys, Iterable):
             self.add(keys, 1 if weights is None else weights)
+            return
+        cdef Py_ssize_t at
+        if type(keys) is list and weights is None and len(keys) > LOT and self._takes_all_of(keys):
+            for at in range(0, len(keys), LOT):
+                self._update(keys[at : at + LOT], None)
             return
         for lot, their_weights in lots(keys, weights):
             if type(lot) is memoryview:
@@ -337,6 +345,13 @@ cdef class SpaceSaving:
         self.store = self.store.loaded(keys.mode, state)
         self.mode = keys.mode
         return 0
+
+    cdef bint _takes_all_of(self, list keys) except -1:
+        """Whether no key of them will be refused, so that they can be counted one lot after another."""
+        if self.capacity == 0 or not self.gate.admit(len(keys)):
+            return False
+        self.gate.retract(len(keys))
+        return are_plain(keys)
 
     # --- counting, through the gate ----------------------------------------------------------------
 

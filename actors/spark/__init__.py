@@ -1,11 +1,11 @@
 """Feed the partitions of Spark jobs to graphs of actors.
 
 `foreach_partition`, `map_partitions` and `map_in_arrow` make functions for Spark's methods of
-those names; `session` makes a Spark session that works at once. The layers, each importing only
-those before it: `context`, `errors` and `options`; `trial`, `pickling` and `settings`, what goes
-out; `arrow` and `schema`, what comes back; `host`, the process's actor system; `feed`, batches in
-and answers out; `partitions`, what Spark calls. `java` and `session` stand beside them and need no
-actors.
+those names; `hot_keys` counts what is frequent; `session` makes a Spark session that works at
+once. The layers, each importing only those before it: `context`, `errors` and `options`; `trial`,
+`pickling` and `settings`, what goes out; `arrow` and `schema`, what comes back; `host`, the
+process's actor system; `feed`, batches in and answers out; `partitions`, what Spark calls. `java`,
+`session` and `hot_keys` stand beside them and need no actors.
 """
 
 from callboard.spark.context import PartitionContext, PartitionEnd, PartitionStart
@@ -16,6 +16,7 @@ from callboard.spark.errors import (
     PartitionFailed,
     SchemaError,
 )
+from callboard.spark.hot_keys import hot_keys
 from callboard.spark.partitions import foreach_partition, map_in_arrow, map_partitions
 from callboard.spark.session import session
 
@@ -29,6 +30,7 @@ __all__ = [
     "PartitionStart",
     "SchemaError",
     "foreach_partition",
+    "hot_keys",
     "map_in_arrow",
     "map_partitions",
     "session",

@@ -53,9 +53,39 @@ def streams(smoke: bool) -> Benchmark:
     return Benchmark("frequency_streams", "Two streams, a thread for each", "keys/s", players)
 
 
+def memory(smoke: bool, keys: str) -> Benchmark:
+    game = Game("frequency.memory", 1_000_000, 2_000, smoke)
+    names = (("callboard", "callboard", "ours", 1.0), *OTHERS)
+    players = [
+        game.alone(f"{name}, alpha {alpha}", part, by=by, keys=keys, alpha=alpha)
+        for alpha in ALPHAS[:3]
+        for name, by, part, _ in names
+    ]
+    title = f"What is held after a million {keys}"
+    return Benchmark(f"frequency_memory_{keys}", title, "MB", players)
+
+
+def on_spark(smoke: bool) -> Benchmark:
+    game = Game("frequency.on_spark", 2_000_000, 10_000, smoke)
+    ways: tuple[tuple[str, str, Role], ...] = (
+        ("callboard", "hot_keys", "ours"),
+        ("approx_top_k", "approx_top_k", "peer"),
+        ("groupBy, count", "group_by", "floor"),
+    )
+    players = [
+        game.alone(f"{name}, alpha {alpha}", part, by=by, alpha=alpha)
+        for alpha in ALPHAS[:: 4 if smoke else 2]
+        for name, by, part in ways
+    ]
+    return Benchmark("frequency_spark", "Hot keys of a frame, two cores", "keys/s", players)
+
+
 FREQUENCY: dict[str, Callable[[bool], Benchmark]] = {
     "frequency_integers": partial(counting, keys="integers"),
     "frequency_texts": partial(counting, keys="texts"),
     "frequency_asking": asking,
+    "frequency_memory_integers": partial(memory, keys="integers"),
+    "frequency_memory_texts": partial(memory, keys="texts"),
+    "frequency_spark": on_spark,
     "frequency_streams": streams,
 }

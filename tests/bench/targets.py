@@ -280,7 +280,11 @@ TARGETS = (
         0.98,
         least(
             *(
-                ratio("frequency_asking", f"50,000 at a time, alpha {a}", f"top(25) after each, alpha {a}")
+                ratio(
+                    "frequency_asking",
+                    f"50,000 at a time, alpha {a}",
+                    f"top(25) after each, alpha {a}",
+                )
                 for a in ALPHAS
             )
         ),

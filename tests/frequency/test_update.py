@@ -219,3 +219,45 @@ def test_numbers_of_numpy_are_options() -> None:
     summary.update("aab")
     summary.update(["a"] * 3)
     assert [each.key for each in summary.frequent(float32(0.5)).guaranteed] == ["a"]
+
+
+def long_list(last: Any) -> list[Any]:
+    return [f"key {i % 50}" for i in range(5000)] + [last]
+
+
+def test_a_long_list_is_counted_as_a_short_one_is() -> None:
+    for keys in (long_list("last"), long_list("\u20ac"), long_list(7), [*range(3000), "a", 2**70]):
+        summary = SpaceSaving(1e-4)
+        summary.update(keys)
+        assert {each.key: each.count for each in summary} == Counter(keys)
+        summary.update(keys)
+        assert summary.total == 2 * len(keys)
+
+
+@pytest.mark.parametrize("bad", [[], math.nan])
+def test_a_bad_key_at_the_end_of_a_long_list_leaves_the_summary_as_it_was(bad: Any) -> None:
+    summary = SpaceSaving(1e-3)
+    with pytest.raises((TypeError, ValueError)):
+        summary.update(long_list(bad))
+    assert summary.total == len(summary) == 0
+
+
+def test_a_long_list_that_is_too_much_leaves_the_summary_as_it_was() -> None:
+    summary = SpaceSaving(1e-3)
+    summary.add("first", 2**63 - 3000)
+    with pytest.raises(ValueError, match="5001"):
+        summary.update(long_list("last"))
+    assert list(summary) == [("first", 2**63 - 3000, 0)]
+    summary.update(long_list("last")[:2999])
+    assert summary.total == 2**63 - 1
+
+
+def test_a_subclass_of_a_list_says_what_is_in_it() -> None:
+    class Doubled(list[str]):
+        def __iter__(self) -> Iterator[str]:
+            for each in super().__iter__():
+                yield each * 2
+
+    summary = SpaceSaving(1e-3)
+    summary.update(Doubled(["a"] * 3000))
+    assert list(summary) == [("aa", 3000, 0)]

@@ -62,12 +62,12 @@ struct ByteKeys {
     };
 
     static std::uint64_t hash(std::uint64_t seed, const Probe& key) {
-        return mix(hash_bytes(seed, key.data, key.size) + key.kind);
+        return hash_bytes(seed + key.kind, key.data, key.size);
     }
     static std::uint64_t hash_of(std::uint64_t, Kept kept) { return kept->hash; }
     static ByteRun probe(Kept kept) { return {kept->data, kept->size, kept->kind}; }
     static bool same(const Probe& one, const Probe& other) {
-        return one.size == other.size && one.kind == other.kind && std::memcmp(one.data, other.data, one.size) == 0;
+        return one.size == other.size && one.kind == other.kind && equal_bytes(one.data, other.data, one.size);
     }
     static bool equal(Kept kept, const Probe& key) { return same(probe(kept), key); }
     static Kept keep(const Probe& key, std::uint64_t hash) {

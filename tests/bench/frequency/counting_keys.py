@@ -6,6 +6,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from callboard.frequency import SpaceSaving
 from frequency.zipf import zipf
@@ -30,20 +31,31 @@ def run(
 ) -> Result:
     """Count `n` keys; with `every`, so many at a time; with `ask`, asked for the top after each."""
     numbers = zipf(n, alpha)
-    exact = Counter(numbers.tolist())
-    top = exact.most_common(TOP)
     stream: Any = numbers
     if keys == "texts":
-        stream = [f"page/{number:x}.html" for number in numbers.tolist()]
-        top = [(f"page/{key:x}.html", count) for key, count in top]
+        stream = list(map(text_of, numbers.tolist()))
     elif by != "callboard":
         stream = numbers.tolist()
     seconds, bounds = BY[by](stream, every, ask)
-    slack = (1.07 if by == "datasketches" else 1) * EPSILON * n
-    held = sum(
-        low <= times <= high <= times + slack for key, times in top for low, high in [bounds(key)]
-    )
-    return Result(n, seconds, got=held, want=len(top))
+    got, want = held(bounds, numbers, text_of if keys == "texts" else int, by)
+    return Result(n, seconds, got, want)
+
+
+def text_of(number: int) -> str:
+    return f"page/{number:x}.html"
+
+
+def held(
+    bounds: Bounds, numbers: NDArray[np.int64], key_of: Callable[[int], Any], by: str
+) -> tuple[int, int]:
+    """Say of how many of the most frequent keys the bounds hold, and how many there are."""
+    top = Counter(numbers.tolist()).most_common(TOP)
+    slack = (1.07 if by == "datasketches" else 1) * EPSILON * len(numbers)
+    good = 0
+    for number, times in top:
+        low, high = bounds(key_of(number))
+        good += low <= times <= high <= times + slack
+    return good, len(top)
 
 
 def by_callboard(stream: Any, every: int, ask: bool) -> tuple[float, Bounds]:
@@ -57,7 +69,7 @@ def by_callboard(stream: Any, every: int, ask: bool) -> tuple[float, Bounds]:
     seconds = perf_counter() - begin
 
     def bounds(key: Any) -> tuple[float, float]:
-        count, error = summary.estimate(int(key) if isinstance(key, np.integer) else key)
+        count, error = summary.estimate(key)
         return count - error, count
 
     return seconds, bounds
@@ -74,13 +86,16 @@ def by_datasketches(stream: Sequence[Any], *_: Any) -> tuple[float, Bounds]:
     import datasketches
 
     sketch: Any
-    if isinstance(stream[0], str):
+    keys = iter(stream)
+    first = next(keys)
+    if isinstance(first, str):
         sketch = datasketches.frequent_strings_sketch(LG_MAP)
     else:
         sketch = datasketches.frequent_items_sketch(LG_MAP)
     update = sketch.update
+    update(first)
     begin = perf_counter()
-    for key in stream:
+    for key in keys:
         update(key)
     seconds = perf_counter() - begin
     return seconds, lambda key: (sketch.get_lower_bound(key), sketch.get_upper_bound(key))

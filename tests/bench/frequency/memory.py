@@ -1,0 +1,24 @@
+"""Memory: the MB that a summary of keys holds, beside what holds them all."""
+
+import gc
+from typing import Any
+
+from frequency.counting_keys import BY, held, text_of
+from frequency.zipf import zipf
+from runtime.memory import resident
+from savina.result import Quantity
+
+
+def run(n: int, *, by: str = "callboard", keys: str = "integers", alpha: float = 1.0) -> Quantity:
+    """Count `n` keys that nobody else keeps."""
+    numbers = zipf(n, alpha)
+    key_of: Any = text_of if keys == "texts" else int
+    # What is loaded at the first use is no part of it.
+    BY[by](map(key_of, numbers[:1000]), 0, False)
+    gc.collect()
+    before = resident()
+    _, bounds = BY[by](map(key_of, numbers), 0, False)
+    gc.collect()
+    held_mb = (resident() - before) / 1e6
+    got, want = held(bounds, numbers, key_of, by)
+    return Quantity(held_mb, got, want)
