@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from callboard.frequency import SpaceSaving
 
 if TYPE_CHECKING:
-    import pyarrow
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
 
@@ -32,9 +32,7 @@ def hot_keys(frame: DataFrame, key: str | Column, *, epsilon: float = 1e-4) -> S
     return merged
 
 
-def _count(
-    batches: Iterable[pyarrow.RecordBatch], *, epsilon: float
-) -> Iterator[pyarrow.RecordBatch]:
+def _count(batches: Iterable[pa.RecordBatch], *, epsilon: float) -> Iterator[pa.RecordBatch]:
     import pyarrow
 
     counted = SpaceSaving(epsilon)

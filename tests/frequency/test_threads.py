@@ -164,7 +164,7 @@ def test_keys_of_one_weight_and_then_lighter_ones_have_no_more_counters_than_the
     monkeypatch.setattr("callboard.frequency.space_saving.usable_cores", lambda: 2)
     for _ in range(4):  # keys fall into two partitions by a hash that differs in each process
         summary = SpaceSaving(1 / 1024, streams=2)
-        exact = Counter(dict.fromkeys(range(2000), 100))
+        exact: Counter[Any] = Counter(dict.fromkeys(range(2000), 100))
         summary.update(exact)
         for begin in range(10**6, 10**6 + 6000, 100):
             summary.update(list(range(begin, begin + 100)))

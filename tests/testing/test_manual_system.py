@@ -300,6 +300,37 @@ def test_a_throttled_sender_goes_on_when_nothing_is_ready() -> None:
         ref.stop()
 
 
+@pytest.mark.parametrize("overflow", ["block", "help", "throttle"])
+def test_a_sender_waits_for_room_by_steps_and_not_by_the_clock_on_the_wall(overflow: str) -> None:
+    with ManualSystem() as system:
+        probe = system.probe()
+        # Shorter than the step that makes room takes.
+        ref = system.spawn(Forward, probe.ref, mailbox=BoundedMailbox(1, overflow, timeout=1e-9))
+        ref.tell(1)
+        ref.tell(2)
+        assert ref.queue_length == 1
+        system.run_until_idle()
+        assert probe.messages == [1, 2]
+
+
+def test_a_sender_does_not_wait_for_room_longer_than_a_run_may_be() -> None:
+    class Restless(Actor[int]):
+        def receive(self, message: int) -> None:
+            self.ref.tell(message)
+
+    with ManualSystem(max_steps=1000) as system:
+        full = system.spawn(Patient, name="full", mailbox=BoundedMailbox(1))
+        full.tell(3600.0)
+        system.run_until_idle()
+        full.tell(0.0)
+        restless = system.spawn(Restless)
+        restless.tell(1)
+        with pytest.raises(MailboxFull, match=r"/full stayed full .* for all the steps"):
+            full.tell(0.0)
+        restless.stop()
+        full.stop()
+
+
 # --- time ---------------------------------------------------------------------------------------
 
 

@@ -60,7 +60,6 @@ def test_a_failure_says_how_to_rerun_its_seed_alone(monkeypatch: pytest.MonkeyPa
     seen: list[int] = []
     monkeypatch.setenv("CALLBOARD_SEED", str(first_bad))
 
-
     def test(seed: int) -> None:
         seen.append(seed)
         winner_is_a(seed)

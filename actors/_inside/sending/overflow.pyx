@@ -36,8 +36,11 @@ cdef class Block(Overflow):
         # waits must come back: what it waits for may wait for that other. And so the stack stays low.
         cdef uint32_t outermost = 1 if runtime.manual else 0
         cdef str obstacle = None
+        # The clock of a manual system stands still meanwhile: a wait that lasts is one of many steps.
+        cdef bint is_logical = runtime.manual and (context.worker != NULL or runtime.system.is_run_here)
+        cdef int64_t steps = runtime.system.max_steps if is_logical else -1
         while obstacle is None:
-            left = limits.timeout_ns - (monotonic_ns() - begin)
+            left = limits.timeout_ns - (0 if is_logical else monotonic_ns() - begin)
             if context.worker != NULL and limits.get_runner(relaxed) == <void*>context:
                 obstacle = (
                     f"is full ({limits.capacity} messages), and its actor is in the middle of the message "
@@ -50,12 +53,15 @@ cdef class Block(Overflow):
                 obstacle = (
                     f"stayed full ({limits.capacity} messages) for {limits.timeout_ns / 1e9:g} s"
                 )
+            elif steps == 0:
+                obstacle = f"stayed full ({limits.capacity} messages) for all the steps of its manual system"
             elif not self.wait_once(to, runtime, context, left):
                 obstacle = (
                     f"is full ({limits.capacity} messages), and nothing else is ready in its manual system"
                 )
             elif limits.reserve(1):
                 return ADMITTED
+            steps -= 1
         return self.give_up(to, obstacle)
 
     cdef bint wait_once(self, Handle to, Runtime runtime, Context* context, int64_t left) except -1:

@@ -1,7 +1,7 @@
 """Keys are counted by one thread, and the 25 most frequent ones asked for now and then."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from time import perf_counter
 from typing import Any
 
@@ -75,14 +75,14 @@ def by_callboard(stream: Any, every: int, ask: bool) -> tuple[float, Bounds]:
     return seconds, bounds
 
 
-def by_counter(stream: Sequence[Any], *_: Any) -> tuple[float, Bounds]:
+def by_counter(stream: Iterable[Any], *_: Any) -> tuple[float, Bounds]:
     counts: Counter[Any] = Counter()
     begin = perf_counter()
     counts.update(stream)
     return perf_counter() - begin, lambda key: (counts[key], counts[key])
 
 
-def by_datasketches(stream: Sequence[Any], *_: Any) -> tuple[float, Bounds]:
+def by_datasketches(stream: Iterable[Any], *_: Any) -> tuple[float, Bounds]:
     import datasketches
 
     sketch: Any
