@@ -58,7 +58,7 @@ def memory(smoke: bool, keys: str) -> Benchmark:
     names = (("callboard", "callboard", "ours", 1.0), *OTHERS)
     players = [
         game.alone(f"{name}, alpha {alpha}", part, by=by, keys=keys, alpha=alpha)
-        for alpha in ALPHAS[:3]
+        for alpha in ALPHAS[:2]  # what skewed streams leave is too little to be seen
         for name, by, part, _ in names
     ]
     title = f"What is held after a million {keys}"
