@@ -6,7 +6,8 @@
 //
 // hash_bytes() is for runs of bytes: sixteen at a time are mixed in by a multiplication whose upper half is folded
 // into its lower one, as in Wang's wyhash, and the last ones by loads that overlap, so that the many short runs
-// take no loop. Whoever does not know the seed cannot choose runs that collide.
+// take no loop. Both factors of each product depend on the seed: a factor that whoever chooses the runs can make 0
+// would hide the other one. So whoever does not know the seed cannot choose runs that collide.
 #pragma once
 
 #include <cstddef>
@@ -59,13 +60,14 @@ struct ShortRun {
 };
 
 inline std::uint64_t hash_bytes(std::uint64_t seed, const char* data, std::size_t size) {
-    constexpr std::uint64_t first = 0x9e3779b97f4a7c15u, second = 0xbf58476d1ce4e5b9u;
+    constexpr std::uint64_t odd = 0x9e3779b97f4a7c15u;
     std::uint64_t state = seed;
     std::size_t left = size;
     for (; left > 16; data += 16, left -= 16)
-        state = fold_product(load_word<std::uint64_t>(data) ^ first, load_word<std::uint64_t>(data + 8) ^ state);
+        state = odd + fold_product(load_word<std::uint64_t>(data) ^ state,
+                                   load_word<std::uint64_t>(data + 8) ^ odd * state);
     const ShortRun rest(data, left);
-    return fold_product(first ^ size, fold_product(rest.low ^ second, rest.high ^ state));
+    return fold_product(odd ^ size, odd + fold_product(rest.low ^ state, rest.high ^ odd * state));
 }
 
 __attribute__((noinline)) inline bool equal_long_bytes(const char* one, const char* other, std::size_t size) {

@@ -103,10 +103,10 @@ cdef class SpaceSaving:
         NaN, for a weight below 0, for weights that are more or fewer than keys, and for counts beyond
         2**63 - 1.
         """
+        cdef Py_ssize_t at
         if isinstance(keys, (str, bytes, tuple)) or not isinstance(keys, Iterable):
             self.add(keys, 1 if weights is None else weights)
             return
-        cdef Py_ssize_t at
         if type(keys) is list and weights is None and len(keys) > LOT and self._takes_all_of(keys):
             for at in range(0, len(keys), LOT):
                 self._update(keys[at : at + LOT], None)

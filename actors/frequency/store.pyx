@@ -39,18 +39,15 @@ cdef size_t ALL = 0xffffffff
 cdef uint64_t SEED = mix(int.from_bytes(os.urandom(8), "little"))
 
 
-cdef inline tuple row_of(object key, uint64_t count, uint64_t error):
-    """`Counted(key, count, error)` in a fifth of the time."""
+cdef inline tuple row_of(object key, object count, object error):
+    """`Counted(key, count, error)`, without a call of Python's."""
     cdef tuple row = new_row(Counted)
-    cdef object number
     Py_INCREF(key)
     PyTuple_SET_ITEM(row, 0, key)
-    number = count
-    Py_INCREF(number)
-    PyTuple_SET_ITEM(row, 1, number)
-    number = error
-    Py_INCREF(number)
-    PyTuple_SET_ITEM(row, 2, number)
+    Py_INCREF(count)
+    PyTuple_SET_ITEM(row, 1, count)
+    Py_INCREF(error)
+    PyTuple_SET_ITEM(row, 2, error)
     return row
 
 

@@ -80,10 +80,21 @@ def on_spark(smoke: bool) -> Benchmark:
     return Benchmark("frequency_spark", "Hot keys of a frame, two cores", "keys/s", players)
 
 
+def errors(smoke: bool) -> Benchmark:
+    game = Game("frequency.errors", 2_000_000, 4_000, smoke)
+    players = [
+        game.alone(f"{design}, alpha {alpha}", role, design=design, alpha=alpha)
+        for alpha in ALPHAS[:3]
+        for design, role, _ in DESIGNS
+    ]
+    return Benchmark("frequency_errors", "The worst count, above the true one", "keys", players)
+
+
 FREQUENCY: dict[str, Callable[[bool], Benchmark]] = {
     "frequency_integers": partial(counting, keys="integers"),
     "frequency_texts": partial(counting, keys="texts"),
     "frequency_asking": asking,
+    "frequency_errors": errors,
     "frequency_memory_integers": partial(memory, keys="integers"),
     "frequency_memory_texts": partial(memory, keys="texts"),
     "frequency_spark": on_spark,

@@ -61,6 +61,23 @@ TEST("each bit of a run of bytes moves about half of its hash, and makes it anot
     }
 }
 
+TEST("no word that a run may hold, be it one of the hash's own numbers, hides the next one") {
+    for (const std::uint64_t word : {0x0ull, ~0x0ull, 0x9e3779b97f4a7c15ull, 0xbf58476d1ce4e5b9ull, 0x94d049bb133111ebull}) {
+        for (const std::size_t place : {0, 1, 2, 3}) {
+            std::set<std::uint64_t> hashes;
+            for (std::uint64_t other = 0; other < 1000; ++other) {
+                std::uint64_t words[4] = {other, other, other, other};
+                words[place] = word;
+                for (const std::size_t size : {16, 32}) {
+                    const auto* data = reinterpret_cast<const char*>(words);
+                    hashes.insert(hash_bytes(0x51ed2701a3f1c6b5, data, size));
+                }
+            }
+            CHECK(hashes.size() >= 1999);  // the word itself may be among the others
+        }
+    }
+}
+
 TEST("runs that are alike but for their sizes have hashes of their own") {
     const std::string zeros(200, 0), letters(200, 'a');
     std::set<std::uint64_t> hashes;

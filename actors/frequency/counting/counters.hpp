@@ -199,19 +199,17 @@ private:
     template <class Found>
     void each_above(const std::uint64_t& bar, const Found& found) const {
         constexpr std::uint32_t lot = 8;
-        std::uint32_t slot = 0;
-        const auto look = [&] {
-            if (entries_[slot].count > bar) found(slot);
+        const auto look = [&](std::uint32_t begin, std::uint32_t end) {
+            for (std::uint32_t slot = begin; slot < end; ++slot)
+                if (entries_[slot].count > bar) found(slot);
         };
-        for (; slots() - slot >= lot; slot += lot) {
+        std::uint32_t begin = 0;
+        for (; slots() - begin >= lot; begin += lot) {
             std::uint64_t above = 0;  // its highest bit: counts are below 2**63
-            for (std::uint32_t i = 0; i < lot; ++i) above |= bar - entries_[slot + i].count;
-            if (__builtin_expect(above >> 63 == 0, 1)) continue;
-            const std::uint32_t end = slot + lot;
-            for (; slot < end; ++slot) look();
-            slot -= lot;
+            for (std::uint32_t i = 0; i < lot; ++i) above |= bar - entries_[begin + i].count;
+            if (__builtin_expect(above >> 63 != 0, 0)) look(begin, begin + lot);
         }
-        for (; slot < slots(); ++slot) look();
+        look(begin, slots());
     }
 
     // `settle` puts the key where it is told to, and may throw.
@@ -221,7 +219,8 @@ private:
         if (slot == SlotIndex::none) {
             slot = slots();
             if (slot == entries_.capacity()) {  // what can fail for lack of memory comes first
-                const std::size_t room = std::max<std::size_t>(slot + std::size_t{1}, std::min<std::size_t>(2 * std::size_t{slot} + 16, most_));
+                const std::size_t wanted = std::min<std::size_t>(2 * std::size_t{slot} + 16, most_);
+                const std::size_t room = std::max(slot + std::size_t{1}, wanted);
                 errors_.reserve(room);
                 entries_.reserve(room);
             }
