@@ -29,17 +29,21 @@ from callboard.streams.errors import (
     RunTimeout,
     StreamError,
 )
+from callboard.streams.programs.predicates import Band, Equal, Predicate
 from callboard.streams.programs.program import Side, Watermark
 from callboard.streams.programs.windows import Session, Sliding, Tumbling, Window
 from callboard.streams.running.run import Run
 from callboard.streams.running.tally import Tally
 
 __all__ = [
+    "Band",
+    "Equal",
     "Failure",
     "Graph",
     "GraphError",
     "Heuristic",
     "KeyedStream",
+    "Predicate",
     "Receives",
     "ReceivesMany",
     "Run",

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from callboard.core.text import safe_repr
 from callboard.streams.chaining.chainable import Chainable
 from callboard.streams.checks import check_function
 from callboard.streams.errors import GraphError
-from callboard.streams.planning.operator import Errors, Operator, label_of
-from callboard.streams.programs.merge import ByTime, Merge, Zip
-from callboard.streams.programs.program import Program
+from callboard.streams.operators import joining
+from callboard.streams.operators.joining import By, How, Rule, Side
+from callboard.streams.planning.operator import Errors, Operator
+from callboard.streams.programs.merge import Merge, Zip
+from callboard.streams.programs.predicates import Predicate
 
 if TYPE_CHECKING:
     from callboard.streams.chaining.stream import Stream
 
 T = TypeVar("T", covariant=True)
 U = TypeVar("U")
+V = TypeVar("V")
 
 
 class Joins(Chainable[T]):
@@ -41,18 +43,120 @@ class Joins(Chainable[T]):
         Of branches of one stream, what all of them made of a row of it comes before what they made
         of the next; and for one row, branch by branch, in the order of the arguments.
 
-        With `by`, the rows' time, streams that are each in order of time are merged into one that
-        is as well; of one time, rows of the earlier stream among the arguments come first. So a row
-        waits until each stream after its own has come to its time, and each before it beyond, by a
-        row or by a watermark, or until the end. One that is behind its own stream does not wait for
-        its place, which is past. What `by` returns may be anything that has an order; NaN is an
-        error of the row.
+        With `by`, it is `merge()`, except that no row is late: one that is behind its own stream
+        does not wait for its place, which is past.
         """
         if by is None:
-            return self._join("union", Merge, others, name)
+            return self._join(Operator(kind="union", program=Merge, joins=True), others, name)
         check_function("by", by)
-        detail = f"by {label_of(by, 'time')}"
-        return self._join("union", partial(ByTime, time_of=by), others, name, errors, detail)
+        return self._join(joining.union(by, 1 + len(others)), others, name, errors)
+
+    def merge(
+        self,
+        *others: Stream[U],
+        by: By,
+        lag: Any = 0,
+        late: Side = "drop",
+        name: str | None = None,
+        errors: Errors = "fail",
+    ) -> Stream[T | U]:
+        """Give the rows of this stream and of others in order of time.
+
+        `by` is the time of a row: a function, or the name or place of the value in a row; or a
+        tuple of these, one for each stream. Of one time, rows of the earlier stream among the
+        arguments come first, and those of one stream as they came. So the output is the same,
+        however the streams' rows arrive among each other (the ScaleGate of Gulisano et al. 2015,
+        section IV-A).
+
+        A row waits until each stream after its own has come to its time, and each before it beyond,
+        by a row or by a watermark, or until the end. Times are whatever has an order; None and NaN
+        are errors of the row.
+
+        Each stream is in order of time, or with `lag` nearly: a row may be so far behind the latest
+        of its stream, and waits so much longer. One that is further behind, or before its stream's
+        watermark, is late: it is dropped, counted, and in an actor system a dead letter; or with
+        `late="side"` goes to the side output "late".
+        """
+        operator = joining.merge(by, 1 + len(others), lag, late)
+        return self._join(operator, others, name, errors)
+
+    @overload
+    def join(
+        self,
+        other: Stream[U],
+        *,
+        by: By,
+        within: Any = None,
+        rows: int | None = None,
+        where: Predicate | Callable[[T, U], object] | None = None,
+        combine: None = None,
+        how: How = "inner",
+        rule: Rule = "strict",
+        lag: Any = 0,
+        late: Side = "drop",
+        name: str | None = None,
+        errors: Errors = "fail",
+    ) -> Stream[Any]: ...
+    @overload
+    def join(
+        self,
+        other: Stream[U],
+        *,
+        by: By,
+        within: Any = None,
+        rows: int | None = None,
+        where: Predicate | Callable[[T, U], object] | None = None,
+        combine: Callable[[Any, Any], V],
+        how: How = "inner",
+        rule: Rule = "strict",
+        lag: Any = 0,
+        late: Side = "drop",
+        name: str | None = None,
+        errors: Errors = "fail",
+    ) -> Stream[V]: ...
+    def join(
+        self,
+        other: Stream[U],
+        *,
+        by: By,
+        within: Any = None,
+        rows: int | None = None,
+        where: Predicate | Callable[[T, U], object] | None = None,
+        combine: Callable[[Any, Any], Any] | None = None,
+        how: How = "inner",
+        rule: Rule = "strict",
+        lag: Any = 0,
+        late: Side = "drop",
+        name: str | None = None,
+        errors: Errors = "fail",
+    ) -> Stream[Any]:
+        """Give `combine(left, right)` for pairs of a row of this stream and one of another.
+
+        Rows are taken in the order of `merge()`, whose `by`, `lag` and `late` these are. Each is
+        compared with those of the other stream that were taken before it and are at most `within`
+        older; or, with `rows`, with the last so many of them. So the outputs, and their order, are
+        the same however rows arrive: for one row after the other, its partners from the oldest.
+
+        `where`    what makes partners of two rows: `Equal`, `Band`, or several of these by `&`; or
+                   a function of both; without, all are
+        `combine`  without, a pair is a tuple
+        `how`      "inner": pairs. "left", "right" and "outer": also rows without a partner of the
+                   left stream, of the other one, of both, with None for what they lack. "semi" and
+                   "anti": no pairs, but rows of this stream that have a partner, once, or have none
+        `rule`     "strict": partners are at most `within` apart. "three-step" (Kang et al. 2003, in
+                   section II of Gulisano et al. 2015): a row is compared with those that were at
+                   most `within` older than the latest of their own stream, however old they are
+
+        A row without a partner leaves when it can have none any more, in its place in the order:
+        before the first row that is too late for it, by "strict"; with `rows` or "three-step" after
+        the row of its stream that pushed it out. The others leave at the end.
+
+        What raises, `by`, `where` or `combine`, is an error of the row that was being compared,
+        which then gives nothing and is not kept. Times have to have a difference, which can be
+        compared with `within`.
+        """
+        operator = joining.join(by, within, rows, where, combine, how, rule, lag, late)
+        return self._join(operator, (other,), name, errors)
 
     def zip(self, *others: Stream[Any], name: str | None = None) -> Stream[tuple[Any, ...]]:
         """Give tuples of the streams' first rows, then of their second rows, and so on.
@@ -60,21 +164,18 @@ class Joins(Chainable[T]):
         A row waits for its partners. If they have not come at the end of the stream it is dropped,
         and counted by the run as unpaired; in an actor system it becomes a dead letter.
         """
-        return self._join("zip", Zip, others, name)
+        return self._join(Operator(kind="zip", program=Zip, joins=True), others, name)
 
     def _join(
         self,
-        kind: str,
-        program: Callable[..., Program],
+        operator: Operator,
         others: tuple[Any, ...],
         name: str | None,
         errors: Errors = "fail",
-        detail: str = "",
     ) -> Stream[Any]:
         if not others:
-            raise GraphError(f"{kind}() takes one stream or more")
+            raise GraphError(f"{operator.kind}() takes one stream or more")
         for other in others:
             if not isinstance(other, Chainable):
-                raise GraphError(f"{kind}() takes streams, not {safe_repr(other)}")
-        operator = Operator(kind=kind, program=program, joins=True, detail=detail)
+                raise GraphError(f"{operator.kind}() takes streams, not {safe_repr(other)}")
         return self._then(operator, name, errors, others=others)

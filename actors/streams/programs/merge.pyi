@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from typing import Any
 
 from typing_extensions import disjoint_base
@@ -11,14 +10,3 @@ class Merge(Program):
 
 @disjoint_base
 class Zip(Merge): ...
-
-@disjoint_base
-class ByTime(Merge):
-    def __init__(
-        self,
-        name: str,
-        drops: list[int],
-        leaves: int | None,
-        time_of: Callable[[Any], Any],
-        **options: Any,
-    ) -> None: ...

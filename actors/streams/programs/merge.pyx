@@ -7,25 +7,21 @@ simply input by input.
 """
 
 from collections import deque
-from heapq import heappop, heappush
+
+from libc.stdint cimport int64_t
 
 from callboard.streams.programs.program cimport Batch, Program, Watermark
 
-from callboard.streams.checks import check_value
+from callboard.streams.errors import StreamError
 
 
 cdef class Merge(Program):
     """The base; as it is, a union by arrival: all rows of all inputs.
 
     `drops` says how many bits of the origins of each input are below the level on which all inputs
-    compare, and `leaves` how many of those that are left are of no use after this union; None if
+    compare, and `leaves` how many of those that are left are of no use after this program; None if
     all are.
     """
-
-    cdef list drops
-    cdef object leaves
-    cdef list times      # the latest watermark of each input
-    cdef object reached  # the watermark handed on last
 
     def __init__(self, str name, list drops, leaves, **options):
         super().__init__(name, kind="stateful", **options)
@@ -35,29 +31,30 @@ cdef class Merge(Program):
 
     cpdef process_many(self, list batches, list into):
         cdef Batch batch, out = into[0]
-        cdef list order = self.ordered(batches)
+        cdef int64_t serial
         end = (<Batch?>batches[0]).end
         if end is not None:
             end >>= self.drops[0]
         for batch in into:
             batch.origins = None if self.leaves is None else []
             batch.end = None if self.leaves is None or end is None else end >> self.leaves
-        for origin, which, at in order:
+        for origin, which, at in self.ordered(batches):
             batch = batches[which]
             row = batch.rows[at]
+            serial = batch.first + at
             try:
                 if type(row) is Watermark:
-                    outputs = self.mark(which, (<Watermark>row).time)
+                    self.mark(which, (<Watermark>row).time, origin, into)
                 else:
-                    outputs = self.take(which, row)
-                self.add(outputs, origin, into)
+                    self.take(which, row, serial, origin, into)
             except Exception as error:
-                self.failed(batch, at, error, into)
-                if self.failures >= 0 and self.leaves is not None:
-                    batch = into[self.failures]
-                    batch.origins[len(batch.rows) - 1] = origin >> self.leaves
+                if isinstance(error, StreamError) and error._raised_by == id(self):
+                    raise
+                self.settle(origin, into)
+                self.failed_at(serial, row, error, self.left_of(origin), into)
+        self.settle(end, into)
         if out.final:
-            self.add(self.rest(), end, into)
+            self.finish(end, into)
 
     cdef list ordered(self, list batches):
         """(origin, input, position) of all rows of a round, in their order."""
@@ -70,37 +67,41 @@ cdef class Merge(Program):
                 found += [(None, which, at) for at in range(len(batch.rows))]
             else:
                 found += [(origin >> drop, which, at) for at, origin in enumerate(batch.origins)]
-        if self.compares(batches):
+        if all([(<Batch>batch).origins is not None for batch in batches]):
             found.sort()
         return found
-
-    cdef bint compares(self, list batches):
-        return all((<Batch>batch).origins is not None for batch in batches)
 
     cdef int add(self, list outputs, object origin, list into) except -1:
         cdef Batch out = into[0]
         out.rows.extend(outputs)
         if self.leaves is not None:
-            out.origins.extend([origin >> self.leaves] * len(outputs))
+            out.origins.extend([self.left_of(origin)] * len(outputs))
         return 0
 
-    cdef list mark(self, Py_ssize_t which, time):
+    cdef object left_of(self, object origin):
+        """What is left of an origin behind this program."""
+        return None if self.leaves is None else origin >> self.leaves
+
+    cdef int take(self, Py_ssize_t which, object row, int64_t serial, object origin, list into) except -1:
+        return self.add([row], origin, into)
+
+    cdef int mark(self, Py_ssize_t which, object time, object origin, list into) except -1:
         """Time has come to the earliest of what it has come to on all inputs."""
         if self.times[which] is None or time > self.times[which]:
             self.times[which] = time
         if None in self.times:
-            return []
+            return 0
         earliest = min(self.times)
         if self.reached is not None and earliest <= self.reached:
-            return []
+            return 0
         self.reached = earliest
-        return [Watermark(earliest)]
+        return self.add([Watermark(earliest)], origin, into)
 
-    cdef list take(self, Py_ssize_t which, row):
-        return [row]
+    cdef int settle(self, object origin, list into) except -1:
+        return 0
 
-    cdef list rest(self):
-        return []
+    cdef int finish(self, object origin, list into) except -1:
+        return 0
 
 
 cdef class Zip(Merge):
@@ -112,63 +113,15 @@ cdef class Zip(Merge):
         super().__init__(name, drops, leaves, **options)
         self.waiting = [deque() for _ in drops]
 
-    cdef list take(self, Py_ssize_t which, row):
+    cdef int take(self, Py_ssize_t which, object row, int64_t serial, object origin, list into) except -1:
         self.waiting[which].append(row)
-        return [tuple([queue.popleft() for queue in self.waiting])] if all(self.waiting) else []
+        if all(self.waiting):
+            self.add([tuple([queue.popleft() for queue in self.waiting])], origin, into)
+        return 0
 
-    cdef list rest(self):
+    cdef int finish(self, object origin, list into) except -1:
         for queue in self.waiting:
             for row in queue:
                 self.context.unpaired(self.name, row)
             queue.clear()
-        return []
-
-
-cdef class ByTime(Merge):
-    """All rows of inputs that are each in order of time, in order of time; for one time, by input.
-
-    A row waits until all inputs after its own have come to its time, and those before beyond it: they
-    could bring another, which goes first. One that is behind its own input goes out with the rest.
-    """
-
-    cdef object time_of
-    cdef list come_to  # the latest time of each input, by a row or a watermark
-    cdef list waiting  # a heap of (time, input, number, row)
-    cdef object count
-
-    def __init__(self, str name, list drops, leaves, time_of, **options):
-        super().__init__(name, drops, leaves, **options)
-        self.time_of = time_of
-        self.come_to = [None] * len(drops)
-        self.waiting = []
-        self.count = 0
-
-    cdef list take(self, Py_ssize_t which, row):
-        time = self.time_of(row)
-        check_value("what union() goes by", time)
-        self.advance(which, time)
-        heappush(self.waiting, (time, which, self.count, row))
-        self.count += 1
-        return self.ready()
-
-    cdef list mark(self, Py_ssize_t which, time):
-        self.advance(which, time)
-        return self.ready() + Merge.mark(self, which, time)
-
-    cdef list rest(self):
-        return [heappop(self.waiting)[3] for _ in range(len(self.waiting))]
-
-    cdef int advance(self, Py_ssize_t which, time) except -1:
-        if self.come_to[which] is None or time > self.come_to[which]:
-            self.come_to[which] = time
         return 0
-
-    cdef list ready(self):
-        """Rows that no row to come can precede."""
-        if None in self.come_to:
-            return []
-        bound = min([(time, which) for which, time in enumerate(self.come_to)])
-        found = []
-        while self.waiting and self.waiting[0][:2] <= bound:
-            found.append(heappop(self.waiting)[3])
-        return found

@@ -105,6 +105,7 @@ cdef class Program:
     # For programs. work() is process() from row `at` on, and leaves `at` on the row that raised.
     cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1
     cdef int failed(self, Batch batch, Py_ssize_t at, object error, list into) except -1
+    cdef int failed_at(self, int64_t serial, object row, object error, object origin, list into) except -1
     cdef int emit(self, list outputs, object origin, list into) except -1
 
 

@@ -233,8 +233,15 @@ cdef class Program:
 
     cdef int failed(self, Batch batch, Py_ssize_t at, object error, list into) except -1:
         """Do with an exception what `errors` says. `at` is one past the last row at the stream's end."""
-        row = batch.rows[at] if at < len(batch.rows) else None
-        cdef int64_t serial = batch.first + at
+        cdef bint of_a_row = at < len(batch.rows)
+        row = batch.rows[at] if of_a_row else None
+        origin = None
+        if batch.origins is not None:
+            origin = batch.origins[at] if of_a_row else batch.end
+        return self.failed_at(batch.first + at, row, error, origin, into)
+
+    cdef int failed_at(self, int64_t serial, object row, object error, object origin, list into) except -1:
+        """The same, of an input with this number; `origin` is the failure's, where rows have origins."""
         if self.errors == "fail":
             ending = StreamError(self.name, serial, row)
             ending._raised_by = id(self)  # one of a run within an operator is like any exception
@@ -246,7 +253,7 @@ cdef class Program:
         cdef Batch failures = into[self.failures]
         failures.rows.append(failure)
         if failures.origins is not None:
-            failures.origins.append(batch.origins[at] if at < len(batch.rows) else batch.end)
+            failures.origins.append(origin)
         return 0
 
     cdef int emit(self, list outputs, object origin, list into) except -1:

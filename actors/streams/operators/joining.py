@@ -1,0 +1,158 @@
+"""What brings streams together by their rows' time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal
+
+from callboard.core.text import safe_repr
+from callboard.streams.checks import check_choice, check_count, check_function
+from callboard.streams.errors import GraphError
+from callboard.streams.planning.operator import Operator
+from callboard.streams.programs.in_time import MergeInTime
+from callboard.streams.programs.join import Join
+from callboard.streams.programs.predicates import (
+    Band,
+    Column,
+    Equal,
+    Predicate,
+    check_column,
+    check_distance,
+    name_of,
+    reader_of,
+)
+from callboard.streams.programs.windows import check_lag
+
+How = Literal["inner", "left", "right", "outer", "semi", "anti"]
+Rule = Literal["strict", "three-step"]
+Side = Literal["drop", "side"]
+
+# By what the rows of streams are put in order: one function or column for all, or one for each.
+By = Column | tuple[Column, ...]
+
+
+def union(by: Any, streams: int) -> Operator:
+    """Put the rows of several streams into one order; what is late for it goes out nevertheless."""
+    return _merge("union", by, streams, keeps_late=True)
+
+
+def merge(by: Any, streams: int, lag: Any, late: str) -> Operator:
+    """Put the rows of several streams into one order."""
+    check_choice("late", late, ("drop", "side"))
+    side = late == "side"
+    return _merge("merge", by, streams, side, lag=_lag(lag), late_is_counted=not side)
+
+
+def _merge(kind: str, by: Any, streams: int, side: bool = False, **options: Any) -> Operator:
+    columns = _columns(kind, by, streams)
+    times_of = [reader_of(column) for column in columns]
+    return Operator(
+        kind=kind,
+        program=partial(MergeInTime, times_of=times_of, **options),
+        joins=True,
+        detail=f"by {_names(columns)}",
+        ports=("out", "late") if side else ("out",),
+    )
+
+
+def join(
+    by: Any,
+    within: Any,
+    rows: int | None,
+    where: Any,
+    combine: Any,
+    how: str,
+    rule: str,
+    lag: Any,
+    late: str,
+) -> Operator:
+    """Compare the rows of two streams within a window."""
+    columns = _columns("join", by, 2)
+    if (within is None) == (rows is None):
+        raise GraphError(
+            "join() takes within=, a length of time, or rows=, a number of rows: "
+            f"one of them, not within={safe_repr(within)} and rows={safe_repr(rows)}"
+        )
+    if rows is None:
+        check_distance("within", within)
+        window = f"within {safe_repr(within)}"
+    else:
+        check_count("rows", rows)
+        window = f"the last {rows:,} rows"
+    check_choice("how", how, ("inner", "left", "right", "outer", "semi", "anti"))
+    check_choice("rule", rule, ("strict", "three-step"))
+    check_choice("late", late, ("drop", "side"))
+    if combine is not None:
+        check_function("combine", combine)
+        if how in ("semi", "anti"):
+            raise GraphError(f"how={how!r} gives rows of the left stream alone: it has no combine=")
+    keys, bands, test, compared = _compared(where)
+    program = partial(
+        Join,
+        times_of=[reader_of(column) for column in columns],
+        lag=_lag(lag),
+        within=within,
+        most=rows,
+        three_step=rule == "three-step",
+        keys=keys,
+        bands=bands,
+        test=test,
+        combine=combine,
+        how=how,
+        late_is_counted=late == "drop",
+    )
+    return Operator(
+        kind="join",
+        program=program,
+        joins=True,
+        detail=f"{how}, {window} by {_names(columns)}, {compared}",
+        ports=("out", "late") if late == "side" else ("out",),
+    )
+
+
+def _compared(where: Any) -> tuple[Any, list[Any], Any, str]:
+    """Return the functions of keys, the bands, the test, and what a description says of them."""
+    if where is None:
+        return None, [], None, "every pair"
+    if not isinstance(where, Predicate):
+        check_function("where", where)
+        return None, [], where, "each pair compared"
+    equals = [term for term in where if isinstance(term, Equal)]
+    near = [term for term in where if isinstance(term, Band)]
+    keys = None
+    if equals:
+        keys = tuple(_together(side) for side in zip(*(t.readers for t in equals), strict=True))
+    bands = [(*term.readers, term.distance) for term in near]
+    found = f"found by {equals[0].named()}" if equals else "each pair compared"
+    return keys, bands, None, f"{where!r}, {found}"
+
+
+def _together(readers: tuple[Callable[[Any], Any], ...]) -> Callable[[Any], Any]:
+    """Make one function of several, which gives a tuple of what they give."""
+    if len(readers) == 1:
+        return readers[0]
+    return lambda row: tuple([read(row) for read in readers])
+
+
+def _columns(kind: str, by: Any, streams: int) -> tuple[Any, ...]:
+    columns = by if isinstance(by, tuple) else (by,) * streams
+    if len(columns) != streams:
+        raise GraphError(
+            f"by= of {kind}() is for all streams, or a tuple with one for each of {streams}, "
+            f"not {safe_repr(by)}"
+        )
+    for column in columns:
+        check_column(f"by= of {kind}()", column)
+    return columns
+
+
+def _names(columns: tuple[Any, ...]) -> str:
+    names = [name_of(column) for column in columns]
+    return names[0] if len(set(names)) == 1 else ", ".join(names)
+
+
+def _lag(lag: Any) -> Any:
+    """Return None for no lag."""
+    check_lag(lag)
+    return None if lag == lag - lag else lag

@@ -1,0 +1,22 @@
+# Programs with several inputs.
+from libc.stdint cimport int64_t
+
+from callboard.streams.programs.program cimport Program
+
+
+cdef class Merge(Program):
+    cdef list drops
+    cdef object leaves
+    cdef list times      # the latest watermark of each input
+    cdef object reached  # the watermark handed on last
+
+    cdef list ordered(self, list batches)
+    cdef int add(self, list outputs, object origin, list into) except -1
+    cdef object left_of(self, object origin)
+
+    # For programs: a row or a watermark of an input; the end of a batch; the end of the stream. Each appends to
+    # `into` what it gives, of the origin that is given to it.
+    cdef int take(self, Py_ssize_t which, object row, int64_t serial, object origin, list into) except -1
+    cdef int mark(self, Py_ssize_t which, object time, object origin, list into) except -1
+    cdef int settle(self, object origin, list into) except -1
+    cdef int finish(self, object origin, list into) except -1

@@ -1,0 +1,17 @@
+# Rows of several sources, put into one order.
+from libc.stdint cimport int64_t
+
+
+cdef class TimeOrder:
+    cdef readonly object lag     # how far a row may be behind the latest of its source; None: not at all
+    cdef readonly list come_to   # the time that each source has come to, or None
+    cdef list latest             # the time of the latest row of each source, or None
+    cdef list queues             # for each source, rows as they came, each not behind the one before
+    cdef list behind             # a heap of the others
+
+    cdef bint is_late(self, Py_ssize_t source, object time) except -1
+    cdef int add(self, Py_ssize_t source, object time, int64_t serial, object row) except -1
+    cdef int advance(self, Py_ssize_t source, object time) except -1
+    cdef object bound(self)
+    cdef list ready(self)
+    cdef list rest(self)

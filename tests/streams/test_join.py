@@ -1,0 +1,314 @@
+"""Joins of two streams: the same outputs in the same order, however their rows arrive."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callboard import ActorSystem
+from callboard.streams import (
+    Band,
+    Equal,
+    Graph,
+    GraphError,
+    Predicate,
+    Stream,
+    StreamError,
+    Tally,
+    Watermark,
+    entry,
+)
+from callboard.testing import ManualSystem
+from tests.streams.join_model import Row, joined, taken
+from tests.streams.test_merge import arrivals, streams, time_of
+
+HOWS = ["inner", "left", "right", "outer", "semi", "anti"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A predicate as a user writes it, and what it says of two rows."""
+
+    where: Any
+    says: Callable[[Row, Row], object]
+
+
+CHOICES = [
+    Choice(None, lambda left, right: True),
+    Choice(Equal("value"), lambda left, right: left.value == right.value),
+    Choice(Band("value", 1), lambda left, right: abs(left.value - right.value) <= 1),
+    Choice(Equal(3) & Band("number", 2), lambda a, b: a[3] == b[3] and abs(a[1] - b[1]) <= 2),
+    Choice(lambda left, right: left.value < right.value, lambda a, b: a.value < b.value),
+]
+
+options = st.fixed_dictionaries(
+    {"how": st.sampled_from(HOWS), "rule": st.sampled_from(["strict", "three-step"])}
+)
+windows = st.one_of(
+    st.builds(lambda n: {"within": n}, st.sampled_from([0, 1, 4, 100])),
+    st.builds(lambda n: {"rows": n}, st.sampled_from([1, 2, 50])),
+)
+
+
+def joining(choice: Choice, **options: Any) -> Stream[Any]:
+    return entry("a").join(entry("b"), by=time_of, where=choice.where, **options)
+
+
+def expected(rows: list[Row], choice: Choice, window: dict[str, Any], **options: Any) -> list[Any]:
+    names = {"within": "within", "rows": "count"}
+    renamed = {names[name]: value for name, value in window.items()}
+    return joined(rows, where=choice.says, **renamed, **options)
+
+
+@given(
+    st.data(), streams(2), st.sampled_from(CHOICES), windows, options, st.sampled_from([1, 3, 100])
+)
+def test_a_join_is_that_of_the_model_however_rows_arrive(
+    data: st.DataObject,
+    rows: list[list[Any]],
+    choice: Choice,
+    window: dict[str, Any],
+    options: dict[str, Any],
+    size: int,
+) -> None:
+    lag = data.draw(st.sampled_from([0, 2]))
+    stream = joining(choice, **window, **options, lag=lag, late="side")
+    graph = Graph(stream.collect(name="all"), stream.side("late").collect(name="late"))
+    out = graph.run_sequentially(data.draw(arrivals(rows)), batch_size=size)
+    order = taken(rows, lag)
+    assert out["all"] == expected(order.rows, choice, window, **options)
+    assert sorted(out["late"]) == sorted(order.late[0] + order.late[1])
+
+
+@given(st.data(), streams(2), st.sampled_from(CHOICES), windows, options, st.integers(0, 1_000))
+def test_a_join_under_any_seed_is_that_of_a_sequential_run(
+    data: st.DataObject,
+    rows: list[list[Any]],
+    choice: Choice,
+    window: dict[str, Any],
+    options: dict[str, Any],
+    seed: int,
+) -> None:
+    arriving = data.draw(arrivals(rows))
+    graph = joining(choice, **window, **options).collect()
+    with ManualSystem(seed) as system:
+        run = system.run(graph, batch_size=2)
+        for name, some in arriving:
+            run.send(name, some)
+        assert run.finish() == graph.run_sequentially(arriving)
+
+
+@pytest.mark.parametrize("threading", ["dynamic", "dedicated", "assigned"])
+def test_a_join_of_streams_that_two_threads_send(threading: str) -> None:
+    from threading import Thread
+
+    rows = [[Row(n, at, at // 2, at % 7) for at in range(2_000)] for n in range(2)]
+    graph = joining(CHOICES[1], within=5, how="outer").collect()
+    with ActorSystem(workers=2) as system:
+        run = system.run(graph, batch_size=32, threading=threading)
+        threads = [
+            Thread(target=run.send, args=(name, some))
+            for name, some in zip("ab", rows, strict=True)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        out = run.finish(timeout=60)
+    assert out == graph.run_sequentially({"b": rows[1], "a": rows[0]})
+    assert len(out) > 2_000
+
+
+def test_branches_that_are_joined_may_be_united_again() -> None:
+    rows = entry("rows")
+    pairs = rows.join(rows.map(lambda n: n), by=int, within=0, combine=lambda a, b: ("pair", a, b))
+    graph = pairs.union(rows).collect()
+    expected = [("pair", 1, 1), 1, ("pair", 2, 2), 2]
+    for size in (1, 2):
+        out = graph.run_sequentially({"rows": [1, 2]}, batch_size=size)
+        assert sorted(map(str, out)) == sorted(map(str, expected))
+    assert graph.run_sequentially({"rows": [1, 2]}, batch_size=1) == graph.run_sequentially(
+        {"rows": [1, 2]}, batch_size=100
+    )
+
+
+def test_rows_without_partners_leave_as_soon_as_time_has_passed_their_window() -> None:
+    seen: list[Any] = []
+    graph = entry("a").join(entry("b"), by=int, within=5, how="left").to(seen.append)
+    steps: list[tuple[str, Any, list[Any]]] = [
+        ("a", 1, []),
+        ("a", 2, []),
+        ("b", Watermark(7), []),  # a row of 2 may come, and what it gives goes first
+        ("a", 7, [(1, None)]),
+        ("a", Watermark(20), []),
+        ("b", Watermark(9), [(2, None)]),
+        ("b", 10, [(7, 10)]),
+    ]
+
+    def arriving() -> Any:
+        for name, row, gives in steps:
+            before = len(seen)
+            yield name, [row]
+            assert seen[before:] == gives, row
+
+    graph.run_sequentially(arriving(), batch_size=1)
+
+
+def test_the_paper_s_rule_compares_with_what_its_own_stream_left_in_a_window() -> None:
+    # Figure 1 of Gulisano et al. 2015: a window of 4, and two rows that are 5 apart.
+    inputs = {"a": [1, 4], "b": [2, 6]}
+    pairs = {
+        rule: entry("a").join(entry("b"), by=int, within=4, rule=rule).collect()
+        for rule in ("strict", "three-step")
+    }
+    assert pairs["strict"].run_sequentially(inputs) == [(1, 2), (4, 2), (4, 6)]
+    assert pairs["three-step"].run_sequentially(inputs) == [(1, 2), (4, 2), (1, 6), (4, 6)]
+
+
+def test_times_may_be_datetimes() -> None:
+    start = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+    hours = [{"at": start + datetime.timedelta(hours=n), "n": n} for n in range(4)]
+    graph = entry("a").join(entry("b"), by="at", within=datetime.timedelta(hours=1))
+    out = graph.map(lambda pair: (pair[0]["n"], pair[1]["n"])).collect()
+    assert out.run_sequentially({"a": hours, "b": hours[::2]}) == [
+        (0, 0), (1, 0), (1, 2), (2, 2), (3, 2),
+    ]  # fmt: skip
+
+
+def test_columns_may_have_another_name_on_the_other_side() -> None:
+    left = [SimpleNamespace(ts=1, key="k", x=5)]
+    right = [("k", 2, 7), ("k", 3, 99), ("other", 4, 5)]
+    where = Equal("key", 0) & Band("x", 2, lambda row: row[2])
+    graph = entry("a").join(entry("b"), by=("ts", 1), within=10, where=where).collect()
+    assert graph.run_sequentially({"a": left, "b": right}) == [(left[0], right[0])]
+    assert repr(where) == "Equal('key', 0) & Band('x', <lambda>, 2)"
+
+
+def test_a_description_says_how_partners_are_found() -> None:
+    a, b = entry("a"), entry("b")
+    joins = [
+        a.join(b, by="t", within=600, where=Equal("k") & Band("x", 1), name="one"),
+        a.join(b, by=("t", "u"), rows=1_000, where=lambda x, y: x == y, how="left", name="two"),
+        a.join(b, by="t", within=1, rule="three-step", name="three"),
+    ]
+    said = Graph(*(join.collect(name=f"{n}") for n, join in enumerate(joins))).describe()
+    assert "inner, within 600 by 't', Equal('k') & Band('x', 1), found by 'k'" in said
+    assert "left, the last 1,000 rows by 't', 'u', each pair compared" in said
+    assert "inner, within 1 by 't', every pair" in said
+
+
+ROWS = {"a": [(1, 1), (2, 0), (3, 4)], "b": [(1, 1), (2, 2), (4, 0), (5, 1)]}
+
+
+class TestErrors:
+    def stream(self, errors: Any, **options: Any) -> Stream[Any]:
+        return entry("a").join(
+            entry("b"),
+            by=0,
+            within=10,
+            where=lambda a, b: a[1] / b[1] > 0,
+            errors=errors,
+            **options,
+        )
+
+    def test_a_predicate_that_raises_fails_the_run_after_what_was_before(self) -> None:
+        seen: list[Any] = []
+        with pytest.raises(StreamError) as info:
+            self.stream("fail").to(seen.append).run_sequentially(ROWS)
+        error = info.value
+        assert (error.operator, error.serial, error.row) == ("join", 2, (4, 0))
+        assert isinstance(error.__cause__, ZeroDivisionError)
+        assert seen == [((1, 1), (1, 1)), ((1, 1), (2, 2)), ((3, 4), (1, 1)), ((3, 4), (2, 2))]
+
+    @pytest.mark.parametrize("size", [1, 2, 100])
+    def test_a_row_at_which_it_raises_gives_nothing_and_is_not_kept(self, size: int) -> None:
+        stream = self.stream("side", how="outer")
+        graph = Graph(stream.collect(name="out"), stream.failures.collect(name="bad"))
+        out = graph.run_sequentially(ROWS, batch_size=size)
+        assert [(failure.serial, failure.row) for failure in out["bad"]] == [(2, (4, 0))]
+        assert out["out"] == [
+            ((1, 1), (1, 1)), ((1, 1), (2, 2)), ((3, 4), (1, 1)), ((3, 4), (2, 2)),
+            ((1, 1), (5, 1)), ((3, 4), (5, 1)), ((2, 0), None),
+        ]  # fmt: skip
+
+    def test_what_combines_may_raise_for_a_row_without_a_partner(self) -> None:
+        stream = entry("a").join(
+            entry("b"), by=0, within=1, how="left", combine=lambda a, b: a[0] + b[0], errors="skip"
+        )
+        tally = Tally()
+        out = stream.collect().run_sequentially({"a": [(1,), (9,)], "b": [(2,)]}, tally=tally)
+        assert out == [3]
+        assert [failure.row for failure in tally.failures] == [(9,)]
+
+    @pytest.mark.parametrize("bad", [math.nan, math.inf, None, "x", datetime.datetime.min])
+    def test_a_time_without_a_difference_is_an_error_of_its_row(self, bad: Any) -> None:
+        graph = entry("a").join(entry("b"), by=0, within=5, errors="skip").collect()
+        tally = Tally()
+        rows = {"a": [(1,), (bad,), (2,)], "b": [(1,)]}
+        assert graph.run_sequentially(rows, tally=tally) == [((1,), (1,)), ((2,), (1,))]
+        assert [failure.row for failure in tally.failures] == [(bad,)]
+
+    def test_a_time_of_another_sort_than_within_is_an_error_of_its_row(self) -> None:
+        graph = entry("a").join(entry("b"), by=0, within=5).collect()
+        with pytest.raises(StreamError, match="failed at input 0"):
+            graph.run_sequentially({"a": [(datetime.datetime.min,)]})
+
+    def test_a_key_that_is_nan_is_an_error_of_its_row(self) -> None:
+        stream = entry("a").join(entry("b"), by=0, within=5, where=Equal(1), errors="skip")
+        tally = Tally()
+        rows = {"a": [(1, math.nan), (1, None)], "b": [(1, math.nan), (1, None)]}
+        assert stream.collect().run_sequentially(rows, tally=tally) == [((1, None), (1, None))]
+        assert len(tally.failures) == 2
+
+    def test_nan_is_near_to_nothing(self) -> None:
+        stream = entry("a").join(entry("b"), by=0, within=5, where=Band(1, 10), how="left")
+        rows = {"a": [(1, math.nan), (1, 3)], "b": [(1, math.nan), (1, 4)]}
+        assert stream.collect().run_sequentially(rows) == [
+            ((1, 3), (1, 4)),
+            (rows["a"][0], None),
+        ]
+
+    def test_a_column_that_is_missing_names_the_row(self) -> None:
+        graph = entry("a").join(entry("b"), by="t", within=5, where=Equal("k")).collect()
+        with pytest.raises(StreamError, match=r"'join' failed at input 0, \{'t': 1\}") as info:
+            graph.run_sequentially({"a": [{"t": 1}]})
+        assert isinstance(info.value.__cause__, KeyError)
+
+
+def test_bad_arguments_are_refused() -> None:
+    a, b = entry("a"), entry("b")
+    for options, said in [
+        ({}, "one of them, not within=None and rows=None"),
+        ({"within": 1, "rows": 1}, "one of them, not within=1 and rows=1"),
+        ({"within": -1}, "within is a length, 0 or more, not -1"),
+        ({"within": math.nan}, "within is a length, 0 or more, not nan"),
+        ({"within": math.inf}, "within is a length, 0 or more, not inf"),
+        ({"within": "5"}, "within is a length, 0 or more, not '5'"),
+        ({"within": True}, "within is a length, 0 or more, not True"),
+        ({"rows": 0}, "rows"),
+        ({"within": 1, "how": "full"}, "how is one of inner, .*not 'full'"),
+        ({"within": 1, "rule": "loose"}, "rule is one of strict, three-step, not 'loose'"),
+        ({"within": 1, "late": "include"}, "late is one of drop, side, not 'include'"),
+        ({"within": 1, "where": 5}, "where is a function, not 5"),
+        ({"within": 1, "combine": 5}, "combine is a function, not 5"),
+        ({"within": 1, "how": "semi", "combine": max}, "how='semi' gives rows of the left stream"),
+    ]:
+        with pytest.raises(GraphError, match=said):
+            a.join(b, by="t", **options)  # type: ignore[call-overload]
+    with pytest.raises(GraphError, match=r"join\(\) takes streams, not \[1\]"):
+        a.join([1], by="t", within=1)  # type: ignore[call-overload]
+    with pytest.raises(GraphError, match="a band's distance is a length, 0 or more, not -2"):
+        Band("x", -2)
+    with pytest.raises(GraphError, match="Equal takes a name, a place or a function of a row"):
+        Equal(2.5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        Equal("x") & (lambda left, right: True)  # type: ignore[operator]
+    assert isinstance(Equal("x") & Band("y", 1), Predicate)
