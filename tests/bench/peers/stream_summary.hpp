@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "callboard/frequency/counting/index.hpp"
+#include "callboard/core/slot_index.hpp"
 
 namespace callboard {
 

@@ -1,4 +1,4 @@
-// Where keys are counted: a table from hashes to slots.
+// A table from hashes to slots: where counted keys are found, and the cells of joins.
 //
 // A bucket is a cache line with eight places. Of each it has a tag, a byte of the key's hash with its highest bit
 // set, and all eight are compared at once, in one word. So who looks for a key that is not there mostly reads one line
