@@ -28,7 +28,15 @@ ORDERS = [
     [f"actors/_inside{name}" for name in ("/answers", "/sending", "/life", "/receiving", "")],
     [
         f"actors/streams/{name}"
-        for name in ("programs", "planning", "operators", "drawing", "running", "chaining")
+        for name in (
+            "joining",
+            "programs",
+            "planning",
+            "operators",
+            "drawing",
+            "running",
+            "chaining",
+        )
     ],
     [f"actors/frequency{name}" for name in ("/counting", "/designs", "")],
     # Capabilities: nothing but other capabilities imports them.

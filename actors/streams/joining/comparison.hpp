@@ -1,0 +1,92 @@
+// Which rows of a column are in an interval: a function for each type of number and each set of vector instructions
+// that joins know. The best one that the processor has is found when a join is made.
+//
+// A function is about one column. A predicate of several terms asks for the first one's mask, and for the others'
+// only where a bit of it is left; so there are as many functions as types, and not as predicates, and the path on
+// which nothing matches is one column's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "callboard/streams/joining/comparison_avx2.hpp"
+#include "callboard/streams/joining/comparison_avx512.hpp"
+#include "callboard/streams/joining/comparison_neon.hpp"
+#include "callboard/streams/joining/comparison_scalar.hpp"
+
+namespace callboard {
+
+enum class VectorPath : std::uint8_t { scalar, avx2, avx512, neon };
+
+struct Comparison {
+    // For each of up to 32 words a bit for each of 64 rows. Returns a bit for each word that is not 0.
+    using MaskWords = std::uint32_t (*)(const void* rows, const Interval& interval, std::uint32_t words,
+                                        std::uint64_t* masks);
+    // The mask of up to 64 rows, behind which nothing is read.
+    using MaskRows = std::uint64_t (*)(const void* rows, std::uint32_t count, const Interval& interval);
+
+    MaskWords mask_words[number_types];
+    MaskRows mask_rows[number_types];
+
+    MaskWords words_of(NumberType type) const { return mask_words[static_cast<std::size_t>(type)]; }
+    MaskRows rows_of(NumberType type) const { return mask_rows[static_cast<std::size_t>(type)]; }
+};
+
+inline bool has_path(VectorPath path) {
+    switch (path) {
+    case VectorPath::scalar: return true;
+#if defined(__x86_64__)
+    case VectorPath::avx2: return __builtin_cpu_supports("avx2");
+    case VectorPath::avx512:
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#elif defined(__aarch64__)
+    case VectorPath::neon: return true;
+#endif
+    default: return false;
+    }
+}
+
+inline VectorPath best_path() {
+    for (VectorPath path : {VectorPath::avx512, VectorPath::avx2, VectorPath::neon})
+        if (has_path(path)) return path;
+    return VectorPath::scalar;
+}
+
+// The processor has that path.
+inline Comparison comparison_of(VectorPath path) {
+    Comparison made{
+        {scalar::mask_words<std::int32_t>, scalar::mask_words<std::int64_t>, scalar::mask_words<float>,
+         scalar::mask_words<double>},
+        {scalar::mask_rows<std::int32_t>, scalar::mask_rows<std::int64_t>, scalar::mask_rows<float>,
+         scalar::mask_rows<double>},
+    };
+    const auto use = [&](Comparison::MaskWords int32, Comparison::MaskWords int64, Comparison::MaskWords float32,
+                         Comparison::MaskWords float64) {
+        made.mask_words[0] = int32;
+        made.mask_words[1] = int64;
+        made.mask_words[2] = float32;
+        made.mask_words[3] = float64;
+    };
+    switch (path) {
+#if defined(__x86_64__)
+    case VectorPath::avx2:
+        use(avx2::mask_words<std::int32_t>, avx2::mask_words<std::int64_t>, avx2::mask_words<float>,
+            avx2::mask_words<double>);
+        break;
+    case VectorPath::avx512:
+        use(avx512::mask_words<std::int32_t>, avx512::mask_words<std::int64_t>, avx512::mask_words<float>,
+            avx512::mask_words<double>);
+        break;
+#elif defined(__aarch64__)
+    case VectorPath::neon:
+        use(neon::mask_words<std::int32_t>, neon::mask_words<std::int64_t>, neon::mask_words<float>,
+            neon::mask_words<double>);
+        break;
+#endif
+    default: (void)use;
+    }
+    return made;
+}
+
+}  // namespace callboard
