@@ -106,6 +106,70 @@ def test_a_join_under_any_seed_is_that_of_a_sequential_run(
         assert run.finish() == graph.run_sequentially(arriving)
 
 
+# What a band may meet: numbers that 64 bits and floats have, and some that they have not.
+numbers = st.one_of(
+    st.integers(-3, 3),
+    st.integers(-3, 3).map(float),
+    st.sampled_from(
+        [0.1, 0.30000000000000004, -0.0, 2**53, 2**53 + 1, float(2**53), 2**63, -(2**63)]
+    ),
+    st.sampled_from([math.inf, -math.inf, math.nan, True, 10**400]),
+)
+near_times = st.sampled_from([0, 1, 1.0, 2, 2.5, 2**52 + 1, 2**53 + 1, 2**62 + 1, 10**30])
+
+
+@given(
+    st.lists(st.tuples(near_times, numbers), max_size=12),
+    st.lists(st.tuples(near_times, numbers), max_size=12),
+    st.sampled_from([0, 1, 0.2, 0.5, 2**53 + 1, 2**64]),
+    st.sampled_from([0, 1, 1.5, 2**52, 2**63]),
+    st.sampled_from(["outer", "semi"]),
+    st.sampled_from([1, 4, 100]),
+)
+def test_numbers_are_near_as_python_says(
+    left: list[Any], right: list[Any], distance: Any, within: Any, how: Any, size: int
+) -> None:
+    rows = [
+        [
+            Row(n, at, time, value)
+            for at, (time, value) in enumerate(sorted(some, key=lambda r: r[0]))
+        ]
+        for n, some in enumerate((left, right))
+    ]
+    where = Band("value", distance)
+    stream = entry("a").join(
+        entry("b"), by=time_of, within=within, where=where, how=how, errors="skip"
+    )
+    tally = Tally()
+    inputs = {"a": rows[0], "b": rows[1]}
+    out = stream.collect().run_sequentially(inputs, batch_size=size, tally=tally)
+    failed = [failure.row for failure in tally.failures]
+
+    def near(a: Row, b: Row) -> bool:
+        return bool(abs(a.value - b.value) <= distance)
+
+    order = taken([[row for row in some if row not in failed] for some in rows])
+    assert repr(out) == repr(joined(order.rows, within=within, how=how, where=near))
+    for row in failed:  # by an error that Python raises as well
+        with pytest.raises(OverflowError):
+            [near(row, other) for other in rows[1 - row.stream]]
+
+
+def test_a_value_that_is_no_number_any_more_changes_nothing() -> None:
+    from decimal import Decimal
+
+    values: list[Any] = [1, 5, Decimal(2), 6.5, 3]
+    rows = [[Row(n, at, at, value) for at, value in enumerate(values)] for n in range(2)]
+    where = Band("value", 1)
+    graph = entry("a").join(entry("b"), by=time_of, within=10, where=where, errors="skip").collect()
+    tally = Tally()
+    out = graph.run_sequentially({"a": rows[0], "b": rows[1]}, batch_size=1, tally=tally)
+    failed = {failure.row for failure in tally.failures}
+    order = taken([[row for row in some if row not in failed] for some in rows])
+    assert out == joined(order.rows, within=10, where=lambda a, b: abs(a.value - b.value) <= 1)
+    assert {row.number for row in failed} == {3}  # Python cannot subtract a float and a Decimal
+
+
 @pytest.mark.parametrize("threading", ["dynamic", "dedicated", "assigned"])
 def test_a_join_of_streams_that_two_threads_send(threading: str) -> None:
     from threading import Thread
@@ -198,11 +262,15 @@ def test_a_description_says_how_partners_are_found() -> None:
         a.join(b, by="t", within=600, where=Equal("k") & Band("x", 1), name="one"),
         a.join(b, by=("t", "u"), rows=1_000, where=lambda x, y: x == y, how="left", name="two"),
         a.join(b, by="t", within=1, rule="three-step", name="three"),
+        a.join(b, by="t", within=1, where=Band("x", 2), name="four"),
+        a.join(b, by="t", rows=5, where=Band("x", 2), name="five"),
     ]
     said = Graph(*(join.collect(name=f"{n}") for n, join in enumerate(joins))).describe()
     assert "inner, within 600 by 't', Equal('k') & Band('x', 1), found by 'k'" in said
     assert "left, the last 1,000 rows by 't', 'u', each pair compared" in said
     assert "inner, within 1 by 't', every pair" in said
+    assert "inner, within 1 by 't', Band('x', 2), numbers found by cells" in said
+    assert "inner, the last 5 rows by 't', Band('x', 2), each pair compared" in said
 
 
 ROWS = {"a": [(1, 1), (2, 0), (3, 4)], "b": [(1, 1), (2, 2), (4, 0), (5, 1)]}

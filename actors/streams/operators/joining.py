@@ -87,7 +87,10 @@ def join(
         check_function("combine", combine)
         if how in ("semi", "anti"):
             raise GraphError(f"how={how!r} gives rows of the left stream alone: it has no combine=")
-    keys, bands, test, compared = _compared(where)
+    keys, bands, test, found = _compared(where)
+    said = repr(where) if isinstance(where, Predicate) else ""
+    if bands and keys is None and rule == "strict" and rows is None:
+        found = "numbers found by cells"
     program = partial(
         Join,
         times_of=[reader_of(column) for column in columns],
@@ -106,13 +109,13 @@ def join(
         kind="join",
         program=program,
         joins=True,
-        detail=f"{how}, {window} by {_names(columns)}, {compared}",
+        detail=", ".join(filter(None, [how, f"{window} by {_names(columns)}", said, found])),
         ports=("out", "late") if late == "side" else ("out",),
     )
 
 
 def _compared(where: Any) -> tuple[Any, list[Any], Any, str]:
-    """Return the functions of keys, the bands, the test, and what a description says of them."""
+    """Return the functions of keys, the bands, the test, and how partners are found."""
     if where is None:
         return None, [], None, "every pair"
     if not isinstance(where, Predicate):
@@ -124,8 +127,8 @@ def _compared(where: Any) -> tuple[Any, list[Any], Any, str]:
     if equals:
         keys = tuple(_together(side) for side in zip(*(t.readers for t in equals), strict=True))
     bands = [(*term.readers, term.distance) for term in near]
-    found = f"found by {equals[0].named()}" if equals else "each pair compared"
-    return keys, bands, None, f"{where!r}, {found}"
+    names = ", ".join(term.named() for term in equals)
+    return keys, bands, None, f"found by {names}" if equals else "each pair compared"
 
 
 def _together(readers: tuple[Callable[[Any], Any], ...]) -> Callable[[Any], Any]:

@@ -9,9 +9,10 @@ import cython
 
 from collections import deque
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from callboard.streams.programs.in_time cimport InTime
+from callboard.streams.programs.number_match cimport JoinMatch, NumberMatch
 
 from callboard.streams.checks import check_value
 from callboard.streams.programs.bounds import check_time
@@ -28,6 +29,8 @@ cdef class Kept:
     cdef object key       # what it has to have in common with a partner, or None
     cdef tuple near       # what has to be near to a partner's
     cdef bint matched     # it had a partner
+    cdef object error     # what reading it raised, or None
+    cdef uint64_t number  # of those that are matched as numbers
 
 
 @cython.final
@@ -93,6 +96,11 @@ cdef class Join(InTime):
     cdef list lonely      # for each stream, whether it gives rows without one
     cdef list windows
     cdef object first     # the time of the first row
+    cdef NumberMatch match  # finds what is near; or None, and each pair is compared
+    cdef dict of_number     # the rows in windows, for what it finds
+    cdef uint64_t numbered  # rows, so far
+    cdef uint64_t first_number  # of the batch that was matched last
+    cdef size_t seen        # of its matches
 
     def __init__(self, str name, list drops, leaves, *, within, most, three_step, keys, bands, test, combine,
                  how, **options):
@@ -106,6 +114,10 @@ cdef class Join(InTime):
         self.pairs = how not in ("semi", "anti")
         self.lonely = [how in ("left", "outer", "anti"), how in ("right", "outer")]
         self.windows = [JoinWindow(keys is not None) for _ in range(2)]
+        if keys is None and within is not None and not three_step:
+            if NumberMatch.can_match(within, self.distances):
+                self.match = NumberMatch(within, self.distances)
+                self.of_number = {}
 
     cdef int check(self, object time, bint is_row) except -1:
         InTime.check(self, time, is_row)
@@ -121,26 +133,24 @@ cdef class Join(InTime):
         return 0
 
     cdef int handle(self, list entries, object origin, list into) except -1:
-        cdef Py_ssize_t side
-        cdef int64_t serial
         cdef Kept kept
-        cdef list partners
-        for time, side, serial, row in entries:
-            self.expire(time, origin, into)
-            kept = Kept.__new__(Kept)
-            kept.side, kept.time, kept.serial, kept.row = side, time, serial, row
+        cdef list partners, rows = [self.read(entry) for entry in entries]
+        if self.match is not None:
+            self.match_numbers(rows)
+        for kept in rows:
+            self.expire(kept.time, origin, into)
             try:
-                self.read(kept)
-                partners = self.partners(kept)
+                if kept.error is not None:
+                    raise kept.error
+                partners = self.partners(kept) if self.match is None else self.matched(kept)
                 outputs = self.outputs(kept, partners)
             except Exception as error:
-                self.failed_at(serial, row, error, self.left_of(origin), into)
+                self.failed_at(kept.serial, kept.row, error, self.left_of(origin), into)
                 continue
             self.add(outputs, origin, into)
             for each in partners:
                 (<Kept>each).matched = kept.matched = True
-            (<JoinWindow>self.windows[side]).add(kept)
-            self.follow(kept, origin, into)
+            self.keep(kept, origin, into)
         bound = self.order.bound()
         if bound is not None:
             self.expire(bound[0], origin, into)
@@ -157,21 +167,58 @@ cdef class Join(InTime):
 
     # --- a row and its partners -------------------------------------------------------------------
 
-    cdef int read(self, Kept kept) except -1:
-        if self.keys is not None:
-            kept.key = self.keys[kept.side](kept.row)
-            check_value("what join() compares", kept.key)
+    cdef Kept read(self, tuple entry):
+        cdef Kept kept = Kept.__new__(Kept)
+        kept.time, kept.side, kept.serial, kept.row = entry
         cdef list near = self.near[kept.side]
-        if near:
-            kept.near = tuple([read(kept.row) for read in near])
-        return 0
+        try:
+            if self.keys is not None:
+                kept.key = self.keys[kept.side](kept.row)
+                check_value("what join() compares", kept.key)
+            if near:
+                kept.near = tuple([read(kept.row) for read in near])
+        except Exception as error:
+            kept.error = error
+        return kept
 
-    cdef list partners(self, Kept kept):
+    cdef int match_numbers(self, list rows) except -1:
+        """Find the partners of all rows; or, if one of them has something else than numbers, never again."""
+        cdef Kept kept
+        self.first_number = self.numbered
+        self.seen = 0
+        for kept in rows:
+            if kept.error is not None:
+                continue
+            kept.number = self.numbered
+            if not self.match.add(kept.side, kept.time, kept.number, kept.near):
+                self.match = self.of_number = None
+                return 0
+            self.numbered += 1
+        return self.match.match()
+
+    cdef list matched(self, Kept kept):
+        """The partners that were found for the next row, of those that were kept."""
         cdef list found = []
         cdef Kept other
-        cdef bint only_one = not self.pairs and kept.side == 0
+        cdef JoinMatch match
+        while self.seen < self.match.matches.size():
+            match = self.match.matches[self.seen]
+            if self.first_number + match.row != kept.number:
+                break
+            self.seen += 1
+            other = self.of_number.get(match.partner)
+            if other is not None and (self.pairs or not self.is_settled(kept, other, found)):
+                found.append(other)
+        return found
+
+    cdef list partners(self, Kept kept):
+        """The partners of a row, by a look at all that it may be compared with."""
+        cdef list found = []
+        cdef Kept other
         for other in (<JoinWindow>self.windows[1 - kept.side]).candidates(kept):
-            if not self.pairs and other.side == 0 and other.matched:
+            if not self.pairs and self.is_settled(kept, other, found):
+                if kept.side == 0:
+                    break
                 continue
             if kept.near is not None and not self.are_near(kept, other):
                 continue
@@ -179,9 +226,11 @@ cdef class Join(InTime):
                 if not (self.test(kept.row, other.row) if kept.side == 0 else self.test(other.row, kept.row)):
                     continue
             found.append(other)
-            if only_one:
-                break
         return found
+
+    cdef bint is_settled(self, Kept kept, Kept other, list found):
+        """Whether the row of the left stream has a partner already, where one is as good as all."""
+        return bool(found) if kept.side == 0 else other.matched
 
     cdef bint are_near(self, Kept kept, Kept other) except -1:
         cdef Py_ssize_t i
@@ -218,9 +267,12 @@ cdef class Join(InTime):
                 return 0
             self.let_go(kept, origin, into)
 
-    cdef int follow(self, Kept latest, object origin, list into) except -1:
-        """A row has come into its window: let go what has to leave it for that."""
+    cdef int keep(self, Kept latest, object origin, list into) except -1:
+        """A row comes into its window: let go what has to leave it for that."""
         cdef JoinWindow window = self.windows[latest.side]
+        window.add(latest)
+        if self.match is not None:
+            self.of_number[latest.number] = latest
         if self.within is None:
             if len(window.rows) > self.most:
                 self.let_go(window.oldest(), origin, into)
@@ -240,6 +292,8 @@ cdef class Join(InTime):
     cdef int let_go(self, Kept kept, object origin, list into) except -1:
         """The oldest row of its window leaves. If it had no partner it may be an output."""
         (<JoinWindow>self.windows[kept.side]).pop()
+        if self.match is not None:
+            del self.of_number[kept.number]
         if kept.matched or not self.lonely[kept.side]:
             return 0
         try:
