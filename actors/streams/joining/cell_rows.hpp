@@ -1,9 +1,9 @@
 // The rows of a cell: their numbers and their columns side by side in one piece of memory, in the order in which
 // they were stored. New ones come behind, old ones leave in front.
 //
-// Pieces have room for 4 rows, or 16, 64 and so on. A cell that fills its piece moves down in it, if half of it is
-// free in front, or else to the next larger one; one that keeps a sixteenth of it moves to the next smaller one. So a
-// move of n rows comes after n / 2 rows or more, and the pieces of all cells have room for 16 times as many rows
+// Pieces have room for 4 rows, or 8, 16 and so on. A cell that fills its piece moves down in it, if a quarter of it is
+// free in front, or else to the next larger one; one that keeps an eighth of it moves to the next smaller one. So a
+// move of n rows comes after n / 3 rows or more, and the pieces of all cells have room for 8 times as many rows
 // as there are, and 4 for each cell, at most. Pieces that were given back are used again.
 #pragma once
 
@@ -23,7 +23,7 @@ struct CellRows {
     std::uint32_t size_class{0};
 
     std::uint32_t count() const { return end - begin; }
-    std::uint32_t room() const { return piece == nullptr ? 0 : std::uint32_t{4} << 2 * size_class; }
+    std::uint32_t room() const { return piece == nullptr ? 0 : std::uint32_t{4} << size_class; }
 };
 
 class PiecePool {
@@ -37,7 +37,7 @@ public:
     PiecePool(const PiecePool&) = delete;
     ~PiecePool() {
         for (auto& pieces : free_)
-            for (unsigned char* piece : pieces) ::operator delete(piece);
+            for (unsigned char* piece : pieces) free_memory(piece);
     }
 
     const std::uint64_t* numbers(const CellRows& rows) const {
@@ -45,6 +45,17 @@ public:
     }
     const unsigned char* column(const CellRows& rows, std::uint32_t i) const {
         return rows.piece + std::size_t{rows.room()} * before_[i];
+    }
+
+    // For who will read the columns, or write behind the rows.
+    __attribute__((always_inline)) void prefetch_columns(const CellRows& rows) const {
+        for (std::uint32_t i = 0; i < columns_.count; ++i)
+            __builtin_prefetch(column(rows, i) + std::size_t{rows.begin} * columns_.widths[i]);
+    }
+    __attribute__((always_inline)) void prefetch_end(const CellRows& rows) const {
+        __builtin_prefetch(rows.piece + 8 * std::size_t{rows.end}, 1);
+        for (std::uint32_t i = 0; i < columns_.count; ++i)
+            __builtin_prefetch(column(rows, i) + std::size_t{rows.end} * columns_.widths[i], 1);
     }
 
     // A row behind all others, with place `row` of each column. Throws std::bad_alloc, and then nothing has changed.
@@ -66,7 +77,7 @@ public:
             rows = CellRows{};
             return;
         }
-        if (rows.size_class != 0 && rows.count() <= rows.room() / 16) move(rows, rows.size_class - 1);
+        if (rows.size_class != 0 && rows.count() <= rows.room() / 8) move(rows, rows.size_class - 1);
         ++rows.begin;
     }
 
@@ -84,15 +95,17 @@ public:
     }
 
 private:
-    static constexpr std::uint32_t classes = 15;  // up to 2**30 rows in a cell
+    static constexpr std::uint32_t classes = 29;  // up to 2**30 rows in a cell
 
-    std::size_t size_of_piece(std::uint32_t size_class) const { return (std::size_t{4} << 2 * size_class) * bytes_; }
+    std::size_t size_of_piece(std::uint32_t size_class) const { return (std::size_t{4} << size_class) * bytes_; }
+
+    static void free_memory(unsigned char* piece) noexcept { ::operator delete(piece, std::align_val_t{cache_line}); }
 
     void make_room(CellRows& rows) {
         if (rows.piece == nullptr) {
             rows.piece = take(0);
             rows.size_class = 0;
-        } else if (2 * rows.begin >= rows.room()) {
+        } else if (4 * rows.begin >= rows.room()) {
             move_within(rows.piece, rows, rows.size_class);
             rows.end -= rows.begin;
             rows.begin = 0;
@@ -110,7 +123,7 @@ private:
 
     // Copies the rows to the front of a piece, which may be their own.
     void move_within(unsigned char* piece, const CellRows& rows, std::uint32_t size_class) {
-        const std::size_t room = std::size_t{4} << 2 * size_class;
+        const std::size_t room = std::size_t{4} << size_class;
         std::memmove(piece, rows.piece + 8 * std::size_t{rows.begin}, 8 * std::size_t{rows.count()});
         for (std::uint32_t i = 0; i < columns_.count; ++i) {
             const std::size_t width = columns_.widths[i];
@@ -124,7 +137,7 @@ private:
         unsigned char* piece;
         if (free.empty()) {
             free.reserve(free.size() + used_[size_class] + 1);  // so that giving back cannot fail
-            piece = static_cast<unsigned char*>(::operator new(size_of_piece(size_class)));
+            piece = static_cast<unsigned char*>(::operator new(size_of_piece(size_class), std::align_val_t{cache_line}));
         } else {
             piece = free.back();
             free.pop_back();
@@ -136,8 +149,8 @@ private:
     void give_back(unsigned char* piece, std::uint32_t size_class) noexcept {
         auto& free = free_[size_class];
         free.push_back(piece);
-        for (--used_[size_class]; free.size() > used_[size_class] / 2 + (64 >> 2 * size_class); free.pop_back())
-            ::operator delete(free.back());
+        for (--used_[size_class]; free.size() > used_[size_class] / 2 + (64 >> size_class); free.pop_back())
+            free_memory(free.back());
     }
 
     const JoinColumns columns_;

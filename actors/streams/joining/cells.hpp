@@ -23,8 +23,21 @@ public:
         for (Entry& entry : entries_) pieces_.clear(entry.rows);
     }
 
-    void prefetch(std::uint64_t hash) const { index_.prefetch(hash); }
-    void prefetch_entry(std::uint64_t hash) const { __builtin_prefetch(entries_.data() + index_.guess(hash)); }
+    // Memory that a cell's match() or push() will want: its bucket, then its entry, then its rows.
+    __attribute__((always_inline)) void prefetch(std::uint64_t hash) const { index_.prefetch(hash); }
+    __attribute__((always_inline)) void prefetch_entry(std::uint64_t hash) const { __builtin_prefetch(entries_.data() + index_.guess(hash)); }
+    __attribute__((always_inline)) void prefetch_rows(std::uint64_t hash) const {
+        const std::uint32_t slot = find(hash);
+        if (slot != SlotIndex::none) pieces_.prefetch_columns(entries_[slot].rows);
+    }
+    __attribute__((always_inline)) void prefetch_end(std::uint64_t hash) const {
+        const std::uint32_t slot = find(hash);
+        if (slot != SlotIndex::none) pieces_.prefetch_end(entries_[slot].rows);
+    }
+
+    // And what a pop() will want.
+    __attribute__((always_inline)) void prefetch_slot(std::uint32_t slot) const { __builtin_prefetch(entries_.data() + slot); }
+    __attribute__((always_inline)) void prefetch_bucket(std::uint32_t slot) const { index_.prefetch(entries_[slot].hash); }
 
     // A row behind all others of its cell. Returns the cell's slot. Throws std::bad_alloc.
     std::uint32_t push(std::uint64_t hash, std::uint64_t number, const void* const* columns, std::size_t row) {

@@ -25,6 +25,15 @@
 
 namespace callboard {
 
+// Hashes of cells.
+struct CellRange {
+    const std::uint64_t *first, *last;
+
+    const std::uint64_t* begin() const { return first; }
+    const std::uint64_t* end() const { return last; }
+    std::size_t size() const { return static_cast<std::size_t>(last - first); }
+};
+
 class CellGrid {
 public:
     // How wide cells are, in distances: wider ones are fewer to look into, and hold more rows to compare.
@@ -64,31 +73,24 @@ public:
                 using T = decltype(zero);
                 read_band<T>(i, static_cast<const T*>(batch.values[bands_[i].term]), batch.rows, probes);
             });
+        cells_.clear();
+        ends_.assign(1, 0);
+        for (std::size_t row = 0; row < batch.rows; ++row) {
+            Place& place = places_[row];
+            if (probes.is_possible(row)) each_cell(place, [&](std::uint64_t cell) { cells_.push_back(cell); });
+            ends_.push_back(cells_.size());
+            for (std::uint32_t i = 0; i < band_count_; ++i) place.hash = step(place.hash, place.own[i]);
+        }
     }
 
     // False: the row has a NaN, and is in no cell.
     bool is_number(std::size_t row) const { return places_[row].is_number; }
 
     // The cell that a row lies in.
-    std::uint64_t cell_of(std::size_t row) const {
-        std::uint64_t hash = places_[row].hash;
-        for (std::uint32_t i = 0; i < band_count_; ++i) hash = step(hash, places_[row].own[i]);
-        return hash;
-    }
+    std::uint64_t cell_of(std::size_t row) const { return places_[row].hash; }
 
-    // Calls `visit` with each cell that may have rows which match a row, which is one that may match some.
-    // Returns whether there were several.
-    template <class Visit>
-    bool each_cell(std::size_t row, const Visit& visit) const {
-        const Place& place = places_[row];
-        if (band_count_ == 0) return visit(place.hash), false;
-        each_from(place.low[0], place.high[0], [&](std::uint64_t first) {
-            const std::uint64_t hash = step(place.hash, first);
-            if (band_count_ == 1) return visit(hash);
-            each_from(place.low[1], place.high[1], [&](std::uint64_t second) { visit(step(hash, second)); });
-        });
-        return place.low[0] != place.high[0] || (band_count_ == 2 && place.low[1] != place.high[1]);
-    }
+    // The cells that may have rows which match a row. None: nothing matches it.
+    CellRange cells(std::size_t row) const { return {cells_.data() + ends_[row], cells_.data() + ends_[row + 1]}; }
 
 private:
     static constexpr double far = 4503599627370496;  // 2**52
@@ -106,7 +108,7 @@ private:
     };
 
     struct Place {
-        std::uint64_t hash{0};  // of the equalities
+        std::uint64_t hash{0};  // of the equalities, and in the end of all
         std::uint64_t own[most_bands]{}, low[most_bands]{}, high[most_bands]{};
         bool is_number{true};
     };
@@ -118,6 +120,16 @@ private:
 
     // Of floats, a distance of 0 is equality: infinities match nothing, wherever they lie.
     static bool is_equality(const JoinTerm& term) { return term.is_equality || term.distance == 0; }
+
+    template <class Visit>
+    void each_cell(const Place& place, const Visit& visit) const {
+        if (band_count_ == 0) return visit(place.hash);
+        each_from(place.low[0], place.high[0], [&](std::uint64_t first) {
+            const std::uint64_t hash = step(place.hash, first);
+            if (band_count_ == 1) return visit(hash);
+            each_from(place.low[1], place.high[1], [&](std::uint64_t second) { visit(step(hash, second)); });
+        });
+    }
 
     template <class Use>
     static void each_from(std::uint64_t low, std::uint64_t high, const Use& use) {
@@ -175,6 +187,8 @@ private:
     std::uint32_t equalities_[JoinPredicate::most]{};
     Band bands_[most_bands]{};
     std::vector<Place> places_;
+    std::vector<std::uint64_t> cells_;  // of all rows, one after the other
+    std::vector<std::size_t> ends_;
 };
 
 }  // namespace callboard

@@ -38,9 +38,9 @@ public:
         probes_.read(batch);
         grid_.read(batch, probes_);
         matches.clear();
-        for (std::size_t row = 0; row < std::min(ahead, batch.rows); ++row) fetch(batch, row);
+        for (std::size_t row = 0; row < std::min(3 * ahead, batch.rows); ++row) fetch(batch, row);
         for (std::size_t row = 0; row < batch.rows; ++row) {
-            if (row + ahead < batch.rows) fetch(batch, row + ahead);
+            fetch(batch, row + 3 * ahead);
             const std::uint32_t side = batch.sides[row];
             windows_.take(
                 batch, row, [&](const JoinWindow<Time>&) { match(cells_[1 - side], row, matches); },
@@ -51,7 +51,12 @@ public:
                     const void* const columns[] = {&slot};
                     window.push(time, batch.numbers[row], columns, 0);
                 },
-                [&](std::uint32_t of, std::uint64_t position) { cells_[of].pop(slot_at(of, position)); });
+                [&](std::uint32_t of, std::uint64_t position) {
+                    const std::uint64_t end = windows_.of(of).end();
+                    if (position + 2 * ahead < end) cells_[of].prefetch_slot(slot_at(of, position + 2 * ahead));
+                    if (position + ahead < end) cells_[of].prefetch_bucket(slot_at(of, position + ahead));
+                    cells_[of].pop(slot_at(of, position));
+                });
         }
         windows_.purge();
     }
@@ -60,7 +65,7 @@ public:
     const JoinCells& cells(std::uint32_t side) const { return cells_[side]; }
 
 private:
-    static constexpr std::size_t ahead = 12;  // rows whose cells are fetched before their turn
+    static constexpr std::size_t ahead = 8;
 
     // Of a stored row the window knows its cell only.
     static JoinColumns slot_column() {
@@ -74,22 +79,33 @@ private:
         return reinterpret_cast<const std::uint32_t*>(window.column_at(position, 0))[window.place_of(position)];
     }
 
-    void fetch(const JoinBatch<Time>& batch, std::size_t row) const {
-        const std::uint32_t side = batch.sides[row];
-        if (grid_.is_number(row)) cells_[side].prefetch(grid_.cell_of(row));
-        if (probes_.is_possible(row))
-            grid_.each_cell(row, [&](std::uint64_t cell) { cells_[1 - side].prefetch(cell); });
+    // What a row will want is three steps away: its cells' buckets, what these name, and rows. Each step is fetched
+    // some rows before the next. Inlined, because GCC drops calls of functions that do nothing but prefetch.
+    __attribute__((always_inline)) void fetch(const JoinBatch<Time>& batch, std::size_t row) const {
+        if (row < batch.rows) {
+            const JoinCells &own = cells_[batch.sides[row]], &other = cells_[1 - batch.sides[row]];
+            own.prefetch(grid_.cell_of(row));
+            for (const std::uint64_t cell : grid_.cells(row)) other.prefetch(cell);
+        }
+        if (row >= ahead && (row -= ahead) < batch.rows) {
+            const JoinCells &own = cells_[batch.sides[row]], &other = cells_[1 - batch.sides[row]];
+            own.prefetch_entry(grid_.cell_of(row));
+            for (const std::uint64_t cell : grid_.cells(row)) other.prefetch_entry(cell);
+        }
+        if (row >= ahead && (row -= ahead) < batch.rows) {
+            const JoinCells &own = cells_[batch.sides[row]], &other = cells_[1 - batch.sides[row]];
+            own.prefetch_end(grid_.cell_of(row));
+            for (const std::uint64_t cell : grid_.cells(row)) other.prefetch_rows(cell);
+        }
     }
 
     void match(const JoinCells& cells, std::size_t row, std::vector<JoinMatch>& matches) {
-        if (!probes_.is_possible(row)) return;
         const std::size_t begin = matches.size();
-        const bool are_several = grid_.each_cell(row, [&](std::uint64_t cell) {
+        for (const std::uint64_t cell : grid_.cells(row))
             cells.match(cell, probes_.predicate(), probes_.intervals(row), comparison_, [&](std::uint64_t number) {
                 matches.push_back({static_cast<std::uint32_t>(row), number});
             });
-        });
-        if (!are_several || matches.size() - begin < 2) return;
+        if (grid_.cells(row).size() < 2 || matches.size() - begin < 2) return;
         const auto first = matches.begin() + static_cast<std::ptrdiff_t>(begin);
         std::sort(first, matches.end(), [](const JoinMatch& one, const JoinMatch& other) {
             return one.partner < other.partner;
