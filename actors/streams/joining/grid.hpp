@@ -165,7 +165,7 @@ private:
             const double near = std::clamp(place, -far, far);
             const auto linear = static_cast<std::int64_t>(near);  // towards 0: the cell there is twice as wide
             if (place == near) return static_cast<std::uint64_t>(linear);
-            return static_cast<std::uint64_t>(linear + Order::place_of(place) - Order::place_of(near));
+            return static_cast<std::uint64_t>(Order::place_of(place) - Order::place_of(near) + linear);
         }
     }
 
