@@ -1,5 +1,7 @@
 // What a lane of a join finds, comparing everything and by cells, against three nested loops.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -138,7 +140,7 @@ TEST("lanes find together what one finds, and none finds what another does") {
 TEST("windows of any length around a block's give each row, and no other") {
     const auto predicate = all_of({JoinTerm::equal(NumberType::int32)});
     for (std::size_t length : {0u, 1u, 15u, 16u, 17u, 63u, 64u, 65u, 1023u, 1024u, 1025u, 2047u, 2048u, 2049u, 3000u})
-        for (std::size_t gone : {0u, 1u, 1000u, 1024u, 1500u}) {
+        for (std::size_t gone : {0u, 1u, 1000u, 1023u, 1024u, 1500u}) {
             // Rows that leave, rows that stay, and one that meets these; all have one key.
             Stream<std::int64_t> stream;
             stream.columns.resize(1);
@@ -189,6 +191,54 @@ TEST("times at the ends of their type are told apart") {
     }
     const auto predicate = all_of({JoinTerm::equal(NumberType::int64)});
     agree(stream, {predicate, JoinRule::strict, most, 1, 0}, 5, "far times", {{1, 0}, {2, 1}, {3, 2}, {4, 3}});
+}
+
+TEST("a row looks into few cells, of which one is each match's, wherever on the line of floats it is") {
+    for (double distance : {5e-324, 1e-300, 1e-9, 0.1, 10.0, 1e25, 1e300, 1.7976931348623157e308}) {
+        const auto predicate = all_of({JoinTerm::band(NumberType::float64, distance)});
+        Stream<std::int64_t> stream;
+        stream.columns.resize(1);
+        stream.columns[0].type = NumberType::float64;
+        for (std::uint64_t i = 0; i < 4000; ++i) {
+            const double far = std::ldexp(1.0 + static_cast<double>(i % 7) / 7, static_cast<int>(i / 7 % 2046) - 1022);
+            for (double value : {far, -far, far + distance, std::nextafter(far, 0)}) stream.columns[0].push(value);
+        }
+        stream.sides.assign(16000, 0);
+        stream.times.assign(16000, 0);
+        stream.numbers.assign(16000, 0);
+        const auto batch = stream.batch(0, stream.rows());
+        JoinProbes probes(predicate);
+        CellGrid grid(predicate);
+        probes.read(batch);
+        grid.read(batch, probes);
+        for (std::size_t row = 0; row < stream.rows(); ++row) {
+            CHECK(grid.cells(row).size() <= 11);
+            if (!probes.is_possible(row)) continue;
+            for (std::size_t other = row / 4 * 4; other < row / 4 * 4 + 4; ++other) {
+                if (!stream.columns[0].holds(predicate.terms[0], row, other)) continue;
+                const CellRange cells = grid.cells(row);
+                CHECK_EQUAL(std::count(cells.begin(), cells.end(), grid.cell_of(other)), 1);
+            }
+        }
+    }
+}
+
+TEST("values far from 0 are in cells of their own, though the distance is small") {
+    const auto predicate = all_of({JoinTerm::band(NumberType::float64, 1e-9), JoinTerm::band(NumberType::int64, 1)});
+    Stream<std::int64_t> stream;
+    stream.columns.resize(2);
+    stream.columns[0].type = NumberType::float64;
+    for (int i = 0; i < 1000; ++i) {
+        stream.sides.push_back(0);
+        stream.times.push_back(0);
+        stream.numbers.push_back(stream.numbers.size());
+        stream.columns[0].push(1e9 + i);
+        stream.columns[1].push(0);
+    }
+    IndexedJoin<std::int64_t> join({predicate, JoinRule::strict, 0, 1, 0});
+    std::vector<JoinMatch> matches;
+    join.join(stream.batch(0, stream.rows()), matches);
+    CHECK_EQUAL(join.cells(0).count(), std::size_t{1000});
 }
 
 TEST("memory is that of one window, however long the stream is") {

@@ -103,7 +103,7 @@ private:
         Band() = default;
         Band(std::uint32_t i, const JoinTerm& whole) : term(i) {
             while (shift < 63 && (std::uint64_t{1} << shift) / breadth < whole.steps) ++shift;
-            scale = 1 / std::clamp(breadth * whole.distance, 0x1p-1000, 0x1p+1000);
+            scale = 1 / std::clamp(breadth * whole.distance, 0x1p-1000, 0x1p+1022);
         }
     };
 
