@@ -214,4 +214,20 @@ seed "a pusher does not ask whether another is pushing" tests/bench/peers/free_p
     's/if (!producer_\.try_lock()) return false;/(void)producer_.try_lock();/' \
     stress_free_ports "each source" "data race" "-O1 -g -fsanitize=thread"
 
+seed "a join compares rows that have left the window" streams/joining/full_join.hpp \
+    's/^\( *\)masks\[0\] &= .*;/\1(void)begin;/' \
+    test_joins "around a block" "matches for" "-O2"
+seed "a join purges what its batch still sees" streams/joining/full_join.hpp \
+    's/^\( *\)for (std::uint32_t side : {0u, 1u}) compare/\1windows_.purge();\n&/' \
+    test_joins "memory is that" "heap-\|SEGV\|matches == others" "-O1 -g -fsanitize=address"
+seed "an interval is the distance added" streams/joining/interval.hpp \
+    's/while (Order::distance(inside, outside) > 1)/while (false)/' \
+    test_join_intervals "infinities" "distance" "-O2"
+seed "a lane counts its own rows only" streams/joining/rules.hpp \
+    's/counts_\[side\]++/(counts_[side] += batch.numbers[row] % lanes_ == lane_)/' \
+    test_joins "lanes find together" "matches for" "-O2"
+seed "a probe does not look into the last cell" streams/joining/grid.hpp \
+    's/if (i == high) return;/if (i == high || i + 1 == high) return;/' \
+    test_joins "every rule" "indexed" "-O2"
+
 exit $missed
