@@ -32,6 +32,10 @@ struct Comparison {
     MaskRows rows_of(NumberType type) const { return mask_rows[static_cast<std::size_t>(type)]; }
 };
 
+// A function template's instances, in the order of NumberType.
+#define CALLBOARD_EACH_TYPE(function) \
+    { function<std::int32_t>, function<std::int64_t>, function<float>, function<double> }
+
 inline bool has_path(VectorPath path) {
     switch (path) {
     case VectorPath::scalar: return true;
@@ -55,38 +59,17 @@ inline VectorPath best_path() {
 
 // The processor has that path.
 inline Comparison comparison_of(VectorPath path) {
-    Comparison made{
-        {scalar::mask_words<std::int32_t>, scalar::mask_words<std::int64_t>, scalar::mask_words<float>,
-         scalar::mask_words<double>},
-        {scalar::mask_rows<std::int32_t>, scalar::mask_rows<std::int64_t>, scalar::mask_rows<float>,
-         scalar::mask_rows<double>},
-    };
-    const auto use = [&](Comparison::MaskWords int32, Comparison::MaskWords int64, Comparison::MaskWords float32,
-                         Comparison::MaskWords float64) {
-        made.mask_words[0] = int32;
-        made.mask_words[1] = int64;
-        made.mask_words[2] = float32;
-        made.mask_words[3] = float64;
-    };
     switch (path) {
 #if defined(__x86_64__)
-    case VectorPath::avx2:
-        use(avx2::mask_words<std::int32_t>, avx2::mask_words<std::int64_t>, avx2::mask_words<float>,
-            avx2::mask_words<double>);
-        break;
-    case VectorPath::avx512:
-        use(avx512::mask_words<std::int32_t>, avx512::mask_words<std::int64_t>, avx512::mask_words<float>,
-            avx512::mask_words<double>);
-        break;
+    case VectorPath::avx2: return {CALLBOARD_EACH_TYPE(avx2::mask_words), CALLBOARD_EACH_TYPE(scalar::mask_rows)};
+    case VectorPath::avx512: return {CALLBOARD_EACH_TYPE(avx512::mask_words), CALLBOARD_EACH_TYPE(avx512::mask_rows)};
 #elif defined(__aarch64__)
-    case VectorPath::neon:
-        use(neon::mask_words<std::int32_t>, neon::mask_words<std::int64_t>, neon::mask_words<float>,
-            neon::mask_words<double>);
-        break;
+    case VectorPath::neon: return {CALLBOARD_EACH_TYPE(neon::mask_words), CALLBOARD_EACH_TYPE(scalar::mask_rows)};
 #endif
-    default: (void)use;
+    default: return {CALLBOARD_EACH_TYPE(scalar::mask_words), CALLBOARD_EACH_TYPE(scalar::mask_rows)};
     }
-    return made;
 }
+
+#undef CALLBOARD_EACH_TYPE
 
 }  // namespace callboard

@@ -41,26 +41,43 @@ CALLBOARD_AVX512 inline EndsDouble spread(double low, double high) {
     return {_mm512_set1_pd(low), _mm512_set1_pd(high)};
 }
 
-CALLBOARD_AVX512 inline __mmask16 mask(const std::int32_t* rows, const Ends32& ends) {
-    return _mm512_cmple_epu32_mask(_mm512_sub_epi32(_mm512_loadu_si512(rows), ends.low), ends.span);
+CALLBOARD_AVX512 inline __m512i load(const std::int32_t* rows) { return _mm512_loadu_si512(rows); }
+CALLBOARD_AVX512 inline __m512i load(const std::int64_t* rows) { return _mm512_loadu_si512(rows); }
+CALLBOARD_AVX512 inline __m512 load(const float* rows) { return _mm512_loadu_ps(rows); }
+CALLBOARD_AVX512 inline __m512d load(const double* rows) { return _mm512_loadu_pd(rows); }
+
+// Some rows only: what lies behind them is not read.
+CALLBOARD_AVX512 inline __m512i load_some(const std::int32_t* rows, unsigned some) {
+    return _mm512_maskz_loadu_epi32(static_cast<__mmask16>(some), rows);
 }
-CALLBOARD_AVX512 inline __mmask8 mask(const std::int64_t* rows, const Ends64& ends) {
-    return _mm512_cmple_epu64_mask(_mm512_sub_epi64(_mm512_loadu_si512(rows), ends.low), ends.span);
+CALLBOARD_AVX512 inline __m512i load_some(const std::int64_t* rows, unsigned some) {
+    return _mm512_maskz_loadu_epi64(static_cast<__mmask8>(some), rows);
 }
-CALLBOARD_AVX512 inline __mmask16 mask(const float* rows, const EndsFloat& ends) {
-    const __m512 values = _mm512_loadu_ps(rows);
+CALLBOARD_AVX512 inline __m512 load_some(const float* rows, unsigned some) {
+    return _mm512_maskz_loadu_ps(static_cast<__mmask16>(some), rows);
+}
+CALLBOARD_AVX512 inline __m512d load_some(const double* rows, unsigned some) {
+    return _mm512_maskz_loadu_pd(static_cast<__mmask8>(some), rows);
+}
+
+CALLBOARD_AVX512 inline __mmask16 mask(__m512i values, const Ends32& ends) {
+    return _mm512_cmple_epu32_mask(_mm512_sub_epi32(values, ends.low), ends.span);
+}
+CALLBOARD_AVX512 inline __mmask8 mask(__m512i values, const Ends64& ends) {
+    return _mm512_cmple_epu64_mask(_mm512_sub_epi64(values, ends.low), ends.span);
+}
+CALLBOARD_AVX512 inline __mmask16 mask(__m512 values, const EndsFloat& ends) {
     return _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(values, ends.low, _CMP_GE_OQ), values, ends.high, _CMP_LE_OQ);
 }
-CALLBOARD_AVX512 inline __mmask8 mask(const double* rows, const EndsDouble& ends) {
-    const __m512d values = _mm512_loadu_pd(rows);
+CALLBOARD_AVX512 inline __mmask8 mask(__m512d values, const EndsDouble& ends) {
     return _mm512_mask_cmp_pd_mask(_mm512_cmp_pd_mask(values, ends.low, _CMP_GE_OQ), values, ends.high, _CMP_LE_OQ);
 }
 
 // The masks of 16 rows each, or of 8.
 template <class T, class Ends>
 CALLBOARD_AVX512 inline __mmask16 mask_16(const T* rows, const Ends& ends) {
-    if constexpr (sizeof(T) == 4) return mask(rows, ends);
-    else return _mm512_kunpackb(mask(rows + 8, ends), mask(rows, ends));
+    if constexpr (sizeof(T) == 4) return mask(load(rows), ends);
+    else return _mm512_kunpackb(mask(load(rows + 8), ends), mask(load(rows), ends));
 }
 
 template <class T>
@@ -74,6 +91,19 @@ CALLBOARD_AVX512 std::uint32_t mask_words(const void* rows, const Interval& inte
         const __mmask32 second = _mm512_kunpackw(mask_16(at + 48, ends), mask_16(at + 32, ends));
         masks[i] = _mm512_kunpackd(second, first);
         found |= std::uint32_t{masks[i] != 0} << i;
+    }
+    return found;
+}
+
+template <class T>
+CALLBOARD_AVX512 std::uint64_t mask_rows(const void* rows, std::uint32_t count, const Interval& interval) {
+    constexpr std::uint32_t lanes = 64 / sizeof(T);
+    const auto ends = spread(interval.low<T>(), interval.high<T>());
+    const T* const values = static_cast<const T*>(rows);
+    std::uint64_t found = 0;
+    for (std::uint32_t row = 0; row < count; row += lanes) {
+        const unsigned some = count - row >= lanes ? (1u << lanes) - 1 : (1u << (count - row)) - 1;
+        found |= std::uint64_t{mask(load_some(values + row, some), ends) & some} << row;
     }
     return found;
 }
