@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "callboard/streams/joining/choice.hpp"
 #include "callboard/streams/joining/full_join.hpp"
 #include "callboard/streams/joining/indexed_join.hpp"
 #include "check.hpp"
@@ -308,6 +309,36 @@ TEST("blocks that were given back are used again, and of many most are let go") 
     for (unsigned char* one : blocks) pool.give_back(one);
     CHECK_EQUAL(pool.used(), std::size_t{0});
     CHECK(pool.made() <= 2);
+}
+
+TEST("an index is preferred for a large window, unless it divides nothing, or compares most of it") {
+    const auto band = all_of({JoinTerm::band(NumberType::int32, 10), JoinTerm::band(NumberType::float32, 10)});
+    for (VectorPath path : paths) {
+        CHECK(!prefers_index(band, path, 10));
+        CHECK(prefers_index(band, path, 300000));
+        CHECK(prefers_index(band, path, 300000, 300000 * 0.05));
+    }
+    CHECK(!prefers_index(band, VectorPath::avx512, 300000, 150000));
+    CHECK(!prefers_index(all_of({JoinTerm::band(NumberType::float64, std::numeric_limits<double>::infinity())}),
+                         VectorPath::scalar, 300000));
+}
+
+TEST("an index counts the rows that it compares") {
+    const auto predicate = all_of({JoinTerm::equal(NumberType::int64)});
+    IndexedJoin<std::int64_t> indexed({predicate, JoinRule::strict, 1000, 1, 0});
+    Stream<std::int64_t> stream;
+    stream.columns.resize(1);
+    for (int row = 0; row < 10; ++row) {  // five of a side, of which four have the key of the last row
+        stream.sides.push_back(row < 5 ? 0 : 1);
+        stream.times.push_back(row);
+        stream.numbers.push_back(static_cast<std::uint64_t>(row));
+        stream.columns[0].push(row == 0 || (row >= 5 && row < 9) ? -row : 7);
+    }
+    std::vector<JoinMatch> matches;
+    indexed.join(stream.batch(0, 10), matches);
+    CHECK_EQUAL(indexed.compared(), std::uint64_t{4});
+    CHECK_EQUAL(indexed.rows(), std::uint64_t{10});
+    CHECK_EQUAL(matches.size(), std::size_t{4});
 }
 
 CHECK_MAIN

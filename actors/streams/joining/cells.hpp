@@ -72,12 +72,13 @@ public:
         --count_;
     }
 
-    // Calls `found(number)` for each row of a cell that is in all of a predicate's intervals, in order.
+    // Calls `found(number)` for each row of a cell that is in all of a predicate's intervals, in order. Returns how many
+    // rows the cell has.
     template <class Found>
-    void match(std::uint64_t hash, const JoinPredicate& predicate, const Interval* intervals,
+    std::uint32_t match(std::uint64_t hash, const JoinPredicate& predicate, const Interval* intervals,
                const Comparison& comparison, const Found& found) const {
         const std::uint32_t slot = find(hash);
-        if (slot == SlotIndex::none) return;
+        if (slot == SlotIndex::none) return 0;
         const CellRows& rows = entries_[slot].rows;
         const std::uint64_t* const numbers = pieces_.numbers(rows);
         for (std::uint32_t at = rows.begin; at < rows.end; at += 64) {
@@ -87,6 +88,7 @@ public:
                 mask &= mask_of(rows, at, count, term, predicate.terms[term].type, intervals[term], comparison);
             for (; mask != 0; mask &= mask - 1) found(numbers[at + static_cast<std::uint32_t>(__builtin_ctzll(mask))]);
         }
+        return rows.count();
     }
 
     std::size_t count() const { return count_; }

@@ -58,11 +58,16 @@ public:
                     cells_[of].pop(slot_at(of, position));
                 });
         }
+        rows_ += batch.rows;
         windows_.purge();
     }
 
     const JoinWindows<Time>& windows() const { return windows_; }
     const JoinCells& cells(std::uint32_t side) const { return cells_[side]; }
+
+    // With how many rows all rows together were compared, and how many rows that were.
+    std::uint64_t compared() const { return compared_; }
+    std::uint64_t rows() const { return rows_; }
 
 private:
     static constexpr std::size_t ahead = 8;
@@ -102,7 +107,7 @@ private:
     void match(const JoinCells& cells, std::size_t row, std::vector<JoinMatch>& matches) {
         const std::size_t begin = matches.size();
         for (const std::uint64_t cell : grid_.cells(row))
-            cells.match(cell, probes_.predicate(), probes_.intervals(row), comparison_, [&](std::uint64_t number) {
+            compared_ += cells.match(cell, probes_.predicate(), probes_.intervals(row), comparison_, [&](std::uint64_t number) {
                 matches.push_back({static_cast<std::uint32_t>(row), number});
             });
         if (grid_.cells(row).size() < 2 || matches.size() - begin < 2) return;
@@ -118,6 +123,7 @@ private:
     CellGrid grid_;
     JoinWindows<Time> windows_;
     JoinCells cells_[2];
+    std::uint64_t compared_{0}, rows_{0};
 };
 
 }  // namespace callboard

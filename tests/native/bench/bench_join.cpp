@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench.hpp"
@@ -44,15 +45,15 @@ struct Rows {
 
     // Of one side, or of both in turn; 1,000 units of time are a second.
     Rows(std::uint64_t seed, std::size_t count, std::uint64_t first, std::int64_t time, std::int64_t per_second,
-         int only_side = -1) {
+         int only_side = -1, int range = 10000) {
         for (std::size_t i = 0; i < count; ++i) {
             const std::uint64_t draw = random_number(seed, i);
             sides.push_back(static_cast<std::uint8_t>(only_side < 0 ? static_cast<int>(i % 2) : only_side));
             const std::int64_t of_its_side = static_cast<std::int64_t>(only_side < 0 ? i / 2 : i);
             times.push_back(time + of_its_side * 1000 / per_second);
             numbers.push_back(first + i);
-            x.push_back(static_cast<std::int32_t>(draw % 10000 + 1));
-            y.push_back(1 + static_cast<float>(draw >> 40) * (9999.0f / 16777216.0f));
+            x.push_back(static_cast<std::int32_t>(draw % static_cast<std::uint64_t>(range) + 1));
+            y.push_back(1 + static_cast<float>(draw >> 40) * (static_cast<float>(range - 1) / 16777216.0f));
         }
     }
 
@@ -210,35 +211,42 @@ private:
 };
 
 // Both sides' windows are full, and rows of both come in turn. Returns ns for a row.
+template <class Join>
 class Streaming {
 public:
-    Streaming(std::size_t window_rows, std::int64_t per_second)
+    Streaming(std::size_t window_rows, std::int64_t per_second, int range = 10000)
         : join_({paper_predicate(), JoinRule::strict, static_cast<std::int64_t>(window_rows) * 1000 / per_second, 1, 0}),
-          rows_(11, 2 * window_rows, 0, 0, per_second),
+          rows_(11, 2 * window_rows, 0, 0, per_second, -1, range),
           period_(static_cast<std::int64_t>(window_rows) * 1000 / per_second + 1) {
         for (std::size_t at = 0; at < rows_.sides.size(); at += batch_rows) step();
     }
 
-    double run() {
+    // So many rows, at least.
+    double run(std::size_t rows = 64 * batch_rows) {
         const std::int64_t start = callboard::monotonic_ns();
-        for (std::size_t i = 0; i < 64; ++i) step();
-        return ns_since(start, 64 * batch_rows);
+        std::size_t done = 0;
+        while (done < rows) done += step();
+        return ns_since(start, done);
     }
+
+    const Join& join() const { return join_; }
 
     std::uint64_t matches{0};
 
 private:
-    void step() {
+    std::size_t step() {
         const std::size_t count = std::min(batch_rows, rows_.sides.size() - at_);
         join_.join(rows_.batch(at_, count), matches_);
         matches += matches_.size();
         at_ += count;
-        if (at_ != rows_.sides.size()) return;
-        at_ = 0;
-        rows_.move_on(rows_.sides.size(), period_);
+        if (at_ == rows_.sides.size()) {
+            at_ = 0;
+            rows_.move_on(rows_.sides.size(), period_);
+        }
+        return count;
     }
 
-    IndexedJoin<std::int64_t> join_;
+    Join join_;
     Rows rows_;
     const std::int64_t period_;
     std::vector<JoinMatch> matches_;
@@ -256,7 +264,7 @@ void compare_windows() {
         const Rows probes(2, batches * batch_rows, window_rows, seconds * 1000, per_second, 0);
         std::vector<std::unique_ptr<BareProbing>> bare;
         std::vector<std::unique_ptr<Probing>> full;
-        Streaming indexed(window_rows, per_second);
+        Streaming<IndexedJoin<std::int64_t>> indexed(window_rows, per_second);
         std::vector<bench::Candidate> candidates;
         for (const Path& path : paths()) {
             bare.push_back(std::make_unique<BareProbing>(path.bare, window, probes));
@@ -292,6 +300,25 @@ void compare_batches() {
         const auto samples = bench::rounds(5, {{"full", [&] { return full.run(size); }}});
         std::printf("| %zu | %.2f |\n", size, 300000 / samples[0].median);
     }
+    bench::foot();
+}
+
+// From which size on the index is worth it, and how far down that goes where values crowd in few cells.
+void compare_choice() {
+    std::printf("Which join: ns for a row, where both sides' windows are full\n\n");
+    bench::head("rows of each side's window", {"values", "full join", "index", "rows that the index compares a row with"});
+    for (int range : {10000, 200})
+        for (std::size_t window_rows : {300u, 1000u, 3000u, 10000u, 30000u}) {
+            Streaming<FullJoin<std::int64_t>> full(window_rows, 1000, range);
+            Streaming<IndexedJoin<std::int64_t>> indexed(window_rows, 1000, range);
+            const auto samples = bench::rounds(7, {{"full", [&] { return full.run(4 * batch_rows); }},
+                                                   {"index", [&] { return indexed.run(4 * batch_rows); }}});
+            bench::require(full.matches == indexed.matches && (full.matches != 0 || window_rows < 3000), "a join");
+            std::printf("| %zu | 1 to %d | %.0f | %.0f | %.1f |\n", window_rows, range, samples[0].median,
+                        samples[1].median,
+                        static_cast<double>(indexed.join().compared()) / static_cast<double>(indexed.join().rows()));
+            std::fflush(stdout);
+        }
     bench::foot();
 }
 
@@ -350,9 +377,12 @@ void compare_keys() {
 
 }  // namespace
 
-int main() {
+// All tables, or the one whose name is given: windows, batches, choice, keys.
+int main(int count, char** words) {
     bench::pin(0);
-    compare_windows();
-    compare_batches();
-    compare_keys();
+    const std::string wanted = count > 1 ? words[1] : "";
+    const std::pair<const char*, void (*)()> tables[] = {
+        {"windows", compare_windows}, {"batches", compare_batches}, {"choice", compare_choice}, {"keys", compare_keys}};
+    for (const auto& [name, compare] : tables)
+        if (wanted.empty() || wanted == name) compare();
 }
