@@ -122,7 +122,8 @@ void is_exact_of_random_numbers() {
         if (i % 2 == 0) {
             v = static_cast<T>(static_cast<double>(random_number(4, i) % 20001) / 16 - 625);
             distance = static_cast<double>(random_number(5, i) % 2001) / 16;
-            others = {static_cast<T>(static_cast<double>(v) + distance), static_cast<T>(static_cast<double>(v) - distance)};
+            const double middle = static_cast<double>(v);
+            others = {static_cast<T>(middle + distance), static_cast<T>(middle - distance)};
         }
         check_interval(JoinTerm::band(type_of<T>(), distance), v, distance, others);
     }

@@ -69,7 +69,8 @@ void agree(const Stream<Time>& stream, const JoinSettings<Time>& settings, std::
     for (VectorPath path : paths) {
         if (!has_path(path)) continue;
         FullJoin<Time> full(settings, path);
-        expect<Time>(expected, join_in_batches(full, stream, batch), what + " full " + std::to_string(static_cast<int>(path)));
+        expect<Time>(expected, join_in_batches(full, stream, batch),
+                     what + " full " + std::to_string(static_cast<int>(path)));
     }
     IndexedJoin<Time> indexed(settings);
     expect<Time>(expected, join_in_batches(indexed, stream, batch), what + " indexed");
@@ -159,7 +160,8 @@ TEST("windows of any length around a block's give each row, and no other") {
             for (std::size_t i = gone; i < gone + length; ++i)
                 expected.push_back({static_cast<std::uint32_t>(gone + length), i});
             const JoinSettings<std::int64_t> settings{predicate, JoinRule::strict, 5, 1, 0};
-            for (std::size_t batch : {1000u, 5000u}) agree(stream, settings, batch, "a window of " + std::to_string(length), expected);
+            for (std::size_t batch : {1000u, 5000u})
+                agree(stream, settings, batch, "a window of " + std::to_string(length), expected);
         }
 }
 

@@ -137,7 +137,8 @@ private:
         unsigned char* piece;
         if (free.empty()) {
             free.reserve(free.size() + used_[size_class] + 1);  // so that giving back cannot fail
-            piece = static_cast<unsigned char*>(::operator new(size_of_piece(size_class), std::align_val_t{cache_line}));
+            piece = static_cast<unsigned char*>(
+                ::operator new(size_of_piece(size_class), std::align_val_t{cache_line}));
         } else {
             piece = free.back();
             free.pop_back();

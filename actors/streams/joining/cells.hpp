@@ -25,7 +25,9 @@ public:
 
     // Memory that a cell's match() or push() will want: its bucket, then its entry, then its rows.
     __attribute__((always_inline)) void prefetch(std::uint64_t hash) const { index_.prefetch(hash); }
-    __attribute__((always_inline)) void prefetch_entry(std::uint64_t hash) const { __builtin_prefetch(entries_.data() + index_.guess(hash)); }
+    __attribute__((always_inline)) void prefetch_entry(std::uint64_t hash) const {
+        __builtin_prefetch(entries_.data() + index_.guess(hash));
+    }
     __attribute__((always_inline)) void prefetch_rows(std::uint64_t hash) const {
         const std::uint32_t slot = find(hash);
         if (slot != SlotIndex::none) pieces_.prefetch_columns(entries_[slot].rows);
@@ -36,8 +38,12 @@ public:
     }
 
     // And what a pop() will want.
-    __attribute__((always_inline)) void prefetch_slot(std::uint32_t slot) const { __builtin_prefetch(entries_.data() + slot); }
-    __attribute__((always_inline)) void prefetch_bucket(std::uint32_t slot) const { index_.prefetch(entries_[slot].hash); }
+    __attribute__((always_inline)) void prefetch_slot(std::uint32_t slot) const {
+        __builtin_prefetch(entries_.data() + slot);
+    }
+    __attribute__((always_inline)) void prefetch_bucket(std::uint32_t slot) const {
+        index_.prefetch(entries_[slot].hash);
+    }
 
     // A row behind all others of its cell. Returns the cell's slot. Throws std::bad_alloc.
     std::uint32_t push(std::uint64_t hash, std::uint64_t number, const void* const* columns, std::size_t row) {
@@ -72,8 +78,8 @@ public:
         --count_;
     }
 
-    // Calls `found(number)` for each row of a cell that is in all of a predicate's intervals, in order. Returns how many
-    // rows the cell has.
+    // Calls `found(number)` for each row of a cell that is in all of a predicate's intervals, in order. Returns how
+    // many rows the cell has.
     template <class Found>
     std::uint32_t match(std::uint64_t hash, const JoinPredicate& predicate, const Interval* intervals,
                const Comparison& comparison, const Found& found) const {

@@ -22,8 +22,8 @@ constexpr double ns_of_comparison(VectorPath path) {
     }
 }
 
-// `window_rows` are seen by a row, on average; of these the index compares `compared_rows` with it: in a join that runs,
-// IndexedJoin::compared() / rows().
+// `window_rows` are seen by a row, on average; of these the index compares `compared_rows` with it: in a join that
+// runs, IndexedJoin::compared() / rows().
 inline bool prefers_index(const JoinPredicate& predicate, VectorPath path, double window_rows,
                           double compared_rows = 0) {
     constexpr double looks = 100, compared = 0.5, row = 40;  // the last is what a full join does besides

@@ -2,7 +2,8 @@
 // section IV-C, leave such structures to the predicate.
 //
 // A term that asks for equality divides rows by the value itself, and a band by a function that never falls:
-// cell(x) is x by the cells' width, cut to an integer. The product of all equalities and of up to two bands is the grid.
+// cell(x) is x by the cells' width, cut to an integer. The grid is the product of all equalities and of up to two
+// bands.
 //
 // Why no match is missed: a probe's interval is exactly what it matches, and from low <= x <= high it follows that
 // cell(low) <= cell(x) <= cell(high), whatever was rounded, as cell never falls. So a probe looks into the
@@ -40,7 +41,8 @@ public:
     static constexpr unsigned breadth = 4;
     static constexpr std::uint32_t most_bands = 2;
 
-    explicit CellGrid(const JoinPredicate& predicate) : predicate_(predicate) {
+    // Who does not know the seed cannot choose values whose cells crowd in one place of a table.
+    explicit CellGrid(const JoinPredicate& predicate, std::uint64_t seed = 0) : predicate_(predicate), seed_(seed) {
         for (std::uint32_t i = 0; i < predicate.count; ++i) {
             const JoinTerm& term = predicate.terms[i];
             if (is_equality(term)) equalities_[equality_count_++] = i;
@@ -54,7 +56,9 @@ public:
     // The rows of a batch, whose intervals are those of `probes`. Throws std::bad_alloc.
     template <class Time>
     void read(const JoinBatch<Time>& batch, const JoinProbes& probes) {
-        places_.assign(batch.rows, Place{});
+        Place place;
+        place.hash = seed_;
+        places_.assign(batch.rows, place);
         for (std::uint32_t i = 0; i < predicate_.count; ++i)
             with_type(predicate_.terms[i].type, [&](auto zero) {
                 using T = decltype(zero);
@@ -183,6 +187,7 @@ private:
     }
 
     const JoinPredicate predicate_;
+    const std::uint64_t seed_;
     std::uint32_t equality_count_{0}, band_count_{0};
     std::uint32_t equalities_[JoinPredicate::most]{};
     Band bands_[most_bands]{};

@@ -28,7 +28,7 @@ public:
     explicit IndexedJoin(const JoinSettings<Time>& settings, VectorPath path = best_path())
         : comparison_(comparison_of(path)),
           probes_(settings.predicate),
-          grid_(settings.predicate),
+          grid_(settings.predicate, settings.seed),
           windows_(settings, slot_column()),
           cells_{JoinCells(JoinColumns::of(settings.predicate)), JoinCells(JoinColumns::of(settings.predicate))} {}
 
@@ -106,10 +106,9 @@ private:
 
     void match(const JoinCells& cells, std::size_t row, std::vector<JoinMatch>& matches) {
         const std::size_t begin = matches.size();
+        const auto found = [&](std::uint64_t number) { matches.push_back({static_cast<std::uint32_t>(row), number}); };
         for (const std::uint64_t cell : grid_.cells(row))
-            compared_ += cells.match(cell, probes_.predicate(), probes_.intervals(row), comparison_, [&](std::uint64_t number) {
-                matches.push_back({static_cast<std::uint32_t>(row), number});
-            });
+            compared_ += cells.match(cell, probes_.predicate(), probes_.intervals(row), comparison_, found);
         if (grid_.cells(row).size() < 2 || matches.size() - begin < 2) return;
         const auto first = matches.begin() + static_cast<std::ptrdiff_t>(begin);
         std::sort(first, matches.end(), [](const JoinMatch& one, const JoinMatch& other) {

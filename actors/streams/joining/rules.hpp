@@ -30,6 +30,7 @@ struct JoinSettings {
     JoinRule rule{JoinRule::three_step};
     Time within{};               // of last_rows: n - 1, so n is at least 1, and below 2**53 where times are doubles
     std::uint64_t lanes{1}, lane{0};
+    std::uint64_t seed{0};       // of the index's hashes
 };
 
 // Both sides' windows, with columns of the caller's choice.
@@ -37,7 +38,11 @@ template <class Time>
 class JoinWindows {
 public:
     JoinWindows(const JoinSettings<Time>& settings, const JoinColumns& columns)
-        : rule_(settings.rule), within_(settings.within), lanes_(settings.lanes), lane_(settings.lane), pool_(columns) {}
+        : rule_(settings.rule),
+          within_(settings.within),
+          lanes_(settings.lanes),
+          lane_(settings.lane),
+          pool_(columns) {}
 
     // A row of the batch. `see(window)` is called with the other side's window, whose rows from begin() to end() are
     // seen; `store(window, time)` if the row is this lane's to store; `expired(side, position)` for each row that is

@@ -215,7 +215,8 @@ template <class Join>
 class Streaming {
 public:
     Streaming(std::size_t window_rows, std::int64_t per_second, int range = 10000)
-        : join_({paper_predicate(), JoinRule::strict, static_cast<std::int64_t>(window_rows) * 1000 / per_second, 1, 0}),
+        : join_({paper_predicate(), JoinRule::strict, static_cast<std::int64_t>(window_rows) * 1000 / per_second, 1,
+                 0}),
           rows_(11, 2 * window_rows, 0, 0, per_second, -1, range),
           period_(static_cast<std::int64_t>(window_rows) * 1000 / per_second + 1) {
         for (std::size_t at = 0; at < rows_.sides.size(); at += batch_rows) step();
@@ -306,7 +307,8 @@ void compare_batches() {
 // From which size on the index is worth it, and how far down that goes where values crowd in few cells.
 void compare_choice() {
     std::printf("Which join: ns for a row, where both sides' windows are full\n\n");
-    bench::head("rows of each side's window", {"values", "full join", "index", "rows that the index compares a row with"});
+    bench::head("rows of each side's window",
+                {"values", "full join", "index", "rows that the index compares a row with"});
     for (int range : {10000, 200})
         for (std::size_t window_rows : {300u, 1000u, 3000u, 10000u, 30000u}) {
             Streaming<FullJoin<std::int64_t>> full(window_rows, 1000, range);
@@ -336,7 +338,9 @@ void compare_keys() {
         std::vector<std::int64_t> times(batch_rows), keys(batch_rows);
         std::vector<std::uint64_t> numbers(batch_rows);
         std::vector<JoinMatch> found;
-        const auto key_of = [](std::uint64_t row) { return static_cast<std::int64_t>(mix(random_number(3, row) % 1000000)); };
+        const auto key_of = [](std::uint64_t row) {
+            return static_cast<std::int64_t>(mix(random_number(3, row) % 1000000));
+        };
         const auto step = [&] {
             for (std::size_t i = 0; i < batch_rows; ++i, ++rows) {
                 sides[i] = rows % 2;
