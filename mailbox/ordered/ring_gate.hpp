@@ -1,0 +1,153 @@
+// A gate without a list: each source writes a ring of its own, and each reader merges all rings by itself.
+//
+// In ScaleJoin's gate (Gulisano et al. 2015, section V-C; ScaleGate is that) sources merge: each value goes to its
+// place in a list that all share, and the sources compete for the links. But sources are in order already, so a
+// merge needs no more than their next values. Here a source touches its own ring only, and readers repeat the
+// merge, which costs each a comparison or two for a value. In return nobody but its source writes to a cache line,
+// no value is linked, and nothing is to be reclaimed: a ring's slot is written again when all readers are beyond it.
+//
+//     source 0's ring     1  4  4  7            a reader: 1 from source 0 and 2 from source 1 meet; 1 is first.
+//     source 1's ring     2  5                  Then 4 and 2; 2 is first. And so on.
+//     source 2's ring     (has come to 4)       It stops before the second ring's 5: source 2 may bring a 4.
+//
+// A reader keeps for each source the earliest moment at which its next value can be: the value's own if the reader
+// has seen it, else what the source had come to when the reader last looked. A tournament says which source is
+// first. If that one has a value, it is next. If not, the reader looks again whether there is a value or a later
+// time, and if neither, nothing is ready.
+//
+// Why readers get what is ready, in order.
+//   1. What a reader keeps of a source is never later than what that still brings. This is clear of a value seen,
+//      for a source's times do not go down. To look is to load the time and then the tail. Acquiring the time,
+//      the reader sees the tails that were stored before it: so a value that the tail does not show comes after,
+//      and is not before that time.
+//   2. Let the first source have a value. By 1., no source brings an earlier one: each other is at a later
+//      moment, and by the definition of a moment its source has come there. So the value is ready, and it
+//      is the first of those that are not read.
+//   3. Let a look at the first source find neither value nor later time. At the moment at which the time was
+//      loaded, that source had come no further, and had no value for this reader. All others have none before
+//      that. So nothing was ready at that moment.
+//
+// Why a slot is not written under a reader. A source writes value n only below the limit, that is, when all readers
+// have stored counts above n - window, which they do after they have copied that one.
+//
+// Progress: wait-free for sources. A reader goes on for as long as values become ready or the first source comes to
+// later times, up to `most` values.
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <memory>
+
+#include "callboard/core/atomics.hpp"
+#include "callboard/mailbox/ordered/gate.hpp"
+#include "callboard/mailbox/ordered/read_counts.hpp"
+#include "callboard/mailbox/ordered/ring.hpp"
+#include "callboard/mailbox/ordered/tournament.hpp"
+
+namespace callboard {
+
+// gate.hpp has the contract.
+template <class Time, class T>
+class RingGate {
+public:
+    using Value = TimedValue<Time, T>;
+    using Entry = GateEntry<Time, T>;
+
+    RingGate(unsigned sources, unsigned readers, std::size_t window)
+        : sources_(new std::unique_ptr<Source>[sources]),
+          readers_(new std::unique_ptr<Reader>[readers]), read_(sources, readers, window) {
+        for (unsigned i = 0; i < sources; ++i) sources_[i].reset(new Source(window));
+        for (unsigned i = 0; i < readers; ++i) readers_[i].reset(new Reader(sources));
+    }
+
+    std::size_t add_many(unsigned index, const Value* values, std::size_t count) {
+        Source& source = *sources_[index];
+        const std::int64_t tail = source.tail.load(relaxed), wanted = static_cast<std::int64_t>(count);
+        if (source.limit - tail < wanted) source.limit = read_.limit(index);
+        const std::int64_t added = std::min(wanted, source.limit - tail);
+        for (std::int64_t i = 0; i < added; ++i) {
+            assert(source.time <= values[i].time && values[i].time < end_of_time<Time>);
+            source.time = values[i].time;
+            source.slots[tail + i] = values[i];
+        }
+        if (added != 0) source.tail.store(tail + added, release);  // pairs with look()
+        return static_cast<std::size_t>(added);
+    }
+
+    [[nodiscard]] bool try_add(unsigned source, Time time, T value) {
+        const Value only{time, value};
+        return add_many(source, &only, 1) == 1;
+    }
+
+    void come_to(unsigned index, Time time) {
+        Source& source = *sources_[index];
+        if (time <= source.time) return;
+        source.time = time;
+        source.come_to.store(time, release);  // pairs with look()
+    }
+
+    void end(unsigned source) { come_to(source, end_of_time<Time>); }
+
+    std::size_t next_many(unsigned index, Entry* entries, std::size_t most) {
+        Reader& reader = *readers_[index];
+        std::size_t count = 0;
+        while (count != most) {
+            const Moment<Time> first = reader.order.first();
+            const Source& source = *sources_[first.source];
+            Lane& lane = reader.lanes[first.source];
+            if (lane.head == lane.tail) {
+                Time time = first.time;
+                if (!look(source, lane, time)) break;
+                reader.order.move_first(time);
+                continue;
+            }
+            entries[count++] = {first.time, first.source, source.slots[lane.head].value};
+            read_.store(index, first.source, ++lane.head);
+            if (lane.head != lane.tail) reader.order.move_first(source.slots[lane.head].time);
+        }
+        return count;
+    }
+
+    [[nodiscard]] bool try_next(unsigned reader, Entry& entry) { return next_many(reader, &entry, 1) == 1; }
+
+private:
+    struct Source {
+        explicit Source(std::size_t window) : slots(window) {}
+        const Ring<Value> slots;
+        alignas(cache_line) Atomic<std::int64_t> tail{0};  // the source writes, readers look
+        Atomic<Time> come_to{begin_of_time<Time>};         // by come_to() alone
+        alignas(cache_line) std::int64_t limit = 0;        // the source's own
+        Time time = begin_of_time<Time>;
+    };
+
+    // What a reader knows of a source. While there is a value at head, the tournament has its time.
+    struct Lane {
+        std::int64_t head = 0, tail = 0;
+    };
+    struct alignas(cache_line) Reader {
+        explicit Reader(unsigned sources) : order(sources), lanes(new Lane[sources]) {}
+        Tournament<Time> order;
+        const std::unique_ptr<Lane[]> lanes;
+    };
+
+    // Looks again at a source that had no value at `time`. False: it has none, nor a later time.
+    static bool look(const Source& source, Lane& lane, Time& time) {
+        // Acquire pairs with come_to(), and with add_many(): in this order, see 1.
+        const Time come_to = source.come_to.load(acquire);
+        const std::int64_t tail = source.tail.load(acquire);
+        if (tail != lane.tail) {
+            lane.tail = tail;
+            time = source.slots[lane.head].time;
+            return true;
+        }
+        if (come_to <= time) return false;
+        time = come_to;
+        return true;
+    }
+
+    const std::unique_ptr<std::unique_ptr<Source>[]> sources_;
+    const std::unique_ptr<std::unique_ptr<Reader>[]> readers_;
+    ReadCounts read_;
+};
+
+}  // namespace callboard
