@@ -104,6 +104,37 @@ void all_shapes() {
         each_reader_gets_the_merge<Gate>(shape, 1500);
 }
 
+// Source 0 brings a value and at once comes to a later time, while the reader looks for either. Source 1, which is the
+// reader's thread, has a value at the same time, which must not overtake that one.
+template <class Gate>
+void nothing_overtakes(std::int64_t rounds) {
+    Gate gate(2, 1, 2);
+    together(2, [&](int index) {
+        Random random(static_cast<std::uint64_t>(index));
+        for (std::int64_t round = 0; round < rounds; ++round) {
+            const std::int64_t time = 2 * round;
+            const bool comes_by_value = round % 2 != 0;
+            if (index == 0) {
+                const GateValue values[2]{{time, 0}, {time + 1, 0}};
+                const std::size_t count = comes_by_value ? 2 : 1;
+                std::size_t added = 0;
+                await([&] { return (added += gate.add_many(0, values + added, count - added)) == count; });
+                if (!comes_by_value) gate.come_to(0, time + 1);
+                random.pause();
+                continue;
+            }
+            CHECK(gate.try_add(1, time, 0));
+            gate.come_to(1, time + 1);
+            for (const Entry expected : {Entry{time, 0, 0}, Entry{time, 1, 0}, Entry{time + 1, 0, 0}}) {
+                if (expected.time != time && !comes_by_value) continue;
+                Entry entry;
+                await([&] { return gate.try_next(0, entry); });
+                if (!(entry == expected)) check::give_up(__FILE__, __LINE__, "another sequence");
+            }
+        }
+    });
+}
+
 // Short programs of all threads, recorded, for which the model has an order.
 template <class Gate>
 void histories_are_linearizable(Case shape, int rounds) {
@@ -148,6 +179,10 @@ TEST("each reader of a scale gate gets the sorted merge of all sources") {
 
 TEST("each reader of a locked gate gets the sorted merge of all sources") {
     all_shapes<callboard::LockedGate<std::int64_t, std::int64_t>>();
+}
+
+TEST("nothing overtakes what a source brings just before it comes to a later time") {
+    with_each_gate([](auto kind) { nothing_overtakes<typename decltype(kind)::Gate>(10000); });
 }
 
 TEST("histories of gates are linearizable") {
