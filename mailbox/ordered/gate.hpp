@@ -74,7 +74,7 @@ struct Moment {
     unsigned source;
 
     bool operator<=(const Moment& other) const {
-        return time < other.time || (time == other.time && source <= other.source);
+        return (time < other.time) | ((time == other.time) & (source <= other.source));  // no branch
     }
 };
 

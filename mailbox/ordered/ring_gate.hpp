@@ -90,20 +90,19 @@ public:
 
     std::size_t next_many(unsigned index, Entry* entries, std::size_t most) {
         Reader& reader = *readers_[index];
+        Moment<Time> first = reader.order.first();
         std::size_t count = 0;
         while (count != most) {
-            const Moment<Time> first = reader.order.first();
             const Source& source = *sources_[first.source];
             Lane& lane = reader.lanes[first.source];
             if (lane.head == lane.tail) {
-                Time time = first.time;
-                if (!look(source, lane, time)) break;
-                reader.order.move_first(time);
+                if (!look(source, lane, first.time)) break;
+                first = reader.order.move_first(first.time);
                 continue;
             }
             entries[count++] = {first.time, first.source, source.slots[lane.head].value};
             read_.store(index, first.source, ++lane.head);
-            if (lane.head != lane.tail) reader.order.move_first(source.slots[lane.head].time);
+            if (lane.head != lane.tail) first = reader.order.move_first(source.slots[lane.head].time);
         }
         return count;
     }
