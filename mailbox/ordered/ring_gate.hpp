@@ -3,12 +3,12 @@
 // In ScaleJoin's gate (Gulisano et al. 2015, section V-C; ScaleGate is that) sources merge: each value goes to its
 // place in a list that all share, and the sources compete for the links. But sources are in order already, so a
 // merge needs no more than their next values. Here a source touches its own ring only, and readers repeat the
-// merge, which costs each a comparison or two for a value. In return nobody but its source writes to a cache line,
-// no value is linked, and nothing is to be reclaimed: a ring's slot is written again when all readers are beyond it.
+// merge, which costs each a few comparisons for a value. In return each cache line has one writer, there is no
+// read-modify-write, and nothing to reclaim: a slot is written again when all readers are beyond it.
 //
-//     source 0's ring     1  4  4  7            a reader: 1 from source 0 and 2 from source 1 meet; 1 is first.
-//     source 1's ring     2  5                  Then 4 and 2; 2 is first. And so on.
-//     source 2's ring     (has come to 4)       It stops before the second ring's 5: source 2 may bring a 4.
+//     source 0's ring     1  4  4  7            A reader is at 1, 2 and 4: 1 is first. Then at 4, 2 and 4: 2 is.
+//     source 1's ring     2  5                  Then both 4 of source 0, and at 7, 5 and 4 it stops: source 2 is
+//     source 2's ring     (has come to 4)       first, and may bring a 4.
 //
 // A reader keeps for each source the earliest moment at which its next value can be: the value's own if the reader
 // has seen it, else what the source had come to when the reader last looked. A tournament says which source is
@@ -120,7 +120,7 @@ private:
     };
 
     // What a reader knows of a source. While there is a value at head, the tournament has its time.
-    struct Lane {
+    struct alignas(cache_line) Lane {
         std::int64_t head = 0, tail = 0;
     };
     struct alignas(cache_line) Reader {

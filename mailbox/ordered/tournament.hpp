@@ -12,6 +12,7 @@
 #include <memory>
 #include <tuple>
 
+#include "callboard/core/atomics.hpp"
 #include "callboard/mailbox/ordered/gate.hpp"
 
 namespace callboard {
@@ -20,26 +21,25 @@ template <class Time>
 class Tournament {
 public:
     // All are at the begin of time.
-    explicit Tournament(unsigned players)
-        : players_(players), times_(new Time[players]), losers_(new unsigned[players]) {
+    explicit Tournament(unsigned players) : players_(players), nodes_(new Node[players]) {
         const std::unique_ptr<unsigned[]> winners(new unsigned[2 * players]);
-        for (unsigned i = 0; i < players; ++i) times_[winners[players + i] = i] = begin_of_time<Time>;
+        for (unsigned i = 0; i < players; ++i) nodes_[winners[players + i] = i].time = begin_of_time<Time>;
         for (unsigned at = players - 1; at != 0; --at)
-            std::tie(winners[at], losers_[at]) = std::minmax(winners[2 * at], winners[2 * at + 1]);
+            std::tie(winners[at], nodes_[at].loser) = std::minmax(winners[2 * at], winners[2 * at + 1]);
     }
 
     // Who is at the earliest moment.
-    Moment<Time> first() const { return {times_[first_], first_}; }
+    Moment<Time> first() const { return {nodes_[first_].time, first_}; }
 
     // The first one is at a later time now. Returns who is first then.
     Moment<Time> move_first(Time time) {
-        times_[first_] = time;
+        nodes_[first_].time = time;
         Moment<Time> winner{time, first_};
         for (unsigned at = (players_ + first_) / 2; at != 0; at /= 2) {
-            const Moment<Time> other{times_[losers_[at]], losers_[at]};
+            const Moment<Time> other{nodes_[nodes_[at].loser].time, nodes_[at].loser};
             // Without a branch, which would be mispredicted half of the time.
             const bool wins = winner <= other;
-            losers_[at] = wins ? other.source : winner.source;
+            nodes_[at].loser = wins ? other.source : winner.source;
             winner.source = wins ? winner.source : other.source;
             winner.time = wins ? winner.time : other.time;
         }
@@ -48,9 +48,14 @@ public:
     }
 
 private:
+    // Below node i are nodes 2i and 2i + 1. Below the last ones are the players: player i as node players + i.
+    struct alignas(cache_line) Node {
+        unsigned loser;  // there
+        Time time;       // player i's
+    };
+
     const unsigned players_;
-    const std::unique_ptr<Time[]> times_;
-    const std::unique_ptr<unsigned[]> losers_;  // the children of node i are 2i and 2i + 1; the leaves follow
+    const std::unique_ptr<Node[]> nodes_;
     unsigned first_ = 0;
 };
 
