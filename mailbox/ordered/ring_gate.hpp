@@ -23,9 +23,9 @@
 //   2. Let the first source have a value. By 1., no source brings an earlier one: each other is at a later
 //      moment, and by the definition of a moment its source has come there. So the value is ready, and it
 //      is the first of those that are not read.
-//   3. Let a look at the first source find neither value nor later time. At the moment at which the time was
-//      loaded, that source had come no further, and had no value for this reader. All others have none before
-//      that. So nothing was ready at that moment.
+//   3. Let a look at the first source find neither value nor later time. When the time was loaded, that source
+//      had come no further, and had no value for this reader: the tail, which only grows, showed none even
+//      later. By 1., no other source has a value before what that one may bring. So nothing was ready then.
 //
 // Why a slot is not written under a reader. A source writes value n only below the limit, that is, when all readers
 // have stored counts above n - window, which they do after they have copied that one.

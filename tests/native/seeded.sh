@@ -248,7 +248,7 @@ seed "a scale gate reclaims one node too many" mailbox/rivals/scale_gate.hpp \
     's/while (oldest_ != first) {/for (bool more = true; more;) { more = oldest_ != first;/' \
     stress_gate "a scale gate" "another sequence\|data race\|SEGV" "-O1 -g -fsanitize=thread"
 seed "a value at a time that an earlier source may still come to is ready" mailbox/ordered/gate.hpp \
-    's/(time == other\.time \&\& source <= other\.source)/time == other.time/' \
+    's/((time == other\.time) & (source <= other\.source))/(time == other.time)/' \
     stress_gate "of a" "another sequence" "-O2"
 
 exit $missed
