@@ -6,9 +6,9 @@
 // last. A reader goes along the lowest level for as long as what comes next is ready. It is here to be measured
 // against.
 //
-//     levels    3   o ---------------------------------- 7 ->          source 0 has come to 7, source 1 to 5:
-//               0   o --- 1 --- 2 --- 4 --- 4 --- 5 ---- 7 ->          up to 5, all is ready
-//                         ^ a reader's head     ^ a cursor of source 1, on the topmost level: here `o`
+//     level 3   o --------------------------------- 7 ->     source 0 has come to 7, source 1 to 5,
+//     level 0   o --- 1 --- 2 --- 4 --- 4 --- 5 --- 7 ->     so what is up to 5 is ready
+//               ^ cursors   ^ a reader's head
 //
 // What differs from the paper. Values of one time are ordered by source, and the word says a time instead of a
 // tuple, so that a source can come to a time without a value there. (In the paper a value is ready when its own source
