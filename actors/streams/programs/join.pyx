@@ -34,7 +34,7 @@ cdef class Kept:
 
 
 @cython.final
-cdef class JoinWindow:
+cdef class RowWindow:
     """The rows of one stream that others may still be compared with, and by their keys, if they have any."""
 
     cdef object rows
@@ -113,7 +113,7 @@ cdef class Join(InTime):
         self.once = how == "semi"
         self.pairs = how not in ("semi", "anti")
         self.lonely = [how in ("left", "outer", "anti"), how in ("right", "outer")]
-        self.windows = [JoinWindow(keys is not None) for _ in range(2)]
+        self.windows = [RowWindow(keys is not None) for _ in range(2)]
         if keys is None and within is not None and not three_step:
             if NumberMatch.can_match(within, self.distances):
                 self.match = NumberMatch(within, self.distances)
@@ -215,7 +215,7 @@ cdef class Join(InTime):
         """The partners of a row, by a look at all that it may be compared with."""
         cdef list found = []
         cdef Kept other
-        for other in (<JoinWindow>self.windows[1 - kept.side]).candidates(kept):
+        for other in (<RowWindow>self.windows[1 - kept.side]).candidates(kept):
             if not self.pairs and self.is_settled(kept, other, found):
                 if kept.side == 0:
                     break
@@ -269,7 +269,7 @@ cdef class Join(InTime):
 
     cdef int keep(self, Kept latest, object origin, list into) except -1:
         """A row comes into its window: let go what has to leave it for that."""
-        cdef JoinWindow window = self.windows[latest.side]
+        cdef RowWindow window = self.windows[latest.side]
         window.add(latest)
         if self.match is not None:
             self.of_number[latest.number] = latest
@@ -283,15 +283,15 @@ cdef class Join(InTime):
 
     cdef Kept oldest(self):
         """The row that is first of both windows, in the order in which rows are taken."""
-        cdef Kept left = (<JoinWindow>self.windows[0]).oldest()
-        cdef Kept right = (<JoinWindow>self.windows[1]).oldest()
+        cdef Kept left = (<RowWindow>self.windows[0]).oldest()
+        cdef Kept right = (<RowWindow>self.windows[1]).oldest()
         if left is None or (right is not None and right.time < left.time):
             return right
         return left
 
     cdef int let_go(self, Kept kept, object origin, list into) except -1:
         """The oldest row of its window leaves. If it had no partner it may be an output."""
-        (<JoinWindow>self.windows[kept.side]).pop()
+        (<RowWindow>self.windows[kept.side]).pop()
         if self.match is not None:
             del self.of_number[kept.number]
         if kept.matched or not self.lonely[kept.side]:
