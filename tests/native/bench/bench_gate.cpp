@@ -110,6 +110,43 @@ double rate(unsigned sources, unsigned readers, std::size_t batch) {
     return 1e3 * all / static_cast<double>(end - begin.load(callboard::relaxed));
 }
 
+// Nanoseconds that one thread takes for each value: to add it, or to read it. It adds half a window, then reads that.
+template <class Gate>
+double alone(unsigned sources, bool of_reading) {
+    const Program& program = program_of(sources);
+    const std::size_t count = window / 2, blocks = all / sources / count;
+    Gate gate(sources, 1, window);
+    std::vector<Entry> entries(count * sources);
+    std::int64_t adding = 0, reading = 0;
+    std::uint64_t taken = 0;
+    for (std::size_t block = 0; block < blocks; ++block) {
+        const std::int64_t begin = monotonic_ns();
+        for (unsigned source = 0; source < sources; ++source)
+            taken -= gate.add_many(source, &program.values[source][block * count], count);
+        const std::int64_t middle = monotonic_ns();
+        taken += gate.next_many(0, entries.data(), entries.size());
+        reading += monotonic_ns() - middle;
+        adding += middle - begin;
+    }
+    for (unsigned source = 0; source < sources; ++source) gate.end(source);
+    taken += gate.next_many(0, entries.data(), entries.size());
+    bench::require(taken == 0, "a value is missing or doubled");
+    return static_cast<double>(of_reading ? reading : adding) / static_cast<double>(blocks * count * sources);
+}
+
+void table_of_one_thread() {
+    std::printf("One thread.\n\n");
+    bench::head("ns per value: median (least to most)",
+                {"rings: add", "read", "ScaleGate: add", "read", "locked: add", "read"});
+    for (const unsigned sources : {1, 2, 8, 16}) {
+        bench::row(std::to_string(sources) + (sources == 1 ? " source" : " sources"), bench::rounds(round_count, {
+            {"", [=] { return alone<Ring>(sources, false); }}, {"", [=] { return alone<Ring>(sources, true); }},
+            {"", [=] { return alone<Scale>(sources, false); }}, {"", [=] { return alone<Scale>(sources, true); }},
+            {"", [=] { return alone<Locked>(sources, false); }}, {"", [=] { return alone<Locked>(sources, true); }}}));
+    }
+    bench::foot();
+}
+
 void table(std::size_t batch, const std::vector<unsigned>& counts_of_sources,
            const std::vector<unsigned>& counts_of_readers) {
     std::printf("%zu at once.\n\n", batch);
@@ -132,4 +169,5 @@ void table(std::size_t batch, const std::vector<unsigned>& counts_of_sources,
 int main() {
     table(64, {1, 2, 4, 8, 16}, {1, 2, 4, 8});
     table(1, {1, 2, 4}, {1, 2, 4});
+    table_of_one_thread();
 }
