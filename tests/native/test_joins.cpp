@@ -327,20 +327,38 @@ TEST("an index is preferred for a large window, unless it divides nothing, or co
 
 TEST("an index counts the rows that it compares") {
     const auto predicate = all_of({JoinTerm::equal(NumberType::int64)});
-    IndexedJoin<std::int64_t> indexed({predicate, JoinRule::strict, 1000, 1, 0});
+    IndexedJoin<std::int64_t> indexed({predicate, JoinRule::strict, 3, 1, 0});
     Stream<std::int64_t> stream;
     stream.columns.resize(1);
-    for (int row = 0; row < 10; ++row) {  // five of a side, of which four have the key of the last row
-        stream.sides.push_back(row < 5 ? 0 : 1);
-        stream.times.push_back(row);
+    for (int row = 0; row < 8; ++row) {  // the last row has the key of four, two of which have left by then
+        stream.sides.push_back(row == 7);
+        stream.times.push_back(std::min(row, 6));
         stream.numbers.push_back(static_cast<std::uint64_t>(row));
-        stream.columns[0].push(row == 0 || (row >= 5 && row < 9) ? -row : 7);
+        stream.columns[0].push(row == 3 || row == 6 ? -row : 7);
     }
     std::vector<JoinMatch> matches;
-    indexed.join(stream.batch(0, 10), matches);
-    CHECK_EQUAL(indexed.compared(), std::uint64_t{4});
-    CHECK_EQUAL(indexed.rows(), std::uint64_t{10});
-    CHECK_EQUAL(matches.size(), std::size_t{4});
+    indexed.join(stream.batch(0, 8), matches);
+    CHECK_EQUAL(indexed.compared(), std::uint64_t{2});
+    CHECK_EQUAL(indexed.rows(), std::uint64_t{8});
+    CHECK((matches == std::vector<JoinMatch>{{7, 4}, {7, 5}}));
+}
+
+TEST("cells of another seed have other hashes") {
+    for (const JoinTerm& term : {JoinTerm::equal(NumberType::int64), JoinTerm::band(NumberType::int64, 3)}) {
+        const auto predicate = all_of({term});
+        Stream<std::int64_t> stream;
+        stream.columns.resize(1);
+        stream.columns[0].push(7);
+        stream.sides.push_back(0);
+        stream.times.push_back(0);
+        stream.numbers.push_back(0);
+        JoinProbes probes(predicate);
+        CellGrid one(predicate, 1), other(predicate, 2);
+        probes.read(stream.batch(0, 1));
+        one.read(stream.batch(0, 1), probes);
+        other.read(stream.batch(0, 1), probes);
+        CHECK(one.cell_of(0) != other.cell_of(0));
+    }
 }
 
 CHECK_MAIN
