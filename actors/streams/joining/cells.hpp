@@ -41,8 +41,9 @@ public:
     __attribute__((always_inline)) void prefetch_slot(std::uint32_t slot) const {
         __builtin_prefetch(entries_.data() + slot);
     }
-    __attribute__((always_inline)) void prefetch_bucket(std::uint32_t slot) const {
+    __attribute__((always_inline)) void prefetch_cell(std::uint32_t slot) const {
         index_.prefetch(entries_[slot].hash);
+        __builtin_prefetch(entries_[slot].rows.piece, 1);  // which the next new cell gets, if this one ends
     }
 
     // A row behind all others of its cell. Returns the cell's slot. Throws std::bad_alloc.

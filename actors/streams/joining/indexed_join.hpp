@@ -54,7 +54,7 @@ public:
                 [&](std::uint32_t of, std::uint64_t position) {
                     const std::uint64_t end = windows_.of(of).end();
                     if (position + 2 * ahead < end) cells_[of].prefetch_slot(slot_at(of, position + 2 * ahead));
-                    if (position + ahead < end) cells_[of].prefetch_bucket(slot_at(of, position + ahead));
+                    if (position + ahead < end) cells_[of].prefetch_cell(slot_at(of, position + ahead));
                     cells_[of].pop(slot_at(of, position));
                 });
         }
