@@ -1,4 +1,4 @@
-"""Join a stream of file changes with itself: who worked on a folder within an hour of somebody else?
+"""Join a stream of file changes with itself: who worked on a folder within an hour of another?
 
 `python examples/side_by_side.py FILE` reads another file than the sample, such as a whole stream.
 

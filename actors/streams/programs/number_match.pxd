@@ -23,6 +23,7 @@ cdef extern from "callboard/streams/joining/indexed_join.hpp" namespace "callboa
         JoinPredicate predicate
         JoinRule rule
         Time within
+        uint64_t seed
 
     cdef cppclass JoinBatch[Time]:
         size_t rows

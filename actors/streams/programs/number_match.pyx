@@ -6,12 +6,16 @@ compared as integers of 64 bits, and numbers as floats where that changes nothin
 is refused, and the join then compares by itself.
 """
 
+import os
+
 import cython
 
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact
 from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint64_t
 
+# Where cells lie, which nobody is to choose.
+cdef uint64_t SEED = int.from_bytes(os.urandom(8), "little")
 # Differences of integers up to this are exact as floats, too.
 cdef int64_t most_as_float = 2**52
 # Differences of times up to this have 64 bits.
@@ -101,11 +105,13 @@ cdef class NumberMatch:
         if self.whole_times:
             by_whole_time.rule = JoinRule.strict
             by_whole_time.within = self.within
+            by_whole_time.seed = SEED
             by_whole_time.predicate = self.predicate()
             self.by_whole_time = new IndexedJoin[int64_t](by_whole_time)
         else:
             by_time.rule = JoinRule.strict
             by_time.within = self.within
+            by_time.seed = SEED
             by_time.predicate = self.predicate()
             self.by_time = new IndexedJoin[double](by_time)
         self.begun = True
