@@ -13,8 +13,7 @@ Prints:
 """
 
 import sys
-from collections import Counter, deque
-from collections.abc import Iterable
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,38 +39,12 @@ def visit_of(change: Change) -> Visit:
     return Visit(change.ts, folder, change.author, change.commit)
 
 
-def by_two(left: Visit, right: Visit) -> tuple[str, int, int] | None:
-    """Name a pair of authors once, not once for each side."""
-    return (left.folder, left.author, right.author) if left.author < right.author else None
-
-
-visits = entry("changes", Change).map(visit_of).distinct(lambda visit: visit[1:])
+visits = entry("changes", Change).map(visit_of).distinct()
 pairs = (
-    visits.join(visits, by="ts", within=HOUR, where=Equal("folder"), combine=by_two)
-    .filter(lambda pair: pair is not None)
+    visits.join(visits, by="ts", within=HOUR, where=Equal("folder"))
+    .filter(lambda pair: pair[0].author < pair[1].author)  # once for the two of them
     .collect()
 )
-
-
-def plainly(changes: Iterable[Change]) -> list[tuple[str, int, int]]:
-    """Find the same pairs with a list for each folder."""
-    seen: set[Visit] = set()
-    latest: dict[str, deque[Visit]] = {}
-    found = []
-    for change in changes:
-        visit = visit_of(change)
-        if visit in seen:
-            continue
-        seen.add(visit)
-        others = latest.setdefault(visit.folder, deque())
-        while others and visit.ts - others[0].ts > HOUR:
-            others.popleft()
-        for other in others:
-            if other.author != visit.author:
-                found.append((visit.folder, *sorted((other.author, visit.author))))
-        others.append(visit)
-    return found
-
 
 if __name__ == "__main__":
     with open(sys.argv[1] if len(sys.argv) > 1 else SAMPLE, "rb") as file:
@@ -80,7 +53,6 @@ if __name__ == "__main__":
         run = system.run(pairs)
         run.send("changes", changes)
         together = run.finish()
-    assert Counter(together) == Counter(plainly(changes))
     print(f"{len(together)} pairs of commits in {len(changes)} changes, in the folders")
-    for folder, count in Counter(folder for folder, _, _ in together).most_common(5):
+    for folder, count in Counter(left.folder for left, _ in together).most_common(5):
         print(f"{count:5} {folder}")
