@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 from callboard import ActorSystem
 from callboard.streams import Equal, entry
-from changes import Change, read_changes
+from changes import read_changes
+from sessions import Change
 
 SAMPLE = Path(__file__).with_name("data") / "changes-sample.csv.gz"
 HOUR = 3600

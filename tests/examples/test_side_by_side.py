@@ -6,11 +6,12 @@ from collections import Counter, defaultdict, deque
 
 import side_by_side as example
 from callboard import ActorSystem
+from changes import read_changes
 
 
 def test_the_pairs_are_those_of_a_plain_program() -> None:
     with example.SAMPLE.open("rb") as file:
-        changes = list(example.read_changes(file))
+        changes = list(read_changes(file))
     latest: dict[str, deque[example.Visit]] = defaultdict(deque)
     expected = []
     for visit in dict.fromkeys(map(example.visit_of, changes)):

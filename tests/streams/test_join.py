@@ -252,7 +252,8 @@ def test_columns_may_have_another_name_on_the_other_side() -> None:
     right = [("k", 2, 7), ("k", 3, 99), ("other", 4, 5)]
     where = Equal("key", 0) & Band("x", 2, lambda row: row[2])
     graph = entry("a").join(entry("b"), by=("ts", 1), within=10, where=where).collect()
-    assert graph.run_sequentially({"a": left, "b": right}) == [(left[0], right[0])]
+    rows: dict[str, list[Any]] = {"a": left, "b": right}
+    assert graph.run_sequentially(rows) == [(left[0], right[0])]
     assert repr(where) == "Equal('key', 0) & Band('x', <lambda>, 2)"
 
 
@@ -353,7 +354,7 @@ class TestErrors:
 
 def test_bad_arguments_are_refused() -> None:
     a, b = entry("a"), entry("b")
-    for options, said in [
+    bad: list[tuple[dict[str, Any], str]] = [
         ({}, "one of them, not within=None and rows=None"),
         ({"within": 1, "rows": 1}, "one of them, not within=1 and rows=1"),
         ({"within": -1}, "within is a length, 0 or more, not -1"),
@@ -368,9 +369,10 @@ def test_bad_arguments_are_refused() -> None:
         ({"within": 1, "where": 5}, "where is a function, not 5"),
         ({"within": 1, "combine": 5}, "combine is a function, not 5"),
         ({"within": 1, "how": "semi", "combine": max}, "how='semi' gives rows of the left stream"),
-    ]:
+    ]
+    for options, said in bad:
         with pytest.raises(GraphError, match=said):
-            a.join(b, by="t", **options)  # type: ignore[call-overload]
+            a.join(b, by="t", **options)
     with pytest.raises(GraphError, match=r"join\(\) takes streams, not \[1\]"):
         a.join([1], by="t", within=1)  # type: ignore[call-overload]
     with pytest.raises(GraphError, match="a band's distance is a length, 0 or more, not -2"):

@@ -129,7 +129,7 @@ def test_a_row_is_ready_when_nothing_that_may_come_can_precede_it() -> None:
 def test_rows_are_merged_by_the_column_of_each_stream() -> None:
     a, b = entry("a"), entry("b")
     graph = a.merge(b, by=("at", 1)).collect()
-    rows = {"a": [{"at": 1}, {"at": 4}], "b": [("x", 2), ("y", 4)]}
+    rows: dict[str, list[Any]] = {"a": [{"at": 1}, {"at": 4}], "b": [("x", 2), ("y", 4)]}
     assert graph.run_sequentially(rows) == [{"at": 1}, ("x", 2), {"at": 4}, ("y", 4)]
 
 
