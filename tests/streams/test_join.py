@@ -226,6 +226,29 @@ def test_rows_without_partners_leave_as_soon_as_time_has_passed_their_window() -
     graph.run_sequentially(arriving(), batch_size=1)
 
 
+@pytest.mark.parametrize("how", ["inner", "left", "anti", "semi"])
+@pytest.mark.parametrize(
+    "window", [{"within": 5}, {"rows": 3}, {"within": 5, "rule": "three-step"}]
+)
+def test_no_output_is_late_behind_a_join(how: Any, window: dict[str, Any]) -> None:
+    def oldest(row: Any) -> Any:
+        both = row if isinstance(row, tuple) else (row,)
+        return min(each for each in both if each is not None)
+
+    joined = entry("a").join(entry("b"), by=int, how=how, **window)
+    # With such a lag, only what a watermark has ruled out is late.
+    after = joined.map(oldest).merge(entry("c"), by=int, lag=1_000, late="side")
+    graph = Graph(after.collect(name="out"), after.side("late").collect(name="late"))
+    rows: list[tuple[str, list[Any]]] = [
+        ("a", [7]), ("a", [Watermark(10)]), ("b", [Watermark(10)]),
+        ("b", [12]), ("a", [13, Watermark(20)]), ("b", [Watermark(20)]), ("c", [1]),
+        ("a", [21, 25]), ("b", [22, 26, 27, Watermark(40)]), ("a", [Watermark(40)]),
+    ]  # fmt: skip
+    out = graph.run_sequentially(rows, batch_size=1)
+    assert not out["late"]
+    assert out["out"]
+
+
 def test_the_paper_s_rule_compares_with_what_its_own_stream_left_in_a_window() -> None:
     # Figure 1 of Gulisano et al. 2015: a window of 4, and two rows that are 5 apart.
     inputs = {"a": [1, 4], "b": [2, 6]}
@@ -336,6 +359,66 @@ class TestErrors:
         rows = {"a": [(1, math.nan), (1, None)], "b": [(1, math.nan), (1, None)]}
         assert stream.collect().run_sequentially(rows, tally=tally) == [((1, None), (1, None))]
         assert len(tally.failures) == 2
+
+    def test_nan_in_one_of_two_keys_is_an_error_of_its_row(self) -> None:
+        where = Equal(1) & Equal(2)
+        stream = entry("a").join(entry("b"), by=0, within=5, where=where, errors="skip")
+        tally = Tally()
+        rows = {"a": [(1, math.nan, 1), (1, 2, 1)], "b": [(1, math.nan, 1), (1, 2, 1)]}
+        pairs = stream.collect().run_sequentially(rows, tally=tally)
+        assert pairs == [((1, 2, 1), (1, 2, 1))]
+        assert len(tally.failures) == 2
+
+    def test_a_key_that_cannot_be_compared_is_an_error_of_its_row(self) -> None:
+        class Key:
+            def __hash__(self) -> int:
+                return 1
+
+            def __eq__(self, other: object) -> bool:
+                raise RuntimeError("never the same")
+
+            def __ne__(self, other: object) -> bool:
+                return self is not other
+
+        rows = {"a": [(1, Key()), (2, Key()), (3, 5)], "b": [(3, 5)]}
+        stream = entry("a").join(entry("b"), by=0, within=5, where=Equal(1), errors="skip")
+        tally = Tally()
+        out = stream.collect().run_sequentially(rows, tally=tally)
+        assert out == [((3, 5), (3, 5))]
+        assert [failure.row for failure in tally.failures] == [rows["a"][1]]
+
+    @pytest.mark.parametrize("size", [1, 100])
+    def test_times_without_a_difference_from_each_other_are_errors_of_rows(self, size: int) -> None:
+        from decimal import Decimal
+
+        rows: list[Any] = [("a", [(1,)]), ("b", [(1,)])]
+        rows += [("a", [(Decimal(7),)]), ("b", [(7,), (13.5,)])]
+        stream = entry("a").join(entry("b"), by=0, within=5, errors="skip")
+        tally = Tally()
+        rows.append(("a", [(14,)]))
+        out = stream.collect().run_sequentially(rows, batch_size=size, tally=tally)
+        assert out == [((1,), (1,)), ((Decimal(7),), (7,))]
+        assert [failure.row for failure in tally.failures] == [(13.5,)]
+
+    def test_times_that_turn_out_to_have_no_order_end_the_run_with_its_error(self) -> None:
+        graph = entry("a").merge(entry("b"), by=0, errors="skip").collect()
+        times = [("a", (0, 0)), ("b", (0, 0)), ("a", (1, "x")), ("b", (1, 2)), ("a", (3, 0))]
+        with pytest.raises(StreamError, match="operator 'merge' failed") as info:
+            graph.run_sequentially([(name, [(time,)]) for name, time in times], batch_size=1)
+        assert isinstance(info.value.__cause__, TypeError)
+
+    def test_a_watermark_of_infinity_lets_all_rows_go(self) -> None:
+        from decimal import Decimal
+
+        seen: list[Any] = []
+        graph = entry("a").join(entry("b"), by=0, within=Decimal(5), how="left").to(seen.append)
+
+        def arriving() -> Any:
+            yield "a", [(Decimal(1),), Watermark(math.inf)]
+            yield "b", [(Decimal(9),), Watermark(math.inf)]
+            assert seen == [((Decimal(1),), None)]
+
+        graph.run_sequentially(arriving())
 
     def test_nan_is_near_to_nothing(self) -> None:
         stream = entry("a").join(entry("b"), by=0, within=5, where=Band(1, 10), how="left")

@@ -189,6 +189,17 @@ def test_streams_whose_times_cannot_be_compared_are_an_error_of_the_first_row() 
     assert [failure.row for failure in tally.failures] == words
 
 
+def test_a_lag_before_times_that_cannot_be_negative_is_an_error_of_the_row() -> None:
+    numpy = pytest.importorskip("numpy")
+    rows = [(numpy.uint32(time),) for time in (1, 2, 8)]
+    graph = entry("a").merge(entry("b"), by=0, lag=5, errors="skip").collect()
+    tally = Tally()
+    with pytest.warns(RuntimeWarning):
+        graph.run_sequentially({"a": rows}, tally=tally)
+    assert [failure.row for failure in tally.failures] == rows[:2]
+    assert not tally.lates
+
+
 def test_what_is_ready_before_a_failure_has_gone_out() -> None:
     seen: list[Any] = []
     graph = merged(2).to(seen.append)

@@ -26,7 +26,8 @@ V = TypeVar("V")
 class Joins(Chainable[T]):
     """What brings streams together.
 
-    Event time has then come to the earliest time that all of the streams have come to.
+    Event time has then come to the earliest time that all of the streams have come to; behind a
+    join, to the time of the oldest row that may still be part of an output.
     """
 
     __slots__ = ()

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Literal
 
 from callboard.core.text import safe_repr
-from callboard.streams.checks import check_choice, check_count, check_function
+from callboard.streams.checks import check_choice, check_count, check_function, check_value
 from callboard.streams.errors import GraphError
 from callboard.streams.planning.operator import Operator
 from callboard.streams.programs.in_time import MergeInTime
@@ -135,7 +135,14 @@ def _together(readers: tuple[Callable[[Any], Any], ...]) -> Callable[[Any], Any]
     """Make one function of several, which gives a tuple of what they give."""
     if len(readers) == 1:
         return readers[0]
-    return lambda row: tuple([read(row) for read in readers])
+
+    def together(row: Any) -> tuple[Any, ...]:
+        values = tuple([read(row) for read in readers])
+        for value in values:  # two tuples of one NaN would be equal
+            check_value("what join() compares", value)
+        return values
+
+    return together
 
 
 def _columns(kind: str, by: Any, streams: int) -> tuple[Any, ...]:

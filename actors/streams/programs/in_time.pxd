@@ -7,6 +7,7 @@ cdef class InTime(Merge):
     cdef TimeOrder order
     cdef tuple times_of   # for each input, the function that gives a row's time
 
+    cdef int release(self, bint final, object origin, list into) except -1
     cdef int check(self, object time, bint is_row) except -1
     cdef int take_late(self, tuple entry, object origin, list into) except -1
 

@@ -13,6 +13,7 @@ from callboard.streams.programs.program cimport Batch
 from callboard.streams.programs.time_order cimport TimeOrder
 
 from callboard.core.text import safe_repr
+from callboard.streams.errors import StreamError
 
 
 cdef class InTime(Merge):
@@ -45,10 +46,21 @@ cdef class InTime(Merge):
         return 0
 
     cdef int settle(self, object origin, list into) except -1:
-        return self.handle(self.order.ready(), origin, into)
+        return self.release(False, origin, into)
 
     cdef int finish(self, object origin, list into) except -1:
-        return self.handle(self.order.rest(), origin, into)
+        return self.release(True, origin, into)
+
+    cdef int release(self, bint final, object origin, list into) except -1:
+        """Handle what is ready. Times that have no order after all are an error of no row in particular."""
+        try:
+            return self.handle(self.order.rest() if final else self.order.ready(), origin, into)
+        except Exception as error:
+            if isinstance(error, StreamError):
+                raise
+            ending = StreamError(self.name)
+            ending._raised_by = id(self)
+            raise ending from error
 
     cdef int take_late(self, tuple entry, object origin, list into) except -1:
         """It is counted and dropped, or goes to the side output."""

@@ -9,13 +9,18 @@ import cython
 
 from collections import deque
 
+from libc.math cimport INFINITY
 from libc.stdint cimport int64_t, uint64_t
 
 from callboard.streams.programs.in_time cimport InTime
 from callboard.streams.programs.number_match cimport JoinMatch, NumberMatch
 
 from callboard.streams.checks import check_value
+from callboard.streams.errors import StreamError
 from callboard.streams.programs.bounds import check_time
+
+# So many rows are matched at once: all of their partners are there at one time.
+cdef Py_ssize_t LOT = 64
 
 
 @cython.final
@@ -27,6 +32,7 @@ cdef class Kept:
     cdef int64_t serial
     cdef object row
     cdef object key       # what it has to have in common with a partner, or None
+    cdef object of_key    # the rows of its window that have it, too
     cdef tuple near       # what has to be near to a partner's
     cdef bint matched     # it had a partner
     cdef object error     # what reading it raised, or None
@@ -44,14 +50,19 @@ cdef class RowWindow:
         self.rows = deque()
         self.of_key = {} if has_keys else None
 
+    cdef int place(self, Kept kept) except -1:
+        """Find where a row belongs. Raises what comparing its key does."""
+        if self.of_key is not None:
+            kept.of_key = self.of_key.get(kept.key)
+            if kept.of_key is None:
+                kept.of_key = self.of_key[kept.key] = deque()
+        return 0
+
     cdef int add(self, Kept kept) except -1:
+        """Keep a row that has a place."""
         self.rows.append(kept)
-        if self.of_key is None:
-            return 0
-        rows = self.of_key.get(kept.key)
-        if rows is None:
-            rows = self.of_key[kept.key] = deque()
-        rows.append(kept)
+        if kept.of_key is not None:
+            kept.of_key.append(kept)
         return 0
 
     cdef Kept oldest(self):
@@ -59,11 +70,13 @@ cdef class RowWindow:
 
     cdef Kept pop(self):
         cdef Kept kept = self.rows.popleft()
-        if self.of_key is not None:
-            rows = self.of_key[kept.key]
-            rows.popleft()
-            if not rows:
-                del self.of_key[kept.key]
+        if kept.of_key is not None:
+            kept.of_key.popleft()
+            if not kept.of_key:
+                try:
+                    self.of_key.pop(kept.key, None)
+                except Exception:  # of a key that cannot be compared any more: it stays, without a row
+                    pass
         return kept
 
     cdef object candidates(self, Kept probe):
@@ -121,49 +134,62 @@ cdef class Join(InTime):
 
     cdef int check(self, object time, bint is_row) except -1:
         InTime.check(self, time, is_row)
-        if self.within is None:
+        if self.within is None or not is_row:
             return 0
-        if is_row:
-            check_time(time)
+        check_time(time)
         if self.first is None:
             time - time <= self.within  # raises, if they cannot be compared
             self.first = time
-        else:
-            time - self.first  # noqa: B018
+        elif type(time) is not type(self.first):
+            for other in (self.first, *self.order.latest):
+                if other is not None:
+                    time - other  # noqa: B018
         return 0
 
     cdef int handle(self, list entries, object origin, list into) except -1:
+        cdef Py_ssize_t begin
+        for begin in range(0, len(entries), LOT):
+            self.handle_lot([self.read(entry) for entry in entries[begin:begin + LOT]], origin, into)
+        bound = self.order.bound()
+        if bound is None:
+            return 0
+        time = bound[0]
+        if time == INFINITY and not self.three_step and self.within is not None:
+            return self.let_all_go(origin, into)
+        return self.expire(time, origin, into)
+
+    cdef int handle_lot(self, list rows, object origin, list into) except -1:
         cdef Kept kept
-        cdef list partners, rows = [self.read(entry) for entry in entries]
+        cdef list partners
         if self.match is not None:
             self.match_numbers(rows)
         for kept in rows:
-            self.expire(kept.time, origin, into)
             try:
+                self.expire(kept.time, origin, into)
                 if kept.error is not None:
                     raise kept.error
                 partners = self.partners(kept) if self.match is None else self.matched(kept)
                 outputs = self.outputs(kept, partners)
+                (<RowWindow>self.windows[kept.side]).place(kept)
             except Exception as error:
+                if isinstance(error, StreamError) and error._raised_by == id(self):
+                    raise
                 self.failed_at(kept.serial, kept.row, error, self.left_of(origin), into)
                 continue
             self.add(outputs, origin, into)
             for each in partners:
                 (<Kept>each).matched = kept.matched = True
             self.keep(kept, origin, into)
-        bound = self.order.bound()
-        if bound is not None:
-            self.expire(bound[0], origin, into)
         return 0
 
+    cdef object held_back(self, object time):
+        """A row that is in a window yet may be part of an output."""
+        cdef Kept kept = self.oldest()
+        return time if kept is None else min(time, kept.time)
+
     cdef int finish(self, object origin, list into) except -1:
-        cdef Kept kept
         InTime.finish(self, origin, into)
-        while True:
-            kept = self.oldest()
-            if kept is None:
-                return 0
-            self.let_go(kept, origin, into)
+        return self.let_all_go(origin, into)
 
     # --- a row and its partners -------------------------------------------------------------------
 
@@ -203,9 +229,11 @@ cdef class Join(InTime):
         cdef JoinMatch match
         while self.seen < self.match.matches.size():
             match = self.match.matches[self.seen]
-            if self.first_number + match.row != kept.number:
+            if self.first_number + match.row > kept.number:
                 break
             self.seen += 1
+            if self.first_number + match.row < kept.number:  # of one that failed before its turn
+                continue
             other = self.of_number.get(match.partner)
             if other is not None and (self.pairs or not self.is_settled(kept, other, found)):
                 found.append(other)
@@ -288,6 +316,14 @@ cdef class Join(InTime):
         if left is None or (right is not None and right.time < left.time):
             return right
         return left
+
+    cdef int let_all_go(self, object origin, list into) except -1:
+        cdef Kept kept
+        while True:
+            kept = self.oldest()
+            if kept is None:
+                return 0
+            self.let_go(kept, origin, into)
 
     cdef int let_go(self, Kept kept, object origin, list into) except -1:
         """The oldest row of its window leaves. If it had no partner it may be an output."""

@@ -13,6 +13,7 @@ cdef class Merge(Program):
     cdef list ordered(self, list batches)
     cdef int add(self, list outputs, object origin, list into) except -1
     cdef object left_of(self, object origin)
+    cdef object held_back(self, object time)
 
     # For programs: a row or a watermark of an input; the end of a batch; the end of the stream. Each appends to
     # `into` what it gives, of the origin that is given to it.

@@ -91,11 +91,15 @@ cdef class Merge(Program):
             self.times[which] = time
         if None in self.times:
             return 0
-        earliest = min(self.times)
+        earliest = self.held_back(min(self.times))
         if self.reached is not None and earliest <= self.reached:
             return 0
         self.reached = earliest
         return self.add([Watermark(earliest)], origin, into)
+
+    cdef object held_back(self, object time):
+        """The time that outputs to come are not before, where inputs to come are not before `time`."""
+        return time
 
     cdef int settle(self, object origin, list into) except -1:
         return 0

@@ -54,8 +54,8 @@ cdef class NumberMatch:
     cdef vector[uint64_t] numbers
     cdef vector[int64_t] times_whole
     cdef vector[double] times
-    cdef vector[int64_t] values_whole[4]
-    cdef vector[double] values[4]
+    cdef vector[vector[int64_t]] values_whole  # of each band, one of the two
+    cdef vector[vector[double]] values
     cdef vector[JoinMatch] matches
 
     cdef bint add(self, uint8_t side, object time, uint64_t number, tuple values) except -1

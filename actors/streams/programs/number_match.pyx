@@ -54,6 +54,8 @@ cdef class NumberMatch:
     def __init__(self, within, distances):
         self.within = within
         self.distances = list(distances)
+        self.values_whole.resize(len(distances))
+        self.values.resize(len(distances))
 
     def __dealloc__(self):
         del self.by_whole_time

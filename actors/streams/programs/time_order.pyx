@@ -28,13 +28,12 @@ cdef class TimeOrder:
 
     cdef bint is_late(self, Py_ssize_t source, object time) except -1:
         """Whether the source has come beyond a time. Raises what the comparison with others' times does."""
-        come_to = self.come_to[source]
-        if come_to is not None:
-            return time < come_to
-        for other in self.come_to:
-            if other is not None:
-                time < other  # noqa: B015
-        return False
+        come_to, latest = self.come_to[source], self.latest[source]
+        if come_to is None or type(time) is not type(latest):
+            for other in self.come_to:
+                if other is not None:
+                    time < other  # noqa: B015
+        return come_to is not None and time < come_to
 
     cdef int add(self, Py_ssize_t source, object time, int64_t serial, object row) except -1:
         cdef tuple entry = (time, source, serial, row)
@@ -42,7 +41,10 @@ cdef class TimeOrder:
         if latest is not None and time < latest:
             heappush(self.behind, entry)
             return 0
-        self.advance(source, time if self.lag is None else time - self.lag)
+        come_to = time if self.lag is None else time - self.lag
+        if come_to > time:  # NumPy's unsigned numbers
+            raise ValueError(f"a lag of {self.lag!r} before the time {time!r} is after it: {come_to!r}")
+        self.advance(source, come_to)
         self.latest[source] = time
         self.queues[source].append(entry)
         return 0
