@@ -380,7 +380,7 @@ class TestErrors:
             def __ne__(self, other: object) -> bool:
                 return self is not other
 
-        rows = {"a": [(1, Key()), (2, Key()), (3, 5)], "b": [(3, 5)]}
+        rows: dict[str, list[Any]] = {"a": [(1, Key()), (2, Key()), (3, 5)], "b": [(3, 5)]}
         stream = entry("a").join(entry("b"), by=0, within=5, where=Equal(1), errors="skip")
         tally = Tally()
         out = stream.collect().run_sequentially(rows, tally=tally)
