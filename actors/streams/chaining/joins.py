@@ -10,7 +10,7 @@ from callboard.streams.chaining.chainable import Chainable
 from callboard.streams.checks import check_function
 from callboard.streams.errors import GraphError
 from callboard.streams.operators import joining
-from callboard.streams.operators.joining import By, How, Rule, Side
+from callboard.streams.operators.joining import By, How, LateRow, Rule
 from callboard.streams.planning.operator import Errors, Operator
 from callboard.streams.programs.merge import Merge, Zip
 from callboard.streams.programs.predicates import Predicate
@@ -57,7 +57,7 @@ class Joins(Chainable[T]):
         *others: Stream[U],
         by: By,
         lag: Any = 0,
-        late: Side = "drop",
+        late: LateRow = "drop",
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[T | U]:
@@ -94,7 +94,7 @@ class Joins(Chainable[T]):
         how: How = "inner",
         rule: Rule = "strict",
         lag: Any = 0,
-        late: Side = "drop",
+        late: LateRow = "drop",
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[Any]: ...
@@ -111,7 +111,7 @@ class Joins(Chainable[T]):
         how: How = "inner",
         rule: Rule = "strict",
         lag: Any = 0,
-        late: Side = "drop",
+        late: LateRow = "drop",
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[V]: ...
@@ -127,7 +127,7 @@ class Joins(Chainable[T]):
         how: How = "inner",
         rule: Rule = "strict",
         lag: Any = 0,
-        late: Side = "drop",
+        late: LateRow = "drop",
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[Any]:

@@ -12,6 +12,7 @@ from callboard.streams.errors import GraphError
 from callboard.streams.planning.operator import Operator
 from callboard.streams.programs.in_time import MergeInTime
 from callboard.streams.programs.join import Join
+from callboard.streams.programs.number_match import NumberMatch
 from callboard.streams.programs.predicates import (
     Band,
     Column,
@@ -26,7 +27,7 @@ from callboard.streams.programs.windows import check_lag
 
 How = Literal["inner", "left", "right", "outer", "semi", "anti"]
 Rule = Literal["strict", "three-step"]
-Side = Literal["drop", "side"]
+LateRow = Literal["drop", "side"]
 
 # By what the rows of streams are put in order: one function or column for all, or one for each.
 By = Column | tuple[Column, ...]
@@ -88,9 +89,13 @@ def join(
         if how in ("semi", "anti"):
             raise GraphError(f"how={how!r} gives rows of the left stream alone: it has no combine=")
     keys, bands, test, found = _compared(where)
-    said = repr(where) if isinstance(where, Predicate) else ""
-    if bands and keys is None and rule == "strict" and rows is None:
-        found = "numbers found by cells"
+    distances = [distance for _, _, distance in bands]
+    by_numbers = keys is None and rows is None and rule == "strict"
+    by_numbers = by_numbers and NumberMatch.can_match(within, distances)
+    said = [how, f"{window} by {_names(columns)}", "" if rule == "strict" else rule]
+    if isinstance(where, Predicate):
+        said.append(repr(where))
+    said.append("numbers found by cells" if by_numbers else found)
     program = partial(
         Join,
         times_of=[reader_of(column) for column in columns],
@@ -103,13 +108,14 @@ def join(
         test=test,
         combine=combine,
         how=how,
+        by_numbers=by_numbers,
         late_is_counted=late == "drop",
     )
     return Operator(
         kind="join",
         program=program,
         joins=True,
-        detail=", ".join(filter(None, [how, f"{window} by {_names(columns)}", said, found])),
+        detail=", ".join(filter(None, said)),
         ports=("out", "late") if late == "side" else ("out",),
     )
 

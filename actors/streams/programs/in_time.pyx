@@ -56,11 +56,9 @@ cdef class InTime(Merge):
         try:
             return self.handle(self.order.rest() if final else self.order.ready(), origin, into)
         except Exception as error:
-            if isinstance(error, StreamError):
+            if self.ends_with(error):
                 raise
-            ending = StreamError(self.name)
-            ending._raised_by = id(self)
-            raise ending from error
+            self.end_with(StreamError(self.name), error)
 
     cdef int take_late(self, tuple entry, object origin, list into) except -1:
         """It is counted and dropped, or goes to the side output."""

@@ -18,5 +18,6 @@ class Join(InTime):
         test: Callable[[Any, Any], object] | None,
         combine: Callable[[Any, Any], Any] | None,
         how: str,
+        by_numbers: bool,
         **options: Any,
     ) -> None: ...

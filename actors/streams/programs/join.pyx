@@ -16,7 +16,6 @@ from callboard.streams.programs.in_time cimport InTime
 from callboard.streams.programs.number_match cimport JoinMatch, NumberMatch
 
 from callboard.streams.checks import check_value
-from callboard.streams.errors import StreamError
 from callboard.streams.programs.bounds import check_time
 
 # So many rows are matched at once: all of their partners are there at one time.
@@ -94,6 +93,7 @@ cdef class Join(InTime):
     `keys`         for each stream, a function that gives what partners have in common
     `bands`        for each stream, functions that give what is near in partners; and how near
     `how`          "inner", "left", "right", "outer", "semi" or "anti"
+    `by_numbers`   bands are about numbers, as far as one can see: NumberMatch says what it takes
     """
 
     cdef object within
@@ -109,14 +109,14 @@ cdef class Join(InTime):
     cdef list lonely      # for each stream, whether it gives rows without one
     cdef list windows
     cdef object first     # the time of the first row
-    cdef NumberMatch match  # finds what is near; or None, and each pair is compared
-    cdef dict of_number     # the rows in windows, for what it finds
-    cdef uint64_t numbered  # rows, so far
-    cdef uint64_t first_number  # of the batch that was matched last
-    cdef size_t seen        # of its matches
+    cdef NumberMatch match      # finds what is near; or None, and each pair is compared
+    cdef dict of_number         # the rows in windows, for what it finds
+    cdef uint64_t numbered      # rows, so far
+    cdef uint64_t first_number  # of the lot that was matched last
+    cdef size_t seen            # of its matches
 
     def __init__(self, str name, list drops, leaves, *, within, most, three_step, keys, bands, test, combine,
-                 how, **options):
+                 how, by_numbers, **options):
         super().__init__(name, drops, leaves, **options)
         self.within, self.most, self.three_step = within, most or 0, three_step
         self.keys = keys
@@ -127,10 +127,9 @@ cdef class Join(InTime):
         self.pairs = how not in ("semi", "anti")
         self.lonely = [how in ("left", "outer", "anti"), how in ("right", "outer")]
         self.windows = [RowWindow(keys is not None) for _ in range(2)]
-        if keys is None and within is not None and not three_step:
-            if NumberMatch.can_match(within, self.distances):
-                self.match = NumberMatch(within, self.distances)
-                self.of_number = {}
+        if by_numbers:
+            self.match = NumberMatch(within, self.distances)
+            self.of_number = {}
 
     cdef int check(self, object time, bint is_row) except -1:
         InTime.check(self, time, is_row)
@@ -172,7 +171,7 @@ cdef class Join(InTime):
                 outputs = self.outputs(kept, partners)
                 (<RowWindow>self.windows[kept.side]).place(kept)
             except Exception as error:
-                if isinstance(error, StreamError) and error._raised_by == id(self):
+                if self.ends_with(error):
                     raise
                 self.failed_at(kept.serial, kept.row, error, self.left_of(origin), into)
                 continue

@@ -12,8 +12,6 @@ from libc.stdint cimport int64_t
 
 from callboard.streams.programs.program cimport Batch, Program, Watermark
 
-from callboard.streams.errors import StreamError
-
 
 cdef class Merge(Program):
     """The base; as it is, a union by arrival: all rows of all inputs.
@@ -48,7 +46,7 @@ cdef class Merge(Program):
                 else:
                     self.take(which, row, serial, origin, into)
             except Exception as error:
-                if isinstance(error, StreamError) and error._raised_by == id(self):
+                if self.ends_with(error):
                     raise
                 self.settle(origin, into)
                 self.failed_at(serial, row, error, self.left_of(origin), into)
@@ -86,7 +84,8 @@ cdef class Merge(Program):
         return self.add([row], origin, into)
 
     cdef int mark(self, Py_ssize_t which, object time, object origin, list into) except -1:
-        """Time has come to the earliest of what it has come to on all inputs."""
+        """Time has come to the earliest of what it has come to on all inputs; on all outputs as well."""
+        cdef Batch port
         if self.times[which] is None or time > self.times[which]:
             self.times[which] = time
         if None in self.times:
@@ -95,7 +94,11 @@ cdef class Merge(Program):
         if self.reached is not None and earliest <= self.reached:
             return 0
         self.reached = earliest
-        return self.add([Watermark(earliest)], origin, into)
+        for port in into:
+            port.rows.append(Watermark(earliest))
+            if port.origins is not None:
+                port.origins.append(self.left_of(origin))
+        return 0
 
     cdef object held_back(self, object time):
         """The time that outputs to come are not before, where inputs to come are not before `time`."""

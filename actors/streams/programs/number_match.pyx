@@ -12,7 +12,7 @@ import cython
 
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact
-from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
 
 # Where cells lie, which nobody is to choose.
 cdef uint64_t SEED = int.from_bytes(os.urandom(8), "little")
@@ -20,12 +20,6 @@ cdef uint64_t SEED = int.from_bytes(os.urandom(8), "little")
 cdef int64_t most_as_float = 2**52
 # Differences of times up to this have 64 bits.
 cdef int64_t most_as_time = 2**62
-
-cdef extern from *:
-    """
-    #define MOST_TERMS 4
-    """
-    const Py_ssize_t MOST_TERMS
 
 
 cdef bint is_whole(object value, int64_t* whole, int64_t most) except -1:
@@ -54,12 +48,9 @@ cdef class NumberMatch:
     def __init__(self, within, distances):
         self.within = within
         self.distances = list(distances)
-        self.values_whole.resize(len(distances))
-        self.values.resize(len(distances))
 
     def __dealloc__(self):
-        del self.by_whole_time
-        del self.by_time
+        del self.join
 
     @staticmethod
     def can_match(within, distances):
@@ -72,96 +63,49 @@ cdef class NumberMatch:
         """Add a row to the batch. False: it does not fit; this is of no use any more."""
         cdef int64_t whole = 0
         cdef double real = 0
-        cdef Py_ssize_t i
-        if not self.begun and not self.begin(time, values):
-            return False
+        cdef uint32_t i
+        if self.join == NULL:
+            self.begin(time, values)
         if self.whole_times:
             if not is_whole(time, &whole, most_as_time):
                 return False
-            self.times_whole.push_back(whole)
+            self.join.add_time(whole)
         else:
             if not is_number(time, &real):
                 return False
-            self.times.push_back(real)
-        for i in range(len(values)):
+            self.join.add_time(real)
+        for i in range(self.whole.size()):
             if self.whole[i]:
                 if not is_whole(values[i], &whole, INT64_MAX):
                     return False
-                self.values_whole[i].push_back(whole)
+                self.join.add_value(i, whole)
             else:
                 if not is_number(values[i], &real):
                     return False
-                self.values[i].push_back(real)
-        self.sides.push_back(side)
-        self.numbers.push_back(number)
+                self.join.add_value(i, real)
+        self.join.add_row(side, number)
         return True
 
-    cdef bint begin(self, object time, tuple values) except -1:
-        """The first row says of what types all are."""
-        cdef Py_ssize_t i
-        cdef JoinSettings[int64_t] by_whole_time
-        cdef JoinSettings[double] by_time
+    cdef int begin(self, object time, tuple values) except -1:
+        cdef JoinPredicate predicate
         self.whole_times = type(time) is int and type(self.within) is int
-        for i in range(len(values)):
-            self.whole[i] = type(values[i]) is int
-        if self.whole_times:
-            by_whole_time.rule = JoinRule.strict
-            by_whole_time.within = self.within
-            by_whole_time.seed = SEED
-            by_whole_time.predicate = self.predicate()
-            self.by_whole_time = new IndexedJoin[int64_t](by_whole_time)
-        else:
-            by_time.rule = JoinRule.strict
-            by_time.within = self.within
-            by_time.seed = SEED
-            by_time.predicate = self.predicate()
-            self.by_time = new IndexedJoin[double](by_time)
-        self.begun = True
-        return True
-
-    cdef JoinPredicate predicate(self) except *:
-        cdef JoinPredicate found
-        cdef Py_ssize_t i
-        for i, distance in enumerate(self.distances):
-            if not self.whole[i]:
-                found.add(JoinTerm.band(NumberType.float64, distance))
+        for value, distance in zip(values, self.distances):
+            self.whole.push_back(type(value) is int)
+            if type(value) is not int:
+                predicate.add(JoinTerm.band(NumberType.float64, distance))
             elif type(distance) is int:
-                found.add(JoinTerm.whole_band(NumberType.int64, distance))
+                predicate.add(JoinTerm.whole_band(NumberType.int64, distance))
             else:
-                found.add(JoinTerm.band(NumberType.int64, distance))
-        return found
+                predicate.add(JoinTerm.band(NumberType.int64, distance))
+        if self.whole_times:
+            self.join = new NumberJoin(predicate, <int64_t>self.within, SEED)
+        else:
+            self.join = new NumberJoin(predicate, <double>self.within, SEED)
+        return 0
 
     cdef int match(self) except -1:
         """Find the partners of the rows of the batch, in `matches`, and begin the next one."""
-        cdef JoinBatch[int64_t] by_whole_time
-        cdef JoinBatch[double] by_time
-        cdef Py_ssize_t i
-        if self.whole_times:
-            by_whole_time.times = self.times_whole.data()
-            by_whole_time.rows = self.sides.size()
-            by_whole_time.sides = self.sides.data()
-            by_whole_time.numbers = self.numbers.data()
-            for i in range(len(self.distances)):
-                by_whole_time.values[i] = self.column(i)
+        if self.join != NULL:
             with nogil:
-                self.by_whole_time.join(by_whole_time, self.matches)
-        elif self.begun:
-            by_time.times = self.times.data()
-            by_time.rows = self.sides.size()
-            by_time.sides = self.sides.data()
-            by_time.numbers = self.numbers.data()
-            for i in range(len(self.distances)):
-                by_time.values[i] = self.column(i)
-            with nogil:
-                self.by_time.join(by_time, self.matches)
-        for i in range(len(self.distances)):
-            self.values[i].clear()
-            self.values_whole[i].clear()
-        self.times.clear()
-        self.times_whole.clear()
-        self.sides.clear()
-        self.numbers.clear()
+                self.join.match(self.matches)
         return 0
-
-    cdef const void* column(self, Py_ssize_t i) noexcept:
-        return <const void*>self.values_whole[i].data() if self.whole[i] else <const void*>self.values[i].data()

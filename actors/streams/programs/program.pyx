@@ -204,7 +204,7 @@ cdef class Program:
                 self.work(batch, &at, into)
                 return
             except Exception as error:
-                if isinstance(error, StreamError) and error._raised_by == id(self):
+                if self.ends_with(error):
                     raise
                 self.failed(batch, at, error, into)
                 at += 1
@@ -243,9 +243,7 @@ cdef class Program:
     cdef int failed_at(self, int64_t serial, object row, object error, object origin, list into) except -1:
         """The same, of an input with this number; `origin` is the failure's, where rows have origins."""
         if self.errors == "fail":
-            ending = StreamError(self.name, serial, row)
-            ending._raised_by = id(self)  # one of a run within an operator is like any exception
-            raise ending from error
+            self.end_with(StreamError(self.name, serial, row), error)
         failure = Failure(self.name, serial, row, error)
         if self.errors == "skip":
             self.context.skipped(failure)
@@ -255,6 +253,13 @@ cdef class Program:
         if failures.origins is not None:
             failures.origins.append(origin)
         return 0
+
+    cdef int end_with(self, object ending, object error) except -1:
+        ending._raised_by = id(self)  # one of a run within an operator is like any exception
+        raise ending from error
+
+    cdef bint ends_with(self, object error) except -1:
+        return isinstance(error, StreamError) and error._raised_by == id(self)
 
     cdef int emit(self, list outputs, object origin, list into) except -1:
         """Append outputs of one row, of which some may be for side outputs."""

@@ -14,6 +14,8 @@ from heapq import heappop, heappush
 
 from libc.stdint cimport int64_t
 
+from callboard.core.text import safe_repr
+
 
 @cython.final
 cdef class TimeOrder:
@@ -43,7 +45,9 @@ cdef class TimeOrder:
             return 0
         come_to = time if self.lag is None else time - self.lag
         if come_to > time:  # NumPy's unsigned numbers
-            raise ValueError(f"a lag of {self.lag!r} before the time {time!r} is after it: {come_to!r}")
+            raise ValueError(
+                f"{safe_repr(self.lag)} before the time {safe_repr(time)} is {safe_repr(come_to)}, which is after it"
+            )
         self.advance(source, come_to)
         self.latest[source] = time
         self.queues[source].append(entry)
