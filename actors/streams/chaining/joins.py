@@ -58,6 +58,7 @@ class Joins(Chainable[T]):
         by: By,
         lag: Any = 0,
         late: LateRow = "drop",
+        idle_after: float | None = None,
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[T | U]:
@@ -77,8 +78,14 @@ class Joins(Chainable[T]):
         of its stream, and waits so much longer. One that is further behind, or before its stream's
         watermark, is late: it is dropped, counted, and in an actor system a dead letter; or with
         `late="side"` goes to the side output "late".
+
+        A stream from which nothing has come for `idle_after` seconds is not waited for until
+        something comes again; a row of it whose place is past by then is late. The clock is the
+        system's, so what is late may differ from run to run; `run_sequentially()` has none, and
+        nobody is idle there. Where the caller's thread runs the operator (`manual`), it looks when
+        something is sent.
         """
-        operator = joining.merge(by, 1 + len(others), lag, late)
+        operator = joining.merge(by, 1 + len(others), lag, late, idle_after)
         return self._join(operator, others, name, errors)
 
     @overload
@@ -95,6 +102,7 @@ class Joins(Chainable[T]):
         rule: Rule = "strict",
         lag: Any = 0,
         late: LateRow = "drop",
+        idle_after: float | None = None,
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[Any]: ...
@@ -112,6 +120,7 @@ class Joins(Chainable[T]):
         rule: Rule = "strict",
         lag: Any = 0,
         late: LateRow = "drop",
+        idle_after: float | None = None,
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[V]: ...
@@ -128,15 +137,17 @@ class Joins(Chainable[T]):
         rule: Rule = "strict",
         lag: Any = 0,
         late: LateRow = "drop",
+        idle_after: float | None = None,
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[Any]:
         """Give `combine(left, right)` for pairs of a row of this stream and one of another.
 
-        Rows are taken in the order of `merge()`, whose `by`, `lag` and `late` these are. Each is
-        compared with those of the other stream that were taken before it and are at most `within`
-        older; or, with `rows`, with the last so many of them. So the outputs, and their order, are
-        the same however rows arrive: for one row after the other, its partners from the oldest.
+        Rows are taken in the order of `merge()`, whose `by`, `lag`, `late` and `idle_after` these
+        are. Each is compared with those of the other stream that were taken before it and are at
+        most `within` older; or, with `rows`, with the last so many of them. So the outputs, and
+        their order, are the same however rows arrive: for one row after the other, its partners
+        from the oldest.
 
         `where`    what makes partners of two rows: `Equal`, `Band`, or several of these by `&`; or
                    a function of both; without, all are
@@ -156,7 +167,7 @@ class Joins(Chainable[T]):
         which then gives nothing and is not kept. Times have to have a difference, which can be
         compared with `within`.
         """
-        operator = joining.join(by, within, rows, where, combine, how, rule, lag, late)
+        operator = joining.join(by, within, rows, where, combine, how, rule, lag, late, idle_after)
         return self._join(operator, (other,), name, errors)
 
     def zip(self, *others: Stream[Any], name: str | None = None) -> Stream[tuple[Any, ...]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
 
+from callboard.core import checks
 from callboard.core.text import safe_repr
 from callboard.streams.checks import check_choice, check_count, check_function, check_value
 from callboard.streams.errors import GraphError
@@ -38,11 +39,12 @@ def union(by: Any, streams: int) -> Operator:
     return _merge("union", by, streams, keeps_late=True)
 
 
-def merge(by: Any, streams: int, lag: Any, late: str) -> Operator:
+def merge(by: Any, streams: int, lag: Any, late: str, idle_after: Any) -> Operator:
     """Put the rows of several streams into one order."""
     check_choice("late", late, ("drop", "side"))
     side = late == "side"
-    return _merge("merge", by, streams, side, lag=_lag(lag), late_is_counted=not side)
+    options = {"lag": _lag(lag), "idle_after": _idle_after(idle_after)}
+    return _merge("merge", by, streams, side, **options, late_is_counted=not side)
 
 
 def _merge(kind: str, by: Any, streams: int, side: bool = False, **options: Any) -> Operator:
@@ -52,7 +54,7 @@ def _merge(kind: str, by: Any, streams: int, side: bool = False, **options: Any)
         kind=kind,
         program=partial(MergeInTime, times_of=times_of, **options),
         joins=True,
-        detail=f"by {_names(columns)}",
+        detail=", ".join([f"by {_names(columns)}", *_idle_said(options.get("idle_after"))]),
         ports=("out", "late") if side else ("out",),
     )
 
@@ -67,6 +69,7 @@ def join(
     rule: str,
     lag: Any,
     late: str,
+    idle_after: Any,
 ) -> Operator:
     """Compare the rows of two streams within a window."""
     columns = _columns("join", by, 2)
@@ -92,7 +95,10 @@ def join(
     distances = [distance for _, _, distance in bands]
     by_numbers = keys is None and rows is None and rule == "strict"
     by_numbers = by_numbers and NumberMatch.can_match(within, distances)
-    said = [how, f"{window} by {_names(columns)}", "" if rule == "strict" else rule]
+    silence = _idle_after(idle_after)
+    said = [how, f"{window} by {_names(columns)}", *_idle_said(silence)]
+    if rule != "strict":
+        said.append(rule)
     if isinstance(where, Predicate):
         said.append(repr(where))
     said.append("numbers found by cells" if by_numbers else found)
@@ -100,6 +106,7 @@ def join(
         Join,
         times_of=[reader_of(column) for column in columns],
         lag=_lag(lag),
+        idle_after=silence,
         within=within,
         most=rows,
         three_step=rule == "three-step",
@@ -115,7 +122,7 @@ def join(
         kind="join",
         program=program,
         joins=True,
-        detail=", ".join(filter(None, said)),
+        detail=", ".join(said),
         ports=("out", "late") if late == "side" else ("out",),
     )
 
@@ -166,6 +173,16 @@ def _columns(kind: str, by: Any, streams: int) -> tuple[Any, ...]:
 def _names(columns: tuple[Any, ...]) -> str:
     names = [name_of(column) for column in columns]
     return names[0] if len(set(names)) == 1 else ", ".join(names)
+
+
+def _idle_after(value: Any) -> float | None:
+    return (
+        None if value is None else checks.seconds("idle_after", value, zero=False, error=GraphError)
+    )
+
+
+def _idle_said(silence: float | None) -> list[str]:
+    return [] if silence is None else [f"idle after {silence:g} s"]
 
 
 def _lag(lag: Any) -> Any:

@@ -8,11 +8,13 @@ cdef class Merge(Program):
     cdef list drops
     cdef object leaves
     cdef list times      # the latest watermark of each input
+    cdef list idle       # for each input, whether nobody waits for it
     cdef object reached  # the watermark handed on last
 
     cdef list ordered(self, list batches)
     cdef int add(self, list outputs, object origin, list into) except -1
     cdef object left_of(self, object origin)
+    cdef int hand_on(self, object origin, list into) except -1
     cdef object held_back(self, object time)
 
     # For programs: a row or a watermark of an input; the end of a batch; the end of the stream. Each appends to

@@ -26,6 +26,7 @@ cdef class Merge(Program):
         self.drops = drops
         self.leaves = leaves
         self.times = [None] * len(drops)
+        self.idle = [False] * len(drops)
 
     cpdef process_many(self, list batches, list into):
         cdef Batch batch, out = into[0]
@@ -84,13 +85,22 @@ cdef class Merge(Program):
         return self.add([row], origin, into)
 
     cdef int mark(self, Py_ssize_t which, object time, object origin, list into) except -1:
-        """Time has come to the earliest of what it has come to on all inputs; on all outputs as well."""
-        cdef Batch port
+        """Time has come further on an input."""
         if self.times[which] is None or time > self.times[which]:
             self.times[which] = time
-        if None in self.times:
+        return self.hand_on(origin, into)
+
+    cdef int hand_on(self, object origin, list into) except -1:
+        """Time has come to the earliest of what it has come to on all inputs; on all outputs as well."""
+        cdef Batch port
+        cdef list times = self.times
+        if True in self.idle:
+            times = [time for time, idle in zip(self.times, self.idle) if not idle]
+            if not times:  # nobody is waited for
+                times = [max([time for time in self.times if time is not None], default=None)]
+        if None in times:
             return 0
-        earliest = self.held_back(min(self.times))
+        earliest = self.held_back(min(times))
         if self.reached is not None and earliest <= self.reached:
             return 0
         self.reached = earliest

@@ -84,6 +84,7 @@ cdef class Program:
     cdef dict sides                  # name -> port of the other outputs beside the main one, or None
     cdef bint in_lots                # it takes and gives lots of native values
     cdef double ns_per_row           # it wants no further input for so long after a row; mostly 0
+    cdef readonly double looks_every  # seconds: it wants to be called so often though nothing comes; mostly 0
 
     # In a flow: see rounds.pyx.
     cdef Ending ending
@@ -98,6 +99,7 @@ cdef class Program:
     cpdef DividedBatch divide(self, Batch batch)
     cpdef process_share(self, DividedBatch divided, uint32_t number)
     cpdef gather(self, DividedBatch divided, list into)
+    cpdef bint is_listening(self)
     cpdef close(self)
 
     cdef int enter(self, Ending ending, int position, int inputs) except -1

@@ -225,6 +225,10 @@ cdef class Program:
         """Append to `into` what the shares gave, in the order of the rows."""
         raise NotImplementedError
 
+    cpdef bint is_listening(self):
+        """Whether it wants to be called, as `looks_every` says, until something comes again. In any thread."""
+        return False
+
     cpdef close(self):
         """Let go what the program holds outside of memory. Called once, however the run ended."""
 

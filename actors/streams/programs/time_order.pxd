@@ -8,10 +8,13 @@ cdef class TimeOrder:
     cdef list latest             # the time of the latest row of each source, or None
     cdef list queues             # for each source, rows as they came, each not behind the one before
     cdef list behind             # a heap of the others
+    cdef list idle               # for each source, whether nobody waits for it
+    cdef tuple passed            # what was handed out while one was idle goes to this (time, source); or None
 
     cdef bint is_late(self, Py_ssize_t source, object time) except -1
     cdef int add(self, Py_ssize_t source, object time, int64_t serial, object row) except -1
     cdef int advance(self, Py_ssize_t source, object time) except -1
     cdef object bound(self)
+    cdef tuple bound_of_awake(self)
     cdef list ready(self)
     cdef list rest(self)

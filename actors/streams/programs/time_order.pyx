@@ -5,6 +5,9 @@ to its time, and each before it beyond. That is Definition 2 of Gulisano et al. 
 section III), `time < the least of what all sources have come to`, with ties told apart, so that a
 row need not wait for the next time of all. What is ready is handed out in that order, so the whole
 of it is the same, however the sources' rows arrived among each other.
+
+A source may be set idle: then no row waits for it, and one that it brings after all is late if what
+comes after it has been handed out.
 """
 
 import cython
@@ -27,14 +30,19 @@ cdef class TimeOrder:
         self.latest = [None] * sources
         self.queues = [deque() for _ in range(sources)]
         self.behind = []
+        self.idle = [False] * sources
+        self.passed = None
 
     cdef bint is_late(self, Py_ssize_t source, object time) except -1:
-        """Whether the source has come beyond a time. Raises what the comparison with others' times does."""
+        """Whether the source, or what was handed out, has come beyond a time. Raises what the comparison
+        with others' times does."""
         come_to, latest = self.come_to[source], self.latest[source]
         if come_to is None or type(time) is not type(latest):
             for other in self.come_to:
                 if other is not None:
                     time < other  # noqa: B015
+        if self.passed is not None and (time, source) < self.passed:
+            return True
         return come_to is not None and time < come_to
 
     cdef int add(self, Py_ssize_t source, object time, int64_t serial, object row) except -1:
@@ -62,9 +70,30 @@ cdef class TimeOrder:
 
     cdef object bound(self):
         """(time, source) up to which all is ready; None: nothing is."""
+        if True in self.idle:
+            return self.bound_of_awake()
         if None in self.come_to:
             return None
         return min([(time, source) for source, time in enumerate(self.come_to)])
+
+    cdef tuple bound_of_awake(self):
+        """The same, where sources are idle; if all are, all is ready that has come."""
+        cdef list awake = [
+            (time, source) for source, time in enumerate(self.come_to) if not self.idle[source]
+        ]
+        if not awake:
+            come = [
+                (time, source)
+                for times in (self.come_to, self.latest)
+                for source, time in enumerate(times) if time is not None
+            ]
+            self.passed = max(come, default=None)
+        elif None not in [time for time, _ in awake]:
+            least = min(awake)
+            self.passed = least if self.passed is None else max(self.passed, least)
+        else:
+            return None
+        return self.passed
 
     cdef list ready(self):
         """Take what is ready, in order."""

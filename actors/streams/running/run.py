@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 import warnings
+import weakref
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import partial
 from threading import Lock
 from typing import Any, Generic, Self, TypeVar
 
@@ -26,6 +28,7 @@ from callboard.streams.running import options
 from callboard.streams.running.build import build
 from callboard.streams.running.callers import caller_here
 from callboard.streams.running.flow import GraphFlow
+from callboard.streams.running.heartbeat import Heartbeat
 from callboard.streams.running.progress import Progress
 from callboard.streams.running.statistics import RunStatistics, collect
 from callboard.streams.running.tally import DeadLetterTally
@@ -79,7 +82,8 @@ class Run(Generic[R]):
             system._runtime.manual,
             options.chosen_rivals(rivals),
         )
-        self.tally = DeadLetterTally(system.dead_letters)
+        timers = system._runtime.timers
+        self.tally = DeadLetterTally(system.dead_letters, timers.now)
         self._programs = plan.make_programs(self.tally)
         self._begun = time.monotonic()
         try:
@@ -102,6 +106,7 @@ class Run(Generic[R]):
         self._claim = Lock()
         self._interrupted = False
         self.tally.lane = self._crew.lanes[0]
+        self._heartbeat = Heartbeat(timers, self._programs, partial(_beat, weakref.ref(self)))
         self._ended = False
 
     # --- sending ---------------------------------------------------------------------------------
@@ -133,6 +138,7 @@ class Run(Generic[R]):
                     self._refuse_if_ended(deadline)
                     self._admit({number: Batch(batch, self._sent[entry])}, deadline)
                     self._sent[entry] += len(batch)
+                    self._heartbeat.begin()
                 finally:
                     self._lock.release()
                 sent += len(batch)
@@ -382,6 +388,21 @@ class Run(Generic[R]):
         flow = self._flow
         state = "failed" if flow.failure else "ended" if self._ended else "running"
         return f"<Run {state}, {flow.done} of {flow.admitted} rounds done>"
+
+
+def _beat(reference: weakref.ref[Run[Any]]) -> bool:
+    """Admit a round without rows, unless a sender is about to; whether the run goes on."""
+    run = reference()
+    if run is None or run._crew.has_caller:  # whose operators no other thread may run
+        return False
+    if run._lock.acquire(blocking=False):
+        try:
+            if run._ended or run._finishing or run._flow.is_stopped:
+                return False
+            run._flow.try_admit({})
+        finally:
+            run._lock.release()
+    return True
 
 
 def _deadline(call: str, timeout: float | None) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
@@ -47,6 +48,10 @@ class Tally:
             self.unpaireds[operator] += 1
         self._tell("unpaired", row)
 
+    def now(self) -> float:
+        """Return the time of the run's clock, in seconds. This one stands still."""
+        return 0.0
+
     def _tell(self, reason: str, what: Any, error: Exception | None = None) -> None:
         """Tell others what was counted: nobody."""
 
@@ -54,10 +59,15 @@ class Tally:
 class DeadLetterTally(Tally):
     """Counts, and makes dead letters of what it counts; their recipient is the run's first lane."""
 
-    def __init__(self, dead_letters: DeadLetters) -> None:
+    def __init__(self, dead_letters: DeadLetters, now: Callable[[], float]) -> None:
         super().__init__()
         self.lane: Any = None
         self._dead_letters = dead_letters
+        self._now = now
+
+    def now(self) -> float:
+        """Return the time of the system's clock, in seconds."""
+        return self._now()
 
     def _tell(self, reason: str, what: Any, error: Exception | None = None) -> None:
         self._dead_letters.post(what, self.lane, None, reason, error)

@@ -1,0 +1,38 @@
+"""Rounds without rows, for operators that look at the clock though nothing comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from threading import Lock
+
+from callboard.streams.programs.program import Program
+from callboard.timers import Timers
+
+
+class Heartbeat:
+    """Calls `beat()` on the timers' thread, from a round that came until nobody listens."""
+
+    def __init__(
+        self, timers: Timers, programs: Sequence[Program], beat: Callable[[], bool]
+    ) -> None:
+        self._timers = timers
+        self._beat = beat
+        self._listeners = [program for program in programs if program.looks_every > 0]
+        self._every = min([program.looks_every for program in self._listeners], default=0.0)
+        self._lock = Lock()
+        self._is_due = False
+
+    def begin(self) -> None:
+        """See to it that a beat is due, if anybody listens. In any thread."""
+        if not self._listeners:
+            return
+        with self._lock:
+            if self._is_due:
+                return
+            self._is_due = True
+        self._timers.call_after(self._every, self._act)
+
+    def _act(self) -> None:
+        self._is_due = False
+        if self._beat() and any(program.is_listening() for program in self._listeners):
+            self.begin()

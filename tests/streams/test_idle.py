@@ -1,0 +1,244 @@
+"""Streams that fall silent, where others do not wait for them for ever."""
+
+from __future__ import annotations
+
+import math
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callboard import ActorSystem
+from callboard.streams import Graph, GraphError, Stream, Watermark, entry
+from callboard.testing import ManualSystem
+from tests.streams.join_model import Row
+from tests.streams.test_merge import arrivals, streams, time_of
+
+MODELS = ["dynamic", "dedicated", "assigned"]
+
+
+class Marks:
+    """Gives rows, and what it hears of time."""
+
+    def receive(self, row: Any) -> Any:
+        return [row]
+
+    def on_watermark(self, time: Any) -> Any:
+        return [("time", time)]
+
+
+def merged(**options: Any) -> Stream[Any]:
+    return entry("a").merge(entry("b"), by=abs, idle_after=4, **options)
+
+
+def test_rows_wait_for_a_silent_stream_until_it_is_idle() -> None:
+    seen: list[Any] = []
+    with ManualSystem() as system:
+        run = system.run(merged().to(seen.append))
+        run.send("a", [1, 2, 3])
+        system.advance(3)
+        assert seen == []
+        run.send("a", [4])
+        system.advance(2)
+        assert seen == [1, 2, 3, 4]
+        run.send("a", [5])
+        system.run_until_idle()
+        assert seen == [1, 2, 3, 4, 5]
+        run.finish()
+
+
+def test_who_has_said_something_is_waited_for_again() -> None:
+    seen: list[Any] = []
+    with ManualSystem() as system:
+        run = system.run(merged().to(seen.append))
+        run.send("b", [-1])
+        run.send("a", [3])
+        system.advance(5)
+        run.send("b", [-3])
+        run.send("a", [6])
+        system.advance(3)
+        assert seen == [-1, 3, -3]
+        run.send("b", [-5])
+        system.advance(1)
+        assert seen == [-1, 3, -3, -5]
+        system.advance(4)
+        assert seen == [-1, 3, -3, -5, 6]
+        run.finish()
+
+
+def test_a_row_whose_place_is_past_is_late() -> None:
+    stream = merged(late="side")
+    graph = Graph(stream.collect(name="out"), stream.side("late").collect(name="late"))
+    with ManualSystem() as system:
+        run = system.run(graph)
+        run.send("b", [-3])
+        system.advance(5)  # nobody is waited for any more
+        run.send("a", [2, 3, 4])
+        run.send("b", [-3, -4])
+        assert run.finish() == {"out": [-3, 4, -4], "late": [2, 3, -3]}
+
+
+def test_a_late_row_is_counted_and_a_dead_letter() -> None:
+    letters: list[Any] = []
+    with ManualSystem() as system:
+        system.dead_letters.subscribe(lambda letter: letters.append(letter.message))
+        run = system.run(merged().collect())
+        run.send("a", [5])
+        system.advance(5)
+        run.send("b", [-4, -5])
+        assert run.finish() == [5, -5]
+        assert run.tally.lates == {"merge": 1}
+        assert letters == [-4]
+
+
+def test_event_time_goes_on_without_the_idle() -> None:
+    with ManualSystem() as system:
+        run = system.run(merged().stateful(Marks).collect())
+        run.send("a", [1, Watermark(10), 11])
+        run.send("b", [Watermark(2)])
+        system.advance(3)
+        run.send("a", [Watermark(12)])
+        system.advance(2)
+        assert run.finish() == [1, ("time", 2), 11, ("time", 12)]
+
+
+def test_a_row_that_has_no_partner_leaves_though_the_other_stream_is_silent() -> None:
+    seen: list[Any] = []
+    join = entry("a").join(entry("b"), by=abs, within=5, how="left", idle_after=4)
+    with ManualSystem() as system:
+        run = system.run(join.to(seen.append))
+        run.send("a", [1, 2, 7])
+        system.advance(5)
+        assert seen == [(1, None)]
+        run.send("b", [-7])
+        run.send("a", [9])
+        system.advance(5)
+        assert seen == [(1, None), (2, -7), (7, -7), (9, -7)]
+        run.finish()
+
+
+def test_rows_within_the_lag_leave_when_nobody_says_anything() -> None:
+    seen: list[Any] = []
+    with ManualSystem() as system:
+        run = system.run(merged(lag=3).to(seen.append))
+        run.send("a", [1, 5, 4])
+        run.send("b", [-2, -6])
+        system.run_until_idle()
+        assert seen == [1]
+        system.advance(5)
+        assert seen == [1, -2, 4, 5, -6]
+        run.finish()
+
+
+def test_where_all_is_silent_nothing_happens_any_more() -> None:
+    with ManualSystem() as system:
+        run = system.run(merged().collect())
+        run.send("a", [1])
+        system.advance(10)
+        admitted = run._flow.admitted
+        system.advance(1_000)
+        assert run._flow.admitted == admitted < 10
+        assert run.finish() == [1]
+
+
+def test_a_run_that_is_over_or_forgotten_is_not_called() -> None:
+    with ManualSystem() as system:
+        run = system.run(merged().collect())
+        run.send("a", [1])
+        run.cancel()
+        admitted = run._flow.admitted
+        system.advance(10)
+        assert run._flow.admitted == admitted
+        run = system.run(merged().collect())
+        run.send("a", [1])
+        system.run_until_idle()
+        with pytest.warns(ResourceWarning, match="never finished"):
+            del run
+        system.advance(10)
+
+
+def test_nobody_is_idle_in_a_sequential_run() -> None:
+    rows = {"a": range(0, 2_000, 2), "b": range(1, 2_000, 2)}
+    graph = entry("a").merge(entry("b"), by=int, idle_after=1e-9).collect()
+    assert graph.run_sequentially(rows) == list(range(2_000))
+
+
+@given(st.data(), streams(2), st.integers(0, 1_000), st.sampled_from([0, 2]))
+def test_no_row_is_lost_and_all_that_leave_are_in_order(
+    data: st.DataObject, rows: list[list[Any]], seed: int, lag: int
+) -> None:
+    stream = entry("a").merge(entry("b"), by=time_of, idle_after=4, lag=lag, late="side")
+    graph = Graph(stream.collect(name="out"), stream.side("late").collect(name="late"))
+    with ManualSystem(seed) as system:
+        run = system.run(graph, batch_size=2)
+        for name, some in data.draw(arrivals(rows)):
+            run.send(name, some)
+            system.advance(data.draw(st.sampled_from([0, 1, 3, 6])))
+        out = run.finish()
+    assert out["out"] == sorted(out["out"], key=lambda row: (row.time, row.stream))
+    for number, given_rows in enumerate(rows):
+        of_stream = [row for row in out["out"] if row.stream == number]
+        assert of_stream == sorted(of_stream, key=lambda row: (row.time, row.number))
+        came = [row for row in given_rows if isinstance(row, Row)]
+        assert sorted(out["out"] + out["late"]) == sorted(
+            row for some in rows for row in some if isinstance(row, Row)
+        )
+        assert all(row in came for row in of_stream)
+
+
+def test_branches_that_are_merged_may_be_united_again() -> None:
+    rows = entry("rows")
+    late = rows.filter(lambda n: n < 3)
+    merge = rows.merge(late, by=int, idle_after=4)
+    with ManualSystem() as system:
+        run = system.run(merge.map(lambda n: ("merged", n)).union(rows).collect())
+        run.send("rows", [1, 2, 3])
+        system.advance(3)
+        run.send("rows", [5])
+        system.advance(2)
+        run.send("rows", [6])
+        out = run.finish()
+    assert [n for n in out if isinstance(n, int)] == [1, 2, 3, 5, 6]
+    assert [n[1] for n in out if isinstance(n, tuple)] == [1, 1, 2, 2, 3, 5, 6]
+
+
+@pytest.mark.parametrize("threading", MODELS)
+def test_the_clock_is_that_of_the_system(threading: str) -> None:
+    seen: SimpleQueue[Any] = SimpleQueue()
+    graph = entry("a").merge(entry("b"), by=int, idle_after=0.02).to(seen.put)
+    with ActorSystem(workers=2) as system:
+        run = system.run(graph, threading=threading)
+        run.send("a", [1, 2])
+        assert [seen.get(timeout=60) for _ in range(2)] == [1, 2]
+        run.send("a", [3])
+        assert seen.get(timeout=60) == 3
+        run.finish(timeout=60)
+
+
+def test_operators_of_the_caller_look_when_something_is_sent() -> None:
+    seen: list[Any] = []
+    with ManualSystem() as system:
+        run = system.run(merged().to(seen.append), threading="manual")
+        run.send("a", [1])
+        system.advance(10)
+        assert seen == []
+        run.send("a", [2])
+        assert seen == [1, 2]
+        run.finish()
+
+
+def test_a_description_says_it() -> None:
+    join = merged().join(entry("c"), by=abs, within=1, idle_after=0.5).collect()
+    said = join.describe()
+    assert "by abs, idle after 4 s" in said
+    assert "inner, within 1 by abs, idle after 0.5 s, every pair" in said
+
+
+@pytest.mark.parametrize("value", [0, -1, math.nan, math.inf, "2", True, 1e10])
+def test_what_is_no_time_is_refused(value: Any) -> None:
+    with pytest.raises(GraphError, match="idle_after is a number of seconds above 0"):
+        entry("a").merge(entry("b"), by=int, idle_after=value)
+    with pytest.raises(GraphError, match="idle_after is a number of seconds above 0"):
+        entry("a").join(entry("b"), by=int, within=1, idle_after=value)
