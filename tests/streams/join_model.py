@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from callboard.streams import Watermark
@@ -52,8 +52,9 @@ def joined(
     rule: str = "strict",
     how: str = "inner",
     where: Callable[[Row, Row], object] = lambda left, right: True,
+    failed: Container[Row] = (),
 ) -> list[Any]:
-    """What a join gives of rows in their order."""
+    """What a join gives of rows in their order; some fail, which count, and give nothing."""
 
     def sees(at: int, older: int) -> bool:
         """Whether the window of the other stream has an older row when a row comes."""
@@ -91,11 +92,11 @@ def joined(
     for at, row in enumerate(rows):
         if rule == "strict" and count is None:
             out += leaving(at)
-        waits[at] = row.stream in lonely
+        waits[at] = row.stream in lonely and row not in failed
         for older in range(at):
             other = rows[older]
             left, right = (other, row) if row.stream else (row, other)
-            if not sees(at, older) or not where(left, right):
+            if row in failed or other in failed or not sees(at, older) or not where(left, right):
                 continue
             waits[at] = waits[older] = False
             if how == "semi":

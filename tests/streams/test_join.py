@@ -122,12 +122,20 @@ near_times = st.sampled_from([0, 1, 1.0, 2, 2.5, 2**52 + 1, 2**53 + 1, 2**62 + 1
     st.lists(st.tuples(near_times, numbers), max_size=12),
     st.lists(st.tuples(near_times, numbers), max_size=12),
     st.sampled_from([0, 1, 0.2, 0.5, 2**53 + 1, 2**64]),
-    st.sampled_from([0, 1, 1.5, 2**52, 2**63]),
-    st.sampled_from(["outer", "semi"]),
+    st.one_of(
+        st.builds(lambda n: {"within": n}, st.sampled_from([0, 1, 1.5, 2**52, 2**63])),
+        st.builds(lambda n: {"rows": n}, st.sampled_from([1, 3])),
+    ),
+    options,
     st.sampled_from([1, 4, 100]),
 )
 def test_numbers_are_near_as_python_says(
-    left: list[Any], right: list[Any], distance: Any, within: Any, how: Any, size: int
+    left: list[Any],
+    right: list[Any],
+    distance: Any,
+    window: dict[str, Any],
+    options: dict[str, Any],
+    size: int,
 ) -> None:
     rows = [
         [
@@ -137,8 +145,9 @@ def test_numbers_are_near_as_python_says(
         for n, some in enumerate((left, right))
     ]
     where = Band("value", distance)
+    how = options["how"]
     stream = entry("a").join(
-        entry("b"), by=time_of, within=within, where=where, how=how, errors="skip"
+        entry("b"), by=time_of, where=where, errors="skip", **window, **options
     )
     tally = Tally()
     inputs = {"a": rows[0], "b": rows[1]}
@@ -148,18 +157,19 @@ def test_numbers_are_near_as_python_says(
     def near(a: Row, b: Row) -> bool:
         return bool(abs(a.value - b.value) <= distance)
 
-    order = taken([[row for row in some if row not in failed] for some in rows])
     matched: set[Row] = set()
 
     def are_partners(a: Row, b: Row) -> bool:
-        if how == "semi" and a in matched:  # one partner is as good as all
+        if how in ("semi", "anti") and a in matched:  # one partner is as good as all
             return True
         if near(a, b):
             matched.add(a)
             return True
         return False
 
-    assert repr(out) == repr(joined(order.rows, within=within, how=how, where=are_partners))
+    choice = Choice(where, are_partners)
+    order = taken(rows).rows
+    assert repr(out) == repr(expected(order, choice, window, failed=failed, **options))
     for row in failed:  # by an error that Python raises as well
         with pytest.raises(OverflowError):
             [near(row, other) for other in rows[1 - row.stream]]
@@ -305,7 +315,7 @@ def test_a_description_says_how_partners_are_found() -> None:
     assert "left, the last 1,000 rows by 't', 'u', each pair compared" in said
     assert "inner, within 1 by 't', three-step, every pair" in said
     assert "inner, within 1 by 't', Band('x', 2), numbers found by cells" in said
-    assert "inner, the last 5 rows by 't', Band('x', 2), each pair compared" in said
+    assert "inner, the last 5 rows by 't', Band('x', 2), numbers found by cells" in said
     assert "inner, within 1152921504606846976 by 't', Band('x', 2), each pair compared" in said
 
 

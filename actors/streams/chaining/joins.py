@@ -164,7 +164,7 @@ class Joins(Chainable[T]):
         the row of its stream that pushed it out. The others leave at the end.
 
         What raises, `by`, `where` or `combine`, is an error of the row that was being compared,
-        which then gives nothing and is not kept. Times have to have a difference, which can be
+        which then gives nothing and is nobody's partner. Times have to have a difference, which can be
         compared with `within`.
         """
         operator = joining.join(by, within, rows, where, combine, how, rule, lag, late, idle_after)

@@ -1,5 +1,5 @@
 // A join whose rows come one by one, and whose times and values are integers of 64 bits or doubles, as those of rows in
-// Python are: they are gathered into columns, and matched as a batch. By the strict rule, in one lane.
+// Python are: they are gathered into columns, and matched as a batch.
 //
 // One thread at a time. It waits for nobody.
 #pragma once
@@ -14,13 +14,12 @@ namespace callboard {
 
 class NumberJoin {
 public:
-    NumberJoin(const JoinPredicate& predicate, std::int64_t within, std::uint64_t seed)
-        : predicate_(predicate),
-          whole_(new IndexedJoin<std::int64_t>({predicate, JoinRule::strict, within, 1, 0, seed})) {}
-    NumberJoin(const JoinPredicate& predicate, double within, std::uint64_t seed)
-        : predicate_(predicate), real_(new IndexedJoin<double>({predicate, JoinRule::strict, within, 1, 0, seed})) {}
+    explicit NumberJoin(const JoinSettings<std::int64_t>& settings)
+        : predicate_(settings.predicate), whole_(new IndexedJoin<std::int64_t>(settings)) {}
+    explicit NumberJoin(const JoinSettings<double>& settings)
+        : predicate_(settings.predicate), real_(new IndexedJoin<double>(settings)) {}
 
-    // A row of the next batch is a side and a number, a time of the type of `within`, and a value of each term's
+    // A row of the next batch is a side and a number, a time of the settings' type, and a value of each term's
     // type, in any order. These throw std::bad_alloc, after which the join is of no use.
     void add_row(std::uint8_t side, std::uint64_t number) {
         sides_.push_back(side);

@@ -11,9 +11,11 @@ from callboard.core.text import safe_repr
 from callboard.streams.checks import check_choice, check_count, check_function, check_value
 from callboard.streams.errors import GraphError
 from callboard.streams.planning.operator import Operator
+from callboard.streams.programs.finder import Finder, PairFinder
 from callboard.streams.programs.in_time import MergeInTime
 from callboard.streams.programs.join import Join
-from callboard.streams.programs.number_match import NumberMatch
+from callboard.streams.programs.kept import WindowRule
+from callboard.streams.programs.number_finder import NumberFinder
 from callboard.streams.programs.predicates import (
     Band,
     Column,
@@ -93,29 +95,34 @@ def join(
             raise GraphError(f"how={how!r} gives rows of the left stream alone: it has no combine=")
     keys, bands, test, found = _compared(where)
     distances = [distance for _, _, distance in bands]
-    by_numbers = keys is None and rows is None and rule == "strict"
-    by_numbers = by_numbers and NumberMatch.can_match(within, distances)
+    once = how in ("semi", "anti")
+    window_rule = WindowRule(within, rows, rule == "three-step")
+    finder: Callable[[int, int], Finder]
+    if keys is None and NumberFinder.can_find(within, distances):
+        finder = partial(NumberFinder, window_rule, distances=distances, once=once)
+        found = "numbers found by cells"
+    else:
+        by_key = keys is not None
+        options = {"by_key": by_key, "distances": distances, "test": test, "once": once}
+        finder = partial(PairFinder, window_rule, **options)
     silence = _idle_after(idle_after)
     said = [how, f"{window} by {_names(columns)}", *_idle_said(silence)]
     if rule != "strict":
         said.append(rule)
     if isinstance(where, Predicate):
         said.append(repr(where))
-    said.append("numbers found by cells" if by_numbers else found)
+    said.append(found)
     program = partial(
         Join,
         times_of=[reader_of(column) for column in columns],
         lag=_lag(lag),
         idle_after=silence,
-        within=within,
-        most=rows,
-        three_step=rule == "three-step",
+        rule=window_rule,
         keys=keys,
-        bands=bands,
-        test=test,
+        near=[[band[side] for band in bands] for side in range(2)],
+        finder=finder,
         combine=combine,
         how=how,
-        by_numbers=by_numbers,
         late_is_counted=late == "drop",
     )
     return Operator(

@@ -1,23 +1,36 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from callboard.streams.programs.in_time import InTime
+from typing_extensions import disjoint_base
 
-class Join(InTime):
+from callboard.streams.programs.finder import Finder
+from callboard.streams.programs.in_time import InTime
+from callboard.streams.programs.kept import WindowRule
+
+@disjoint_base
+class JoinRows(InTime):
     def __init__(
         self,
         name: str,
         drops: list[int],
         leaves: int | None,
         *,
-        within: Any,
-        most: int | None,
-        three_step: bool,
+        rule: WindowRule,
         keys: tuple[Callable[[Any], Any], Callable[[Any], Any]] | None,
-        bands: Sequence[tuple[Callable[[Any], Any], Callable[[Any], Any], Any]],
-        test: Callable[[Any, Any], object] | None,
+        near: Sequence[Sequence[Callable[[Any], Any]]],
+        **options: Any,
+    ) -> None: ...
+
+@disjoint_base
+class Join(JoinRows):
+    def __init__(
+        self,
+        name: str,
+        drops: list[int],
+        leaves: int | None,
+        *,
+        finder: Callable[[int, int], Finder],
         combine: Callable[[Any, Any], Any] | None,
         how: str,
-        by_numbers: bool,
         **options: Any,
     ) -> None: ...

@@ -1,0 +1,31 @@
+# Who finds partners of a row.
+from callboard.streams.programs.kept cimport Kept, WindowRule
+
+
+cdef class Finder:
+    cdef WindowRule rule
+    cdef size_t lane, lanes
+    cdef list windows       # for each stream, the rows that this lane has stored, in order
+
+    # For each of the next rows, in order, its partners among those that this lane stored before it; and in the place
+    # of one, (that or None, what comparing raised). None: these cannot be compared so; nothing was done.
+    cdef list find(self, list rows)
+    # Who goes on with these windows then.
+    cdef Finder successor(self)
+
+    cdef int expire(self, object time) except -1
+    cdef int keep(self, Kept kept) except -1
+
+    # For finders: a row comes into its window, and the oldest leaves it.
+    cdef int stored(self, Kept kept) except -1
+    cdef int left(self, Kept kept) except -1
+
+
+cdef class PairFinder(Finder):
+    cdef list tables        # for each stream, rows by their keys; None without keys
+    cdef list distances
+    cdef object test
+    cdef bint once          # one partner of a row of the left stream is as good as all
+
+    cdef list partners(self, Kept kept)
+    cdef bint are_near(self, Kept kept, Kept other) except -1

@@ -1,0 +1,126 @@
+"""Who finds the partners of a row: of those that a join took before it, as far as they are in a window.
+
+What is found depends on the order in which rows were taken alone. So a finder may be far ahead of who
+puts out; and there may be several of them, lanes, each of which is handed all rows and stores every
+n-th: together they compare what one would, and nothing twice (Gulisano et al. 2015, section IV-B).
+"""
+
+import cython
+
+from collections import deque
+
+from callboard.streams.programs.kept cimport Kept, WindowRule
+
+
+cdef class Finder:
+    """The base: windows of rows."""
+
+    def __init__(self, WindowRule rule, size_t lane, size_t lanes):
+        self.rule = rule
+        self.lane, self.lanes = lane, lanes
+        self.windows = [deque(), deque()]
+
+    cdef list find(self, list rows):
+        raise NotImplementedError
+
+    cdef Finder successor(self):
+        raise NotImplementedError
+
+    cdef int expire(self, object time) except -1:
+        """Let go what is too old for a row that comes."""
+        if not self.rule.is_strict:
+            return 0
+        for window in self.windows:
+            while window and self.rule.is_over(<Kept>window[0], time):
+                self.left(window.popleft())
+        return 0
+
+    cdef int keep(self, Kept kept) except -1:
+        """Let go what a row pushes out, and store it, if that is this lane's to do."""
+        window = self.windows[kept.side]
+        if not self.rule.is_strict:
+            while window and self.rule.is_pushed_out(<Kept>window[0], kept):
+                self.left(window.popleft())
+        if kept.error is None and kept.number % self.lanes == self.lane:
+            self.stored(kept)
+            window.append(kept)
+        return 0
+
+    cdef int stored(self, Kept kept) except -1:
+        return 0
+
+    cdef int left(self, Kept kept) except -1:
+        return 0
+
+
+@cython.final
+cdef class PairFinder(Finder):
+    """Compares each pair, or each that has a key in common: by `distances` of what has to be near, and by `test`."""
+
+    def __init__(self, WindowRule rule, size_t lane, size_t lanes, *, bint by_key, distances, test, bint once):
+        super().__init__(rule, lane, lanes)
+        self.tables = [{}, {}] if by_key else None
+        self.distances, self.test, self.once = distances, test, once
+
+    cdef list find(self, list rows):
+        cdef Kept kept
+        cdef list found = []
+        for kept in rows:
+            try:
+                self.expire(kept.time)
+                partners = [] if kept.error is not None else self.partners(kept)
+                self.keep(kept)
+            except Exception as error:  # of its time, or of its key
+                partners = [(None, error)]
+            found.append(partners)
+        return found
+
+    cdef list partners(self, Kept kept):
+        cdef list found = []
+        cdef Kept other
+        candidates = self.windows[1 - kept.side]
+        if self.tables is not None:
+            candidates = (<dict>self.tables[1 - kept.side]).get(kept.key, ())
+        for other in candidates:
+            if other.failed or (self.once and kept.side == 1 and other.matched):
+                continue
+            try:
+                if kept.near is not None and not self.are_near(kept, other):
+                    continue
+                if self.test is not None:
+                    if not (self.test(kept.row, other.row) if kept.side == 0 else self.test(other.row, kept.row)):
+                        continue
+            except Exception as error:
+                found.append((other, error))
+                continue
+            found.append(other)
+            if self.once and kept.side == 0 and other.settled:
+                break
+        return found
+
+    cdef bint are_near(self, Kept kept, Kept other) except -1:
+        cdef Py_ssize_t i
+        for i, distance in enumerate(self.distances):
+            if not abs(kept.near[i] - other.near[i]) <= distance:
+                return False
+        return True
+
+    cdef int stored(self, Kept kept) except -1:
+        cdef dict table
+        if self.tables is not None:
+            table = self.tables[kept.side]
+            kept.of_key = table.get(kept.key)
+            if kept.of_key is None:
+                kept.of_key = table[kept.key] = deque()
+            kept.of_key.append(kept)
+        return 0
+
+    cdef int left(self, Kept kept) except -1:
+        if self.tables is not None:
+            kept.of_key.popleft()
+            if not kept.of_key:
+                try:
+                    (<dict>self.tables[kept.side]).pop(kept.key, None)
+                except Exception:  # of a key that cannot be compared any more: it stays, without a row
+                    pass
+        return 0

@@ -1,0 +1,41 @@
+# Rows of a join, and which of them are in its windows.
+from libc.stdint cimport int64_t, uint64_t
+
+
+cdef class Kept:
+    # A row that was taken.
+    cdef Py_ssize_t side
+    cdef object time
+    cdef int64_t serial
+    cdef object row
+    cdef uint64_t number    # of rows that were taken before it
+    cdef uint64_t place     # of those, of its own stream
+    cdef object key         # what it has to have in common with a partner, or None
+    cdef tuple near         # what has to be near to a partner's, or None
+    cdef object error       # what reading it raised, or None
+    cdef object of_key      # who looks for partners keeps it here
+    # Said by who puts out, and never taken back.
+    cdef bint matched       # it had a partner
+    cdef bint failed        # it gives nothing, and is nobody's partner
+    cdef bint settled       # it has not failed, and will not
+
+
+cdef class RowReader:
+    # Reads of rows what is compared.
+    cdef tuple keys         # for each stream, a function; or None
+    cdef list near          # for each stream, functions
+    cdef uint64_t taken
+    cdef uint64_t placed[2]
+
+    cdef Kept read(self, tuple entry)
+
+
+cdef class WindowRule:
+    # Which rows are in a window.
+    cdef readonly object within
+    cdef readonly uint64_t most
+    cdef readonly bint three_step
+    cdef readonly bint is_strict
+
+    cdef bint is_over(self, Kept kept, object time) except -1
+    cdef bint is_pushed_out(self, Kept kept, Kept latest) except -1
