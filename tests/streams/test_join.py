@@ -28,6 +28,7 @@ from callboard.streams import (
 )
 from callboard.testing import ManualSystem
 from tests.streams.join_model import Row, joined, taken
+from tests.streams.test_idle import Marks
 from tests.streams.test_merge import arrivals, streams, time_of
 
 HOWS = ["inner", "left", "right", "outer", "semi", "anti"]
@@ -50,7 +51,11 @@ CHOICES = [
 ]
 
 options = st.fixed_dictionaries(
-    {"how": st.sampled_from(HOWS), "rule": st.sampled_from(["strict", "three-step"])}
+    {
+        "how": st.sampled_from(HOWS),
+        "rule": st.sampled_from(["strict", "three-step"]),
+        "lanes": st.sampled_from([1, 1, 2, 5]),
+    }
 )
 windows = st.one_of(
     st.builds(lambda n: {"within": n}, st.sampled_from([0, 1, 4, 100])),
@@ -65,6 +70,7 @@ def joining(choice: Choice, **options: Any) -> Stream[Any]:
 def expected(rows: list[Row], choice: Choice, window: dict[str, Any], **options: Any) -> list[Any]:
     names = {"within": "within", "rows": "count"}
     renamed = {names[name]: value for name, value in window.items()}
+    options.pop("lanes", None)
     return joined(rows, where=choice.says, **renamed, **options)
 
 
@@ -104,6 +110,73 @@ def test_a_join_under_any_seed_is_that_of_a_sequential_run(
         for name, some in arriving:
             run.send(name, some)
         assert run.finish() == graph.run_sequentially(arriving)
+
+
+def fragile(left: Row, right: Row) -> bool:
+    """Raises at some pairs."""
+    return 6 // (left.value * right.value - 2) > left.number - right.number
+
+
+FRAGILE = [
+    fragile,
+    Equal("value") & Band("number", 2, lambda row: row.number if row.value else None),
+    Band("value", 1, lambda row: row.value if row.number % 5 else [].pop()),
+    None,
+]
+
+
+def combined(left: Row | None, right: Row | None) -> Any:
+    """Raises for some pairs, and for some rows without a partner."""
+    some = left or right
+    assert some is not None
+    return left, right, 1 // (some.value + some.number % 3)
+
+
+@given(
+    st.data(), streams(2), st.sampled_from(FRAGILE), windows, options, st.integers(0, 1_000),
+    st.sampled_from(["side", "fail"]),
+)  # fmt: skip
+def test_lanes_give_what_one_gives_also_errors(
+    data: st.DataObject,
+    rows: list[list[Any]],
+    where: Any,
+    window: dict[str, Any],
+    options: dict[str, Any],
+    seed: int,
+    errors: Any,
+) -> None:
+    combine = None if options["how"] in ("semi", "anti") else combined
+    lanes = data.draw(st.sampled_from([1, 2, 5]))
+
+    def graph(lanes: int) -> Graph[Any]:
+        join = entry("a").join(
+            entry("b"), by=time_of, where=where, combine=combine, late="side", errors=errors,
+            **window, **{**options, "lanes": lanes},
+        )  # fmt: skip
+        out = [join.stateful(Marks), join.side("late")]
+        if errors == "side":
+            out.append(join.failures.map(lambda failure: (failure.serial, failure.row)))
+        return Graph(*(stream.collect(name=f"{n}") for n, stream in enumerate(out)))
+
+    arriving = data.draw(arrivals(rows))
+    expected = outcome(lambda: graph(1).run_sequentially(arriving, batch_size=1))
+    assert outcome(lambda: graph(lanes).run_sequentially(arriving, batch_size=3)) == expected
+    with ManualSystem(seed) as system:
+        run = system.run(graph(lanes), batch_size=2)
+
+        def result() -> Any:
+            for name, some in arriving:
+                run.send(name, some)
+            return run.finish()
+
+        assert outcome(result) == expected
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except StreamError as error:
+        return error.operator, error.serial, error.row, repr(error.__cause__)
 
 
 # What a band may meet: numbers that 64 bits and floats have, and some that they have not.
@@ -190,12 +263,13 @@ def test_a_value_that_is_no_number_any_more_changes_nothing() -> None:
     assert {row.number for row in failed} == {3}  # Python cannot subtract a float and a Decimal
 
 
+@pytest.mark.parametrize("lanes", [1, 3])
 @pytest.mark.parametrize("threading", ["dynamic", "dedicated", "assigned"])
-def test_a_join_of_streams_that_two_threads_send(threading: str) -> None:
+def test_a_join_of_streams_that_two_threads_send(threading: str, lanes: int) -> None:
     from threading import Thread
 
     rows = [[Row(n, at, at // 2, at % 7) for at in range(2_000)] for n in range(2)]
-    graph = joining(CHOICES[1], within=5, how="outer").collect()
+    graph = joining(CHOICES[1], within=5, how="outer", lanes=lanes).collect()
     with ActorSystem(workers=2) as system:
         run = system.run(graph, batch_size=32, threading=threading)
         threads = [

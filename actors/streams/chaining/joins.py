@@ -103,6 +103,7 @@ class Joins(Chainable[T]):
         lag: Any = 0,
         late: LateRow = "drop",
         idle_after: float | None = None,
+        lanes: int = 1,
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[Any]: ...
@@ -121,6 +122,7 @@ class Joins(Chainable[T]):
         lag: Any = 0,
         late: LateRow = "drop",
         idle_after: float | None = None,
+        lanes: int = 1,
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[V]: ...
@@ -138,6 +140,7 @@ class Joins(Chainable[T]):
         lag: Any = 0,
         late: LateRow = "drop",
         idle_after: float | None = None,
+        lanes: int = 1,
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[Any]:
@@ -163,11 +166,28 @@ class Joins(Chainable[T]):
         before the first row that is too late for it, by "strict"; with `rows` or "three-step" after
         the row of its stream that pushed it out. The others leave at the end.
 
+        With several `lanes` the comparisons are shared by so many workers, each of which stores
+        every n-th row and compares it with all others that come (ScaleJoin, section IV-B). The
+        outputs are the same. It is for functions of pairs, or wide bands, on a Python without an
+        interpreter lock; with one, lanes take turns.
+
         What raises, `by`, `where` or `combine`, is an error of the row that was being compared,
         which then gives nothing and is nobody's partner. Times have to have a difference, which can be
         compared with `within`.
         """
-        operator = joining.join(by, within, rows, where, combine, how, rule, lag, late, idle_after)
+        operator = joining.join(
+            by,
+            within,
+            rows,
+            where,
+            combine=combine,
+            how=how,
+            rule=rule,
+            lag=lag,
+            late=late,
+            idle_after=idle_after,
+            lanes=lanes,
+        )
         return self._join(operator, (other,), name, errors)
 
     def zip(self, *others: Stream[Any], name: str | None = None) -> Stream[tuple[Any, ...]]:

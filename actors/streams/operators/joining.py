@@ -8,12 +8,13 @@ from typing import Any, Literal
 
 from callboard.core import checks
 from callboard.core.text import safe_repr
-from callboard.streams.checks import check_choice, check_count, check_function, check_value
+from callboard.streams.checks import MOST_PARTITIONS, check_choice, check_count, check_function, check_value
 from callboard.streams.errors import GraphError
 from callboard.streams.planning.operator import Operator
 from callboard.streams.programs.finder import Finder, PairFinder
 from callboard.streams.programs.in_time import MergeInTime
 from callboard.streams.programs.join import Join
+from callboard.streams.programs.join_in_lanes import JoinEnd, JoinLanes, JoinOrder
 from callboard.streams.programs.kept import WindowRule
 from callboard.streams.programs.number_finder import NumberFinder
 from callboard.streams.programs.predicates import (
@@ -66,12 +67,14 @@ def join(
     within: Any,
     rows: int | None,
     where: Any,
+    *,
     combine: Any,
     how: str,
     rule: str,
     lag: Any,
     late: str,
     idle_after: Any,
+    lanes: int,
 ) -> Operator:
     """Compare the rows of two streams within a window."""
     columns = _columns("join", by, 2)
@@ -112,22 +115,30 @@ def join(
     if isinstance(where, Predicate):
         said.append(repr(where))
     said.append(found)
-    program = partial(
-        Join,
-        times_of=[reader_of(column) for column in columns],
-        lag=_lag(lag),
-        idle_after=silence,
-        rule=window_rule,
-        keys=keys,
-        near=[[band[side] for band in bands] for side in range(2)],
-        finder=finder,
-        combine=combine,
-        how=how,
-        late_is_counted=late == "drop",
-    )
+    check_count("lanes", lanes, 1, MOST_PARTITIONS)
+    order = {
+        "times_of": [reader_of(column) for column in columns],
+        "lag": _lag(lag),
+        "idle_after": silence,
+        "rule": window_rule,
+        "keys": keys,
+        "near": [[band[side] for band in bands] for side in range(2)],
+    }
+    ends = {**order, "combine": combine, "how": how, "late_is_counted": late == "drop"}
+    ahead: tuple[Any, ...] = ()
+    if lanes == 1:
+        program: Any = partial(Join, finder=finder, **ends)
+    else:
+        program = partial(JoinEnd, **ends)
+        ahead = (
+            ("in order", partial(JoinOrder, **order)),
+            ("in lanes", partial(JoinLanes, finder=finder, lanes=lanes)),
+        )
+        said.append(f"{lanes} lanes")
     return Operator(
         kind="join",
         program=program,
+        ahead=ahead,
         joins=True,
         detail=", ".join(said),
         ports=("out", "late") if late == "side" else ("out",),

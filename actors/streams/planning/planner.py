@@ -73,8 +73,13 @@ class _Planner:
             levels = drops, _BITS * (len(common) - len(left)) if left else None
         by_row = self.needs(operator, common) and self.only_by_row(operator)
         name = self.names[operator]
+        read = tuple(sources)
+        for at, (what, program) in enumerate(operator.ahead):
+            step = f"{name}, {what}"
+            make_ahead = partial(program, step, *(levels if at == 0 else ()))
+            read = ((self.add_step(Step(step, make_ahead, read, operator.place)), 0),)
         make = partial(operator.make, name, *levels, by_row=by_row)
-        number = self.add_step(Step(name, make, tuple(sources), operator.place))
+        number = self.add_step(Step(name, make, read, operator.place))
         for port in range(len(operator.ports)):
             self.sources[Outlet(operator, port)] = number, port
             self.stacks[number, port] = left

@@ -29,8 +29,8 @@ class Join(JoinRows):
         drops: list[int],
         leaves: int | None,
         *,
-        finder: Callable[[int, int], Finder],
         combine: Callable[[Any, Any], Any] | None,
         how: str,
+        finder: Callable[[int, int], Finder] | None = None,
         **options: Any,
     ) -> None: ...

@@ -65,13 +65,13 @@ cdef class JoinRows(InTime):
 cdef class Join(JoinRows):
     """Pairs of rows that are partners, and rows that have none.
 
-    `finder`   makes who finds partners, by the number of its lane and that of all lanes
+    `finder`   makes who finds partners, by the number of its lane and that of all lanes; None: others do
     `how`      "inner", "left", "right", "outer", "semi" or "anti"
     """
 
-    def __init__(self, str name, list drops, leaves, *, finder, combine, how, **options):
+    def __init__(self, str name, list drops, leaves, *, combine, how, finder=None, **options):
         super().__init__(name, drops, leaves, **options)
-        self.finder = finder(0, 1)
+        self.finder = None if finder is None else finder(0, 1)
         self.combine = combine
         self.once = how == "semi"
         self.pairs = how not in ("semi", "anti")

@@ -15,6 +15,7 @@ cdef class Merge(Program):
     cdef int add(self, list outputs, object origin, list into) except -1
     cdef object left_of(self, object origin)
     cdef int hand_on(self, object origin, list into) except -1
+    cdef int reach(self, object time, object origin, list into) except -1
     cdef object held_back(self, object time)
 
     # For programs: a row or a watermark of an input; the end of a batch; the end of the stream. Each appends to

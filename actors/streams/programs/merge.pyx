@@ -92,15 +92,16 @@ cdef class Merge(Program):
 
     cdef int hand_on(self, object origin, list into) except -1:
         """Time has come to the earliest of what it has come to on all inputs; on all outputs as well."""
-        cdef Batch port
         cdef list times = self.times
         if True in self.idle:
             times = [time for time, idle in zip(self.times, self.idle) if not idle]
             if not times:  # nobody is waited for
                 times = [max([time for time in self.times if time is not None], default=None)]
-        if None in times:
-            return 0
-        earliest = self.held_back(min(times))
+        return 0 if None in times else self.reach(min(times), origin, into)
+
+    cdef int reach(self, object time, object origin, list into) except -1:
+        cdef Batch port
+        earliest = self.held_back(time)
         if self.reached is not None and earliest <= self.reached:
             return 0
         self.reached = earliest
