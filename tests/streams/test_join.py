@@ -379,7 +379,7 @@ def test_a_description_says_how_partners_are_found() -> None:
     joins = [
         a.join(b, by="t", within=600, where=Equal("k") & Band("x", 1), name="one"),
         a.join(b, by=("t", "u"), rows=1_000, where=lambda x, y: x == y, how="left", name="two"),
-        a.join(b, by="t", within=1, rule="three-step", name="three"),
+        a.join(b, by="t", within=1, rule="three-step", lanes=2, name="three"),
         a.join(b, by="t", within=1, where=Band("x", 2), name="four"),
         a.join(b, by="t", rows=5, where=Band("x", 2), name="five"),
         a.join(b, by="t", within=2**60, where=Band("x", 2), name="six"),
@@ -387,7 +387,7 @@ def test_a_description_says_how_partners_are_found() -> None:
     said = Graph(*(join.collect(name=f"{n}") for n, join in enumerate(joins))).describe()
     assert "inner, within 600 by 't', Equal('k') & Band('x', 1), found by 'k'" in said
     assert "left, the last 1,000 rows by 't', 'u', each pair compared" in said
-    assert "inner, within 1 by 't', three-step, every pair" in said
+    assert "by 't', three-step, every pair, 2 lanes, of a, b, in each lane one worker" in said
     assert "inner, within 1 by 't', Band('x', 2), numbers found by cells" in said
     assert "inner, the last 5 rows by 't', Band('x', 2), numbers found by cells" in said
     assert "inner, within 1152921504606846976 by 't', Band('x', 2), each pair compared" in said

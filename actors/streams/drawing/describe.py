@@ -27,6 +27,8 @@ def sharing_of(operator: Operator, unit: Unit | None) -> str:
     """Say how an operator is shared among workers, or who has it alone. An entry is nobody's."""
     if unit is not None and unit.where:
         return unit.where
+    if operator.ahead:
+        return "in each lane one worker at a time"
     return {
         "stateless": "any number of workers",
         "partitioned": f"{operator.partitions} partitions of keys, in each one worker at a time",
