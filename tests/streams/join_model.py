@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from callboard.streams import Watermark
@@ -52,9 +53,17 @@ def joined(
     rule: str = "strict",
     how: str = "inner",
     where: Callable[[Row, Row], object] = lambda left, right: True,
-    failed: Container[Row] = (),
+    combine: Callable[[Any, Any], Any] = lambda left, right: (left, right),
+    failed: list[Row] | None = None,
 ) -> list[Any]:
-    """What a join gives of rows in their order; some fail, which count, and give nothing."""
+    """What a join gives of rows in their order; rows at which a function raises go to `failed`."""
+    strict = rule == "strict" and count is None
+    lonely = {"left": (0,), "right": (1,), "outer": (0, 1), "anti": (0,)}.get(how, ())
+    one_is_enough = how in ("semi", "anti")
+    bad: set[int] = set()
+    waits: set[int] = set()  # to be an output for want of a partner
+    matched: set[int] = set()
+    out: list[Any] = []
 
     def sees(at: int, older: int) -> bool:
         """Whether the window of the other stream has an older row when a row comes."""
@@ -64,7 +73,7 @@ def joined(
         since = [each for each in rows[older + 1 : at] if each.stream == other.stream]
         if count is not None:
             return len(since) < count
-        if rule == "strict":
+        if strict:
             return bool(row.time - other.time <= within)
         return not since or bool(since[-1].time - other.time <= within)
 
@@ -73,39 +82,64 @@ def joined(
         own = [each for each in rows[older + 1 : at + 1] if each.stream == rows[older].stream]
         if count is not None:
             return len(own) >= count
-        if rule == "strict":
+        if strict:
             return bool(rows[at].time - rows[older].time > within)
         return bool(own) and bool(own[-1].time - rows[older].time > within)
 
-    lonely = {"left": (0,), "right": (1,), "outer": (0, 1), "anti": (0,)}.get(how, ())
-    waits = [False] * len(rows)  # to be an output for want of a partner
+    def given(row: Row, make: Callable[[], list[Any]]) -> bool:
+        """Give what a row makes, if it can."""
+        try:
+            outputs = make()
+        except Exception:
+            if failed is None:
+                raise
+            failed.append(row)
+            return False
+        out.extend(outputs)
+        return True
 
-    def leaving(at: int) -> Iterator[Any]:
-        for older in range(min(at + 1, len(rows))):
-            if waits[older] and (at == len(rows) or gone(at, older)):
-                waits[older] = False
-                row = rows[older]
-                yield row if how == "anti" else (None, row) if row.stream else (row, None)
+    def alone(row: Row) -> list[Any]:
+        if how == "anti":
+            return [row]
+        return [combine(None, row) if row.stream else combine(row, None)]
 
-    out: list[Any] = []
-    given: set[int] = set()
+    def leave(at: int) -> None:
+        for older in sorted(waits):
+            if at == len(rows) or gone(at, older):
+                waits.remove(older)
+                given(rows[older], partial(alone, rows[older]))
+
     for at, row in enumerate(rows):
-        if rule == "strict" and count is None:
-            out += leaving(at)
-        waits[at] = row.stream in lonely and row not in failed
-        for older in range(at):
-            other = rows[older]
-            left, right = (other, row) if row.stream else (row, other)
-            if row in failed or other in failed or not sees(at, older) or not where(left, right):
-                continue
-            waits[at] = waits[older] = False
-            if how == "semi":
-                first = older if row.stream else at
-                if first not in given:
-                    given.add(first)
-                    out.append(left)
-            elif how != "anti":
-                out.append((left, right))
-        if rule != "strict" or count is not None:
-            out += leaving(at)
-    return out + list(leaving(len(rows)))
+        if strict:
+            leave(at)
+        partners: list[int] = []
+
+        def make(at: int = at, row: Row = row, partners: list[int] = partners) -> list[Any]:
+            for older, other in enumerate(rows[:at]):
+                if older in bad or not sees(at, older):
+                    continue
+                if one_is_enough and (older in matched if row.stream else partners):
+                    continue
+                if where(*((other, row) if row.stream else (row, other))):
+                    partners.append(older)
+            if one_is_enough:
+                lefts = (
+                    [rows[older] for older in partners] if row.stream else [row][: len(partners)]
+                )
+                return lefts if how == "semi" else []
+            return [
+                combine(rows[older], row) if row.stream else combine(row, rows[older])
+                for older in partners
+            ]
+
+        if given(row, make):
+            matched.update(partners, [at] if partners else [])
+            waits.difference_update(partners)
+            if row.stream in lonely and not partners:
+                waits.add(at)
+        else:
+            bad.add(at)
+        if not strict:
+            leave(at)
+    leave(len(rows))
+    return out

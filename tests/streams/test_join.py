@@ -125,6 +125,50 @@ FRAGILE = [
 ]
 
 
+@given(
+    st.data(), streams(2), st.sampled_from([fragile, None]), windows, options,
+    st.sampled_from([1, 3, 100]),
+)  # fmt: skip
+def test_a_row_at_which_a_function_raises_is_nobody_s_partner(
+    data: st.DataObject,
+    rows: list[list[Any]],
+    where: Any,
+    window: dict[str, Any],
+    options: dict[str, Any],
+    size: int,
+) -> None:
+    combine = None if options["how"] in ("semi", "anti") else combined
+    join = entry("a").join(
+        entry("b"), by=time_of, where=where, combine=combine, late="side", errors="side",
+        **window, **options,
+    )  # fmt: skip
+    graph = Graph(
+        join.collect(name="out"),
+        join.side("late").collect(name="late"),
+        join.failures.map(lambda failure: failure.row).collect(name="failed"),
+    )
+    out = graph.run_sequentially(data.draw(arrivals(rows)), batch_size=size)
+    failed: list[Row] = []
+    choice = Choice(where, where or (lambda left, right: True))
+    extra = {} if combine is None else {"combine": combine}
+    model = expected(taken(rows).rows, choice, window, failed=failed, **options, **extra)
+    assert out["out"] == model
+    assert out["failed"] == failed
+
+
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_a_row_that_failed_is_not_the_partner_that_is_enough(lanes: int) -> None:
+    def where(left: Any, right: Any) -> bool:
+        if (left, right) == (1, 2):
+            raise ValueError
+        return True
+
+    join = entry("a").join(
+        entry("b"), by=int, within=9, where=where, how="semi", errors="skip", lanes=lanes
+    )
+    assert join.collect().run_sequentially({"a": [1, 4], "b": [2, 3, 20]}) == [1, 4]
+
+
 def combined(left: Row | None, right: Row | None) -> Any:
     """Raises for some pairs, and for some rows without a partner."""
     some = left or right
@@ -159,7 +203,8 @@ def test_lanes_give_what_one_gives_also_errors(
         return Graph(*(stream.collect(name=f"{n}") for n, stream in enumerate(out)))
 
     arriving = data.draw(arrivals(rows))
-    expected = outcome(lambda: graph(1).run_sequentially(arriving, batch_size=1))
+    size = data.draw(st.sampled_from([1, 100]))
+    expected = outcome(lambda: graph(1).run_sequentially(arriving, batch_size=size))
     assert outcome(lambda: graph(lanes).run_sequentially(arriving, batch_size=3)) == expected
     with ManualSystem(seed) as system:
         run = system.run(graph(lanes), batch_size=2)
@@ -218,7 +263,6 @@ def test_numbers_are_near_as_python_says(
         for n, some in enumerate((left, right))
     ]
     where = Band("value", distance)
-    how = options["how"]
     stream = entry("a").join(
         entry("b"), by=time_of, where=where, errors="skip", **window, **options
     )
@@ -230,19 +274,11 @@ def test_numbers_are_near_as_python_says(
     def near(a: Row, b: Row) -> bool:
         return bool(abs(a.value - b.value) <= distance)
 
-    matched: set[Row] = set()
-
-    def are_partners(a: Row, b: Row) -> bool:
-        if how in ("semi", "anti") and a in matched:  # one partner is as good as all
-            return True
-        if near(a, b):
-            matched.add(a)
-            return True
-        return False
-
-    choice = Choice(where, are_partners)
+    failures: list[Row] = []
     order = taken(rows).rows
-    assert repr(out) == repr(expected(order, choice, window, failed=failed, **options))
+    model = expected(order, Choice(where, near), window, failed=failures, **options)
+    assert repr(out) == repr(model)
+    assert repr(failed) == repr(failures)
     for row in failed:  # by an error that Python raises as well
         with pytest.raises(OverflowError):
             [near(row, other) for other in rows[1 - row.stream]]

@@ -172,8 +172,8 @@ class Joins(Chainable[T]):
         interpreter lock; with one, lanes take turns.
 
         What raises, `by`, `where` or `combine`, is an error of the row that was being compared,
-        which then gives nothing and is nobody's partner. Times have to have a difference, which can be
-        compared with `within`.
+        which then gives nothing and is nobody's partner. Times have to have a difference, which can
+        be compared with `within`.
         """
         operator = joining.join(
             by,

@@ -8,7 +8,13 @@ from typing import Any, Literal
 
 from callboard.core import checks
 from callboard.core.text import safe_repr
-from callboard.streams.checks import MOST_PARTITIONS, check_choice, check_count, check_function, check_value
+from callboard.streams.checks import (
+    MOST_PARTITIONS,
+    check_choice,
+    check_count,
+    check_function,
+    check_value,
+)
 from callboard.streams.errors import GraphError
 from callboard.streams.planning.operator import Operator
 from callboard.streams.programs.finder import Finder, PairFinder

@@ -43,7 +43,7 @@ class Operator:
     program_by_row: Callable[..., Program] | None = None
     """Of one that works in lots: the same row by row, for where branches join. None: it cannot."""
     ahead: tuple[tuple[str, Callable[..., Program]], ...] = ()
-    """What is done before its program, by others: what each does, in a few words, and what makes it."""
+    """Programs before its own, each a step: what it does, in a few words, and what makes it."""
     inputs: tuple[Outlet, ...] = field(default=(), repr=False)
     name: str | None = None
     label: str = ""

@@ -5,13 +5,10 @@ is compared with the window of the other stream, and is put into that of its own
 depends on that order alone, so the outputs are the same however the rows arrived among each other.
 """
 
-import cython
-
 from collections import deque
 
 from libc.math cimport INFINITY
 
-from callboard.streams.programs.finder cimport Finder
 from callboard.streams.programs.in_time cimport InTime
 from callboard.streams.programs.kept cimport Kept, RowReader, WindowRule
 

@@ -2,7 +2,6 @@
 
 import cython
 
-from libc.stdint cimport uint64_t
 
 from callboard.streams.checks import check_value
 
