@@ -27,6 +27,7 @@ from callboard import (
     Supervision,
     Terminated,
 )
+from callboard.scheduling.placement import Fixed
 
 # Seconds that a script's times are multiples of: short for real clocks, any for a logical one.
 TICK = 0.001
@@ -120,6 +121,7 @@ class Kind:
     supervision: Supervision = field(default_factory=Supervision)
     fails_at_start: int = 0  # how often its __init__ fails
     dedicated: bool = False
+    placement: int | None = None  # the worker that it was placed on, counted round
 
     @property
     def is_plain(self) -> bool:
@@ -195,6 +197,7 @@ class World:
     def spawn(self, spawner: Any, kind: Kind) -> ActorRef[Any] | None:
         """Spawn an actor; None if its parent or the system is stopping."""
         account = self.account(kind)
+        home = kind.placement
         try:
             ref: ActorRef[Any] = spawner.spawn(
                 PLAYERS[kind.role],
@@ -204,6 +207,7 @@ class World:
                 mailbox=kind.mailbox,
                 supervision=kind.supervision,
                 dedicated=kind.dedicated,
+                placement=None if home is None else Fixed(home % self.system.config.workers),
             )
         except CallboardError:
             return None

@@ -59,6 +59,7 @@ def kinds(*, dedicated: bool) -> st.SearchStrategy[Kind]:
         supervision=supervisions,
         fails_at_start=st.sampled_from([0, 0, 0, 1]),
         dedicated=st.sampled_from([False, False, False, dedicated]),
+        placement=st.none() | st.integers(0, 3),
     )
 
 

@@ -68,6 +68,37 @@ def test_bystanders_have_their_turns_in_a_flood(system: ActorSystem) -> None:
     assert counter.ask(0).result(30)[0] == MESSAGES + 1
 
 
+@pytest.mark.parametrize("quantum", [1, 63])
+def test_a_quantum_below_the_default_bounds_what_a_bystander_waits_for(quantum: int) -> None:
+    handled = 0
+    waits: list[int] = []
+
+    class Counted(Counter):
+        def receive(self, number: int) -> tuple[int, int]:
+            nonlocal handled
+            handled += 1
+            return super().receive(number)
+
+    class Calling(Flooder):
+        def receive(self, number: int) -> None:
+            nonlocal handled
+            handled += 1
+            super().receive(number)
+            bystander.tell(handled)
+
+    class Bystander(Actor[int]):
+        def receive(self, called_at: int) -> None:
+            waits.append(handled - called_at)
+
+    done = threading.Event()
+    with ActorSystem(workers=1, quantum=quantum) as system:
+        bystander = system.spawn(Bystander)
+        system.spawn(Calling, system.spawn(Counted), MESSAGES // 10, done).tell(0)
+        system.drain()
+    assert len(waits) == MESSAGES // 160
+    assert max(waits) < 2 * quantum  # the rest of the caller's turn, and the counter's
+
+
 @pytest.mark.parametrize("quantum", [1, 3])
 def test_a_manual_system_keeps_to_its_quantum_in_a_flood(quantum: int) -> None:
     def run() -> list[Any]:

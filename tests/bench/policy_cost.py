@@ -58,7 +58,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 def nanoseconds(tokens: int, options: dict[str, Any]) -> float:
     """Return the processor time for a message."""
     hops = MESSAGES // tokens
-    with ActorSystem(quantum=1, **options) as system:
+    with ActorSystem(workers=1, quantum=1, **options) as system:
         ring = [system.spawn(Link, priority=i % 4) for i in range(ACTORS)]
         for link, following in zip(ring, ring[1:] + ring[:1], strict=True):
             link.tell(following)

@@ -6,6 +6,7 @@ from functools import partial
 from itertools import product
 from typing import Any
 
+from callboard.scheduling.flow.threading_models import MODELS
 from competitor import Benchmark, Competitor
 from players import NATIVES, Game, with_workers
 
@@ -136,7 +137,7 @@ def long(plan: Plan, batch: int, size: int) -> Benchmark:
         for title, options in ways.items()
         for workers in plan.workers
     ]
-    for threading in ("manual", "dedicated"):
+    for threading in ("manual", "dedicated", "assigned"):
         title = f"callboard, {threading}"
         players.append(game.operators(title, threading=threading, **own))
     players += of_peer("tbb", 1, "serial")
@@ -156,6 +157,17 @@ def one_row(plan: Plan) -> Benchmark:
             players.append(play(title=f"{operators:,} {kind}", operators=operators, **option))
     title = "One row through an idle pipeline, for an operator"
     return Benchmark("streams_one_row", title, "ns", players)
+
+
+def to_sink(plan: Plan) -> Benchmark:
+    players = []
+    for kind, operators, model in product(("Python", "native"), (10, 100), MODELS):
+        game = plan.game("to_sink", 10_000, 5)
+        play = game.operators if kind == "native" else partial(game.alone, part="ours")
+        option: dict[str, Any] = {"native": "true"} if kind == "native" else {}
+        title = f"{operators} {kind}, {model}"
+        players.append(play(title=title, operators=operators, threading=model, **option))
+    return Benchmark("streams_to_sink", "One row from send() to the sink", "us", players)
 
 
 def start(plan: Plan) -> Benchmark:
@@ -297,6 +309,7 @@ STREAMS: dict[str, Callable[[Plan], Benchmark]] = {
     "streams_long": partial(long, batch=512, size=100_000),
     "streams_long_rows": partial(long, batch=0, size=10_000),
     "streams_one_row": one_row,
+    "streams_to_sink": to_sink,
     "streams_start": start,
     "fig8_rate": partial(heuristics, measure="rate"),
     "fig8_latency": partial(heuristics, measure="latency"),

@@ -182,6 +182,13 @@ TARGETS = (
     Target("An idle actor, its object included", 1_073, value("memory"), "bytes", at_most=True),
     Target("An idle system", 1.0, value("idle"), "% of a core", at_most=True),
     Target(
+        "An idle system of native actors",
+        1.0,
+        value("idle", f"{NATIVE}, 4 workers"),
+        "% of a core",
+        at_most=True,
+    ),
+    Target(
         "Stateless native operator of 1 us, 2 workers against 1",
         1.8,
         ratio("streams_scaling", "1 us", "1 us, 2 workers"),

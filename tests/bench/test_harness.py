@@ -231,6 +231,14 @@ def test_a_row_goes_through_a_long_pipeline() -> None:
     assert result.got == result.want
 
 
+@pytest.mark.parametrize("model", ["dynamic", "manual", "dedicated", "assigned"])
+def test_rows_arrive_at_a_sink_under_any_model(model: str) -> None:
+    import one
+
+    result = one.play("streams.to_sink", "none", 5, {"operators": 3, "threading": model})
+    assert result.got == result.want
+
+
 @pytest.mark.parametrize("phase", ["define", "start", "end"])
 def test_a_long_pipeline_starts_and_ends(phase: str) -> None:
     import one

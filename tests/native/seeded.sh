@@ -83,6 +83,9 @@ seed "who announces a cell to a busy worker calls nobody" scheduling/worker.hpp 
 seed "who puts a cell calls nobody" scheduling/worker.hpp \
     's/if (stealable\.load(relaxed) != 0 \&\&/if (false \&\&/' \
     stress_stealing "fetched by another" "nobody comes" "-O2"
+seed "who gives the watch up beside others' work calls nobody" scheduling/worker.hpp \
+    's/if (team->sleepers\.load(seq_cst) != 0 \&\& !others_rest()) call();//' \
+    stress_stealing "while the watcher" "nobody comes" "-O2"
 seed "a signal without a message keeps its cell from idleness" scheduling/cell.hpp \
     's/if (head.try_idle(tail)) return true;/return head.try_idle(tail);/' \
     stress_cell "may be the last" "cannot go idle" "-O2"

@@ -1,7 +1,7 @@
 // Workers that steal. Somebody stays in its dispatch until others have run, which it woke, or which were told
 // from outside meanwhile: that ends only if another worker comes for them, whatever that one was doing, watching,
-// napping or sleeping, or apart. A placed actor comes between, which nobody may take, and which takes others' time;
-// and workers give back what they took.
+// napping or sleeping, or apart. A placed actor comes between, which nobody may take, and which takes others' time,
+// until the end where the watcher is to be kept; and workers give back what they took.
 #include <memory>
 #include <vector>
 
@@ -51,16 +51,16 @@ struct Show {
     TeamState shared;
     std::vector<std::unique_ptr<Worker>> team;
     std::vector<std::unique_ptr<ReadyQueue>> ready;
-    const bool from_outside, is_placed, some_apart;
+    const bool from_outside, is_placed, some_apart, keeps_watcher;
     Actor star{*this, play, is_placed ? 0 : roaming_cell};  // placed, it calls nobody itself
-    Actor placed{*this, idle_about, 0};
+    Actor placed{*this, keeps_watcher ? stand_by : idle_about, 0};
     std::vector<std::unique_ptr<Actor>> cast;
     std::int64_t acts = 0;                          // the star's own
     alignas(cache_line) Atomic<int> helped{0};
     alignas(cache_line) Atomic<bool> is_done{true}, is_on{false};
 
-    Show(int workers, bool from_outside, bool is_placed = false, bool some_apart = false)
-        : from_outside(from_outside), is_placed(is_placed), some_apart(some_apart) {
+    Show(int workers, bool from_outside, bool is_placed = false, bool some_apart = false, bool keeps_watcher = false)
+        : from_outside(from_outside), is_placed(is_placed), some_apart(some_apart), keeps_watcher(keeps_watcher) {
         std::vector<Worker*> members;
         for (int i = 0; i < workers; ++i) {
             ready.push_back(std::make_unique<ReadyQueue>());
@@ -75,7 +75,7 @@ struct Show {
         for (int i = 0; i < helpers; ++i) cast.push_back(std::make_unique<Actor>(*this, help));
         star.cell.home.store(members[0], relaxed);
         make_ready(&star.cell, &context);
-        placed.cell.home.store(members.back(), relaxed);
+        placed.cell.home.store(keeps_watcher ? members[1] : members.back(), relaxed);  // the first that is called
         make_ready(&placed.cell, &context);
         for (auto& actor : cast) {
             actor->cell.home.store(members[0], relaxed);
@@ -91,12 +91,18 @@ struct Show {
         while (monotonic_ns() < end) relax();
     }
 
+    // Keeps its worker for as long as the star waits.
+    static void stand_by(Actor& actor, Context*) {
+        await([&] { return actor.show.is_done.load(acquire); });
+    }
+
     static void play(Actor& actor, Context* context) {
         Show& show = actor.show;
         ++show.acts;
         show.is_on.store(true, release);
         if (!show.from_outside)
             for (auto& other : show.cast) other->tell(context);
+        if (show.keeps_watcher) show.placed.tell(context);
         const std::int64_t limit = monotonic_ns() + patience;
         await([&] { return show.helped.load(acquire) == helpers || monotonic_ns() > limit; });
         if (show.helped.load(acquire) != helpers) check::give_up(__FILE__, __LINE__, "nobody comes to help");
@@ -115,7 +121,7 @@ struct Show {
             if (some_apart)
                 for (auto& worker : team) worker->trials.is_apart.store(random.below(2) == 0, relaxed);
             star.tell(&context);
-            if (random.below(2) == 0) placed.tell(&context);
+            if (!keeps_watcher && random.below(2) == 0) placed.tell(&context);
             if (!from_outside) continue;
             if (is_placed) await([&] { return is_on.load(acquire); });
             for (auto& other : cast) other->tell(&context);
@@ -176,6 +182,11 @@ TEST("so is who was told from outside together with the one that lasts") {
 TEST("so is who waits where the others keep apart") {
     Show(2, false, false, true).play_for(Rounds(100));
     Show(4, true, true, true).play_for(Rounds(100));
+}
+
+TEST("so is who waits while the watcher gets something that lasts, too") {
+    Show(3, false, true, false, true).play_for(Rounds(3000));
+    Show(4, false, true, false, true).play_for(Rounds(3000));
 }
 
 CHECK_MAIN

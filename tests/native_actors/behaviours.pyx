@@ -159,6 +159,52 @@ cdef class Gossip(NativeActor):
             self.send_integer(self.far, self.said[1], self.number)
 
 
+# What is noted of a game: see test_fairness.py.
+cdef enum:
+    COUNT, LONGEST, CALLED
+    CALLS = 40
+    MOST_MESSAGES = 200_000
+
+
+cdef class Chatty(NativeActor):
+    """Hand each ball to its partner, and now and then call a third, until it has enough."""
+
+    cdef int64_t[::1] notes
+    cdef ActorRef third, other
+    cdef list pair
+    cdef int partner
+
+    def __init__(self, int64_t[::1] notes, ActorRef third not None, list pair, int partner):
+        self.notes = notes
+        self.third = third
+        self.pair = pair
+        self.partner = partner
+
+    cdef void receive(self, Message* message) noexcept nogil:
+        if self.other is None:
+            with gil:
+                self.other = self.pair[self.partner]
+        self.notes[COUNT] += 1
+        if self.notes[CALLED] == CALLS or self.notes[COUNT] > MOST_MESSAGES:
+            return
+        if self.notes[COUNT] % 997 == 0:
+            self.send_integer(self.third, self.notes[COUNT])
+        self.send_integer(self.other, message.integer)
+
+
+cdef class Third(NativeActor):
+    """Note how many messages the pairs have handled since it was called."""
+
+    cdef int64_t[::1] notes
+
+    def __init__(self, int64_t[::1] notes):
+        self.notes = notes
+
+    cdef void receive(self, Message* message) noexcept nogil:
+        self.notes[CALLED] += 1
+        self.notes[LONGEST] = max(self.notes[LONGEST], self.notes[COUNT] - message.integer)
+
+
 class Rally(Actor):
     """A Python actor that is compiled, and from its first message on always has another one."""
 

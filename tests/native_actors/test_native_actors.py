@@ -23,6 +23,7 @@ from callboard import (
     Supervision,
 )
 from callboard.native import NativeBuffer, NativeFailure, Record, Tagged
+from callboard.scheduling.placement import Fixed
 
 
 class Collect(Actor[Any]):
@@ -257,16 +258,19 @@ def test_two_native_actors_run_at_the_same_time(behaviours: ModuleType) -> None:
     assert list(seats) == [2, 2]
 
 
+@pytest.mark.parametrize(("workers", "placed"), [(2, 0), (4, 0), (4, 8)])
 def test_nothing_is_lost_or_overtaken_while_workers_come_to_help_and_go_apart(
-    behaviours: ModuleType,
+    workers: int, placed: int, behaviours: ModuleType
 ) -> None:
     """So much that a worker finds out, several times, whether its help is of use."""
     actors, messages = 60, 100_000
     notes = memoryview(array("q", [0, 0, 0] * actors)).cast("B").cast("q", [actors, 3])
     everybody: list[ActorRef[int]] = []
-    with ActorSystem(workers=2) as system:
+    with ActorSystem(workers=workers) as system:
         for number in range(actors):
-            ref = system.spawn(behaviours.Gossip, notes, number, messages, everybody)
+            placement = Fixed(number % workers) if number < placed else None
+            given = (notes, number, messages, everybody)
+            ref = system.spawn(behaviours.Gossip, *given, placement=placement)
             everybody.append(ref)
         for ref in everybody:
             ref.tell(0)

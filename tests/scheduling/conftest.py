@@ -7,8 +7,9 @@ from contextlib import AbstractContextManager, contextmanager
 import pytest
 
 from callboard import Actor, ActorSystem
+from callboard.scheduling.placement import PlacementPolicy
 
-Hold = Callable[[ActorSystem], AbstractContextManager[None]]
+Hold = Callable[..., AbstractContextManager[None]]
 
 
 class Gate(Actor[tuple[threading.Event, threading.Event]]):
@@ -22,13 +23,16 @@ class Gate(Actor[tuple[threading.Event, threading.Event]]):
 
 @pytest.fixture
 def hold() -> Hold:
-    """A context in which a system's one worker is busy, so that what is told meanwhile gathers."""
+    """A context in which a worker is busy: the only one, or that of a placement.
+
+    What the worker is told meanwhile gathers, and it steals nothing.
+    """
 
     @contextmanager
-    def held(system: ActorSystem) -> Iterator[None]:
+    def held(system: ActorSystem, placement: PlacementPolicy | None = None) -> Iterator[None]:
         system.drain()
         entered, leave = threading.Event(), threading.Event()
-        gate = system.spawn(Gate)
+        gate = system.spawn(Gate, placement=placement)
         gate.tell((entered, leave))
         assert entered.wait(30)
         try:

@@ -19,6 +19,7 @@ from callboard.core.cores import usable_cores
 from callboard.scheduling.config import Config
 from callboard.scheduling.placement import Fixed, RoundRobin
 from callboard.scheduling.priority import PriorityPolicy
+from tests.scheduling.conftest import Hold
 
 HAS_GIL = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
@@ -50,7 +51,9 @@ class Convener(Actor[tuple[threading.Barrier, list[ActorRef[Any]]]]):
 # --- what moves -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("priority", ["fifo", "two_level", "weighted", "longest_queue"])
+@pytest.mark.parametrize(
+    "priority", ["fifo", "two_level", "weighted", "shortest_first", "longest_queue"]
+)
 def test_whom_a_handler_wakes_does_not_wait_for_its_end(priority: str) -> None:
     # Without the token several workers run Python actors. Each barrier is passed only if others
     # take what the first one woke, out of its ready set, while it is in the middle of its message.
@@ -84,29 +87,29 @@ def test_an_actor_that_was_placed_stays() -> None:
         assert {placed.ask("where").result(30) for _ in range(50)} == {"stay-2"}
 
 
-def test_who_is_woken_runs_where_its_waker_runs() -> None:
+def test_who_is_woken_runs_where_its_waker_runs(hold: Hold) -> None:
     class Chain(Actor[int]):
-        def __init__(self, following: ActorRef[int] | None, names: list[str]) -> None:
+        def __init__(self, following: ActorRef[int] | None) -> None:
             self.following = following
-            self.names = names
 
         def receive(self, message: int) -> None:
-            self.names.append(threading.current_thread().name)
+            names.append(threading.current_thread().name)
             if self.following is not None:
                 self.following.tell(message)
+            else:
+                over.set()
 
     names: list[str] = []
-    with ActorSystem(workers=2, token=False) as system:
+    over = threading.Event()
+    with ActorSystem("near", workers=2, token=False) as system:
         following = None
         for _ in range(5):
-            following = system.spawn(Chain, following, names)
-        assert following is not None
-        system.drain()
-        following.tell(0)
-        system.drain()
-        assert len(names) == 5
-        homes = {actor.worker.name for actor in system.actors if actor.worker is not None}
-    assert len(homes) <= 2
+            following = system.spawn(Chain, following)
+        first = system.spawn(Chain, following, placement=Fixed(1))
+        with hold(system, Fixed(0)):  # so that nobody steals
+            first.tell(0)
+            assert over.wait(30)
+    assert names == ["near-1"] * 6
 
 
 def test_a_policy_in_python_keeps_what_its_worker_has() -> None:

@@ -6,10 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 from callboard import ActorSystem
-from callboard.streams import Graph, StreamError, entry
+from callboard.scheduling.placement import Fixed
+from callboard.streams import Graph, Run, StreamError, entry
 from tests.streams.shapes import Chain
 
 Way = Callable[[Graph[Any]], object]
+
+
+def move_operators(run: Run[Any], turn: int) -> None:
+    """Move all operators that are assigned, if there are any, to one worker after the other."""
+    if run._crew.assigned:
+        run.rebalance(Fixed((turn + 1) % run._system.config.workers))
 
 
 def outcome_of(chain: Chain, run: Way) -> tuple[list[Any], str]:
@@ -33,8 +40,10 @@ def in_system(system: ActorSystem, rows: list[Any], options: dict[str, Any]) -> 
     def run(graph: Graph[Any]) -> None:
         with system:
             run = system.run(graph, **options)
-            for row in rows:  # one by one, so that some are sent after the failure
+            # One by one, so that some are sent after the failure.
+            for turn, row in enumerate(rows):
                 run.send("rows", [row])
+                move_operators(run, turn)
             run.finish()
 
     return run

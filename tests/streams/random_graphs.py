@@ -92,6 +92,10 @@ class Case:
     inputs: list[tuple[str, list[Any]]]
     text: str
 
+    def row_by_row(self) -> Case:
+        """The same, where each row arrives by itself."""
+        return replace(self, inputs=[(name, [row]) for name, rows in self.inputs for row in rows])
+
     def __repr__(self) -> str:
         return f"{self.text}\nwith {self.inputs}"
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from callboard import ActorSystem
 from callboard.streams import Run, Tally
 from callboard.testing import ManualSystem
-from tests.streams.outcomes import in_sequence, in_system, outcome_of
+from tests.streams.outcomes import in_sequence, in_system, move_operators, outcome_of
 from tests.streams.random_graphs import Case, cases, fragile_chains, rows
 from tests.streams.shapes import Chain
 
@@ -27,8 +27,9 @@ options = st.fixed_dictionaries(
 
 
 def feed(run: Run[Any], case: Case) -> Any:
-    for name, arriving in case.inputs:
+    for turn, (name, arriving) in enumerate(case.inputs):
         run.send(name, arriving)
+        move_operators(run, turn)
     return run.finish()
 
 

@@ -52,6 +52,16 @@ def test_threads_of_several_models_give_the_outputs_of_the_sequential_run(
         assert feed(system.run(case.graph, **options), case) == expected
 
 
+@given(cases(marked=True), options, st.integers(2, 3))
+def test_operators_that_move_after_each_row_give_the_outputs_of_the_sequential_run(
+    case: Case, options: dict[str, Any], workers: int
+) -> None:
+    expected = case.graph.run_sequentially(case.inputs)
+    with ActorSystem(workers=workers) as system:
+        run = system.run(case.graph, **{**options, "threading": "assigned"})
+        assert feed(run, case.row_by_row()) == expected
+
+
 @given(fragile_chains(marked=True), rows, options, st.integers(0, 10_000))
 def test_a_run_by_any_models_fails_as_the_sequential_run(
     chain: Chain, rows: list[Any], options: dict[str, Any], seed: int

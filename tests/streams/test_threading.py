@@ -140,6 +140,14 @@ def test_an_operator_that_moves_is_run_by_its_new_home(
     }
 
 
+def test_an_operator_in_python_moves_to_a_worker_that_had_no_thread(system: ActorSystem) -> None:
+    run = system.run(entry("x", int).collect(), threading="assigned", placement=Fixed(0))
+    run.rebalance(Fixed(1))
+    system.drain()  # so that no worker has the token, and the lane goes home
+    assert feed(run) == ROWS
+    assert len(system.statistics().workers) == 2
+
+
 def test_nothing_is_lost_or_reordered_while_operators_move(system: ActorSystem) -> None:
     stream = entry("x", int)
     for _ in range(5):

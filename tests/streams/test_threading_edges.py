@@ -202,6 +202,18 @@ def test_members_of_a_thread_have_statistics_of_their_own(system: ActorSystem) -
 # --- the configuration ---------------------------------------------------------------------------
 
 
+def test_a_configured_placement_alone_is_for_what_is_assigned_and_changes_no_model() -> None:
+    placement = {"policy": "fixed", "worker": 1}
+    settings = {"name": "own", "workers": 2, "streams": {"placement": placement}}
+    graph = entry("x", int).map(abs).threading("assigned").map(abs, name="placed").collect()
+    with ActorSystem(config=settings) as system:
+        run = system.run(graph)
+        operators = run.statistics().operators
+        assert feed(run) == ROWS
+    assert [each.threading for each in operators] == ["dynamic", "assigned", "assigned"]
+    assert {each.thread for each in operators[1:]} == {"own-1"}
+
+
 def test_a_configuration_names_the_model_of_graphs() -> None:
     settings = {"workers": 2, "streams": {"threading": "assigned", "placement": "balanced"}}
     with ActorSystem(config=settings) as system:

@@ -360,7 +360,7 @@ class Run(Generic[R]):
 
         The policy is handed the operators' lanes, which are actors, and move as those do: no row is
         lost or reordered. Raises RunError in a run without such operators; PolicyError,
-        ConfigError.
+        ConfigError; CallboardError if there may be no more threads.
         """
         system = self._system
         system._runtime.refuse_fork()
@@ -370,7 +370,10 @@ class Run(Generic[R]):
             raise RunError(
                 f"rebalance() moves operators whose threading is 'assigned', and {self!r} has none"
             )
-        moves = rebalance(lanes, system._runtime.team.workers, chosen)
+        team = system._runtime.team
+        moves = rebalance(lanes, team.workers, chosen)
+        if any(worker.index >= team.started for _, worker in moves):
+            team.start(len(team.workers))
         for lane, worker in moves:
             worker.take_over(lane)
         return len(moves)

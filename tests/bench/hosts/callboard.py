@@ -11,12 +11,12 @@ from hosts.base import TIMEOUT, Behaviour
 
 
 class Host(base.Host):
-    """An `ActorSystem`; the options are those of its constructor."""
+    """An `ActorSystem`, of one worker if nothing is said; the options are its constructor's."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__()
+        self.workers: int = options.setdefault("workers", 1)
         self.system = ActorSystem(**options)
-        self.workers: int = options.get("workers", 1)
 
     def derive(self, behaviour: type[Behaviour]) -> type[Any]:
         return type(behaviour.__name__, (behaviour, Actor), {})

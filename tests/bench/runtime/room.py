@@ -54,7 +54,7 @@ class Sender(Actor[int]):
 
 
 def run(n: int, *, measure: str = "messages", sender: str = "actor") -> Result | Quantity:
-    with ActorSystem() as system:
+    with ActorSystem(workers=1) as system:
         return asks(system, n) if measure == "asks" else messages(system, n, sender)
 
 

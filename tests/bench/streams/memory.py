@@ -19,7 +19,7 @@ def run(n: int) -> Quantity:
         last[counted[0]] = counted[1]
 
     graph = entry("rows").map(scale).filter(is_kept).key_by(key_of).count().to(keep_last)
-    with ActorSystem() as system:
+    with ActorSystem(workers=1) as system:
         run = system.run(graph)
         run.send("rows", range(n))
         run.finish()

@@ -8,7 +8,7 @@ is the same for 10 operators as for 10,000.
 from typing import Any
 
 from callboard import ActorSystem
-from callboard.streams import Graph, entry
+from callboard.streams import Graph, Stream, entry
 from savina.result import Quantity
 
 WINDOW = 1  # so that a row waits at the door until the one before it has left
@@ -27,7 +27,11 @@ def run(n: int, *, operators: int = 10, native: bool = False, **options: Any) ->
 
 
 def adding(operators: int, *, native: bool) -> Graph[list[int]]:
-    stream = entry("rows")
+    return chained(operators, native=native).collect()
+
+
+def chained(operators: int, *, native: bool) -> Stream[int]:
+    stream = entry("rows", int)
     if native:
         from natives import load
 
@@ -37,7 +41,7 @@ def adding(operators: int, *, native: bool) -> Graph[list[int]]:
     else:
         for _ in range(operators):
             stream = stream.map(add_one)
-    return stream.collect()
+    return stream
 
 
 def add_one(row: int) -> int:

@@ -34,7 +34,7 @@ def run(n: int, *, by: str = "graph", batch_size: int = 512) -> Result:
 
 def by_graph(rows: list[int], batch_size: int) -> tuple[float, Counts]:
     graph = entry("rows").map(scale).filter(is_kept).key_by(key_of).count().collect()
-    with ActorSystem() as system:
+    with ActorSystem(workers=1) as system:
         run = system.run(graph, batch_size=batch_size)
         begin = perf_counter()
         run.send("rows", rows)

@@ -80,7 +80,7 @@ def of(make: Callable[[Any], Graph[Found]], every: int = 0) -> Callable[..., tup
         if every:
             stream = stream.watermarks(time_of, every=every)
         graph = make(stream.key_by(author_of))
-        with ActorSystem() as system:
+        with ActorSystem(workers=1) as system:
             run = system.run(graph, **options)
             begin = perf_counter()
             run.send("changes", changes)
