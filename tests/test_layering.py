@@ -40,8 +40,7 @@ ORDERS = [
     ],
     [f"actors/frequency{name}" for name in ("/counting", "/designs", "")],
     # Capabilities: nothing but other capabilities imports them.
-    ["actors", "actors/frequency", "actors/spark", "actors/streams"],
-    ["actors/streams", "actors/spark"],  # these two do not know each other
+    ["actors", "actors/frequency", "actors/streams", "actors/spark"],
     ["actors", "actors/testing"],
 ]
 
