@@ -61,7 +61,11 @@ def join_frames(
 
 def check_columns(left: DataFrame, right: DataFrame, names: Sequence[str]) -> None:
     """Raise ConfigError unless both frames have these columns, once and with the same types."""
+    from pyspark.sql import DataFrame
+
     for side, frame in zip(SIDES, (left, right), strict=True):
+        if not isinstance(frame, DataFrame):
+            raise ConfigError(f"{side} is a frame of Spark, not {safe_repr(frame)}")
         columns = frame.columns
         for name in names:
             if name not in columns:

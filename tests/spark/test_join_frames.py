@@ -242,6 +242,13 @@ def test_a_wrong_argument_is_refused_at_the_call(
     assert says in str(refused.value)
 
 
+def test_what_is_no_frame_is_refused(spark: SparkSession) -> None:
+    left, _ = frames(spark, 1)
+    other: Any = [{"ts": 1, "symbol": "A"}]
+    with pytest.raises(ConfigError, match="right is a frame of Spark, not "):
+        job(left, other)
+
+
 def test_columns_of_two_types_are_refused(spark: SparkSession) -> None:
     left, right = frames(spark, 1)
     with pytest.raises(ConfigError, match="'ts' is bigint in the left frame and int in the right"):
