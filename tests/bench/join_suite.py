@@ -54,7 +54,7 @@ def changes(smoke: bool) -> Benchmark:
 
 
 def on_spark(smoke: bool) -> Benchmark:
-    game = Game("streams.join_on_spark", 4_000, 2_000, smoke)
+    game = Game("streams.join_on_spark", 2_000, 2_000, smoke)
     other = Game("streams.band_join", 20_000, 2_000, smoke)
     players = [
         other.alone("callboard", "ours", by="graph", where="function"),
