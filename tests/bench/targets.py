@@ -332,6 +332,26 @@ TARGETS = (
         )
         for kind, wanted in (("Python", 400), ("native", 100))
     ),
+    Target(
+        "Band join by a Python function against Bytewax's join",
+        20,
+        ratio("join_python", "Bytewax, join_window"),
+    ),
+    Target(
+        "Band join by Band against a join by hand in Bytewax",
+        20,
+        ratio("join_python", "Bytewax, stateful_flat_map", "callboard, Band"),
+    ),
+    *(
+        Target(
+            f"A pair of a band join, after it is ready, at half load, {where}, 99th percentile",
+            1_000,
+            value("join_latency", f"{where}, p99"),
+            "us",
+            at_most=True,
+        )
+        for where in ("on the caller's thread", "on a worker")
+    ),
 )
 
 
