@@ -95,9 +95,9 @@ class Case(NamedTuple):
 def cases(draw: st.DrawFn, clock: Clock, count: int = 2, key: Any = None) -> Case:
     """Draw streams, how they are cut, and how the pieces arrive among each other."""
     schema = schema_of(clock, key)
-    model = draw(streams(count))
+    model: list[list[Any]] = draw(streams(count))
     left = [list(stream) for stream in model]
-    cut = []
+    cut: list[tuple[str, list[Any], list[Any]]] = []
     while any(left):
         at = draw(st.sampled_from([n for n, stream in enumerate(left) if stream]))
         size = draw(st.integers(1, 9))
@@ -105,7 +105,7 @@ def cases(draw: st.DrawFn, clock: Clock, count: int = 2, key: Any = None) -> Cas
             mark = Watermark(clock.time(left[at].pop(0).time))
             cut.append((NAMES[at], [mark], [mark]))
             continue
-        rows = []
+        rows: list[Any] = []
         while left[at] and isinstance(left[at][0], Row) and len(rows) < size:
             rows.append(row_of(left[at].pop(0), clock))
         cut.append((NAMES[at], rows, [pa.RecordBatch.from_pylist(rows, schema)]))
@@ -523,13 +523,13 @@ class TestOutputs:
             ("a", batch(t=pa.array([NOON + 2 * DAY], pa.timestamp("s")))),
             ("a", Watermark(NOON + 3 * DAY)),
         ]
-        graph = merged.stateful(Marks).collect()
+        graph: Graph[Any] = merged.stateful(Marks).collect()
         graph.run_sequentially([(e, [each]) for e, each in steps], batch_size=1)
         assert seen == [NOON + DAY / 2, NOON + 2 * DAY]
 
     def test_what_is_ready_goes_out_as_soon_as_batches_are_full(self) -> None:
         seen: list[Any] = []
-        graph = entry("a").merge_batches(entry("b"), by="t", n=2).to(seen.append)
+        graph: Graph[Any] = entry("a").merge_batches(entry("b"), by="t", n=2).to(seen.append)
 
         def arriving() -> Iterator[Any]:
             yield "a", [batch(t=[1, 3, 5])]
@@ -589,8 +589,8 @@ BAD: list[tuple[Any, str]] = [
 
 class TestErrors:
     def stream(self, errors: Any = "fail", **options: Any) -> Stream[Any]:
-        options = {"within": 10, "where": Band("x", 1)} | options
-        return entry("a").join_batches(entry("b"), by="t", errors=errors, **options)
+        options = {"within": 10, "where": Band("x", 1), "errors": errors, **options}
+        return entry("a").join_batches(entry("b"), by="t", **options)
 
     @pytest.mark.parametrize(("bad", "said"), BAD, ids=[said for _, said in BAD])
     def test_a_bad_batch_is_an_error_that_says_what_is_wrong(self, bad: Any, said: str) -> None:
@@ -737,7 +737,7 @@ class TestErrors:
     @pytest.mark.parametrize("size", [1, 2, 100])
     @pytest.mark.parametrize("how", HOWS)
     def test_a_row_at_which_a_mask_raises_gives_nothing_and_is_not_kept(
-        self, how: str, size: int
+        self, how: Any, size: int
     ) -> None:
         def mask(row: dict[str, Any], batch: Any) -> Any:
             if row["x"] == 0:

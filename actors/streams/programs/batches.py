@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 # Neighbours in a window that together have no more rows than this become one.
-SMALL = 4_096
+SMALL = 65_536
 
 
 def joined(batches: list[Any]) -> Any:

@@ -31,7 +31,7 @@ class TimeColumns:
                 f"{_place(stream, name)}: times are integers, floats, timestamps, dates or "
                 f"durations, not {column.type}"
             )
-        _check_same(stream, name, scale.name, self.scale and self.scale.name)
+        _check_same(stream, name, scale.name, None if self.scale is None else self.scale.name)
         _refuse(stream, name, "the time is null", _nulls(column))
         times = _numbers(stream, name, scale, column)
         if scale.name == "floats":
@@ -62,7 +62,7 @@ class ComparedColumns:
         if what is None or (scale is None and is_band):
             can = "Band compares numbers and times" if is_band else "Equal compares single values"
             raise TypeError(f"{_place(stream, name)}: {can}, not {column.type}")
-        _check_same(stream, name, what, self.found and self.found.what)
+        _check_same(stream, name, what, None if self.found is None else self.found.what)
         if scale is None:
             return self.ids.of(column), None, Found(what, None)
         nulls = _nulls(column)

@@ -3,6 +3,7 @@ from typing import Any
 
 from callboard.streams.programs.batches_in_time import BatchesInTime
 
+KINDS: tuple[str, ...]
 MOST_TERMS: int
 
 def prefers_cells(rows: int) -> bool: ...
