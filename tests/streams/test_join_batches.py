@@ -541,6 +541,26 @@ class TestOutputs:
         graph.run_sequentially(arriving(), batch_size=1)
         assert len(seen) == 2
 
+    def test_a_row_goes_before_those_of_an_earlier_batch_that_are_later(self) -> None:
+        steps = [
+            ("a", batch(t=[5])),
+            ("a", batch(t=[3, 7])),
+            ("b", batch(t=[4])),
+            ("b", Watermark(4)),
+        ]
+        graph = entry("a").merge_batches(entry("b"), by="t", lag=2, n=1).collect()
+        out = graph.run_sequentially([(e, [each]) for e, each in steps], batch_size=1)
+        assert rows_in(out) == [{"t": 3}, {"t": 4}, {"t": 5}, {"t": 7}]
+
+    @pytest.mark.parametrize("size", [1, 2])
+    def test_branches_that_are_joined_may_be_united_again(self, size: int) -> None:
+        some = entry("some")
+        pairs = some.join_batches(some.map_batches(lambda each: each), by="t", within=0, n=1)
+        graph = pairs.union(some).collect()
+        sent = {"some": [batch(t=[1]), Watermark(2), batch(t=[2])]}
+        out = graph.run_sequentially(sent, batch_size=size)
+        assert rows_in(out) == [{"t": 1}, {"t": 1, "t_right": 1}, {"t": 2}, {"t": 2, "t_right": 2}]
+
     def test_late_rows_are_counted_one_by_one(self) -> None:
         tally = Tally()
         graph = entry("a").merge_batches(entry("b"), by="t", lag=2).collect()
@@ -700,7 +720,7 @@ class TestErrors:
         )
 
     @pytest.mark.parametrize(
-        "mark", [math.inf, 2**70, 1e300, -math.inf, -(2**70), 5, 5.5, np.int64(5)]
+        "mark", [math.inf, Decimal("inf"), 2**70, 1e300, -math.inf, -(2**70), 5, 5.5, np.int64(5)]
     )
     def test_a_watermark_of_any_number_is_one_of_integers(self, mark: Any) -> None:
         rows = {name: [{"t": 5}, Watermark(mark), {"t": 5}] for name in "ab"}

@@ -75,7 +75,7 @@ class Scale:
             if self.name == "floats":
                 return float(time)
             if self.name == "integers":
-                return time if abs(time) == math.inf else math.ceil(time)
+                return math.copysign(math.inf, time) if abs(time) == math.inf else math.ceil(time)
             past = time - self.origin
             if isinstance(past, datetime.timedelta):
                 return -(-_nanoseconds(past) // self.unit)  # type: ignore[operator]
