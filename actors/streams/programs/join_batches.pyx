@@ -9,9 +9,8 @@ import os
 
 import cython
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
-from libcpp cimport bool
 from libcpp.vector cimport vector
 
 from callboard.streams.programs.batches_in_time cimport BatchesInTime
@@ -22,63 +21,6 @@ from callboard.streams.programs.batch_order import in_one_order
 from callboard.streams.programs.batches import BatchWindow, beside, nulls_in, side_by_side
 from callboard.streams.programs.columns import Compared, ComparedColumns
 from callboard.streams.programs.masks import places_in
-
-cdef extern from "callboard/streams/joining/column_join.hpp" namespace "callboard" nogil:
-    cdef enum class NumberType(uint8_t):
-        int64
-        float64
-
-    cdef enum class JoinRule(uint8_t):
-        three_step
-        strict
-        last_rows
-
-    cdef enum class JoinKind(uint8_t):
-        pass
-
-    cdef enum class VectorPath(uint8_t):
-        pass
-
-    cdef cppclass JoinTerm:
-        @staticmethod
-        JoinTerm equal(NumberType type)
-        @staticmethod
-        JoinTerm band(NumberType type, double distance)
-        @staticmethod
-        JoinTerm whole_band(NumberType type, uint64_t distance)
-
-    cdef cppclass JoinPredicate:
-        void add(const JoinTerm& term)
-
-    cdef cppclass JoinSettings[Time]:
-        JoinPredicate predicate
-        JoinRule rule
-        Time within
-        uint64_t seed
-
-    cdef cppclass JoinedRows:
-        vector[int64_t] of[2]
-        size_t size()
-        void clear()
-
-    cdef cppclass ColumnJoin:
-        void join(size_t rows, const uint8_t* sides, const void* times, const void* const* values) except +
-        void arrive(const void* time) except +
-        void take(uint8_t side, const void* time, const int64_t* partners, size_t count) except +
-        void let_all_go() except +
-        uint64_t begin(uint32_t side)
-        uint64_t end(uint32_t side)
-        bool has_oldest(void* time)
-        void earliest(void* time)
-        JoinedRows& outputs()
-
-    cdef cppclass ColumnJoinOf[Time](ColumnJoin):
-        ColumnJoinOf(JoinKind kind, const JoinSettings[Time]& settings, uint64_t most, bool by_cells) except +
-
-    VectorPath best_path()
-    bool prefers_index(const JoinPredicate& predicate, VectorPath path, double window_rows)
-
-    const uint32_t most_terms "callboard::JoinPredicate::most"
 
 # Where cells lie, which nobody is to choose.
 cdef uint64_t SEED = int.from_bytes(os.urandom(8), "little")
@@ -106,20 +48,6 @@ cdef class JoinBatches(BatchesInTime):
     `by_cells`     whether partners are looked for in cells; else all rows in the window are compared
     `suffix`       is behind the names of columns of the right stream that the left one has, too
     """
-
-    cdef object compared
-    cdef tuple masks
-    cdef str suffix
-    cdef bint by_cells
-    cdef bint is_left_alone  # outputs have the columns of the left stream
-    cdef JoinKind kind
-    cdef JoinRule rule
-    cdef uint64_t most
-    cdef ColumnJoin* join    # made when the first rows are ready
-    cdef bint whole_times    # the times are integers
-    cdef list windows
-    cdef object schema       # of outputs, once both streams have had a batch
-    cdef list halves         # outputs that wait for that: (side, columns, earliest time)
 
     def __init__(self, str name, list drops, leaves, *, most, bint three_step, terms, masks, str how,
                  bint by_cells, str suffix, **options):
