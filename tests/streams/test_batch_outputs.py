@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 from typing import Any
 
@@ -154,6 +155,23 @@ class TestOutputs:
         sent = {"some": [batch(t=[1]), Watermark(2), batch(t=[2])]}
         out = graph.run_sequentially(sent, batch_size=size)
         assert rows_in(out) == [{"t": 1}, {"t": 1, "t_right": 1}, {"t": 2}, {"t": 2, "t_right": 2}]
+
+    def test_a_watermark_between_two_times_lets_the_later_one_come(self) -> None:
+        times = pa.array([NOON, NOON + datetime.timedelta(seconds=1)], pa.timestamp("s"))
+        mark = Watermark(NOON + datetime.timedelta(milliseconds=1))
+        tally = Tally()
+        graph = entry("a").merge_batches(entry("b"), by="t").collect()
+        out = graph.run_sequentially({"a": [batch(t=times[:0]), mark, batch(t=times)]}, tally=tally)
+        assert [len(each) for each in out] == [1]
+        assert tally.lates == {"merge_batches": 1}
+
+    @pytest.mark.parametrize("make", [pa.array, lambda mask: pa.chunked_array([mask])])
+    def test_null_in_a_mask_is_no_partner(self, make: Any) -> None:
+        graph = entry("a").join_batches(
+            entry("b"), by="t", within=9, where=lambda row, batch: make([True, None, False])
+        )
+        sent = {"a": [batch(t=[1, 2, 3])], "b": [batch(t=[4])]}
+        assert rows_in(graph.collect().run_sequentially(sent)) == [{"t": 1, "t_right": 4}]
 
     def test_late_rows_are_counted_one_by_one(self) -> None:
         tally = Tally()
