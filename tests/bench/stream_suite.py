@@ -101,6 +101,16 @@ def arrow(plan: Plan) -> Benchmark:
     return Benchmark("streams_arrow", "The same on Arrow batches", "rows/s", players)
 
 
+def arrow_joins(plan: Plan) -> Benchmark:
+    game = plan.game("arrow_join", 1_000_000)
+    players = [
+        game.alone(f"{name}, {window:,} rows a side", "ours", by=by, window=window)
+        for name, by in (("the paper's band", "band"), ("equal keys", "equal"))
+        for window in (10_000, 300_000)
+    ]
+    return Benchmark("streams_arrow_join", "Joins of Arrow batches", "rows/s", players)
+
+
 def memory(plan: Plan) -> Benchmark:
     game = plan.game("memory", 1_000_000)
     players = [game.alone(f"{n} M rows", "ours", n) for n in (1, 5, 10)]
@@ -304,6 +314,7 @@ STREAMS: dict[str, Callable[[Plan], Benchmark]] = {
     "streams_sessions": sessions,
     "streams_keys": keys,
     "streams_arrow": arrow,
+    "streams_arrow_join": arrow_joins,
     "streams_memory": memory,
     "streams_latency": latency,
     "streams_long": partial(long, batch=512, size=100_000),

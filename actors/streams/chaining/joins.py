@@ -204,10 +204,12 @@ class Joins(Chainable[T]):
         others: tuple[Any, ...],
         name: str | None,
         errors: Errors = "fail",
+        *,
+        releases_gil: bool = False,
     ) -> Stream[Any]:
         if not others:
             raise GraphError(f"{operator.kind}() takes one stream or more")
         for other in others:
             if not isinstance(other, Chainable):
                 raise GraphError(f"{operator.kind}() takes streams, not {safe_repr(other)}")
-        return self._then(operator, name, errors, others=others)
+        return self._then(operator, name, errors, releases_gil=releases_gil, others=others)

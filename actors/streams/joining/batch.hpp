@@ -14,7 +14,7 @@ struct JoinBatch {
     std::size_t rows{0};                             // below 2**32
     const std::uint8_t* sides{nullptr};              // 0 or 1
     const Time* times{nullptr};
-    const std::uint64_t* numbers{nullptr};           // their places in the sequence, which grow
+    const std::uint64_t* numbers{nullptr};           // their places in the sequence, or in their side's
     const void* values[JoinPredicate::most]{};       // of each term, of its type
 };
 

@@ -1,4 +1,4 @@
-// What a join asks of two rows: up to four terms, which must all hold. A term is about one column of numbers of
+// What a join asks of two rows: up to eight terms, which must all hold. A term is about one column of numbers of
 // each side, of the same type.
 //
 // What a term says is what Python says of the values: of integers exactly, of floats in doubles. NaN satisfies no
@@ -39,7 +39,7 @@ struct JoinTerm {
 };
 
 struct JoinPredicate {
-    static constexpr std::uint32_t most = 4;
+    static constexpr std::uint32_t most = 8;
 
     std::uint32_t count{0};  // of terms; the most selective one first, where it is known
     JoinTerm terms[most]{};

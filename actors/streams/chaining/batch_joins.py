@@ -1,0 +1,100 @@
+"""Operators with several inputs whose rows are Arrow batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from callboard.streams.chaining.joins import Joins
+from callboard.streams.operators import joining_batches
+from callboard.streams.operators.joining import How, LateRow, Rule
+from callboard.streams.planning.operator import Errors
+from callboard.streams.programs.predicates import Predicate
+
+if TYPE_CHECKING:
+    from callboard.streams.chaining.stream import Stream
+
+T = TypeVar("T", covariant=True)
+
+# The rows of a batch that are partners of a row, a dictionary, of the other stream.
+Mask = Callable[[dict[str, Any], Any], Any]
+
+
+class BatchJoins(Joins[T]):
+    """`merge` and `join` for streams of record batches of Arrow, whose rows stay columns.
+
+    The rows that come out, and their order, are those that `merge()` and `join()` give of the same
+    rows as dictionaries. Batches have `n` rows, and the last one what is left, however the streams
+    were cut. They need pyarrow and NumPy.
+
+    `by` is the column of the rows' times, or a tuple with one for each stream: integers, floats,
+    timestamps, dates or durations, of one sort in all streams. Lengths of time are numbers or, of
+    all but the first two, `timedelta`s; watermarks are times as rows have. An error names the
+    stream, counted from 1, the column, and the row of the batch, counted from 0: null and NaN as a
+    time, a column that is missing, of a type that is of no use or another than before. It is one of
+    the whole batch. A row that is late is one by itself: it is counted, or is with the other late
+    ones of its batch in a batch of the side output "late".
+    """
+
+    __slots__ = ()
+
+    def merge_batches(
+        self,
+        *others: Stream[Any],
+        by: str | tuple[str, ...],
+        n: int = 8_192,
+        lag: Any = 0,
+        late: LateRow = "drop",
+        name: str | None = None,
+        errors: Errors = "fail",
+    ) -> Stream[Any]:
+        """Give the rows of this stream's batches and of others' in order of time.
+
+        All streams have the same columns. For `lag` and `late` see `merge()`.
+        """
+        operator = joining_batches.merge_batches(by, 1 + len(others), n, lag, late)
+        return self._join(operator, others, name, errors, releases_gil=True)
+
+    def join_batches(
+        self,
+        other: Stream[Any],
+        *,
+        by: str | tuple[str, str],
+        within: Any = None,
+        rows: int | None = None,
+        where: Predicate | Mask | tuple[Mask, Mask] | None = None,
+        how: How = "inner",
+        rule: Rule = "strict",
+        suffix: str = "_right",
+        n: int = 8_192,
+        lag: Any = 0,
+        late: LateRow = "drop",
+        name: str | None = None,
+        errors: Errors = "fail",
+    ) -> Stream[Any]:
+        """Give pairs of a row of this stream's batches and one of another's, in batches of `n`.
+
+        A pair has the columns of both rows side by side; names that both streams have get the
+        `suffix` in the right one. What a row without a partner lacks is null. With "semi" and
+        "anti" there are the columns of this stream alone. For `within`, `rows`, `how`, `rule`,
+        `lag` and `late` see `join()`.
+
+        `where` is `Equal` and `Band` by names of columns, or several of these by `&`, up to seven.
+        `Equal` is about numbers, times, strings, bytes, booleans and decimals, `Band` about numbers
+        and times; both columns are of one sort. Null is equal to null; in a column of `Band` it is
+        an error, and so is NaN in one of `Equal`. Partners are found in native code, without the
+        interpreter lock (Gulisano et al. 2015, section II).
+
+        Or `where` is a function, called for each row with the row, as a dictionary, and the rows
+        that it is to be compared with, a record batch of the other stream; it answers which are
+        partners by a boolean array of NumPy or Arrow, in which null is not. A tuple has a function
+        for rows of this stream and one for those of the other. The worker that runs the join calls
+        it. What raises is an error of that one row, a batch of one, which then gives nothing.
+
+        Rows of a stream wait for the columns of the other one, which its first batch tells, if it
+        is one without rows; where none comes until the end, they go without.
+        """
+        operator = joining_batches.join_batches(
+            by, within, rows, where, how, rule, suffix, n, lag, late
+        )
+        return self._join(operator, (other,), name, errors, releases_gil=True)

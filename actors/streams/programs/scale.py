@@ -1,0 +1,120 @@
+"""How the values of an Arrow column are numbers, by which rows are put in order and compared."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from callboard.core.text import safe_repr
+
+_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+_DAY = 86_400 * 10**9
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Integers and times are integers of 64 bits, and floats are doubles.
+
+    Two columns can be compared if their scales are equal: integers of any width, floats of any
+    width, times of one Arrow type.
+    """
+
+    name: str
+    """"integers", "floats", or the type of times."""
+    unit: int | None = None
+    """Of times, in nanoseconds."""
+    origin: Any = None
+    """What the time 0 is in Python; None for times of day, which have no place in an order."""
+
+    @property
+    def dtype(self) -> type[np.generic]:
+        """The type of the numbers."""
+        return np.float64 if self.name == "floats" else np.int64
+
+    def numbers_of(self, column: Any) -> Any:
+        """Return the values of a column as a NumPy array; null is 0.
+
+        Raises ArrowInvalid for an integer beyond 64 bits.
+        """
+        import pyarrow as pa
+
+        if self.unit is None:
+            column = column.cast(pa.float64() if self.name == "floats" else pa.int64())
+        else:
+            column = column.view(pa.int32() if column.type.bit_width == 32 else pa.int64())
+        if column.null_count:
+            column = column.fill_null(0)
+        return column.to_numpy().astype(self.dtype, copy=False)
+
+    def length(self, what: str, length: Any) -> Any:
+        """Return the greatest number that is no longer than a length. Raises TypeError."""
+        if self.unit is not None:
+            if not isinstance(length, datetime.timedelta):
+                raise TypeError(
+                    f"{what} is a timedelta, as times are {self.name}, not {safe_repr(length)}"
+                )
+            return _nanoseconds(length) // self.unit
+        if isinstance(length, datetime.timedelta):
+            raise TypeError(f"{what} is a number, as values are {self.name}, not {length!r}")
+        if self.name == "integers":
+            return math.floor(length)
+        try:
+            nearest = float(length)
+        except OverflowError:
+            return sys.float_info.max
+        return nearest if nearest <= length else math.nextafter(nearest, 0)
+
+    def point(self, time: Any) -> Any:
+        """Return the least number that is not before a time, of a watermark. Raises TypeError."""
+        try:
+            if self.name == "floats":
+                return float(time)
+            if self.name == "integers":
+                return math.copysign(math.inf, time) if abs(time) == math.inf else math.ceil(time)
+            past = time - self.origin
+            if isinstance(past, datetime.timedelta):
+                return -(-_nanoseconds(past) // self.unit)  # type: ignore[operator]
+        except TypeError:
+            pass
+        raise TypeError(
+            f"a watermark is a time as rows have, which are {self.name}, not {safe_repr(time)}"
+        )
+
+    def time(self, number: Any) -> Any:
+        """Return the latest time in Python that is not after a number. OverflowError: none is."""
+        if self.unit is None:
+            return number
+        return self.origin + datetime.timedelta(microseconds=number * self.unit // 1_000)
+
+
+def scale_of(arrow: Any) -> Scale | None:
+    """Find the scale of an Arrow type; None: its values are no numbers."""
+    import pyarrow.types as a
+
+    if a.is_integer(arrow):
+        return Scale("integers")
+    if a.is_floating(arrow):
+        return Scale("floats")
+    if a.is_timestamp(arrow):
+        zone = None if arrow.tz is None else datetime.UTC
+        return Scale(
+            str(arrow), _NANOSECONDS[arrow.unit], datetime.datetime(1970, 1, 1, tzinfo=zone)
+        )
+    if a.is_date(arrow):
+        return Scale(str(arrow), _DAY if a.is_date32(arrow) else 10**6, datetime.date(1970, 1, 1))
+    if a.is_duration(arrow):
+        return Scale(str(arrow), _NANOSECONDS[arrow.unit], datetime.timedelta(0))
+    if a.is_time(arrow):
+        return Scale(str(arrow), _NANOSECONDS[arrow.unit])
+    return None
+
+
+def _nanoseconds(delta: datetime.timedelta) -> int:
+    """Return a length in nanoseconds, which those of pandas have."""
+    seconds = delta.days * 86_400 + delta.seconds
+    return seconds * 10**9 + delta.microseconds * 1_000 + getattr(delta, "nanoseconds", 0)

@@ -1,0 +1,279 @@
+"""What is wrong with Arrow batches, and what is said about it."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+
+from callboard.streams import (
+    Band,
+    Equal,
+    Graph,
+    GraphError,
+    Stream,
+    StreamError,
+    Tally,
+    Watermark,
+    entry,
+)
+from tests.streams.batch_cases import (
+    DAY,
+    NOON,
+    batch,
+    closer,
+    rows_in,
+)
+from tests.streams.test_join import HOWS
+
+pa = pytest.importorskip("pyarrow")
+
+BAD: list[tuple[Any, str]] = [
+    (5, "stream 2: its rows are record batches of Arrow, not 5"),
+    (batch(x=[1]), "stream 2, column 't': there is no such column; the columns are 'x'"),
+    (batch(t=[1, None], x=[1, 1]), "stream 2, column 't', row 1: the time is null"),
+    (batch(t=["1"], x=[1]), "stream 2, column 't': times are integers, .* not string"),
+    (batch(t=[1.5], x=[1]), "stream 2, column 't': it has floats, and others have integers"),
+    (batch(t=[1], x=["1"]), "stream 2, column 'x': Band compares numbers and times, not string"),
+    (batch(t=[1], x=[1.5]), "stream 2, column 'x': it has floats, and others have integers"),
+    (batch(t=[1, 2], x=[1, None]), "stream 2, column 'x', row 1: null is near to nothing"),
+    (batch(t=pa.array([2**64 - 1], pa.uint64()), x=[1]), "stream 2, column 't': .*not in range"),
+    (
+        pa.RecordBatch.from_arrays([pa.array([1])] * 2, names=["t", "t"]),
+        "stream 2, column 't': there is 2 columns of that name",
+    ),
+]
+
+
+class TestErrors:
+    def stream(self, errors: Any = "fail", **options: Any) -> Stream[Any]:
+        options = {"within": 10, "where": Band("x", 1), "errors": errors, **options}
+        return entry("a").join_batches(entry("b"), by="t", **options)
+
+    @pytest.mark.parametrize(("bad", "said"), BAD, ids=[said for _, said in BAD])
+    def test_a_bad_batch_is_an_error_that_says_what_is_wrong(self, bad: Any, said: str) -> None:
+        good = batch(t=[1, 2], x=[1, 1])
+        sent = [("a", [good]), ("b", [bad]), ("b", [good])]
+        with pytest.raises(StreamError, match="'join_batches' failed at input 0") as info:
+            self.stream().collect().run_sequentially(sent)
+        assert info.value.__cause__ is not None
+        assert info.value.row is bad
+        with pytest.raises((TypeError, ValueError), match=said):
+            raise info.value.__cause__
+
+    @pytest.mark.parametrize(("bad", "said"), BAD, ids=[said for _, said in BAD])
+    def test_a_bad_batch_changes_nothing(self, bad: Any, said: str) -> None:
+        del said
+        good = batch(t=[1, 2], x=[1, 1])
+        sent: list[Any] = [("a", [good]), ("b", [bad, good])]
+        stream = self.stream("side")
+        graph = Graph(stream.collect(name="out"), stream.failures.collect(name="bad"))
+        out = graph.run_sequentially(sent)
+        assert [failure.row for failure in out["bad"]] == [bad]
+        assert rows_in(out["out"]) == [
+            {"t": t, "x": 1, "t_right": u, "x_right": 1}
+            for t, u in [(1, 1), (2, 1), (1, 2), (2, 2)]
+        ]
+
+    def test_the_first_batch_may_be_the_bad_one(self) -> None:
+        good = batch(t=pa.array([NOON], pa.timestamp("s")), x=[1])
+        for bad in (batch(t=[1], x=[1]), batch(t=good["t"], x=["1"]), batch(t=good["t"], x=[None])):
+            tally = Tally()
+            stream = self.stream("skip", within=DAY)
+            sent = {"a": [Watermark(NOON - DAY), bad, good], "b": [bad, good]}
+            out = stream.collect().run_sequentially(sent, tally=tally)
+            assert len(rows_in(out)) == 1
+            assert tally.skips == {"join_batches": 2}
+
+    def test_columns_that_change_are_an_error(self) -> None:
+        sent = {"a": [batch(t=[1], x=[1]), batch(t=[1], x=[1], y=[1])]}
+        with pytest.raises(StreamError) as info:
+            self.stream().collect().run_sequentially(sent)
+        assert str(info.value.__cause__) == (
+            "stream 1: its columns are t: int64, x: int64, y: int64, and were t: int64, x: int64"
+        )
+        merged = entry("a").merge_batches(entry("b"), by="t").collect()
+        with pytest.raises(StreamError) as info:
+            merged.run_sequentially({"a": [batch(t=[1])], "b": [batch(t=[1], x=[1])]})
+        assert str(info.value.__cause__).startswith("stream 2: its columns are t: int64, x: int64")
+
+    def test_what_a_schema_says_besides_makes_no_difference(self) -> None:
+        told = pa.schema([pa.field("t", pa.int64(), nullable=False)], metadata={"from": "b"})
+        sent = {"a": [batch(t=[1])], "b": [pa.record_batch({"t": [2]}, schema=told)]}
+        out = entry("a").merge_batches(entry("b"), by="t").collect().run_sequentially(sent)
+        assert rows_in(out) == [{"t": 1}, {"t": 2}]
+
+    def test_two_columns_of_one_name_are_refused(self) -> None:
+        sent = {"a": [batch(t=[1], t_right=[1])], "b": [batch(t=[1])]}
+        with pytest.raises(StreamError) as info:
+            self.stream(where=None).collect().run_sequentially(sent)
+        assert "two columns would be 't_right', of ['t', 't_right'] and of ['t']" in str(
+            info.value.__cause__
+        )
+
+    @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+    def test_a_time_that_is_no_point_in_time_is_refused(self, bad: float) -> None:
+        with pytest.raises(StreamError) as info:
+            self.stream(where=None).collect().run_sequentially({"a": [batch(t=[1.5, bad])]})
+        assert "stream 1, column 't', row 1: the time is" in str(info.value.__cause__)
+
+    def test_nan_is_equal_to_nothing(self) -> None:
+        sent = {"a": [batch(t=[1, 2], x=[1.5, math.nan])]}
+        with pytest.raises(StreamError) as info:
+            self.stream(where=Equal("x")).collect().run_sequentially(sent)
+        assert "stream 1, column 'x', row 1: NaN is equal to nothing" in str(info.value.__cause__)
+
+    def test_lists_are_no_keys(self) -> None:
+        with pytest.raises(StreamError) as info:
+            self.stream(where=Equal("x")).collect().run_sequentially({"a": [batch(t=[1], x=[[1]])]})
+        assert "Equal compares single values, not list" in str(info.value.__cause__)
+
+    @pytest.mark.parametrize(
+        ("options", "times", "said"),
+        [
+            ({"within": 5}, [NOON], "within is a timedelta, as times are timestamp.us., not 5"),
+            ({"within": DAY}, [1], "within is a number, as values are integers, not datetime"),
+            ({"within": 2**63}, [1], "within is at most 2..63 - 1 of integers, not 92233"),
+            ({"within": 5, "lag": 2**64}, [1], "lag is at most 2..63 - 1 of integers, not 1844"),
+            ({"where": Band("t", DAY)}, [1], "a band's distance is a number"),
+        ],
+    )
+    def test_lengths_are_those_of_times(
+        self, options: dict[str, Any], times: list[Any], said: str
+    ) -> None:
+        stream = self.stream(**{"where": None, **options})
+        with pytest.raises(StreamError) as info:
+            stream.collect().run_sequentially({"a": [batch(t=times)]})
+        with pytest.raises((TypeError, ValueError), match=said):
+            raise info.value.__cause__ or info.value
+
+    @pytest.mark.parametrize("first", [True, False])
+    def test_a_watermark_is_a_time_as_rows_have(self, first: bool) -> None:
+        both = [batch(t=pa.array([NOON], pa.timestamp("s"))), Watermark(5)]
+        graph = self.stream(where=None, within=DAY).collect()
+        with pytest.raises(StreamError) as info:
+            graph.run_sequentially({"a": both[::-1] if first else both})
+        assert "a watermark is a time as rows have, which are timestamp[s], not 5" in str(
+            info.value.__cause__
+        )
+
+    @pytest.mark.parametrize(
+        "mark", [math.inf, Decimal("inf"), 2**70, 1e300, -math.inf, -(2**70), 5, 5.5, np.int64(5)]
+    )
+    def test_a_watermark_of_any_number_is_one_of_integers(self, mark: Any) -> None:
+        rows = {name: [{"t": 5}, Watermark(mark), {"t": 5}] for name in "ab"}
+        sent = {
+            name: [x if isinstance(x, Watermark) else batch(t=[5]) for x in some]
+            for name, some in rows.items()
+        }
+        found = self.stream(where=None, how="outer").collect().run_sequentially(sent, batch_size=1)
+        graph = entry("a").join(entry("b"), by="t", within=10, how="outer", combine=lambda x, y: 0)
+        assert len(rows_in(found)) == len(graph.collect().run_sequentially(rows, batch_size=1))
+
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            lambda row, batch: [True] * len(batch),
+            lambda row, batch: True,
+            lambda row, batch: np.ones(len(batch) + 1, bool),
+            lambda row, batch: np.ones(len(batch), int),
+            lambda row, batch: pa.array([1] * len(batch)),
+            lambda row, batch: np.ones((len(batch), 1), bool),
+            lambda row, batch: None,
+        ],
+    )
+    def test_a_mask_is_a_boolean_array_of_the_batch_s_length(self, answer: Any) -> None:
+        graph = self.stream(where=answer).collect()
+        with pytest.raises(StreamError, match="failed at input 0") as info:
+            graph.run_sequentially({"a": [batch(t=[1])], "b": [batch(t=[2], x=[7])]})
+        assert info.value.row.to_pylist() == [{"t": 2, "x": 7}]
+        assert (
+            "where= answers a boolean array of NumPy or Arrow, with a value for each of 1"
+            in str(info.value.__cause__)
+        )
+
+    @pytest.mark.parametrize("size", [1, 2, 100])
+    @pytest.mark.parametrize("how", HOWS)
+    def test_a_row_at_which_a_mask_raises_gives_nothing_and_is_not_kept(
+        self, how: Any, size: int
+    ) -> None:
+        def mask(row: dict[str, Any], batch: Any) -> Any:
+            if row["x"] == 0:
+                raise ZeroDivisionError
+            return np.ones(len(batch), bool)
+
+        rows = {
+            "a": [{"t": t, "x": x} for t, x in [(1, 1), (2, 0), (4, 4), (20, 2)]],
+            "b": [{"t": t, "x": x} for t, x in [(1, 1), (2, 2), (3, 0), (4, 0), (5, 1), (50, 1)]],
+        }
+        sent = {
+            name: [
+                pa.RecordBatch.from_pylist(some[begin : begin + size])
+                for begin in range(0, len(some), size)
+            ]
+            for name, some in rows.items()
+        }
+        stream = self.stream("side", where=mask, how=how, n=2)
+        graph = Graph(stream.collect(name="out"), stream.failures.collect(name="bad"))
+        out = graph.run_sequentially(sent)
+        failed = [failure.row.to_pylist()[0] for failure in out["bad"]]
+        assert failed == [{"t": 2, "x": 0}, {"t": 3, "x": 0}, {"t": 4, "x": 0}]
+        kept = {name: [row for row in some if row["x"]] for name, some in rows.items()}
+        alone = entry("a").join(entry("b"), by="t", within=10, how=how).collect()
+        wanted = alone.run_sequentially(kept)
+        if how not in ("semi", "anti"):
+            wanted = [(x and x["t"], y and y["t"]) for x, y in wanted]
+            assert [(row["t"], row["t_right"]) for row in rows_in(out["out"])] == wanted
+        else:
+            assert rows_in(out["out"]) == wanted
+
+    def test_what_was_found_before_a_failure_has_gone_out_in_full_batches(self) -> None:
+        def mask(row: dict[str, Any], batch: Any) -> Any:
+            return np.full(len(batch), 1 // (5 - row["t"]) >= 0)
+
+        seen: list[Any] = []
+        graph = self.stream(where=mask, n=2).to(seen.append)
+        with pytest.raises(StreamError):
+            graph.run_sequentially({"a": [batch(t=[1, 2, 3])], "b": [batch(t=[4, 5, 6])]})
+        assert rows_in(seen) == [{"t": 1, "t_right": 4}, {"t": 2, "t_right": 4}]
+
+    def test_a_type_that_arrow_cannot_gather_is_refused_at_once(self) -> None:
+        words = pa.array(["x"], pa.string_view())
+        with pytest.raises(StreamError) as info:
+            self.stream(where=None).collect().run_sequentially({"a": [batch(t=[1], w=words)]})
+        assert "string_view" in str(info.value.__cause__)
+
+
+def test_bad_arguments_are_refused() -> None:
+    a, b = entry("a"), entry("b")
+    bad: list[tuple[dict[str, Any], str]] = [
+        ({}, "one of them, not within=None and rows=None"),
+        ({"within": 1, "rows": 1}, "one of them, not within=1 and rows=1"),
+        ({"within": -1}, "within is a length, 0 or more, not -1"),
+        ({"rows": 0}, "rows"),
+        ({"within": 1, "n": 0}, "n is"),
+        ({"within": 1, "how": "full"}, "how is one of inner, .*not 'full'"),
+        ({"within": 1, "rule": "loose"}, "rule is one of strict, three-step, not 'loose'"),
+        ({"within": 1, "late": "include"}, "late is one of drop, side, not 'include'"),
+        ({"within": 1, "lag": -1}, "lag is a length of time, or none, not -1"),
+        ({"within": 1, "suffix": 1}, "suffix is a string, not 1"),
+        ({"within": 1, "where": 5}, "where is a function, not 5"),
+        ({"within": 1, "where": (closer,)}, "a function, or one for each of 2 streams, not"),
+        ({"within": 1, "where": Equal(1)}, "compares columns by their names, not 1"),
+        ({"within": 1, "where": Equal("x", len)}, "compares columns by their names, not len"),
+        ({"within": 1, "by": 1}, r"by= of join_batches\(\) is a string"),
+        ({"within": 1, "by": ("x",)}, "a tuple with one for each of 2, not"),
+    ]
+    for options, said in bad:
+        with pytest.raises(GraphError, match=said):
+            a.join_batches(b, **{"by": "t", **options})
+    where = Equal("x") & Equal("x") & Equal("x") & Equal("x")
+    with pytest.raises(GraphError, match="compares up to 7 columns, not 8"):
+        a.join_batches(b, by="t", within=1, where=where & where)
+    with pytest.raises(GraphError, match=r"join_batches\(\) takes streams, not \[1\]"):
+        a.join_batches([1], by="t", within=1)  # type: ignore[arg-type]
+    with pytest.raises(GraphError, match=r"merge_batches\(\) takes one stream or more"):
+        a.merge_batches(by="t")

@@ -1,0 +1,202 @@
+"""What joins and merges of Arrow batches put out, and when."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from callboard.streams import (
+    Band,
+    Equal,
+    Graph,
+    Tally,
+    Watermark,
+    entry,
+)
+from tests.streams.batch_cases import (
+    DAY,
+    NOON,
+    batch,
+    both,
+    closer,
+    rows_in,
+)
+
+pa = pytest.importorskip("pyarrow")
+pc = pytest.importorskip("pyarrow.compute")
+
+
+class TestOutputs:
+    def test_names_that_both_streams_have_get_a_suffix(self) -> None:
+        a, b = entry("a"), entry("b")
+        graph = a.join_batches(b, by=("t", "u"), within=5, suffix=" 2").collect()
+        inputs = {"a": [batch(t=[1], k=["x"])], "b": [batch(u=[2], k=["y"])]}
+        [out] = graph.run_sequentially(inputs)
+        assert out.to_pylist() == [{"t": 1, "k": "x", "u": 2, "k 2": "y"}]
+
+    def test_a_row_waits_for_the_columns_that_it_lacks(self) -> None:
+        seen: list[Any] = []
+        graph = (
+            entry("a").join_batches(entry("b"), by="t", within=1, how="left", n=1).to(seen.append)
+        )
+
+        def arriving() -> Iterator[Any]:
+            yield "b", [Watermark(50)]
+            yield "a", [batch(t=[1, 2, 9])]
+            assert not seen
+            yield "b", [batch(t=pa.array([], pa.int64()), x=pa.array([], pa.string()))]
+            assert rows_in(seen) == [
+                {"t": 1, "t_right": None, "x": None},
+                {"t": 2, "t_right": None, "x": None},
+            ]
+
+        graph.run_sequentially(arriving(), batch_size=1)
+        assert len(seen) == 3
+
+    def test_where_a_stream_has_no_columns_the_others_stand_alone(self) -> None:
+        graph = entry("a").join_batches(entry("b"), by="t", within=1, how="outer").collect()
+        assert rows_in(graph.run_sequentially({"b": [batch(t=[1, 2])]})) == [{"t": 1}, {"t": 2}]
+
+    def test_columns_of_dictionaries_lists_and_structs_come_through(self) -> None:
+        def some(begin: int) -> Any:
+            at = range(begin, begin + 3)
+            words = pa.array([f"w{n}" for n in at]).dictionary_encode()
+            return batch(t=at, d=words, many=[[n] * n for n in at], s=[{"n": n} for n in at])
+
+        inputs = {"a": [some(0), some(3)], "b": [some(1), some(4)]}
+        joined = entry("a").join_batches(entry("b"), by="t", within=0, how="outer", n=4)
+        out = joined.collect().run_sequentially(inputs)
+        assert [len(each) for each in out] == [4, 3]
+        assert out[0].schema.field("d_right").type == pa.dictionary(pa.int32(), pa.string())
+        rows = rows_in(out)
+        assert [(r["d"], r["d_right"]) for r in rows[:2]] == [("w0", None), ("w1", "w1")]
+        assert rows[3]["many_right"] == [3, 3, 3]
+        merged = entry("a").merge_batches(entry("b"), by="t").collect().run_sequentially(inputs)
+        assert [row["s"]["n"] for row in rows_in(merged)] == [0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6]
+
+    @pytest.mark.parametrize("n", [1, 4, 1_000])
+    @pytest.mark.parametrize("how", ["inner", "outer", "anti"])
+    def test_no_output_is_late_behind_a_join(self, how: Any, n: int) -> None:
+        joined = entry("a").join_batches(entry("b"), by="t", within=5, how=how, n=n)
+
+        def oldest(some: Any) -> Any:
+            times = [some[name] for name in ("t", "t_right") if name in some.schema.names]
+            return some.append_column("oldest", pc.min_element_wise(*times)).select(["oldest"])
+
+        behind = joined.map_batches(oldest).merge_batches(
+            entry("c"), by="oldest", lag=1_000, late="side"
+        )
+        rows: list[Any] = [
+            ("a", [7]), ("a", Watermark(10)), ("b", Watermark(10)), ("b", [12]),
+            ("a", [13]), ("a", Watermark(20)), ("b", Watermark(20)), ("a", [21, 25]),
+            ("b", [22, 26, 27]), ("b", Watermark(40)), ("a", Watermark(40)), ("c", [1]),
+        ]  # fmt: skip
+        names = {"a": "t", "b": "t", "c": "oldest"}
+        sent = [(e, [x if isinstance(x, Watermark) else batch(**{names[e]: x})]) for e, x in rows]
+        out = both(behind).run_sequentially(sent, batch_size=1)
+        assert not out["late"]
+        assert out["all"]
+
+    def test_a_watermark_goes_on_when_nothing_before_it_waits(self) -> None:
+        seen: list[Any] = []
+
+        class Marks:
+            def receive(self, row: Any) -> None:
+                pass
+
+            def on_watermark(self, time: Any) -> None:
+                seen.append(time)
+
+        merged = entry("a").merge_batches(entry("b"), by="t", n=2)
+        steps = [
+            ("a", batch(t=pa.array([NOON, NOON + DAY], pa.timestamp("s")))),
+            ("b", Watermark(NOON + 5 * DAY)),
+            ("a", Watermark(NOON + DAY / 2)),
+            ("a", batch(t=pa.array([NOON + 2 * DAY], pa.timestamp("s")))),
+            ("a", Watermark(NOON + 3 * DAY)),
+        ]
+        graph: Graph[Any] = merged.stateful(Marks).collect()
+        graph.run_sequentially([(e, [each]) for e, each in steps], batch_size=1)
+        assert seen == [NOON + DAY / 2, NOON + 2 * DAY]
+
+    def test_what_is_ready_goes_out_as_soon_as_batches_are_full(self) -> None:
+        seen: list[Any] = []
+        graph: Graph[Any] = entry("a").merge_batches(entry("b"), by="t", n=2).to(seen.append)
+
+        def arriving() -> Iterator[Any]:
+            yield "a", [batch(t=[1, 3, 5])]
+            yield "b", [batch(t=[2])]
+            assert rows_in(seen) == [{"t": 1}, {"t": 2}]
+            yield "b", [Watermark(9)]
+            assert rows_in(seen[1:]) == [{"t": 3}, {"t": 5}]
+
+        graph.run_sequentially(arriving(), batch_size=1)
+        assert len(seen) == 2
+
+    def test_a_row_goes_before_those_of_an_earlier_batch_that_are_later(self) -> None:
+        steps = [
+            ("a", batch(t=[5])),
+            ("a", batch(t=[3, 7])),
+            ("b", batch(t=[4])),
+            ("b", Watermark(4)),
+        ]
+        graph = entry("a").merge_batches(entry("b"), by="t", lag=2, n=1).collect()
+        out = graph.run_sequentially([(e, [each]) for e, each in steps], batch_size=1)
+        assert rows_in(out) == [{"t": 3}, {"t": 4}, {"t": 5}, {"t": 7}]
+
+    @pytest.mark.parametrize("size", [1, 2])
+    def test_branches_that_are_joined_may_be_united_again(self, size: int) -> None:
+        some = entry("some")
+        pairs = some.join_batches(some.map_batches(lambda each: each), by="t", within=0, n=1)
+        graph = pairs.union(some).collect()
+        sent = {"some": [batch(t=[1]), Watermark(2), batch(t=[2])]}
+        out = graph.run_sequentially(sent, batch_size=size)
+        assert rows_in(out) == [{"t": 1}, {"t": 1, "t_right": 1}, {"t": 2}, {"t": 2, "t_right": 2}]
+
+    def test_a_watermark_between_two_times_lets_the_later_one_come(self) -> None:
+        times = pa.array([NOON, NOON + datetime.timedelta(seconds=1)], pa.timestamp("s"))
+        mark = Watermark(NOON + datetime.timedelta(milliseconds=1))
+        tally = Tally()
+        graph = entry("a").merge_batches(entry("b"), by="t").collect()
+        out = graph.run_sequentially({"a": [batch(t=times[:0]), mark, batch(t=times)]}, tally=tally)
+        assert [len(each) for each in out] == [1]
+        assert tally.lates == {"merge_batches": 1}
+
+    @pytest.mark.parametrize("make", [pa.array, lambda mask: pa.chunked_array([mask])])
+    def test_null_in_a_mask_is_no_partner(self, make: Any) -> None:
+        graph = entry("a").join_batches(
+            entry("b"), by="t", within=9, where=lambda row, batch: make([True, None, False])
+        )
+        sent = {"a": [batch(t=[1, 2, 3])], "b": [batch(t=[4])]}
+        assert rows_in(graph.collect().run_sequentially(sent)) == [{"t": 1, "t_right": 4}]
+
+    def test_late_rows_are_counted_one_by_one(self) -> None:
+        tally = Tally()
+        graph = entry("a").merge_batches(entry("b"), by="t", lag=2).collect()
+        out = graph.run_sequentially({"a": [batch(t=[5, 3, 2, 9, 1])]}, tally=tally)
+        assert rows_in(out) == [{"t": 3}, {"t": 5}, {"t": 9}]
+        assert tally.lates == {"merge_batches": 2}
+
+    def test_a_description_says_how_partners_are_found(self) -> None:
+        a, b = entry("a"), entry("b")
+        joins = [
+            a.join_batches(b, by="t", within=600, where=Equal("k") & Band("x", 1)),
+            a.join_batches(b, by=("t", "u"), rows=5, where=Band("x", 1), how="left", n=10),
+            a.join_batches(b, by="t", rows=10**6, where=Band("x", 1)),
+            a.join_batches(b, by="t", within=1, rule="three-step"),
+            a.join_batches(b, by="t", within=1, where=closer),
+            a.merge_batches(b, by="t"),
+        ]
+        said = Graph(*(join.collect(name=f"{n}") for n, join in enumerate(joins))).describe()
+        for words in (
+            "inner, within 600 by 't', Equal('k') & Band('x', 1), found by cells, batches of 8,192",
+            "left, the last 5 rows by 't', 'u', Band('x', 1), each pair compared, batches of 10",
+            "the last 1,000,000 rows by 't', Band('x', 1), found by cells",
+            "inner, within 1 by 't', three-step, every pair",
+            "inner, within 1 by 't', found by masks",
+            "by 't', batches of 8,192 rows",
+        ):
+            assert words in said
