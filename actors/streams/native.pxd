@@ -1,9 +1,10 @@
-# What packages cimport to write native operators: NativeOperator, Output and Value. See
-# `docs/streams-native.md`.
+# What packages cimport to write native operators, NativeOperator, Output and Value, and predicates of joins,
+# NativePredicate. See `docs/streams-native.md`.
 from libc.stdint cimport uint64_t
 
 from callboard.scheduling.flow.native_work cimport NativeWork
 from callboard.scheduling.flow.values cimport Output, Value
+from callboard.streams.programs.native_finder cimport NativePredicate
 from callboard.streams.programs.program cimport Program
 
 

@@ -3,9 +3,10 @@ from typing import Any
 
 from typing_extensions import disjoint_base
 
+from callboard.streams.programs.native_finder import NativePredicate
 from callboard.streams.programs.program import Program
 
-__all__ = ["NativeOperator", "NativeProgram"]
+__all__ = ["NativeOperator", "NativePredicate", "NativeProgram"]
 
 @disjoint_base
 class NativeOperator:

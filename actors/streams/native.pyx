@@ -15,8 +15,10 @@ from callboard.streams.programs.values cimport lot_of, rows_of
 
 from callboard.native import NativeFailure
 from callboard.streams.errors import StreamError
+from callboard.streams.programs.native_finder import NativePredicate as PredicateInPython
 
-__all__ = ["NativeOperator", "NativeProgram"]
+__all__ = ["NativeOperator", "NativePredicate", "NativeProgram"]
+globals()["NativePredicate"] = PredicateInPython  # a name that is cimported, in native.pxd, is none of Python's
 
 
 cdef class NativeOperator:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import gc
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
+from weakref import ref
 
 import pytest
 from hypothesis import given
@@ -388,6 +390,26 @@ def test_the_paper_s_rule_compares_with_what_its_own_stream_left_in_a_window() -
     }
     assert pairs["strict"].run_sequentially(inputs) == [(1, 2), (4, 2), (4, 6)]
     assert pairs["three-step"].run_sequentially(inputs) == [(1, 2), (4, 2), (1, 6), (4, 6)]
+
+
+@pytest.mark.parametrize("lanes", [1, 2])
+@pytest.mark.parametrize("where", [None, Equal("time"), Band("time", 1)])
+def test_a_run_that_is_over_keeps_no_rows(where: Any, lanes: int) -> None:
+    class Timed:
+        def __init__(self, time: int) -> None:
+            self.time = time
+
+    rows = [Timed(at) for at in range(9)]
+    join = entry("a").join(entry("b"), by="time", within=100, where=where, lanes=lanes)
+    with ManualSystem() as system:
+        run = system.run(join.to(lambda pair: None))
+        run.send("a", rows)
+        run.send("b", rows)
+        run.finish()
+        kept = ref(rows[0])
+        del rows
+        gc.collect()
+        assert kept() is None
 
 
 def test_times_may_be_datetimes() -> None:

@@ -13,6 +13,7 @@ from callboard.streams.operators import joining
 from callboard.streams.operators.joining import By, How, LateRow, Rule
 from callboard.streams.planning.operator import Errors, Operator
 from callboard.streams.programs.merge import Merge, Zip
+from callboard.streams.programs.native_finder import NativePredicate
 from callboard.streams.programs.predicates import Predicate
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class Joins(Chainable[T]):
         by: By,
         within: Any = None,
         rows: int | None = None,
-        where: Predicate | Callable[[T, U], object] | None = None,
+        where: Predicate | NativePredicate | Callable[[T, U], object] | None = None,
         combine: None = None,
         how: How = "inner",
         rule: Rule = "strict",
@@ -115,7 +116,7 @@ class Joins(Chainable[T]):
         by: By,
         within: Any = None,
         rows: int | None = None,
-        where: Predicate | Callable[[T, U], object] | None = None,
+        where: Predicate | NativePredicate | Callable[[T, U], object] | None = None,
         combine: Callable[[Any, Any], V],
         how: How = "inner",
         rule: Rule = "strict",
@@ -133,7 +134,7 @@ class Joins(Chainable[T]):
         by: By,
         within: Any = None,
         rows: int | None = None,
-        where: Predicate | Callable[[T, U], object] | None = None,
+        where: Predicate | NativePredicate | Callable[[T, U], object] | None = None,
         combine: Callable[[Any, Any], Any] | None = None,
         how: How = "inner",
         rule: Rule = "strict",
@@ -153,7 +154,7 @@ class Joins(Chainable[T]):
         from the oldest.
 
         `where`    what makes partners of two rows: `Equal`, `Band`, or several of these by `&`; or
-                   a function of both; without, all are
+                   a function of both, or a `NativePredicate`; without, all are
         `combine`  without, a pair is a tuple
         `how`      "inner": pairs. "left", "right" and "outer": also rows without a partner of the
                    left stream, of the other one, of both, with None for what they lack. "semi" and

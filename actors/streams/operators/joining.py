@@ -22,6 +22,7 @@ from callboard.streams.programs.in_time import MergeInTime
 from callboard.streams.programs.join import Join
 from callboard.streams.programs.join_in_lanes import JoinEnd, JoinLanes, JoinOrder
 from callboard.streams.programs.kept import WindowRule
+from callboard.streams.programs.native_finder import NativeFinder, NativePredicate
 from callboard.streams.programs.number_finder import NumberFinder
 from callboard.streams.programs.predicates import (
     Band,
@@ -107,7 +108,9 @@ def join(
     once = how in ("semi", "anti")
     window_rule = WindowRule(within, rows, rule == "three-step")
     finder: Callable[[int, int], Finder]
-    if keys is None and NumberFinder.can_find(within, distances):
+    if isinstance(where, NativePredicate):
+        finder = partial(NativeFinder, window_rule, predicate=where, once=once)
+    elif keys is None and NumberFinder.can_find(within, distances):
         finder = partial(NumberFinder, window_rule, distances=distances, once=once)
         found = "numbers found by cells"
     else:
@@ -155,7 +158,11 @@ def _compared(where: Any) -> tuple[Any, list[Any], Any, str]:
     """Return the functions of keys, the bands, the test, and how partners are found."""
     if where is None:
         return None, [], None, "every pair"
+    if isinstance(where, NativePredicate):
+        return None, [], None, f"each pair compared by {type(where).__name__}"
     if not isinstance(where, Predicate):
+        if isinstance(where, type):
+            raise GraphError(f"where= takes an object that compares, not the class {where!r}")
         check_function("where", where)
         return None, [], where, "each pair compared"
     equals = [term for term in where if isinstance(term, Equal)]

@@ -82,7 +82,7 @@ cdef class PairFinder(Finder):
         if self.tables is not None:
             candidates = (<dict>self.tables[1 - kept.side]).get(kept.key, ())
         for other in candidates:
-            if other.failed or (self.once and kept.side == 1 and other.matched):
+            if other.gone or other.failed or (self.once and kept.side == 1 and other.matched):
                 continue
             try:
                 if kept.near is not None and not self.are_near(kept, other):
@@ -109,18 +109,24 @@ cdef class PairFinder(Finder):
         cdef dict table
         if self.tables is not None:
             table = self.tables[kept.side]
-            kept.of_key = table.get(kept.key)
-            if kept.of_key is None:
-                kept.of_key = table[kept.key] = deque()
-            kept.of_key.append(kept)
+            rows = table.get(kept.key)
+            if rows is None:
+                rows = table[kept.key] = deque()
+            rows.append(kept)
         return 0
 
     cdef int left(self, Kept kept) except -1:
-        if self.tables is not None:
-            kept.of_key.popleft()
-            if not kept.of_key:
-                try:
-                    (<dict>self.tables[kept.side]).pop(kept.key, None)
-                except Exception:  # of a key that cannot be compared any more: it stays, without a row
-                    pass
+        cdef dict table
+        if self.tables is None:
+            return 0
+        table = self.tables[kept.side]
+        kept.gone = True
+        try:
+            rows = table[kept.key]
+            while rows and (<Kept>rows[0]).gone:
+                rows.popleft()
+            if not rows:
+                del table[kept.key]
+        except Exception:  # of a key that cannot be compared any more: it stays
+            pass
         return 0

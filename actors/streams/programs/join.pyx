@@ -96,6 +96,9 @@ cdef class Join(JoinRows):
         InTime.finish(self, origin, into)
         return self.let_all_go(origin, into)
 
+    cpdef close(self):
+        self.finder = self.windows = None  # they may keep alive what keeps the run alive
+
     # --- a row and its partners -------------------------------------------------------------------
 
     cdef int put_out(self, list rows, list found, object origin, list into) except -1:

@@ -86,6 +86,9 @@ cdef class JoinLanes(Program):
         self.finders = [finder(lane, lanes) for lane in range(lanes)]
         self.alone = finder(0, 1)
 
+    cpdef close(self):
+        self.finders = self.alone = None  # they may keep alive what keeps the run alive
+
     cdef list found(self, list finders, size_t lane, list rows):
         cdef Finder finder = finders[lane]
         cdef list found = finder.find(rows)

@@ -13,7 +13,7 @@ cdef class Kept:
     cdef object key         # what it has to have in common with a partner, or None
     cdef tuple near         # what has to be near to a partner's, or None
     cdef object error       # what reading it raised, or None
-    cdef object of_key      # who looks for partners keeps it here
+    cdef bint gone          # it has left the window that it was found in
     # Said by who puts out, and never taken back.
     cdef bint matched       # it had a partner
     cdef bint failed        # it gives nothing, and is nobody's partner

@@ -7,8 +7,13 @@ from callboard.streams.checks import check_value
 
 
 @cython.final
+@cython.no_gc
 cdef class Kept:
-    """A row in its window."""
+    """A row in its window.
+
+    The garbage collector does not look through it: there are as many as rows in windows, and it is in
+    no circle but one that leads through a run, which lets them go at its end.
+    """
 
 
 @cython.final

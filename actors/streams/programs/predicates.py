@@ -8,6 +8,7 @@ from typing import Any
 from callboard.core.text import safe_repr
 from callboard.streams.checks import check_function
 from callboard.streams.errors import GraphError
+from callboard.streams.programs.named import Named
 
 Column = str | int | Callable[[Any], Any]
 
@@ -114,7 +115,7 @@ def check_column(what: str, column: Any) -> None:
 def reader_of(column: Column) -> Callable[[Any], Any]:
     """Return the function that finds a value in a row."""
     if isinstance(column, str):
-        return _Named(column)
+        return Named(column)
     if isinstance(column, int):
         return lambda row: row[column]
     return column
@@ -125,17 +126,3 @@ def name_of(column: Column) -> str:
     if isinstance(column, str | int):
         return repr(column)
     return getattr(column, "__name__", safe_repr(column))
-
-
-class _Named:
-    """Finds a value by its name: a key of a dictionary, else an attribute."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __call__(self, row: Any) -> Any:
-        if isinstance(row, dict):
-            return row[self.name]
-        return getattr(row, self.name)

@@ -4,8 +4,9 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libcpp.vector cimport vector
 
 from callboard.core.clock cimport monotonic_ns
+from callboard.core.node cimport Kind
 from callboard.scheduling.flow.stage cimport Division
-from callboard.streams.native cimport NativeOperator, Output, Value
+from callboard.streams.native cimport NativeOperator, NativePredicate, Output, Value
 
 
 cdef void spin(int64_t ns) noexcept nogil:
@@ -198,3 +199,24 @@ cdef class InOrder(NativeOperator):
         out.push_integer(self.count, 0)
         out.push_integer(<int64_t>(self.sum >> 1), 0)
         out.push_integer(self.in_order, 0)
+
+
+cdef class Near(NativePredicate):
+    """Integers, or reals, that are at most `distance` apart; of buffers, their sizes in bytes."""
+
+    cdef double distance
+
+    def __init__(self, double distance):
+        self.distance = distance
+
+    cdef bint matches(self, const Value* left, const Value* right) noexcept nogil:
+        cdef double apart
+        if left.kind != right.kind:
+            return False
+        if left.kind == Kind.integer:
+            apart = <double>(left.integer - right.integer)
+        elif left.kind == Kind.real:
+            apart = left.real - right.real
+        else:
+            apart = <double>(left.buffer.size - right.buffer.size)
+        return -self.distance <= apart <= self.distance

@@ -1,0 +1,6 @@
+from typing import Any, final
+
+@final
+class Named:
+    def __init__(self, name: str) -> None: ...
+    def __call__(self, row: Any) -> Any: ...
