@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from callboard.scheduling.flow.threading_models import MODELS
-from callboard.streams import Graph, Watermark, entry
-from tests.streams.shapes import Chain, Fork, Functions, Mark, Op
+from callboard.streams import Band, Equal, Graph, Watermark, entry
+from tests.streams.shapes import Chain, Fork, Functions, Mark, Op, number
 
 small = st.integers(1, 4)
 policies = st.sampled_from(["fail", "skip", "side"])
@@ -84,6 +84,27 @@ rows = st.lists(
 )
 
 
+in_time = {"by": st.just(Functions().time), "lag": st.sampled_from([0, 20, 100])}
+windows = st.one_of(
+    st.fixed_dictionaries(
+        {"within": st.sampled_from([0, 9]), "rule": st.sampled_from(["strict", "three-step"])}
+    ),
+    st.fixed_dictionaries({"rows": st.sampled_from([1, 4])}),
+)
+joins = st.fixed_dictionaries(
+    {
+        **in_time,
+        "where": st.sampled_from([None, Equal(Functions(4).key), Band(number, 5)]),
+        "how": st.sampled_from(["inner", "left", "right", "outer", "semi", "anti"]),
+        "lanes": st.sampled_from([1, 3]),
+    }
+)
+OPTIONS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
+    "merge": st.fixed_dictionaries(in_time),
+    "join": st.builds(lambda join, window: {**join, **window}, joins, windows),
+}
+
+
 @dataclass
 class Case:
     """A graph, and what arrives: (entry, rows) in order."""
@@ -107,16 +128,19 @@ def cases(draw: st.DrawFn, *, marked: bool = False) -> Case:
     streams = [entry(name) for name in names]
     said = []
     for _ in range(draw(st.integers(1, 4))):
-        number = draw(st.integers(0, len(streams) - 1))
+        first = draw(st.integers(0, len(streams) - 1))
         if draw(st.booleans()):
             chain = draw(chains(1, marked=marked))
-            said.append(f"{len(streams)} = {chain} of {number}")
-            streams.append(chain.add_to(streams[number]))
+            said.append(f"{len(streams)} = {chain} of {first}")
+            streams.append(chain.add_to(streams[first]))
         else:
             others = draw(st.lists(st.integers(0, len(streams) - 1), min_size=1, max_size=2))
-            join = draw(st.sampled_from(["union", "union", "zip"]))
-            said.append(f"{len(streams)} = {join} of {[number, *others]}")
-            streams.append(getattr(streams[number], join)(*(streams[other] for other in others)))
+            join = draw(st.sampled_from(["union", "union", "zip", "merge", "join"]))
+            options: dict[str, Any] = draw(OPTIONS.get(join, st.just({})))
+            others = others[:1] if join == "join" else others
+            said.append(f"{len(streams)} = {join} of {[first, *others]}, {options}")
+            join_with = getattr(streams[first], join)
+            streams.append(join_with(*(streams[other] for other in others), **options))
     ends = draw(st.lists(st.integers(0, len(streams) - 1), max_size=2, unique=True))
     ends = sorted({*ends, len(streams) - 1})
     graph: Graph[Any] = Graph(*(streams[end].collect(name=f"end {end}") for end in ends))
