@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import gc
 import math
+import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -392,6 +393,29 @@ def test_the_paper_s_rule_compares_with_what_its_own_stream_left_in_a_window() -
     assert pairs["three-step"].run_sequentially(inputs) == [(1, 2), (4, 2), (1, 6), (4, 6)]
 
 
+@pytest.mark.parametrize(
+    ("where", "compared"),
+    [
+        (lambda left, right: True, 499_500),
+        (Equal(lambda row: row % 3), 166_500),
+        (Band(lambda row: row % 3, 0), 166_500),
+    ],
+)
+def test_lanes_share_the_comparisons_alike(where: Any, compared: int) -> None:
+    join = entry("a").join(entry("b"), by=int, within=1_000, where=where, lanes=4)
+    with ManualSystem() as system:
+        run = system.run(join.to(lambda pair: None))
+        run.send("a", range(0, 1_000, 2))
+        run.send("b", range(1, 1_001, 2))
+        run.send("a", [1_000])
+        system.run_until_idle()
+        (lanes,) = {each.lanes for each in run.statistics().operators if each.lanes}
+        run.finish()
+    assert len(lanes) == 4
+    assert sum(lanes) == pytest.approx(compared / 2, rel=0.01)
+    assert max(lanes) <= 1.01 * min(lanes)
+
+
 @pytest.mark.parametrize("lanes", [1, 2])
 @pytest.mark.parametrize("where", [None, Equal("time"), Band("time", 1)])
 def test_a_run_that_is_over_keeps_no_rows(where: Any, lanes: int) -> None:
@@ -410,6 +434,17 @@ def test_a_run_that_is_over_keeps_no_rows(where: Any, lanes: int) -> None:
         del rows
         gc.collect()
         assert kept() is None
+
+
+@pytest.mark.parametrize(
+    "window", [{"within": 3}, {"rows": 2}, {"within": 3, "rule": "three-step"}]
+)
+@pytest.mark.parametrize("where", [None, Equal(0), Band(0, 1)])
+def test_a_stream_with_a_join_can_be_pickled(where: Any, window: dict[str, Any]) -> None:
+    join = entry("a").join(entry("b"), by=0, where=where, **window).collect()
+    again = pickle.loads(pickle.dumps(join))
+    rows = {"a": [(1,), (3,), (4,)], "b": [(1,), (2,), (7,)]}
+    assert again.run_sequentially(rows) == join.run_sequentially(rows)
 
 
 def test_times_may_be_datetimes() -> None:

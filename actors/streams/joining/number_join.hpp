@@ -39,6 +39,9 @@ public:
         for (Column& column : columns_) column.whole.clear(), column.real.clear();
     }
 
+    // With how many rows all rows together were compared.
+    std::uint64_t compared() const { return whole_ != nullptr ? whole_->compared() : real_->compared(); }
+
 private:
     // Of a type, as its term says.
     struct Column {

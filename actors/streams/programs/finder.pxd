@@ -1,10 +1,13 @@
 # Who finds partners of a row.
+from libc.stdint cimport uint64_t
+
 from callboard.streams.programs.kept cimport Kept, WindowRule
 
 
 cdef class Finder:
     cdef WindowRule rule
     cdef size_t lane, lanes
+    cdef uint64_t compared  # pairs, so far
     cdef list windows       # for each stream, the rows that this lane has stored, in order
 
     # For each of the next rows, in order, its partners among those that this lane stored before it; and in the place

@@ -84,6 +84,7 @@ cdef class PairFinder(Finder):
         for other in candidates:
             if other.gone or other.failed or (self.once and kept.side == 1 and other.matched):
                 continue
+            self.compared += 1
             try:
                 if kept.near is not None and not self.are_near(kept, other):
                     continue

@@ -86,6 +86,11 @@ cdef class JoinLanes(Program):
         self.finders = [finder(lane, lanes) for lane in range(lanes)]
         self.alone = finder(0, 1)
 
+    cpdef tuple work_of_lanes(self):
+        cdef Finder finder
+        cdef list finders = self.finders or []
+        return tuple([finder.compared for finder in finders])
+
     cpdef close(self):
         self.finders = self.alone = None  # they may keep alive what keeps the run alive
 

@@ -54,6 +54,9 @@ cdef class WindowRule:
         self.three_step = three_step and within is not None
         self.is_strict = not three_step and within is not None
 
+    def __reduce__(self):
+        return WindowRule, (self.within, self.most, self.three_step)
+
     cdef bint is_over(self, Kept kept, object time) except -1:
         return self.is_strict and time - kept.time > self.within
 

@@ -68,6 +68,7 @@ cdef class NativeFinder(Finder):
         else:
             with nogil:
                 self.compare(kept.side)
+        self.compared += self.values(1 - kept.side).size()
         for place in self.hits:
             other = others[place]
             if not (other.failed or (self.once and kept.side == 1 and other.matched)):

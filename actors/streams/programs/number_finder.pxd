@@ -45,6 +45,7 @@ cdef extern from "callboard/streams/joining/number_join.hpp" namespace "callboar
         void add_value(uint32_t term, int64_t value) except +
         void add_value(uint32_t term, double value) except +
         void match(vector[JoinMatch]& matches) except +
+        uint64_t compared()
 
     const Py_ssize_t MOST_TERMS "callboard::JoinPredicate::most"
 

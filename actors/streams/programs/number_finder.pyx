@@ -78,6 +78,7 @@ cdef class NumberFinder(Finder):
         if self.join != NULL:
             with nogil:
                 self.join.match(self.matches)
+            self.compared = self.join.compared()
         for kept in rows:
             self.expire(kept.time)
             partners = []
@@ -96,6 +97,7 @@ cdef class NumberFinder(Finder):
         cdef PairFinder finder = PairFinder(self.rule, self.lane, self.lanes, by_key=False, distances=self.distances,
                                             test=None, once=self.once)
         finder.windows = self.windows
+        finder.compared = self.compared
         return finder
 
     cdef int stored(self, Kept kept) except -1:

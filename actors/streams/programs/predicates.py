@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from operator import itemgetter
 from typing import Any
 
 from callboard.core.text import safe_repr
@@ -117,7 +118,7 @@ def reader_of(column: Column) -> Callable[[Any], Any]:
     if isinstance(column, str):
         return Named(column)
     if isinstance(column, int):
-        return lambda row: row[column]
+        return itemgetter(column)
     return column
 
 

@@ -100,6 +100,7 @@ cdef class Program:
     cpdef process_share(self, DividedBatch divided, uint32_t number)
     cpdef gather(self, DividedBatch divided, list into)
     cpdef bint is_listening(self)
+    cpdef tuple work_of_lanes(self)
     cpdef close(self)
 
     cdef int enter(self, Ending ending, int position, int inputs) except -1

@@ -229,6 +229,10 @@ cdef class Program:
         """Whether it wants to be called, as `looks_every` says, until something comes again. In any thread."""
         return False
 
+    cpdef tuple work_of_lanes(self):
+        """How many pairs of rows each lane has compared, where there are any. In any thread."""
+        return ()
+
     cpdef close(self):
         """Let go what the program holds outside of memory. Called once, however the run ended."""
 

@@ -352,7 +352,7 @@ class Run(Generic[R]):
         """Say how the run does: rows, costs and queues of each operator, and latencies."""
         seconds = time.monotonic() - self._begun
         rows = sum(self._sent.values())
-        return collect(self._flow, self.tally, rows, seconds, self._crew.homes)
+        return collect(self._flow, self.tally, rows, seconds, self._crew.homes, self._programs)
 
     def rebalance(self, policy: Any = None) -> int:
         """Let a placement policy, or the name of one, arrange the `assigned` operators anew; return

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from callboard.scheduling.flow.threading_models import Model
+from callboard.streams.programs.program import Program
 from callboard.streams.running.build import Home
 from callboard.streams.running.flow import GraphFlow
 from callboard.streams.running.tally import Tally
@@ -33,6 +34,8 @@ class OperatorStatistics:
     busy: float
     threading: Model = "dynamic"
     thread: str = ""
+    lanes: tuple[int, ...] = ()
+    """Of a join with lanes, the pairs of rows that each has compared, while the run goes on."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,12 @@ class RunStatistics:
 
 
 def collect(
-    flow: GraphFlow, tally: Tally, rows: int, seconds: float, homes: Sequence[Home] = ()
+    flow: GraphFlow,
+    tally: Tally,
+    rows: int,
+    seconds: float,
+    homes: Sequence[Home],
+    programs: Sequence[Program],
 ) -> RunStatistics:
     """Read a flow's counters. Any thread."""
     times = sorted(flow.times())
@@ -103,6 +111,7 @@ def collect(
                 busy=operator.busy,
                 threading=homes[step].model,
                 thread=homes[step].where,
+                lanes=programs[step].work_of_lanes(),
             )
             for step, operator in flow.operators()
         ),
