@@ -85,17 +85,7 @@ def join(
 ) -> Operator:
     """Compare the rows of two streams within a window."""
     columns = _columns("join", by, 2)
-    if (within is None) == (rows is None):
-        raise GraphError(
-            "join() takes within=, a length of time, or rows=, a number of rows: "
-            f"one of them, not within={safe_repr(within)} and rows={safe_repr(rows)}"
-        )
-    if rows is None:
-        check_distance("within", within)
-        window = f"within {safe_repr(within)}"
-    else:
-        check_count("rows", rows)
-        window = f"the last {rows:,} rows"
+    window = window_said("join", within, rows)
     check_choice("how", how, ("inner", "left", "right", "outer", "semi", "anti"))
     check_choice("rule", rule, ("strict", "three-step"))
     check_choice("late", late, ("drop", "side"))
@@ -152,6 +142,20 @@ def join(
         detail=", ".join(said),
         ports=("out", "late") if late == "side" else ("out",),
     )
+
+
+def window_said(call: str, within: Any, rows: Any) -> str:
+    """Check what says which rows are in a window, and say it. Raises GraphError."""
+    if (within is None) == (rows is None):
+        raise GraphError(
+            f"{call}() takes within=, a length of time, or rows=, a number of rows: "
+            f"one of them, not within={safe_repr(within)} and rows={safe_repr(rows)}"
+        )
+    if rows is None:
+        check_distance("within", within)
+        return f"within {safe_repr(within)}"
+    check_count("rows", rows)
+    return f"the last {rows:,} rows"
 
 
 def _compared(where: Any) -> tuple[Any, list[Any], Any, str]:

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 from callboard.core.text import safe_repr
 from callboard.streams.checks import MOST, check_choice, check_count, check_function, check_name
 from callboard.streams.errors import GraphError
+from callboard.streams.operators.joining import window_said
 from callboard.streams.planning.operator import Operator
-from callboard.streams.programs.predicates import Band, Predicate, check_distance, name_of
+from callboard.streams.programs.predicates import Band, Predicate, name_of
 from callboard.streams.programs.windows import check_lag
 
 
@@ -39,17 +40,8 @@ def join_batches(
     from callboard.streams.programs.join_batches import KINDS, JoinBatches
 
     names = _columns("join_batches", by, 2)
-    if (within is None) == (rows is None):
-        raise GraphError(
-            "join_batches() takes within=, a length of time, or rows=, a number of rows: "
-            f"one of them, not within={safe_repr(within)} and rows={safe_repr(rows)}"
-        )
-    if rows is None:
-        check_distance("within", within)
-        window, lengths = f"within {safe_repr(within)}", {"within": within}
-    else:
-        check_count("rows", rows)
-        window, lengths = f"the last {rows:,} rows", {}
+    window = window_said("join_batches", within, rows)
+    lengths = {} if within is None else {"within": within}
     check_choice("how", how, KINDS)
     check_choice("rule", rule, ("strict", "three-step"))
     if not isinstance(suffix, str):

@@ -19,7 +19,9 @@ cdef class Finder:
     cdef int expire(self, object time) except -1
     cdef int keep(self, Kept kept) except -1
 
-    # For finders: a row comes into its window, and the oldest leaves it.
+    # For finders: those of a row's partners that this lane has stored, as find() says. A row comes into its window,
+    # and the oldest leaves it.
+    cdef list partners(self, Kept kept)
     cdef int stored(self, Kept kept) except -1
     cdef int left(self, Kept kept) except -1
 
@@ -30,5 +32,4 @@ cdef class PairFinder(Finder):
     cdef object test
     cdef bint once          # one partner of a row of the left stream is as good as all
 
-    cdef list partners(self, Kept kept)
     cdef bint are_near(self, Kept kept, Kept other) except -1

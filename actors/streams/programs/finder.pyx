@@ -21,6 +21,19 @@ cdef class Finder:
         self.windows = [deque(), deque()]
 
     cdef list find(self, list rows):
+        cdef Kept kept
+        cdef list found = []
+        for kept in rows:
+            try:
+                self.expire(kept.time)
+                partners = [] if kept.error is not None else self.partners(kept)
+                self.keep(kept)
+            except Exception as error:  # of its time, its key, or its kind
+                partners = [(None, error)]
+            found.append(partners)
+        return found
+
+    cdef list partners(self, Kept kept):
         raise NotImplementedError
 
     cdef Finder successor(self):
@@ -61,19 +74,6 @@ cdef class PairFinder(Finder):
         super().__init__(rule, lane, lanes)
         self.tables = [{}, {}] if by_key else None
         self.distances, self.test, self.once = distances, test, once
-
-    cdef list find(self, list rows):
-        cdef Kept kept
-        cdef list found = []
-        for kept in rows:
-            try:
-                self.expire(kept.time)
-                partners = [] if kept.error is not None else self.partners(kept)
-                self.keep(kept)
-            except Exception as error:  # of its time, or of its key
-                partners = [(None, error)]
-            found.append(partners)
-        return found
 
     cdef list partners(self, Kept kept):
         cdef list found = []

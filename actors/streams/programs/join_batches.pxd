@@ -3,40 +3,15 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libcpp cimport bool
 from libcpp.vector cimport vector
 
+from callboard.streams.joining.rules cimport JoinPredicate, JoinRule, JoinSettings
 from callboard.streams.programs.batches_in_time cimport BatchesInTime
 
 cdef extern from "callboard/streams/joining/column_join.hpp" namespace "callboard" nogil:
-    cdef enum class NumberType(uint8_t):
-        int64
-        float64
-
-    cdef enum class JoinRule(uint8_t):
-        three_step
-        strict
-        last_rows
-
     cdef enum class JoinKind(uint8_t):
         pass
 
     cdef enum class VectorPath(uint8_t):
         pass
-
-    cdef cppclass JoinTerm:
-        @staticmethod
-        JoinTerm equal(NumberType type)
-        @staticmethod
-        JoinTerm band(NumberType type, double distance)
-        @staticmethod
-        JoinTerm whole_band(NumberType type, uint64_t distance)
-
-    cdef cppclass JoinPredicate:
-        void add(const JoinTerm& term)
-
-    cdef cppclass JoinSettings[Time]:
-        JoinPredicate predicate
-        JoinRule rule
-        Time within
-        uint64_t seed
 
     cdef cppclass JoinedRows:
         vector[int64_t] of[2]
@@ -59,8 +34,6 @@ cdef extern from "callboard/streams/joining/column_join.hpp" namespace "callboar
 
     VectorPath best_path()
     bool prefers_index(const JoinPredicate& predicate, VectorPath path, double window_rows)
-
-    const uint32_t most_terms "callboard::JoinPredicate::most"
 
 
 cdef class JoinBatches(BatchesInTime):

@@ -13,6 +13,9 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 from libcpp.vector cimport vector
 
+from callboard.streams.joining.rules cimport (
+    JoinPredicate, JoinRule, JoinSettings, JoinTerm, NumberType, most_terms,
+)
 from callboard.streams.programs.batches_in_time cimport BatchesInTime
 
 import numpy as np

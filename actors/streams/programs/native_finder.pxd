@@ -4,7 +4,6 @@ from libcpp.vector cimport vector
 
 from callboard.scheduling.flow.values cimport Value
 from callboard.streams.programs.finder cimport Finder
-from callboard.streams.programs.kept cimport Kept
 
 
 cdef class NativePredicate:
@@ -22,6 +21,5 @@ cdef class NativeFinder(Finder):
     cdef vector[size_t] hits        # their places
 
     cdef deque[Value]* values(self, Py_ssize_t side) noexcept nogil
-    cdef list partners(self, Kept kept)
     cdef int read(self, object row) except -1
     cdef int compare(self, Py_ssize_t side) except -1 nogil

@@ -42,27 +42,12 @@ cdef class NativeFinder(Finder):
                 drop(self.values(side).front())
                 self.values(side).pop_front()
 
-    cdef list find(self, list rows):
-        cdef Kept kept
-        cdef list found = []
-        for kept in rows:
-            try:
-                self.expire(kept.time)
-                if kept.error is None:
-                    self.read(kept.row)
-                    found.append(self.partners(kept))
-                else:
-                    found.append([])
-                self.keep(kept)
-            except Exception as error:  # of its time, or of a row that is no native value
-                found.append([(None, error)])
-        return found
-
     cdef list partners(self, Kept kept):
         cdef list found = []
         cdef size_t place
         cdef Kept other
         others = self.windows[1 - kept.side]
+        self.read(kept.row)
         if self.values(1 - kept.side).size() < MANY:
             self.compare(kept.side)
         else:

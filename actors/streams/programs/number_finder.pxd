@@ -2,40 +2,11 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libcpp.vector cimport vector
 
+from callboard.streams.joining.rules cimport JoinMatch, JoinSettings
 from callboard.streams.programs.finder cimport Finder
 from callboard.streams.programs.kept cimport Kept
 
 cdef extern from "callboard/streams/joining/number_join.hpp" namespace "callboard" nogil:
-    cdef enum class NumberType(uint8_t):
-        int64
-        float64
-
-    cdef enum class JoinRule(uint8_t):
-        three_step
-        strict
-        last_rows
-
-    cdef cppclass JoinTerm:
-        @staticmethod
-        JoinTerm band(NumberType type, double distance)
-        @staticmethod
-        JoinTerm whole_band(NumberType type, uint64_t distance)
-
-    cdef cppclass JoinPredicate:
-        void add(const JoinTerm& term)
-
-    cdef cppclass JoinSettings[Time]:
-        JoinPredicate predicate
-        JoinRule rule
-        Time within
-        uint64_t lanes
-        uint64_t lane
-        uint64_t seed
-
-    cdef cppclass JoinMatch:
-        uint32_t row
-        uint64_t partner
-
     cdef cppclass NumberJoin:
         NumberJoin(const JoinSettings[int64_t]& settings) except +
         NumberJoin(const JoinSettings[double]& settings) except +
@@ -46,8 +17,6 @@ cdef extern from "callboard/streams/joining/number_join.hpp" namespace "callboar
         void add_value(uint32_t term, double value) except +
         void match(vector[JoinMatch]& matches) except +
         uint64_t compared()
-
-    const Py_ssize_t MOST_TERMS "callboard::JoinPredicate::most"
 
 
 cdef class NumberFinder(Finder):

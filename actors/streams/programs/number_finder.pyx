@@ -14,6 +14,7 @@ from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact
 from libc.stdint cimport INT64_MAX, int64_t, uint32_t, uint64_t
 
+from callboard.streams.joining.rules cimport JoinRule, JoinSettings, JoinTerm, NumberType, most_terms
 from callboard.streams.programs.finder cimport Finder, PairFinder
 from callboard.streams.programs.kept cimport Kept, WindowRule
 
@@ -60,7 +61,7 @@ cdef class NumberFinder(Finder):
     def can_find(within, distances):
         """Whether bands in such a window can be a question of numbers; of the latest rows, `within` is None."""
         lengths = [0 if within is None else within, *distances]
-        return 0 < len(distances) <= MOST_TERMS and all(
+        return 0 < len(distances) <= most_terms and all(
             [type(length) in (int, float) and length < most_as_float for length in lengths]
         )
 
