@@ -76,6 +76,9 @@ def test_a_row_that_is_no_native_value_is_an_error_of_its_own(operators: ModuleT
     rows: dict[str, list[Any]] = {"a": [1, "2", 3], "b": [1, 2]}
     assert stream.collect().run_sequentially(rows, tally=tally) == [(1, 1), (1, 2), (3, 2)]
     assert [(failure.row, type(failure.error)) for failure in tally.failures] == [("2", TypeError)]
+    stream = entry("a").join(entry("b"), by=int, rows=1, where=operators.Near(9), errors="skip")
+    rows = {"a": [1, "2"], "b": [3]}
+    assert stream.collect().run_sequentially(rows) == []  # it is the last of its stream
 
 
 def test_one_that_does_not_say_what_matches_finds_nothing() -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Any
+from threading import Event
+from typing import Any, cast
+from weakref import ref
 
 import pytest
 from hypothesis import given
@@ -12,7 +15,10 @@ from hypothesis import strategies as st
 
 from callboard import ActorSystem
 from callboard.streams import Graph, GraphError, Stream, Watermark, entry
+from callboard.streams.running.heartbeat import Heartbeat
+from callboard.streams.running.run import _beat
 from callboard.testing import ManualSystem
+from callboard.timers import Timer, Timers
 from tests.streams.join_model import Row
 from tests.streams.test_merge import arrivals, streams, time_of
 
@@ -132,15 +138,115 @@ def test_rows_within_the_lag_leave_when_nobody_says_anything() -> None:
         run.finish()
 
 
-def test_where_all_is_silent_nothing_happens_any_more() -> None:
+@pytest.mark.parametrize("lanes", [0, 1, 2])
+def test_where_all_is_silent_nothing_happens_any_more(lanes: int) -> None:
+    stream = merged()
+    if lanes:
+        stream = entry("a").join(
+            entry("b"), by=abs, within=5, idle_after=4, how="semi", lanes=lanes
+        )
     with ManualSystem() as system:
-        run = system.run(merged().collect())
+        run = system.run(stream.collect())
         run.send("a", [1])
+        run.send("b", [-1])
         system.advance(10)
         admitted = run._flow.admitted
         system.advance(1_000)
         assert run._flow.admitted == admitted < 10
-        assert run.finish() == [1]
+        assert run.finish()[:1] == [1]
+
+
+class Late(Timers):
+    """Timers that are told when to fire."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.due: list[Callable[[], object]] = []
+
+    def call_after(
+        self, seconds: float, action: Callable[[], object], period: float | None = None
+    ) -> Timer:
+        self.due.append(action)
+        return Timer(self, action, period)
+
+
+class Listener:
+    looks_every = 1.0
+    listens = False
+
+    def is_listening(self) -> bool:
+        return self.listens
+
+
+def test_a_heart_beats_while_rounds_are_on_their_way_and_while_somebody_listens() -> None:
+    timers, listener = Late(), Listener()
+    answers: list[bool | None] = [True, False, False, None]
+    heartbeat = Heartbeat(timers, [cast("Any", listener)], lambda: answers.pop(0))
+    heartbeat.begin()
+    heartbeat.begin()
+    for listener.listens, goes_on in [(False, True), (True, True), (False, False)]:
+        (action,) = timers.due
+        timers.due = []
+        action()
+        assert len(timers.due) == goes_on
+    heartbeat.begin()
+    timers.due.pop()()
+    assert not timers.due
+    assert not answers
+
+
+def test_a_beat_says_whether_rounds_are_on_their_way() -> None:
+    began, may_end = Event(), Event()
+
+    def slow(row: int) -> int:
+        began.set()
+        may_end.wait(60)
+        return row
+
+    graph = entry("a").map(slow).merge(entry("b"), by=int, idle_after=1_000).collect()
+    with ActorSystem(workers=2) as system:
+        run = system.run(graph)
+        run.send("a", [1])
+        began.wait(60)
+        assert _beat(ref(run)) is True
+        may_end.set()
+        run.finish(timeout=60)
+        assert _beat(ref(run)) is None
+
+
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_what_an_idle_stream_lets_go_has_a_place_among_branches_in_branches(lanes: int) -> None:
+    rows = entry("rows")
+    x, y, z = (rows.map(lambda n: n) for _ in range(3))
+    join = x.join(
+        y.filter(lambda n: n < 3), by=int, within=5, where=lambda left, right: False,
+        how="left", idle_after=4, lanes=lanes, combine=lambda left, right: 1_000 + left,
+    )  # fmt: skip
+    graph = join.merge(z, by=int).union(rows).collect()
+    with ManualSystem() as system:
+        run = system.run(graph)
+        for some, seconds in (([1, 2], 3), ([200, 300], 10), ([400], 0)):
+            run.send("rows", some)
+            system.advance(seconds)
+        assert sorted(run.finish()) == sorted(
+            [1, 2, 200, 300, 400] * 2 + [1_001, 1_002, 1_200, 1_300, 1_400]
+        )
+
+
+def test_a_watermark_of_the_others_comes_after_the_rows_of_its_round() -> None:
+    rows = entry("rows")
+    many = rows.filter(lambda n: n > 0).watermarks(int, every=2)
+    few = rows.filter(lambda n: 0 < n < 3).watermarks(int)
+    merge = many.merge(few, by=int, idle_after=4)
+    last = merge.merge(rows.filter(lambda n: n == 77), by=int, late="side")
+    graph = Graph(last.collect(name="out"), last.side("late").collect(name="late"))
+    with ManualSystem() as system:
+        run = system.run(graph)
+        # The second one is silent from 0.5 on, which is seen in the round at 4.7.
+        for seconds, some in ((0, [0]), (0.5, [1, 2]), (1, [5, 6]), (3.2, [0, 0, 10]), (0.1, [12])):
+            system.advance(seconds)
+            run.send("rows", some)
+        assert run.finish() == {"out": [1, 1, 2, 2, 5, 6, 10, 12], "late": []}
 
 
 def test_a_run_that_is_over_or_forgotten_is_not_called() -> None:

@@ -447,6 +447,18 @@ def test_a_stream_with_a_join_can_be_pickled(where: Any, window: dict[str, Any])
     assert again.run_sequentially(rows) == join.run_sequentially(rows)
 
 
+@pytest.mark.parametrize("lanes", [1, 2])
+@pytest.mark.parametrize("window", [{"rows": 1}, {"within": 1, "rule": "three-step"}])
+def test_a_row_that_cannot_be_compared_pushes_others_out(
+    window: dict[str, Any], lanes: int
+) -> None:
+    join = entry("a").join(
+        entry("b"), by=0, where=Equal(1), how="left", errors="skip", lanes=lanes, **window
+    )
+    rows: dict[str, Any] = {"a": [(1, "k"), (3, ["unhashable"])], "b": [(4, "k")]}
+    assert join.collect().run_sequentially(rows) == [((1, "k"), None)]
+
+
 def test_times_may_be_datetimes() -> None:
     start = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
     hours = [{"at": start + datetime.timedelta(hours=n), "n": n} for n in range(4)]

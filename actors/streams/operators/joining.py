@@ -128,7 +128,7 @@ def join(
     if lanes == 1:
         program: Any = partial(Join, finder=finder, **ends)
     else:
-        program = partial(JoinEnd, **ends)
+        program = partial(JoinEnd, **{**ends, "idle_after": None})
         ahead = (
             ("in order", partial(JoinOrder, **order)),
             ("in lanes", partial(JoinLanes, finder=finder, lanes=lanes)),

@@ -69,7 +69,10 @@ class ComparedColumns:
         numbers = _numbers(stream, name, scale, column)
         if is_band:
             _refuse(stream, name, "null is near to nothing that Band compares", nulls)
-            return numbers, None, Found(what, scale.length("a band's distance", self.distance))
+            distance = scale.length("a band's distance", self.distance)
+            if what != "floats":
+                distance = min(distance, MOST_DISTANCE)
+            return numbers, None, Found(what, distance)
         if scale.name == "floats":
             _refuse(stream, name, "NaN is equal to nothing that Equal compares", np.isnan(numbers))
         return numbers, nulls, Found(what, None)

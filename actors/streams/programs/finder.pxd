@@ -18,6 +18,7 @@ cdef class Finder:
 
     cdef int expire(self, object time) except -1
     cdef int keep(self, Kept kept) except -1
+    cdef int push_out(self, Kept kept) except -1
 
     # For finders: those of a row's partners that this lane has stored, as find() says. A row comes into its window,
     # and the oldest leaves it.

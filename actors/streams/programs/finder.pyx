@@ -30,6 +30,7 @@ cdef class Finder:
                 self.keep(kept)
             except Exception as error:  # of its time, its key, or its kind
                 partners = [(None, error)]
+                self.push_out(kept)
             found.append(partners)
         return found
 
@@ -50,13 +51,17 @@ cdef class Finder:
 
     cdef int keep(self, Kept kept) except -1:
         """Let go what a row pushes out, and store it, if that is this lane's to do."""
+        self.push_out(kept)
+        if kept.error is None and kept.number % self.lanes == self.lane:
+            self.stored(kept)
+            self.windows[kept.side].append(kept)
+        return 0
+
+    cdef int push_out(self, Kept kept) except -1:
         window = self.windows[kept.side]
         if not self.rule.is_strict:
             while window and self.rule.is_pushed_out(<Kept>window[0], kept):
                 self.left(window.popleft())
-        if kept.error is None and kept.number % self.lanes == self.lane:
-            self.stored(kept)
-            window.append(kept)
         return 0
 
     cdef int stored(self, Kept kept) except -1:

@@ -33,7 +33,8 @@ cdef class InTime(Merge):
         cdef bint fell_silent = self.idle_after is not None and self.listen(batches)
         Merge.process_many(self, batches, into)
         if fell_silent and not (<Batch?>into[0]).final:
-            self.hand_on(0, into)
+            end = (<Batch?>batches[0]).end
+            self.hand_on(None if end is None else end >> self.drops[0], into)
 
     cdef bint listen(self, list batches) except -1:
         """Find out who is idle; whether that is so of one who was not."""

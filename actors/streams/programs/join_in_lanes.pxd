@@ -1,5 +1,4 @@
 # A join whose comparisons are divided among lanes.
-from callboard.streams.programs.finder cimport Finder
 from callboard.streams.programs.join cimport Join, JoinRows
 from callboard.streams.programs.program cimport Program
 
@@ -9,10 +8,9 @@ cdef class JoinOrder(JoinRows):
 
 
 cdef class JoinLanes(Program):
-    cdef list finders       # one for each lane
-    cdef Finder alone       # or the only one, where it does not work divided
+    cdef list finders       # one for each lane; and one for where it does not work divided
 
-    cdef list found(self, list finders, size_t lane, list rows)
+    cdef list found(self, size_t lane, list rows)
 
 
 cdef class JoinEnd(Join):

@@ -42,7 +42,7 @@ cdef class JoinOrder(JoinRows):
         cdef Batch out = into[0]
         if self.leaves is not None:
             end = (<Batch?>batches[0]).end
-            out.rows.append((BEGIN, None if end is None else end >> self.drops[0]))
+            out.rows.append((BEGIN, 0 if end is None else end >> self.drops[0]))
         InTime.process_many(self, batches, into)
         out.origins = out.end = None  # these are in the steps
 
@@ -83,34 +83,31 @@ cdef class JoinLanes(Program):
     def __init__(self, str name, *, finder, Py_ssize_t lanes, **options):
         super().__init__(name, kind="partitioned", **options)
         self.partitions = lanes
-        self.finders = [finder(lane, lanes) for lane in range(lanes)]
-        self.alone = finder(0, 1)
+        self.finders = [finder(lane, lanes) for lane in range(lanes)] + [finder(0, 1)]
 
     cpdef tuple work_of_lanes(self):
         cdef Finder finder
-        cdef list finders = self.finders or []
-        return tuple([finder.compared for finder in finders])
+        cdef list counts = [finder.compared for finder in self.finders.copy()]
+        return tuple(counts[-1:] if any(counts[-1:]) else counts[:-1])
 
     cpdef close(self):
-        self.finders = self.alone = None  # they may keep alive what keeps the run alive
+        self.finders.clear()  # they may keep alive what keeps the run alive
 
-    cdef list found(self, list finders, size_t lane, list rows):
-        cdef Finder finder = finders[lane]
+    cdef list found(self, size_t lane, list rows):
+        cdef Finder finder = self.finders[lane]
         cdef list found = finder.find(rows)
         if found is None:
-            finders[lane] = finder = finder.successor()
+            self.finders[lane] = finder = finder.successor()
             found = finder.find(rows)
         return found
 
     cpdef process(self, Batch batch, list into):
         cdef list out = (<Batch?>into[0]).rows
-        cdef list finders = [self.alone]
         cdef tuple step
         for step in batch.rows:
             if step[0] == LOT:
-                step = (LOT, step[1], self.found(finders, 0, step[1]), step[3])
+                step = (LOT, step[1], self.found(self.partitions, step[1]), step[3])
             out.append(step)
-        self.alone = finders[0]
 
     cpdef DividedBatch divide(self, Batch batch):
         cdef DividedBatch divided = DividedBatch.__new__(DividedBatch)
@@ -129,7 +126,7 @@ cdef class JoinLanes(Program):
         cdef Share* share = &divided.division.share(number)
         cdef size_t at
         for at in range(share.rows.size()):
-            outs.append(self.found(self.finders, share.partition, divided.batch.rows[share.rows[at]][1]))
+            outs.append(self.found(share.partition, divided.batch.rows[share.rows[at]][1]))
 
     cpdef gather(self, DividedBatch divided, list into):
         cdef list out = (<Batch?>into[0]).rows
@@ -197,5 +194,5 @@ cdef class JoinEnd(Join):
         if what == ENDED:
             return self.end_with(StreamError(self.name), step[1])
         for port in into:
-            port.end = None if step[1] is None else step[1] >> self.leaves
+            port.end = step[1] >> self.leaves
         return 0

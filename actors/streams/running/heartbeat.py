@@ -10,10 +10,13 @@ from callboard.timers import Timers
 
 
 class Heartbeat:
-    """Calls `beat()` on the timers' thread, from a round that came until nobody listens."""
+    """Calls `beat()` on the timers' thread, from a round that came until nobody listens.
+
+    It says whether earlier rounds are on their way, after which somebody may; None: all is over.
+    """
 
     def __init__(
-        self, timers: Timers, programs: Sequence[Program], beat: Callable[[], bool]
+        self, timers: Timers, programs: Sequence[Program], beat: Callable[[], bool | None]
     ) -> None:
         self._timers = timers
         self._beat = beat
@@ -30,9 +33,16 @@ class Heartbeat:
             if self._is_due:
                 return
             self._is_due = True
-        self._timers.call_after(self._every, self._act)
+        try:
+            self._timers.call_after(self._every, self._act)
+        except BaseException:
+            self._is_due = False
+            raise
 
     def _act(self) -> None:
         self._is_due = False
-        if self._beat() and any(program.is_listening() for program in self._listeners):
+        busy = self._beat()
+        if busy is None:
+            return
+        if busy or any(program.is_listening() for program in self._listeners):
             self.begin()

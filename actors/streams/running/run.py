@@ -138,11 +138,11 @@ class Run(Generic[R]):
                     self._refuse_if_ended(deadline)
                     self._admit({number: Batch(batch, self._sent[entry])}, deadline)
                     self._sent[entry] += len(batch)
-                    self._heartbeat.begin()
                 finally:
                     self._lock.release()
                 sent += len(batch)
                 batches.taken = []
+                self._heartbeat.begin()
                 self._raise_interruption()
         except BaseException as error:
             if error is not batches.raised and batches.raised is not None:
@@ -393,19 +393,21 @@ class Run(Generic[R]):
         return f"<Run {state}, {flow.done} of {flow.admitted} rounds done>"
 
 
-def _beat(reference: weakref.ref[Run[Any]]) -> bool:
-    """Admit a round without rows, unless a sender is about to; whether the run goes on."""
+def _beat(reference: weakref.ref[Run[Any]]) -> bool | None:
+    """Admit a round without rows, unless a sender is about to. See Heartbeat."""
     run = reference()
     if run is None or run._crew.has_caller:  # whose operators no other thread may run
-        return False
-    if run._lock.acquire(blocking=False):
-        try:
-            if run._ended or run._finishing or run._flow.is_stopped:
-                return False
-            run._flow.try_admit({})
-        finally:
-            run._lock.release()
-    return True
+        return None
+    if not run._lock.acquire(blocking=False):
+        return True
+    try:
+        if run._ended or run._finishing or run._flow.is_stopped:
+            return None
+        busy = run._flow.done < run._flow.admitted
+        run._flow.try_admit({})
+        return busy
+    finally:
+        run._lock.release()
 
 
 def _deadline(call: str, timeout: float | None) -> float | None:

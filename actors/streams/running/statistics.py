@@ -35,7 +35,7 @@ class OperatorStatistics:
     threading: Model = "dynamic"
     thread: str = ""
     lanes: tuple[int, ...] = ()
-    """Of a join with lanes, the pairs of rows that each has compared, while the run goes on."""
+    """Of a join with lanes, the pairs of rows that each has compared, until the run ends."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,8 @@ def collect(
     times = sorted(flow.times())
     middle = times[len(times) // 5 : max(len(times) * 4 // 5, len(times) // 5 + 1)]
     begun = [one for one in middle if one[2]]
+    operators = flow.operators()
+    last = dict(operators)  # of one that works divided, what does the work
     return RunStatistics(
         rows=rows,
         rounds=flow.admitted,
@@ -111,9 +113,9 @@ def collect(
                 busy=operator.busy,
                 threading=homes[step].model,
                 thread=homes[step].where,
-                lanes=programs[step].work_of_lanes(),
+                lanes=programs[step].work_of_lanes() if last[step] is operator else (),
             )
-            for step, operator in flow.operators()
+            for step, operator in operators
         ),
     )
 
