@@ -349,7 +349,16 @@ class Run(Generic[R]):
     # --- what can be seen ------------------------------------------------------------------------
 
     def statistics(self) -> RunStatistics:
-        """Say how the run does: rows, costs and queues of each operator, and latencies."""
+        """Say how the run does: rows, costs and queues of each operator, and latencies.
+
+        A worker counts when it turns to something else, so until then the latest rows are not in
+        it; those of a finished run all are.
+        """
+        deadline = time.monotonic() + _LOOK
+        while self._ended and time.monotonic() < deadline:
+            if not any(operator.workers for _, operator in self._flow.operators()):
+                break
+            time.sleep(_HELP)
         seconds = time.monotonic() - self._begun
         rows = sum(self._sent.values())
         return collect(self._flow, self.tally, rows, seconds, self._crew.homes, self._programs)
