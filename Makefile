@@ -77,11 +77,16 @@ $(VENV)/.tools $(DEV)/.tools: pyproject.toml
 	touch $@
 
 # The tools come from the environment, so that its path, and with it the build, stays the same.
+# WHEEL=FILE takes one that was built elsewhere.
 $(VENV)/.wheel: $(SOURCES) $(VENV)/.tools
+ifdef WHEEL
+	$(PIP) --force-reinstall --no-deps $(WHEEL)
+else
 	rm -rf build/$(VENV)-wheel
 	PATH="$(BIN):$$PATH" $(BIN)/python -m pip wheel --quiet --disable-pip-version-check \
 		--no-build-isolation --no-deps -Cbuild-dir=build/$(VENV) -w build/$(VENV)-wheel .
 	$(PIP) --force-reinstall --no-deps build/$(VENV)-wheel/*.whl
+endif
 	touch $@
 
 # Not all of them can be installed for each interpreter; a benchmark says which are absent.

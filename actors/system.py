@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import os
 import signal
-import threading as threads
-import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -32,6 +29,7 @@ from callboard.core.errors import (
 from callboard.core.interpreter import has_gil
 from callboard.core.log import log
 from callboard.core.text import safe_repr
+from callboard.core.wait_queue import WaitQueue
 from callboard.dead_letters import DeadLetters
 from callboard.diagnosis import all_actors, describe_unrest
 from callboard.mailboxes import BoundedMailbox
@@ -50,10 +48,6 @@ if TYPE_CHECKING:
 
 M = TypeVar("M")
 R = TypeVar("R")
-
-
-# The longest sleep before a look for signals: one that comes just before a sleep does not end it.
-_SLICE = 0.05
 
 
 class ActorSystem:
@@ -131,7 +125,7 @@ class ActorSystem:
         runtime = Runtime(team, config.name, DeadLetters(), timers, config, config.quantum, manual)
         self._runtime = runtime
         self._logs = Logs(runtime)
-        self._change = threads.Condition()  # notified when no top-level actor is left
+        self._change = WaitQueue()  # notified when no top-level actor is left
         self._signals = Signals()
         runtime.placement = config.placement_policy()
         runtime.counted = config.counted
@@ -374,14 +368,7 @@ class ActorSystem:
             )
 
     def _wait_ended(self, timeout: float | None) -> bool:
-        deadline = math.inf if timeout is None else time.monotonic() + timeout
-        with self._change:
-            while self._runtime.top:
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    return False
-                self._change.wait(min(left, _SLICE))
-        return True
+        return self._change.wait_for(lambda: not self._runtime.top, timeout)
 
     def install_signal_handlers(
         self, signals: Iterable[int] = (signal.SIGTERM, signal.SIGINT)
@@ -454,7 +441,7 @@ def _begin_stop(runtime: Runtime) -> None:
         ref.stop()
 
 
-def _on_change(runtime: Runtime, change: threads.Condition) -> None:
+def _on_change(runtime: Runtime, change: WaitQueue) -> None:
     """On the worker on which the last top-level actor ended, or one's failure escalated."""
     if runtime.failure is not None and not runtime.closing:
         log.error(
@@ -462,5 +449,4 @@ def _on_change(runtime: Runtime, change: threads.Condition) -> None:
         )
         _begin_stop(runtime)
     if not runtime.top:
-        with change:
-            change.notify_all()
+        change.notify_all()

@@ -40,8 +40,10 @@ ORDERS = [
     ],
     [f"actors/frequency{name}" for name in ("/counting", "/designs", "")],
     # Capabilities: nothing but other capabilities imports them.
-    ["actors", "actors/frequency", "actors/streams", "actors/spark"],
+    ["actors", "actors/frequency", "actors/streams", "actors/remote", "actors/spark"],
     ["actors", "actors/testing"],
+    # A part of actors/remote: its files stand between those of that folder, and above some.
+    ["actors/remote/staging"],
 ]
 
 

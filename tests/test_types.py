@@ -108,6 +108,7 @@ def chain(pages: Stream[str], system: ActorSystem) -> None:
     reveal_type(graph.run_sequentially({"pages": ["a"]}))  # -> list[int]
     reveal_type(system.run(graph))  # -> Run[list[int]]
     reveal_type(system.run(graph).finish())  # -> list[int]
+    reveal_type(system.run(graph).results())  # -> Results[int]
     reveal_type(pages.to(print))  # -> Graph[None]
     reveal_type(Graph(graph, pages.collect(name="pages")))  # -> Graph[dict[str, list[Any]]]
 """

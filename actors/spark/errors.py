@@ -24,18 +24,22 @@ class SchemaError(CallboardError, TypeError):
     """Raised when the record batches that come back do not have the schema that was given."""
 
 
+class OrderError(CallboardError, ValueError):
+    """Raised in a task for rows of joined frames without a place in their order: null, or late."""
+
+
 class CaptureError(CallboardError, PicklingError):
     """Raised on the driver when something captured by `build` cannot travel to the workers."""
 
 
 class PartitionFailed(CallboardError):
-    """Raised in a task when an actor of its graph failed; `error` says with what.
+    """Raised in a task when an actor or an operator of its graph failed; `error` says with what.
 
-    The actor's traceback, with all causes, is a note on this exception and not its cause, because
-    Spark's SQL paths show an exception's notes but drop its causes.
+    The traceback, with all causes, is a note on this exception and not its cause, because Spark's
+    SQL paths show an exception's notes but drop its causes.
     """
 
-    def __init__(self, actor: str, error: FailureReport, partition_id: int) -> None:
+    def __init__(self, who: str, error: FailureReport, partition_id: int, where: str = "") -> None:
         self.error = error
-        super().__init__(f"actor {actor!r} failed in partition {partition_id}: {error.summary}")
-        self.add_note(f"In actor {actor!r}:\n{error.traceback}")
+        super().__init__(f"{who} failed{where} in partition {partition_id}: {error.summary}")
+        self.add_note(f"In {who}:\n{error.traceback}")

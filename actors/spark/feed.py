@@ -5,20 +5,25 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from time import monotonic
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
-from callboard import Future
+from callboard import ActorRef, ActorSystem, Future
 from callboard.core.checks import flag, one_of, seconds, whole
 from callboard.core.errors import AskTimeout, ConfigError, DrainTimeout
 from callboard.core.text import safe_repr
 from callboard.dead_letters import FailureReport
 from callboard.spark.context import PartitionContext, PartitionEnd, PartitionStart
-from callboard.spark.host import Build, GraphSpec, TaskGraph, task_graph
+from callboard.spark.errors import EntryPointError
+from callboard.spark.host import GraphSpec, TaskGraph, task_graph
 from callboard.spark.options import PartitionOptions
 from callboard.spark.pickling import name_of, pickle_for_tasks
 from callboard.spark.settings import SystemSettings
+
+Entries: TypeAlias = "ActorRef[Any] | Mapping[str, ActorRef[Any]]"
+Build: TypeAlias = Callable[[ActorSystem, PartitionContext], Entries]
 
 _POLL = 0.5  # seconds between looks for a failed actor while an answer is awaited
 
@@ -46,7 +51,7 @@ class Feed:
         settings = SystemSettings.read(options.config, options.workers)
         pickled = pickle_for_tasks(name_of(build), build, keep=keep)
         key = hashlib.sha256(pickled + repr(entry).encode()).digest() if keep else None
-        self._spec = GraphSpec(build, entry, key, settings, timeout)
+        self._spec = GraphSpec(partial(_build, build, entry), key, settings, timeout)
 
     def answers(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Yield the entry point's answer to each batch, in the batches' order."""
@@ -54,7 +59,7 @@ class Feed:
         with task_graph(self._spec, context) as graph:
             asked: deque[Future[Any]] = deque()
             if self._spec.key is not None:
-                self._answer(graph, graph.entry.ask(PartitionStart(context)))
+                self._answer(graph, graph.built.ask(PartitionStart(context)))
             for batch in batches:
                 if len(asked) == self._in_flight:
                     # Several for each wait: this thread and the worker would else hand the
@@ -62,14 +67,14 @@ class Feed:
                     for _ in range(self._enough):
                         yield self._answer(graph, asked.popleft())
                 graph.check()
-                asked.append(graph.entry.ask(batch))
+                asked.append(graph.built.ask(batch))
             if self._flush:
-                asked.append(graph.entry.ask(PartitionEnd(context)))
+                asked.append(graph.built.ask(PartitionEnd(context)))
             while asked:
                 yield self._answer(graph, asked.popleft())
             graph.drain(self._spec.drain_timeout)
 
-    def _answer(self, graph: TaskGraph, asked: Future[Any]) -> Any:
+    def _answer(self, graph: TaskGraph[ActorRef[Any]], asked: Future[Any]) -> Any:
         """Wait for an answer; raise PartitionFailed or DrainTimeout when it does not come."""
         deadline = monotonic() + self._spec.drain_timeout
         while True:
@@ -82,18 +87,18 @@ class Feed:
                 continue
             if error is not None:
                 graph.check()
-                graph.fail(graph.entry.path, FailureReport.of(error))
+                graph.fail(f"actor {graph.built.path!r}", FailureReport.of(error))
             return asked.result()
 
-    def _fail_stuck(self, graph: TaskGraph) -> NoReturn:
+    def _fail_stuck(self, graph: TaskGraph[ActorRef[Any]]) -> NoReturn:
         graph.drain(0.0)  # raises, and names the actor that is stuck, unless none is at work
         raise DrainTimeout(
-            f"entry point {graph.entry.name!r} has not answered a batch for "
+            f"entry point {graph.built.name!r} has not answered a batch for "
             f"{self._spec.drain_timeout} seconds"
         ) from None
 
 
-def check_takes_two(build: Build) -> None:
+def check_takes_two(build: Callable[..., Any]) -> None:
     """Raise ConfigError unless a build function can be called with a system and a context."""
     try:
         signature = inspect.signature(build)
@@ -106,3 +111,34 @@ def check_takes_two(build: Build) -> None:
             f"build is called as build(system, context), and {name_of(build)}{signature} is not: "
             f"{error}"
         ) from None
+
+
+def _build(
+    build: Build, entry: str | None, system: ActorSystem, context: PartitionContext
+) -> ActorRef[Any]:
+    return entry_point(build(system, context), entry)
+
+
+def entry_point(built: Entries, name: str | None) -> ActorRef[Any]:
+    """Return the ref called `name` from what a build function returned; raise EntryPointError."""
+    if isinstance(built, ActorRef):
+        entries: Mapping[str, ActorRef[Any]] = {built.name: built}
+    elif isinstance(built, Mapping) and all(isinstance(ref, ActorRef) for ref in built.values()):
+        entries = built
+    else:
+        raise EntryPointError(
+            f"build must return a ref, or a dict of names and refs, not {built!r} "
+            f"({type(built).__name__})"
+        )
+    if name is None and len(entries) == 1:
+        (only,) = entries.values()
+        return only
+    if name is None:
+        raise EntryPointError(f"build returned {_list(entries)}: choose one with entry=")
+    if name not in entries:
+        raise EntryPointError(f"no entry point {name!r}: build returned {_list(entries)}")
+    return entries[name]
+
+
+def _list(entries: Mapping[str, Any]) -> str:
+    return "no entry point" if not entries else "entry points " + ", ".join(map(repr, entries))

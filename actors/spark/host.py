@@ -16,20 +16,19 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, Generic, NoReturn, TypeVar
 
-from callboard import ActorRef, ActorSystem
+from callboard import ActorSystem
 from callboard.core.errors import CallboardError, DrainTimeout
 from callboard.dead_letters import FailureReport
 from callboard.spark.context import PartitionContext
-from callboard.spark.errors import EntryPointError, PartitionFailed
+from callboard.spark.errors import PartitionFailed
 from callboard.spark.settings import SystemSettings
 
-Entries: TypeAlias = "ActorRef[Any] | Mapping[str, ActorRef[Any]]"
-Build: TypeAlias = Callable[[ActorSystem, PartitionContext], Entries]
+T = TypeVar("T")
 
 # Rows that wait in batches make the garbage collector run every few hundred rows, and look at all
 # that wait, in vain. While a task is fed it runs only after this many more objects.
@@ -39,32 +38,31 @@ _GRACE = 1.0  # seconds that actors have to stop when nobody wants their answers
 
 
 @dataclass(frozen=True)
-class GraphSpec:
+class GraphSpec(Generic[T]):
     """How a task's graph is made, and the system for it where the process has none yet."""
 
-    build: Build
-    entry: str | None
+    build: Callable[[ActorSystem, PartitionContext], T]
     key: bytes | None
     settings: SystemSettings
     drain_timeout: float
 
 
-class TaskGraph:
-    """The actors that a task feeds through an entry point."""
+class TaskGraph(Generic[T]):
+    """The actors of a task; `built` is by what it reaches them: an entry point, or a run."""
 
-    def __init__(self, host: Host, entry: ActorRef[Any], context: PartitionContext) -> None:
-        self.entry = entry
+    def __init__(self, host: Host, built: T, context: PartitionContext) -> None:
+        self.built = built
         self.context = context
         self._host = host
 
     def check(self) -> None:
         """Raise PartitionFailed when an actor failed and supervision did not mend it."""
         for actor, error in self._host.system.dead_letters.fatal:
-            self.fail(actor, error)
+            self.fail(f"actor {actor!r}", error)
 
-    def fail(self, actor: str, error: FailureReport) -> NoReturn:
-        """Raise PartitionFailed for what an actor raised."""
-        raise PartitionFailed(actor, error, self.context.partition_id) from None
+    def fail(self, who: str, error: FailureReport, where: str = "") -> NoReturn:
+        """Raise PartitionFailed for what an actor or an operator raised."""
+        raise PartitionFailed(who, error, self.context.partition_id, where) from None
 
     def drain(self, timeout: float) -> None:
         """Wait until nothing is in flight; raise PartitionFailed or DrainTimeout."""
@@ -83,24 +81,24 @@ class Host:
         assert settings.workers is not None
         self.system = ActorSystem("spark", workers=settings.workers, config=settings.config)
         self.is_idle = True
-        self._kept: tuple[bytes, ActorRef[Any]] | None = None
+        self._kept: tuple[bytes, Any] | None = None
 
-    def open(self, spec: GraphSpec, context: PartitionContext) -> TaskGraph:
+    def open(self, spec: GraphSpec[T], context: PartitionContext) -> TaskGraph[T]:
         """Build a graph, or take the kept one when it has the same key."""
         kept, self._kept = self._kept, None
         if kept is not None and kept[0] == spec.key:
-            entry = kept[1]
+            built = kept[1]
         else:
             if kept is not None:
                 self._stop_actors(spec.drain_timeout)
-            entry = entry_point(spec.build(self.system, context), spec.entry)
+            built = spec.build(self.system, context)
         self.is_idle = False
-        return TaskGraph(self, entry, context)
+        return TaskGraph(self, built, context)
 
-    def close(self, graph: TaskGraph, spec: GraphSpec) -> None:
+    def close(self, graph: TaskGraph[T], spec: GraphSpec[T]) -> None:
         """End a graph's part in a task: its actors are kept or stopped."""
         if spec.key is not None and self is _host:
-            self._kept = (spec.key, graph.entry)
+            self._kept = (spec.key, graph.built)
         else:
             self._stop_actors(spec.drain_timeout)
             graph.check()  # an `on_stop` may have failed
@@ -111,7 +109,7 @@ class Host:
         try:
             self._stop_actors(_GRACE)
         except CallboardError:  # nobody is there to be told
-            self.dispose()
+            self.dispose(grace=0.0)  # what is stuck has had its time
         else:
             self._leave()
 
@@ -128,19 +126,19 @@ class Host:
                 f"these actors did not stop in {timeout} seconds: {self.system.actors}"
             )
 
-    def dispose(self) -> None:
+    def dispose(self, grace: float = _GRACE) -> None:
         """Stop the system and forget it, whatever state it is in."""
         global _host
         if _host is self:
             _host = None
         with suppress(CallboardError):
-            self.system.stop(timeout=_GRACE)
+            self.system.stop(timeout=grace)
 
 
 _host: Host | None = None
 
 
-def host_for(spec: GraphSpec, context: PartitionContext) -> Host:
+def host_for(spec: GraphSpec[T], context: PartitionContext) -> Host:
     """Return this process's host, or one for this graph alone if another graph is open there."""
     global _host
     settings = spec.settings
@@ -158,7 +156,7 @@ def host_for(spec: GraphSpec, context: PartitionContext) -> Host:
 
 
 @contextmanager
-def task_graph(spec: GraphSpec, context: PartitionContext) -> Iterator[TaskGraph]:
+def task_graph(spec: GraphSpec[T], context: PartitionContext) -> Iterator[TaskGraph[T]]:
     """Give a task its graph; afterwards nothing of it is left unless it may be kept."""
     host = host_for(spec, context)
     try:
@@ -195,28 +193,3 @@ def _gc_held() -> Iterator[None]:
         _fed -= 1
         if _fed == 0:
             gc.set_threshold(*_gc_threshold)
-
-
-def entry_point(built: Entries, name: str | None) -> ActorRef[Any]:
-    """Return the ref called `name` from what a build function returned; raise EntryPointError."""
-    if isinstance(built, ActorRef):
-        entries: Mapping[str, ActorRef[Any]] = {built.name: built}
-    elif isinstance(built, Mapping) and all(isinstance(ref, ActorRef) for ref in built.values()):
-        entries = built
-    else:
-        raise EntryPointError(
-            f"build must return a ref, or a dict of names and refs, not {built!r} "
-            f"({type(built).__name__})"
-        )
-    if name is None and len(entries) == 1:
-        (only,) = entries.values()
-        return only
-    if name is None:
-        raise EntryPointError(f"build returned {_list(entries)}: choose one with entry=")
-    if name not in entries:
-        raise EntryPointError(f"no entry point {name!r}: build returned {_list(entries)}")
-    return entries[name]
-
-
-def _list(entries: Mapping[str, Any]) -> str:
-    return "no entry point" if not entries else "entry points " + ", ".join(map(repr, entries))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from callboard.core.checks import whole
 from callboard.core.errors import ConfigError
-from callboard.core.text import safe_repr
-from callboard.spark.join_task import SIDES, join_partition
+from callboard.spark.by_key import check_frame, in_order, names_of
+from callboard.spark.graph_task import SIDES
+from callboard.spark.join_task import join_partition
 from callboard.spark.schema import parsed
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def join_frames(
 
     Both frames have the columns `key`, one or several, and `order`, of the same types. Spark brings
     rows of one key into one of `partitions` partitions, and sorts each by `order`. There the stream
-    runs in an actor of the task's worker process. Its entries get the rows as dictionaries, and
+    runs in the task's own thread. Its entries get the rows as dictionaries, and
     watermarks, whose times are values of `order`: give the join `by=order`. A partition has rows
     of many keys, so which belong together the stream has to say too, as by `Equal(key)`.
 
@@ -45,36 +45,21 @@ def join_frames(
 
     Raises ConfigError for a column that is not there or has two types, and for a stream with other
     entries; CaptureError for one that cannot be pickled. Spark raises for columns that cannot be
-    sorted by, such as maps. In the task, PartitionFailed names the row at which the stream raised,
-    the row whose `order` is null, how many rows were late, or an output that is no row of `schema`.
+    sorted by, such as maps. In the task, PartitionFailed names the row at which the stream raised;
+    OrderError the row whose `order` is null, or how many rows were late; SchemaError an output that
+    is no row of `schema`.
     """
-    keys = [key] if isinstance(key, str) else list(key)
-    if not keys:
-        raise ConfigError("key is a column's name, or several names, not none")
-    partitions = whole("partitions", partitions, error=ConfigError)
+    keys = names_of("key", key)
     check_columns(left, right, [*keys, order])
+    both = co_partitioned(left, right, keys, order, partitions)
     wanted = parsed(schema)
-    arrow = left.sparkSession.createDataFrame([], wanted).toArrow().schema
-    function = join_partition(stream, order, arrow, wanted)
-    return co_partitioned(left, right, keys, order, partitions).mapInArrow(function, wanted)
+    return both.mapInArrow(join_partition(stream, order, wanted), wanted)
 
 
 def check_columns(left: DataFrame, right: DataFrame, names: Sequence[str]) -> None:
     """Raise ConfigError unless both frames have these columns, once and with the same types."""
-    from pyspark.sql import DataFrame
-
     for side, frame in zip(SIDES, (left, right), strict=True):
-        if not isinstance(frame, DataFrame):
-            raise ConfigError(f"{side} is a frame of Spark, not {safe_repr(frame)}")
-        columns = frame.columns
-        for name in names:
-            if name not in columns:
-                raise ConfigError(
-                    f"the {side} frame has no column {safe_repr(name)}: it has {columns}"
-                )
-        for name in columns:
-            if columns.count(name) > 1:
-                raise ConfigError(f"the {side} frame has {columns.count(name)} columns {name!r}")
+        check_frame(side, f"the {side} frame", frame, names)
     for name in names:
         types = [frame.schema[name].dataType.simpleString() for frame in (left, right)]
         if types[0] != types[1]:
@@ -98,7 +83,5 @@ def co_partitioned(
         for side, frame in zip(SIDES, (left, right), strict=True)
     )
     both = lefts.unionByName(rights, allowMissingColumns=True)
-    # Without a number, adaptive execution would merge partitions. All columns are sorted by: rows
-    # of one time come from the shuffle in any order, and in another when a task is run again.
-    both = both.repartition(partitions, *map(either, keys))
-    return both.sortWithinPartitions(either(order), *SIDES)
+    # Rows of one time are sorted by all columns: see by_key().
+    return in_order(both, partitions, map(either, keys), [either(order), *map(col, SIDES)])

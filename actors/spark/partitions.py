@@ -12,8 +12,7 @@ from callboard.core.checks import whole
 from callboard.core.errors import ConfigError
 from callboard.spark.arrow import record_batches
 from callboard.spark.errors import AnswerError
-from callboard.spark.feed import Feed
-from callboard.spark.host import Build
+from callboard.spark.feed import Build, Feed
 from callboard.spark.options import PartitionOptions
 from callboard.spark.schema import checked, parsed
 

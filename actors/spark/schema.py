@@ -33,8 +33,23 @@ def parsed(schema: StructType | str) -> StructType:
     return found
 
 
-def checked(batches: Iterable[pa.RecordBatch], wanted: StructType) -> Iterator[pa.RecordBatch]:
-    """Pass on batches that Spark reads as this schema; raise SchemaError at another."""
+def arrow_schema(wanted: StructType) -> pa.Schema:
+    """Return the Arrow types that Spark itself has for a schema."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    try:
+        return to_arrow_schema(wanted, timezone="UTC")
+    except TypeError:  # Spark 4.0 has no other time zone
+        return to_arrow_schema(wanted)
+
+
+def checked(
+    batches: Iterable[pa.RecordBatch], wanted: StructType, said: str = "the entry point answered"
+) -> Iterator[pa.RecordBatch]:
+    """Pass on batches that Spark reads as this schema; raise SchemaError at another.
+
+    `said` is how the error says who gave it.
+    """
     fitting: pa.Schema | None = None
     without_nulls = [not (field.nullable and _may_be_null(field.dataType)) for field in wanted]
     for batch in batches:
@@ -42,15 +57,14 @@ def checked(batches: Iterable[pa.RecordBatch], wanted: StructType) -> Iterator[p
             if misfit := _misfit(batch.schema, wanted):
                 answered = ", ".join(f"{field.name}: {field.type}" for field in batch.schema)
                 raise SchemaError(
-                    f"the entry point answered {answered or 'no column'}, and schema= says "
+                    f"{said} {answered or 'no column'}, and schema= says "
                     f"{wanted.simpleString()}: {misfit}"
                 )
             fitting = batch.schema
         for index, field in enumerate(wanted):
             if without_nulls[index] and _has_null(batch[index], field.dataType, field.nullable):
                 raise SchemaError(
-                    f"the entry point answered a null in column {field.name!r}, where schema= says "
-                    f"that there is none"
+                    f"{said} a null in column {field.name!r}, where schema= says that there is none"
                 )
         yield batch
 

@@ -33,6 +33,7 @@ from callboard.streams.errors import (
 from callboard.streams.programs.predicates import Band, Equal, Predicate
 from callboard.streams.programs.program import Side, Watermark
 from callboard.streams.programs.windows import Session, Sliding, Tumbling, Window
+from callboard.streams.running.results import Results
 from callboard.streams.running.run import Run
 from callboard.streams.running.tally import Tally
 
@@ -47,6 +48,7 @@ __all__ = [
     "Predicate",
     "Receives",
     "ReceivesMany",
+    "Results",
     "Run",
     "RunEnded",
     "RunError",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -11,6 +10,7 @@ from callboard._inside.sending.ref import ActorRef
 from callboard.actor import Actor
 from callboard.core import checks
 from callboard.core.text import safe_repr
+from callboard.core.wait_queue import WaitQueue
 from callboard.messages import Terminated
 
 if TYPE_CHECKING:
@@ -155,16 +155,14 @@ class _Inbox:
 
     def __init__(self) -> None:
         self.letters: deque[_Letter] = deque()
-        self._changed = threading.Condition()
+        self._changed = WaitQueue()
 
     def put(self, letter: _Letter) -> None:
-        with self._changed:
-            self.letters.append(letter)
-            self._changed.notify_all()
+        self.letters.append(letter)
+        self._changed.notify_all()
 
     def wait(self, timeout: float) -> bool:
-        with self._changed:
-            return self._changed.wait_for(lambda: bool(self.letters), timeout)
+        return self._changed.wait_for(lambda: self.letters, timeout)
 
 
 class _Receiver(Actor[Any]):

@@ -53,6 +53,26 @@ def changes(smoke: bool) -> Benchmark:
     return Benchmark("join_changes", title, "rows/s", players)
 
 
+def in_lanes(smoke: bool) -> Benchmark:
+    game = Game("streams.native_join", 200_000, 2_000, smoke)
+    players = [
+        game.operators("1 lane", lanes=1, workers=1),
+        game.operators("2 lanes, 1 worker", lanes=2, workers=1),
+        game.operators("2 lanes, 2 workers", lanes=2, workers=2),
+    ]
+    title = "Each pair of 5,000 rows of either stream compared by a C function"
+    return Benchmark("join_lanes", title, "rows/s", players)
+
+
+def memory(smoke: bool) -> Benchmark:
+    game = Game("streams.join_memory", 100_000, 2_000, smoke)
+    players = [
+        *(game.alone(f"{n} windows", "ours", n, by="join") for n in (5, 15)),
+        game.alone("the rows alone, in a deque", "floor", 5, by="deques"),
+    ]
+    return Benchmark("join_memory", "A band join with 100,000 rows in its window", "MB", players)
+
+
 def on_spark(smoke: bool) -> Benchmark:
     game = Game("streams.join_on_spark", 2_000, 2_000, smoke)
     other = Game("streams.band_join", 20_000, 2_000, smoke)
@@ -70,5 +90,7 @@ JOINS: dict[str, Callable[[bool], Benchmark]] = {
     "join_band": by_band,
     "join_latency": latency,
     "join_changes": changes,
+    "join_lanes": in_lanes,
+    "join_memory": memory,
     "join_spark": on_spark,
 }

@@ -18,18 +18,20 @@ import targets
 from competitor import Benchmark, Score
 from frequency_suite import FREQUENCY
 from join_suite import JOINS
+from remote_suite import REMOTE
 from stream_suite import STREAMS, Plan
 from suite import BENCHMARKS
 from workers_suite import WORKERS
 
 PLANNED = STREAMS | WORKERS  # those that know of numbers of workers
-SINGLE = BENCHMARKS | FREQUENCY | JOINS
+SINGLE = BENCHMARKS | FREQUENCY | JOINS | REMOTE
 ALL = (*SINGLE, *PLANNED)
 GROUPS = {
     "streams": (*STREAMS,),
     "workers": (*WORKERS, "idle"),
     "frequency": (*FREQUENCY,),
     "joins": (*JOINS,),
+    "remote": (*REMOTE,),
 }
 
 

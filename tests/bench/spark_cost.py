@@ -1,12 +1,15 @@
 """What feeding a partition to actors costs, beside Spark's own functions, in the same run.
 
-    python tests/bench/spark_cost.py [--rounds 5] [--rows 2000000] [--json FILE]
+    python tests/bench/spark_cost.py [--rounds 5] [--rows 2000000] [--only PAIR ...] [--json FILE]
 
-Four pairs, whose rounds alternate, with the order inside a pair reversed in every other round:
+Six pairs, whose rounds alternate, with the order inside a pair reversed in every other round:
 
 - `arrow`: `map_in_arrow` into a native entry point that answers the batch, against an identity
   `mapInArrow`; the counts and sums of what comes back are checked.
 - `python`: the same into a Python entry point.
+- `graph`: `spark_graph` of a stream that maps each batch to itself, against the same identity.
+- `rows`: the same of a stream of rows as tuples, against a `mapInArrow` that makes tuples of each
+  batch, and a batch of them.
 - `frame`: `foreach_partition` on a frame's rows into an actor that counts, against a
   `DataFrame.foreachPartition` that only counts.
 - `tuples`: the same on an RDD of tuples, whose rows cost Spark a tenth of a frame's.
@@ -37,7 +40,9 @@ from callboard.spark import (
     foreach_partition,
     map_in_arrow,
     session,
+    spark_graph,
 )
+from callboard.streams import entry
 from natives import compile_actors
 
 SCHEMA = "number long, name string, value double"
@@ -154,6 +159,20 @@ def identity(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield from batches
 
 
+def same(what: Any) -> Any:
+    return what
+
+
+def by_tuples(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        rows = list(map(same, zip(*(column.to_pylist() for column in batch.columns), strict=True)))
+        columns = [
+            pa.array(values, field.type)
+            for field, values in zip(batch.schema, zip(*rows, strict=True), strict=True)
+        ]
+        yield pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
 def pairs(spark: SparkSession, rows: int) -> list[Pair]:
     frame = spark.range(rows, numPartitions=2).select(
         f.col("id").alias("number"),
@@ -183,6 +202,24 @@ def pairs(spark: SparkSession, rows: int) -> list[Pair]:
             arrow_job(frame, rows, identity),
         ),
         Pair(
+            "graph",
+            rows,
+            0.7,
+            arrow_job(frame, rows, spark_graph(entry("rows").map_batches(same)).map_in_arrow),
+            arrow_job(frame, rows, identity),
+        ),
+        Pair(
+            "rows",
+            rows,
+            0.7,
+            arrow_job(
+                frame,
+                rows,
+                spark_graph(entry("rows").map(same), rows="tuple", schema=SCHEMA).map_in_arrow,
+            ),
+            arrow_job(frame, rows, by_tuples),
+        ),
+        Pair(
             "frame",
             rows // 4,
             0.8,
@@ -203,17 +240,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--rows", type=int, default=2_000_000, help="a multiple of 4,000")
+    parser.add_argument("--only", nargs="+", metavar="PAIR", help="the names of some pairs")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     if options.rows < 4000 or options.rows % 4000:
         parser.error(f"--rows must be a multiple of 4,000, not {options.rows}")
 
-    conf = {
-        "spark.log.level": "ERROR",
-        "spark.executorEnv.PYTHONPATH": str(compile_actors("batches")),
-    }
+    conf = {"spark.log.level": "ERROR"}
+    if not options.only or "arrow" in options.only:
+        conf["spark.executorEnv.PYTHONPATH"] = str(compile_actors("batches"))
     spark = session("local[2]", "spark_cost", **conf)
     measured = pairs(spark, options.rows)
+    if options.only:
+        measured = [pair for pair in measured if pair.name in options.only]
     for pair in measured:  # warm up: workers, the JVM's compiler
         pair.ours()
         pair.spark()

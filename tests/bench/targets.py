@@ -333,6 +333,18 @@ TARGETS = (
         for kind, wanted in (("Python", 400), ("native", 100))
     ),
     Target(
+        "Lanes of a join by a C function, 2 workers against 1",
+        1.9,
+        ratio("join_lanes", "1 lane", "2 lanes, 2 workers"),
+    ),
+    Target(
+        "Memory of a band join, from 5 to 15 windows",
+        1.0,
+        growth("join_memory", "5 windows", "15 windows"),
+        "MB more",
+        at_most=True,
+    ),
+    Target(
         "Band join by a Python function against Bytewax's join",
         20,
         ratio("join_python", "Bytewax, join_window"),
@@ -351,6 +363,38 @@ TARGETS = (
             at_most=True,
         )
         for where in ("on the caller's thread", "on a worker")
+    ),
+    Target(
+        "Record batches of 100,000 rows into a served system against a bare socket",
+        0.5,
+        ratio("remote_arrow_large", "bare socket"),
+    ),
+    Target(
+        "Record batches of 10,000 rows into a served system against a bare socket",
+        0.5,
+        ratio("remote_arrow", "bare socket"),
+    ),
+    Target(
+        "Rows by msgpack into a served system, for a core's second",
+        300_000,
+        value("remote_cores", "callboard, msgpack"),
+        "rows/s",
+    ),
+    Target(
+        "The same against an HTTP POST of JSON",
+        3.0,
+        ratio("remote_rows", "HTTP POST of JSON", "callboard, msgpack"),
+    ),
+    Target(
+        "An ask of a served system against a bare echo, median time",
+        3.0,
+        ratio("remote_ask", "bare socket"),
+        at_most=True,
+    ),
+    Target(
+        "Staged rows, until their commit is on disk, against rows that are told",
+        1 / 1.3,
+        ratio("remote_staged", "told", "staged, until a commit is on disk"),
     ),
 )
 

@@ -116,10 +116,13 @@ Stream<Time> random_stream(std::uint64_t seed, std::size_t rows, const JoinPredi
     return stream;
 }
 
-// Each row's partners, in order: of the rows that the lane has stored.
+// Each row's partners, in order: of the rows that the lane has stored, which is every n-th of each side.
 template <class Time>
 std::vector<JoinMatch> join_plainly(const Stream<Time>& stream, const JoinSettings<Time>& settings) {
     std::vector<JoinMatch> matches;
+    std::vector<std::uint64_t> turns;
+    std::uint64_t came[2] = {0, 0};
+    for (std::uint8_t side : stream.sides) turns.push_back(came[side]++);
     std::vector<bool> has_left(stream.rows(), false);
     for (std::size_t row = 0; row < stream.rows(); ++row) {
         std::uint64_t later = 0;  // of the other side's rows, from the last one back
@@ -131,7 +134,9 @@ std::vector<JoinMatch> join_plainly(const Stream<Time>& stream, const JoinSettin
                                      : settings.rule == JoinRule::three_step
                                            ? !has_left[i]
                                            : static_cast<Time>(later++) <= settings.within;
-            if (!is_seen || stream.numbers[i] % settings.lanes != settings.lane) continue;
+            const std::uint64_t turn = turns[i] % settings.lanes;
+            const std::uint64_t its_lane = stream.sides[i] == 0 ? turn : settings.lanes - 1 - turn;
+            if (!is_seen || its_lane != settings.lane) continue;
             bool holds = true;
             for (std::uint32_t term = 0; term < settings.predicate.count; ++term)
                 holds = holds && stream.columns[term].holds(settings.predicate.terms[term], row, i);

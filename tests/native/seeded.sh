@@ -229,7 +229,7 @@ seed "an interval is the distance added" streams/joining/interval.hpp \
     's/while (Order::distance(inside, outside) > 1)/while (false)/' \
     test_join_intervals "infinities" "distance" "-O2"
 seed "a lane counts its own rows only" streams/joining/rules.hpp \
-    's/counts_\[side\]++/(counts_[side] += batch.numbers[row] % lanes_ == lane_)/' \
+    's/static_cast<Time>(turn)/static_cast<Time>(turn \/ lanes_)/' \
     test_joins "lanes find together" "matches for" "-O2"
 seed "a probe does not look into the last cell" streams/joining/grid.hpp \
     's/if (i == high) return;/if (i == high || i + 1 == high) return;/' \

@@ -81,10 +81,9 @@ def test_a_row_that_is_no_native_value_is_an_error_of_its_own(operators: ModuleT
     assert stream.collect().run_sequentially(rows) == []  # it is the last of its stream
 
 
-def test_one_that_does_not_say_what_matches_finds_nothing() -> None:
-    assert (
-        joined(NativePredicate(), within=5).collect().run_sequentially({"a": [1], "b": [1]}) == []
-    )
+def test_one_that_does_not_say_what_matches_is_refused() -> None:
+    with pytest.raises(GraphError, match="a NativePredicate that overrides matches"):
+        joined(NativePredicate(), within=5)
 
 
 def test_a_description_says_who_compares(operators: ModuleType) -> None:

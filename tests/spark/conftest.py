@@ -45,6 +45,14 @@ def spark() -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="module")
+def retrying() -> Iterator[SparkSession]:
+    """Two tasks at a time; a failed task is tried up to three times."""
+    started = start("local[2,3]")
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="module")
 def cluster() -> Iterator[SparkSession]:
     """Two executors, each a process of its own; a failed task is tried up to four times."""
     started = start("local-cluster[2,1,1024]")

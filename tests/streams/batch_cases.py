@@ -19,8 +19,8 @@ from callboard.streams import (
     Watermark,
     entry,
 )
+from tests.streams.join_cases import HOWS
 from tests.streams.join_model import Row
-from tests.streams.test_join import HOWS
 from tests.streams.test_merge import streams
 
 pa = pytest.importorskip("pyarrow")

@@ -27,7 +27,7 @@ from tests.streams.batch_cases import (
     closer,
     rows_in,
 )
-from tests.streams.test_join import HOWS
+from tests.streams.join_cases import HOWS
 
 pa = pytest.importorskip("pyarrow")
 

@@ -32,8 +32,8 @@ from tests.streams.batch_cases import (
     sizes,
     windows,
 )
+from tests.streams.join_cases import HOWS
 from tests.streams.join_model import joined, taken
-from tests.streams.test_join import HOWS
 
 pa = pytest.importorskip("pyarrow")
 

@@ -141,7 +141,7 @@ cdef void close(ActorRef ref) noexcept:
     ref.phase = CLOSED
     if extra is not None:
         cancel_timers(ref)
-        for letters in (extra.replay, extra.stash):
+        for letters in (extra.replay, extra.stash, extra.marks):
             if letters:
                 for letter in letters:
                     bury_and_go_on(ref, ref.runtime, letter, STOPPED)

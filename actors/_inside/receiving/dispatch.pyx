@@ -13,7 +13,7 @@ from callboard._inside.life.failure cimport fail, fail_in_work, fail_message
 from callboard._inside.receiving.coroutine cimport begin, finish
 from callboard._inside.receiving.system_messages cimport ENDED, GAVE_UP, LATER, Verdict, attend
 from callboard._inside.sending.burying cimport FAILED, STOPPED, bury_and_go_on
-from callboard._inside.sending.letter cimport Carried, Letter, fetch, letter_of, take_letter, take_over
+from callboard._inside.sending.letter cimport MARK, Carried, Letter, fetch, letter_of, take_letter, take_over
 from callboard._inside.sending.overflow cimport release_popping, senders_pop
 from callboard._inside.sending.ref cimport CLOSED, LIVE, SUSPENDED, ActorCell, ActorRef, Envelope, Extra, cell_of
 from callboard._inside.sending.variables cimport put_on, replace, take_off
@@ -126,6 +126,9 @@ cdef inline void hand_over(
 ) noexcept:
     """Call the handler, and let the message go. `args` are the instance and a place for the message."""
     cdef PyObject* result
+    if envelope.reply_to != NULL and envelope.message == <PyObject*>MARK:
+        pass_mark(envelope)
+        return
     if context.trace != NULL:
         note(ref, context, <object>envelope.message)
     cell.in_work = envelope
@@ -138,6 +141,12 @@ cdef inline void hand_over(
     cell.in_work = NULL
     DECREF(envelope.message)
     Py_XDECREF(envelope.sender)
+
+
+cdef void pass_mark(Envelope* envelope) noexcept:
+    """The turn of a mark has come."""
+    letter = take_over(envelope)
+    letter.reply_to.complete(None, None)
 
 
 cdef void note(ActorRef ref, Context* context, object message) noexcept:
@@ -321,6 +330,12 @@ cdef bint take_by_priority(ActorRef ref, ActorCell* cell, Context* context, Enve
     while node != NULL:
         letter = take_letter(node)
         context.nodes.give(spent, cell.pool)
+        if letter.message is MARK:
+            put_mark_last(extra, letter)
+            if cell.limits != NULL:
+                cell.limits.give_back(1)
+            node = cell.head.pop(spent)
+            continue
         extra.arrivals += 1
         try:
             push_by_priority(extra, (ref.recipe.key(letter.message), extra.arrivals, letter))
@@ -332,11 +347,28 @@ cdef bint take_by_priority(ActorRef ref, ActorCell* cell, Context* context, Enve
                 return False
         node = cell.head.pop(spent)
     if not extra.heap:
+        if extra.marks:
+            pass_marks(extra)
         return False
     open_letter(pop_by_priority(ref, extra), envelope)
     if cell.limits != NULL:
         cell.limits.give_back(1)
     return True
+
+
+cdef void put_mark_last(Extra extra, Letter letter) noexcept:
+    """Have a mark wait until nothing else does: it has no key."""
+    if extra.marks is None:
+        extra.marks = []
+    extra.marks.append(letter)
+
+
+cdef void pass_marks(Extra extra) noexcept:
+    cdef Letter letter
+    marks = extra.marks
+    extra.marks = None
+    for letter in marks:
+        letter.reply_to.complete(None, None)
 
 
 cdef int push_by_priority(Extra extra, tuple entry) except -1:
@@ -369,7 +401,7 @@ cdef void open_letter(Letter letter, Envelope* envelope) noexcept:
 
 cdef bint detour_is_over(ActorRef ref) noexcept:
     """Nothing waits beside the queue."""
-    if ref.extra is not None and (ref.extra.replay or ref.extra.heap):
+    if ref.extra is not None and (ref.extra.replay or ref.extra.heap or ref.extra.marks):
         return False
     if ref.recipe.key is None and not senders_pop(ref.cell):
         ref.detour = ref.cell.has(carrying_cell)

@@ -4,6 +4,7 @@ cimport cython
 
 from callboard._inside.receiving.dispatch cimport bury_all
 from callboard._inside.receiving.system_messages cimport ENDED, GAVE_UP, LATER, Verdict, attend
+from callboard._inside.sending.letter cimport take_letter
 from callboard._inside.sending.ref cimport LIVE, ActorCell, ActorRef
 from callboard._inside.sending.variables cimport put_on, take_off
 from callboard.core.buffer cimport Buffer
@@ -65,6 +66,15 @@ cdef Outcome run_loop(
         handled += 1
         # The node stays as the queue's dummy until the next pop: receive() reads it in place.
         if node.flags & wants_answer:
+            if node.kind == Kind.ask:
+                pass_native_mark(cell, node)
+                if cell.has_system() or ref.phase != LIVE:
+                    take_off(cell, context)
+                    account(cell, context, handled)
+                    return Outcome.more
+                if not goes_on(context, handled, limit):
+                    break
+                continue
             actor.asked = node
         actor.receive(node)
         if actor.asked != NULL:
@@ -86,6 +96,15 @@ cdef Outcome run_loop(
         if cell.try_idle():
             return Outcome.done
     return Outcome.more
+
+
+cdef void pass_native_mark(ActorCell* cell, Node* node) noexcept nogil:
+    """The turn of a mark has come: see letter.pxd."""
+    with gil:
+        letter = take_letter(node)
+        if cell.limits != NULL:  # first: who waits for the mark may look for room
+            cell.limits.give_back(1)
+        letter.reply_to.complete(None, None)
 
 
 cdef void answer_nothing(NativeActor actor) noexcept nogil:

@@ -1,6 +1,6 @@
 """The end of a message that is not handled: a dead letter, and an exception for who asked."""
 
-from callboard._inside.sending.letter cimport sender_of
+from callboard._inside.sending.letter cimport MARK, sender_of
 from callboard._inside.sending.envelope cimport Envelope
 
 from callboard.core.errors import ActorStopped, MailboxFull
@@ -19,6 +19,9 @@ cdef int bury(Handle to, Runtime runtime, Letter letter, Fate fate, object error
     """Make a dead letter. Who asked gets an exception after it, `error` if there is one, and so finds it
     posted."""
     cdef Envelope envelope = letter.lend()
+    if letter.message is MARK:  # it is no message of anybody's
+        letter.reply_to.complete(None, answer_of(to, fate))
+        return 0
     reason = "system stopped" if fate == STOPPED and runtime.closing else REASONS[fate]
     try:
         runtime.dead_letters.post(letter.message, to, sender_of(&envelope), reason, error)

@@ -20,6 +20,10 @@ cdef class Carried:
     cdef object variables     # a copy of the sender's Context
 
 
+# The message of a mark: an ask that no handler sees. It is answered when its turn comes, and so says
+# that the turns of all messages before it have come.
+cdef object MARK
+
 cdef Letter letter_of(object message, object sender, Future reply_to)
 cdef Letter copy_of(Envelope* envelope)
 cdef Letter take_over(Envelope* envelope)

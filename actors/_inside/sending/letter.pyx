@@ -8,6 +8,9 @@ from callboard._inside.sending.values cimport take_value
 from callboard.core.node cimport wants_answer
 
 
+MARK = type("Mark", (), {"__repr__": lambda self: "<mark>"})()
+
+
 @cython.freelist(64)
 cdef class Letter:
     """A message, and its sender or the future that wants its answer."""

@@ -6,6 +6,7 @@ from callboard.scheduling.handle cimport Handle
 
 cdef class Overflow:
     cdef readonly bint senders_pop  # who finds the mailbox full takes messages out of it
+    cdef readonly bint waits        # who finds it full waits, for room or for a time
 
     cdef Fate make_room(self, Handle to, Runtime runtime, Context* context) except? FULL
 

@@ -28,6 +28,9 @@ cdef class Overflow:
 cdef class Block(Overflow):
     """Wait for room: an outside thread sleeps, a worker runs other actors meanwhile."""
 
+    def __cinit__(self):
+        self.waits = True
+
     cdef Fate make_room(self, Handle to, Runtime runtime, Context* context) except? FULL:
         cdef Limits* limits = to.cell.limits
         cdef int64_t begin = monotonic_ns()

@@ -10,10 +10,11 @@ from libc.stdint cimport int64_t, uint32_t
 from callboard._inside.answers.circles cimport circle
 from callboard._inside.sending.admission cimport ADMITTED, admit_or_bury, look_in
 from callboard._inside.sending.envelope cimport copied, filled, push, to_ask, to_tell
-from callboard._inside.sending.letter cimport Carried, copy_of
+from callboard._inside.sending.letter cimport MARK, Carried, copy_of
+from callboard._inside.sending.overflow cimport Overflow
 from callboard._inside.sending.variables cimport current_variables
 from callboard.core.clock cimport monotonic_ns
-from callboard.core.node cimport Node, relax, relaxed
+from callboard.core.node cimport Node, relax, relaxed, wants_answer
 from callboard.scheduling.cell cimport (
     Cell, carrying_cell, closed_cell, forked_cell, make_ready, slow_cell,
 )
@@ -208,6 +209,40 @@ cdef class ActorRef(Waiter):
         if variables is not None:
             variables = variables.copy() if self.cell.has(carrying_cell) else None
         self.push_with(variables, envelope, context)
+
+    def _in_turn(self):
+        """Return a Future that is done when all that was sent before has been handled, or is dead.
+
+        It is a mark that goes through the mailbox in its turn, whatever room there is, and that no
+        handler sees; statistics count it as a message. It fails if the actor stops. With a
+        PriorityMailbox it is done when nothing waits. None for a mailbox that drops or refuses what
+        is too much, and in which a mark would take a message's room.
+        """
+        cdef Context* context = current_context()
+        cdef Future future = Future.__new__(Future)
+        cdef Envelope envelope = to_ask(<PyObject*>MARK, <PyObject*>future)
+        cdef Fate found
+        cdef Node* node
+        cdef void* overflow = (<ActorCell*>self.cell).overflow
+        if overflow != NULL and not (<Overflow>overflow).waits:
+            return None
+        future.target = self
+        found = look_in(self.cell, True)
+        if found != ADMITTED and not self.is_admitted(found, &envelope, context):
+            return future
+        node = filled(context.nodes.take(self.cell.pool), envelope)
+        node.flags = wants_answer  # where a native actor looks
+        if self.cell.tail.push(node):
+            self.wake(context)
+        return future
+
+    @property
+    def _room(self):
+        """How many messages find room in the mailbox just now; None where nobody waits for room."""
+        cdef void* overflow = (<ActorCell*>self.cell).overflow
+        if overflow == NULL or not (<Overflow>overflow).waits:
+            return None
+        return max(0, self.cell.limits.capacity - self.cell.limits.count())
 
     cdef int push_with(self, object variables, Envelope envelope, Context* context) except -1:
         """Push a message that has its room, together with `variables`, a Context or None."""

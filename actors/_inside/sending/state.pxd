@@ -41,6 +41,7 @@ cdef class Extra:
     cdef bint stashed             # which waits for its second turn already
     cdef list heap                # of a prioritised mailbox: (key, arrival, Letter)
     cdef uint64_t arrivals
+    cdef list marks               # likewise: Letters of marks, which wait until nothing else does
     cdef bint backing_off         # a restart waits for its timer
     cdef bint detached            # the coroutine in the middle counts as waiting
     cdef object errand            # what the event loop does for it: see errand.pyx

@@ -45,14 +45,16 @@ class BatchJoins(Joins[T]):
         n: int = 8_192,
         lag: Any = 0,
         late: LateRow = "drop",
+        idle_after: float | None = None,
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[Any]:
         """Give the rows of this stream's batches and of others' in order of time.
 
-        All streams have the same columns. For `lag` and `late` see `merge()`.
+        All streams have the same columns. For `lag`, `late` and `idle_after` see `merge()`; rows
+        that wait until a batch is full wait for that all the same.
         """
-        operator = joining_batches.merge_batches(by, 1 + len(others), n, lag, late)
+        operator = joining_batches.merge_batches(by, 1 + len(others), n, lag, late, idle_after)
         return self._join(operator, others, name, errors, releases_gil=True)
 
     def join_batches(
@@ -69,6 +71,7 @@ class BatchJoins(Joins[T]):
         n: int = 8_192,
         lag: Any = 0,
         late: LateRow = "drop",
+        idle_after: float | None = None,
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[Any]:
@@ -77,7 +80,7 @@ class BatchJoins(Joins[T]):
         A pair has the columns of both rows side by side; names that both streams have get the
         `suffix` in the right one. What a row without a partner lacks is null. With "semi" and
         "anti" there are the columns of this stream alone. For `within`, `rows`, `how`, `rule`,
-        `lag` and `late` see `join()`.
+        `lag`, `late` and `idle_after` see `join()`.
 
         `where` is `Equal` and `Band` by names of columns, or several of these by `&`, up to seven.
         `Equal` is about numbers, times, strings, bytes, booleans and decimals, `Band` about numbers
@@ -95,6 +98,6 @@ class BatchJoins(Joins[T]):
         is one without rows; where none comes until the end, they go without.
         """
         operator = joining_batches.join_batches(
-            by, within, rows, where, how, rule, suffix, n, lag, late
+            by, within, rows, where, how, rule, suffix, n, lag, late, idle_after
         )
         return self._join(operator, (other,), name, errors, releases_gil=True)

@@ -169,8 +169,8 @@ class Joins(Chainable[T]):
 
         With several `lanes` the comparisons are shared by so many workers, each of which stores
         every n-th row and compares it with all others that come (ScaleJoin, section IV-B). The
-        outputs are the same. It is for functions of pairs, or wide bands, on a Python without an
-        interpreter lock; with one, lanes take turns.
+        outputs are the same. It is for a `NativePredicate`, and on a Python without an interpreter
+        lock for functions of pairs and wide bands, too; with one, lanes of these take turns.
 
         What raises, `by`, `where` or `combine`, is an error of the row that was being compared,
         which then gives nothing and is nobody's partner. Times have to have a difference, which can

@@ -1,8 +1,10 @@
 // What a lane does at each row of the merged sequence, and which stored rows that row sees: Gulisano et al.,
 // "ScaleJoin", section II and algorithm 1, after the three-step procedure of Kang, Naughton and Viglas 2003.
 //
-// Each lane reads all rows, and stores those whose number is its own modulo the number of lanes. A row meets each
-// earlier row of the other side in the one lane that stored it; so the lanes divide the comparisons and repeat none.
+// Each lane reads all rows, and stores every n-th of either side. A row meets each earlier row of the other side in the
+// one lane that stored it; so the lanes divide the comparisons and repeat none. (The paper counts both sides together;
+// then rows that come by turns from R and S make one lane store all of R, and the work is even only by chance.) One
+// side goes round from the first lane to the last, the other one back, so that no lane is ahead in both.
 //
 // Which rows have left a window depends on rows that the lane did not store as well, so all rows pass here:
 //   three_step  A row meets the other side's window, is stored, and then removes from its own side's window what is
@@ -51,13 +53,14 @@ public:
     void take(const JoinBatch<Time>& batch, std::size_t row, const See& see, const Store& store,
               const Expired& expired) {
         const std::uint32_t side = batch.sides[row];
-        const Time now = rule_ == JoinRule::last_rows ? static_cast<Time>(counts_[side]++) : batch.times[row];
+        const std::uint64_t turn = turns_[side]++;
+        const Time now = rule_ == JoinRule::last_rows ? static_cast<Time>(turn) : batch.times[row];
         if (rule_ == JoinRule::strict) {
             expire(0, now, expired);
             expire(1, now, expired);
         }
         see(windows_[1 - side]);
-        if (batch.numbers[row] % lanes_ == lane_) store(windows_[side], now);
+        if (turn % lanes_ == (side == 0 ? lane_ : lanes_ - 1 - lane_)) store(windows_[side], now);
         if (rule_ != JoinRule::strict) expire(side, now, expired);
     }
 
@@ -79,7 +82,7 @@ private:
     const JoinRule rule_;
     const Time within_;
     const std::uint64_t lanes_, lane_;
-    std::int64_t counts_[2]{};
+    std::uint64_t turns_[2]{};  // how many rows of each side came
     BlockPool pool_;
     JoinWindow<Time> windows_[2]{JoinWindow<Time>(pool_), JoinWindow<Time>(pool_)};
 };

@@ -53,7 +53,7 @@ def merge(by: Any, streams: int, lag: Any, late: str, idle_after: Any) -> Operat
     """Put the rows of several streams into one order."""
     check_choice("late", late, ("drop", "side"))
     side = late == "side"
-    options = {"lag": _lag(lag), "idle_after": _idle_after(idle_after)}
+    options = {"lag": _lag(lag), "idle_after": idle_seconds(idle_after)}
     return _merge("merge", by, streams, side, **options, late_is_counted=not side)
 
 
@@ -64,7 +64,7 @@ def _merge(kind: str, by: Any, streams: int, side: bool = False, **options: Any)
         kind=kind,
         program=partial(MergeInTime, times_of=times_of, **options),
         joins=True,
-        detail=", ".join([f"by {_names(columns)}", *_idle_said(options.get("idle_after"))]),
+        detail=", ".join([f"by {names_said(columns)}", *idle_said(options.get("idle_after"))]),
         ports=("out", "late") if side else ("out",),
     )
 
@@ -98,7 +98,8 @@ def join(
     once = how in ("semi", "anti")
     window_rule = WindowRule(within, rows, rule == "three-step")
     finder: Callable[[int, int], Finder]
-    if isinstance(where, NativePredicate):
+    is_native = isinstance(where, NativePredicate)
+    if is_native:
         finder = partial(NativeFinder, window_rule, predicate=where, once=once)
     elif keys is None and NumberFinder.can_find(within, distances):
         finder = partial(NumberFinder, window_rule, distances=distances, once=once)
@@ -107,8 +108,8 @@ def join(
         by_key = keys is not None
         options = {"by_key": by_key, "distances": distances, "test": test, "once": once}
         finder = partial(PairFinder, window_rule, **options)
-    silence = _idle_after(idle_after)
-    said = [how, f"{window} by {_names(columns)}", *_idle_said(silence)]
+    silence = idle_seconds(idle_after)
+    said = [how, f"{window} by {names_said(columns)}", *idle_said(silence)]
     if rule != "strict":
         said.append(rule)
     if isinstance(where, Predicate):
@@ -131,7 +132,7 @@ def join(
         program = partial(JoinEnd, **{**ends, "idle_after": None})
         ahead = (
             ("in order", partial(JoinOrder, **order)),
-            ("in lanes", partial(JoinLanes, finder=finder, lanes=lanes)),
+            ("in lanes", partial(JoinLanes, finder=finder, lanes=lanes, releases_gil=is_native)),
         )
         said.append(f"{lanes} lanes")
     return Operator(
@@ -163,6 +164,8 @@ def _compared(where: Any) -> tuple[Any, list[Any], Any, str]:
     if where is None:
         return None, [], None, "every pair"
     if isinstance(where, NativePredicate):
+        if type(where) is NativePredicate:
+            raise GraphError("where= takes a NativePredicate that overrides matches(), in Cython")
         return None, [], None, f"each pair compared by {type(where).__name__}"
     if not isinstance(where, Predicate):
         if isinstance(where, type):
@@ -193,30 +196,39 @@ def _together(readers: tuple[Callable[[Any], Any], ...]) -> Callable[[Any], Any]
     return together
 
 
-def _columns(kind: str, by: Any, streams: int) -> tuple[Any, ...]:
+def of_each(call: str, by: Any, streams: int) -> tuple[Any, ...]:
+    """Return what `by` says of each stream: one for all, or a tuple. Raises GraphError."""
     columns = by if isinstance(by, tuple) else (by,) * streams
     if len(columns) != streams:
         raise GraphError(
-            f"by= of {kind}() is for all streams, or a tuple with one for each of {streams}, "
+            f"by= of {call}() is for all streams, or a tuple with one for each of {streams}, "
             f"not {safe_repr(by)}"
         )
-    for column in columns:
-        check_column(f"by= of {kind}()", column)
     return columns
 
 
-def _names(columns: tuple[Any, ...]) -> str:
+def _columns(call: str, by: Any, streams: int) -> tuple[Any, ...]:
+    columns = of_each(call, by, streams)
+    for column in columns:
+        check_column(f"by= of {call}()", column)
+    return columns
+
+
+def names_said(columns: tuple[Any, ...]) -> str:
+    """Name columns, or the one of all."""
     names = [name_of(column) for column in columns]
     return names[0] if len(set(names)) == 1 else ", ".join(names)
 
 
-def _idle_after(value: Any) -> float | None:
+def idle_seconds(value: Any) -> float | None:
+    """Check `idle_after`. Raises GraphError."""
     return (
         None if value is None else checks.seconds("idle_after", value, zero=False, error=GraphError)
     )
 
 
-def _idle_said(silence: float | None) -> list[str]:
+def idle_said(silence: float | None) -> list[str]:
+    """Say when a stream is idle, if it may be."""
     return [] if silence is None else [f"idle after {silence:g} s"]
 
 

@@ -9,19 +9,25 @@ from typing import Any, NamedTuple
 from callboard.core.text import safe_repr
 from callboard.streams.checks import MOST, check_choice, check_count, check_function, check_name
 from callboard.streams.errors import GraphError
-from callboard.streams.operators.joining import window_said
+from callboard.streams.operators.joining import (
+    idle_said,
+    idle_seconds,
+    names_said,
+    of_each,
+    window_said,
+)
 from callboard.streams.planning.operator import Operator
 from callboard.streams.programs.predicates import Band, Predicate, name_of
 from callboard.streams.programs.windows import check_lag
 
 
-def merge_batches(by: Any, streams: int, n: int, lag: Any, late: str) -> Operator:
+def merge_batches(by: Any, streams: int, n: int, lag: Any, late: str, idle_after: Any) -> Operator:
     """Put the rows of the batches of several streams into one order."""
     from callboard.streams.programs.batches_in_time import MergeBatches
 
     names = _columns("merge_batches", by, streams)
-    said = f"by {_said(names)}"
-    return _operator("merge_batches", MergeBatches, names, n, {}, lag, late, said)
+    said = f"by {names_said(names)}"
+    return _operator("merge_batches", MergeBatches, names, n, {}, lag, late, idle_after, said)
 
 
 def join_batches(
@@ -35,6 +41,7 @@ def join_batches(
     n: int,
     lag: Any,
     late: str,
+    idle_after: Any,
 ) -> Operator:
     """Compare the rows of the batches of two streams within a window."""
     from callboard.streams.programs.join_batches import KINDS, JoinBatches
@@ -57,10 +64,10 @@ def join_batches(
         by_cells=way.by_cells,
         suffix=suffix,
     )
-    said = [how, f"{window} by {_said(names)}", "" if rule == "strict" else rule]
+    said = [how, f"{window} by {names_said(names)}", "" if rule == "strict" else rule]
     said += [repr(where) if way.terms else "", way.said]
     detail = ", ".join(filter(None, said))
-    return _operator("join_batches", program, names, n, lengths, lag, late, detail)
+    return _operator("join_batches", program, names, n, lengths, lag, late, idle_after, detail)
 
 
 class _Way(NamedTuple):
@@ -110,6 +117,7 @@ def _operator(
     lengths: dict[str, Any],
     lag: Any,
     late: str,
+    idle_after: Any,
     detail: str,
 ) -> Operator:
     size = check_count("n", n, most=MOST)
@@ -118,26 +126,26 @@ def _operator(
         lengths = {**lengths, "lag": lag}
     check_choice("late", late, ("drop", "side"))
     side = late == "side"
+    silence = idle_seconds(idle_after)
+    program = partial(
+        program,
+        by=names,
+        lengths=lengths,
+        size=size,
+        idle_after=silence,
+        late_is_counted=not side,
+    )
     return Operator(
         kind=kind,
-        program=partial(program, by=names, lengths=lengths, size=size, late_is_counted=not side),
+        program=program,
         joins=True,
-        detail=f"{detail}, batches of {size:,} rows",
+        detail=", ".join([detail, *idle_said(silence), f"batches of {size:,} rows"]),
         ports=("out", "late") if side else ("out",),
     )
 
 
-def _columns(kind: str, by: Any, streams: int) -> tuple[str, ...]:
-    names = by if isinstance(by, tuple) else (by,) * streams
-    if len(names) != streams:
-        raise GraphError(
-            f"by= of {kind}() is for all streams, or a tuple with one for each of {streams}, "
-            f"not {safe_repr(by)}"
-        )
+def _columns(call: str, by: Any, streams: int) -> tuple[str, ...]:
+    names = of_each(call, by, streams)
     for name in names:
-        check_name(f"by= of {kind}()", name)
+        check_name(f"by= of {call}()", name)
     return names
-
-
-def _said(names: tuple[str, ...]) -> str:
-    return ", ".join(map(repr, names[:1] if len(set(names)) == 1 else names))

@@ -47,9 +47,13 @@ class Plan:
         return programs
 
 
-def result_of(programs: Iterable[Program]) -> Any:
-    """Make a run's result of what its collectors have."""
-    collected = {each.name: each.collected for each in programs if isinstance(each, Collect)}
+def collected_by(programs: Iterable[Program]) -> dict[str, list[Any]]:
+    """Return the lists of a run's collectors, by their names."""
+    return {each.name: each.collected for each in programs if isinstance(each, Collect)}
+
+
+def result_of(collected: dict[str, list[Any]]) -> Any:
+    """Make a run's result of what its collectors have, by their names."""
     if len(collected) == 1:
         return next(iter(collected.values()))
     return collected or None

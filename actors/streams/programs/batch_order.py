@@ -50,6 +50,10 @@ class BatchOrder:
     def __init__(self, sources: int) -> None:
         self.lag: Any = 0
         self.come_to: list[Any] = [None] * sources
+        self.latest: list[Any] = [None] * sources
+        self.idle = [False] * sources
+        # What was handed out while one was idle goes up to this time and source; or None.
+        self.passed: tuple[Any, int] | None = None
         # Rows, and a time which none of them nor of those behind them is before.
         self.queues: list[deque[tuple[Rows, Any]]] = [deque() for _ in range(sources)]
 
@@ -58,17 +62,23 @@ class BatchOrder:
         return [rows for queue in self.queues for rows, _ in queue]
 
     def are_late(self, source: int, times: Any) -> Any:
-        """Return a mask of the rows that come after their source has come beyond their time."""
+        """Return a mask of the rows beyond whose time their source, or what is out, has come."""
         reached = self._behind(np.maximum.accumulate(times))
         late = np.zeros(len(times), bool)
         late[1:] = times[1:] < reached[:-1]
         if self.come_to[source] is not None:
             late |= times < self.come_to[source]
+        if self.passed is not None:
+            time, last = self.passed
+            late |= times <= time if source < last else times < time
         return late
 
     def add(self, source: int, rows: Rows) -> None:
         """Add one row or more, none of which is late."""
-        reached = self._behind(rows.times.max()).item()
+        latest = rows.times.max()
+        reached = self._behind(latest).item()
+        before = self.latest[source]
+        self.latest[source] = latest.item() if before is None else max(before, latest.item())
         rows = rows.in_order()
         before = self.come_to[source]
         self.queues[source].append((rows, -math.inf if before is None else before))
@@ -81,9 +91,30 @@ class BatchOrder:
 
     def bound(self) -> tuple[Any, int] | None:
         """Return the time and the source up to which all is ready; None: nothing is."""
+        if True in self.idle:
+            return self._bound_of_awake()
         if None in self.come_to:
             return None
         return min((time, source) for source, time in enumerate(self.come_to))
+
+    def _bound_of_awake(self) -> tuple[Any, int] | None:
+        awake = [
+            (time, source) for source, time in enumerate(self.come_to) if not self.idle[source]
+        ]
+        if any(time is None for time, _ in awake):
+            return None
+        if awake:
+            least = min(awake)
+            self.passed = least if self.passed is None else max(self.passed, least)
+        else:  # all is ready that has come
+            come = [
+                (time, source)
+                for times in (self.come_to, self.latest)
+                for source, time in enumerate(times)
+                if time is not None
+            ]
+            self.passed = max(come, default=None)
+        return self.passed
 
     def ready(self, final: bool) -> list[Rows | None]:
         """Take what is ready of each source, in order, or at the end all; None: nothing is."""

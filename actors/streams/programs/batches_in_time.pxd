@@ -1,12 +1,14 @@
 # Programs that take the rows of Arrow batches in order of time.
 from libc.stdint cimport int64_t
 
-from callboard.streams.programs.merge cimport Merge
+from callboard.streams.programs.listening cimport Listening
+from callboard.streams.programs.time_order cimport TimeOrder
 
 
-cdef class BatchesInTime(Merge):
+cdef class BatchesInTime(Listening):
     cdef object times_of   # reads the times of batches
     cdef object order      # the rows that wait for theirs
+    cdef TimeOrder marks   # watermarks, until a first batch says what times are
     cdef dict lengths      # of time; since the first batch, on the scale of its times
     cdef object output     # the rows that wait for a batch to be full
     cdef list schemas      # of each input, names and types of the columns, since its first batch

@@ -2,10 +2,10 @@ from typing import Any
 
 from typing_extensions import disjoint_base
 
-from callboard.streams.programs.merge import Merge
+from callboard.streams.programs.listening import Listening
 
 @disjoint_base
-class BatchesInTime(Merge):
+class BatchesInTime(Listening):
     def __init__(
         self,
         name: str,

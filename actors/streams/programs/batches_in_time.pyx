@@ -8,11 +8,12 @@ import cython
 
 from libc.stdint cimport int64_t
 
+from callboard.streams.programs.listening cimport Listening
 from callboard.streams.programs.merge cimport Merge
 from callboard.streams.programs.program cimport Batch
+from callboard.streams.programs.time_order cimport TimeOrder
 
 from callboard.core.text import safe_repr
-from callboard.streams.errors import StreamError
 from callboard.streams.programs.batch_order import BatchOrder, Rows, in_one_order
 from callboard.streams.programs.batches import Rebatched, joined
 from callboard.streams.programs.columns import TimeColumns
@@ -20,7 +21,7 @@ from callboard.streams.programs.columns import TimeColumns
 cdef int64_t most_length = 2**63 - 1
 
 
-cdef class BatchesInTime(Merge):
+cdef class BatchesInTime(Listening):
     """The base. `by` has the column of the times of each input, and `size` is how many rows a batch has that is
     put out. Of the `lengths` of time, "lag" is how far a row may be behind the latest of its input."""
 
@@ -29,6 +30,8 @@ cdef class BatchesInTime(Merge):
         super().__init__(name, drops, leaves, **options)
         self.times_of = TimeColumns(by, is_finite)
         self.order = BatchOrder(len(drops))
+        self.marks = TimeOrder(len(drops))
+        self.idle = self.order.idle = self.marks.idle
         self.lengths = lengths
         self.output = Rebatched(size)
         self.schemas = [None] * len(drops)
@@ -68,6 +71,9 @@ cdef class BatchesInTime(Merge):
         self.times_of.scale = scale
         self.lengths = lengths
         self.order.lag = lengths.get("lag", 0)
+        if self.marks.passed is not None:
+            time, which = self.marks.passed
+            self.order.passed = (scale.point(time), which)
         for which, point in enumerate(points):
             if point is not None:
                 self.order.advance(which, point)
@@ -92,9 +98,8 @@ cdef class BatchesInTime(Merge):
         if scale is not None:
             self.order.advance(which, scale.point(time))
         else:
-            for other in self.times:
-                if other is not None:
-                    time < other  # noqa: B015, which raises if they cannot be compared
+            self.marks.is_late(which, time)  # raises, if they cannot be compared
+            self.marks.advance(which, time)
         self.settle(origin, into)
         return Merge.mark(self, which, time, origin, into)
 
@@ -118,12 +123,12 @@ cdef class BatchesInTime(Merge):
     cdef int release(self, bint final, object origin, list into) except -1:
         """Handle what is ready. What goes wrong then is an error of no batch in particular."""
         try:
+            if self.times_of.scale is None:
+                self.marks.bound()  # who is idle now has been passed by
             self.handle(self.order.ready(final), final, origin, into)
             return self.put_out(final, origin, into)
         except Exception as error:
-            if self.ends_with(error):
-                raise
-            self.end_with(StreamError(self.name), error)
+            self.end(error)
 
     cdef int put_out(self, bint final, object origin, list into) except -1:
         return self.add(self.output.rest() if final else self.output.full(), origin, into)

@@ -2,12 +2,15 @@
 
 What is found depends on the order in which rows were taken alone. So a finder may be far ahead of who
 puts out; and there may be several of them, lanes, each of which is handed all rows and stores every
-n-th: together they compare what one would, and nothing twice (Gulisano et al. 2015, section IV-B).
+n-th of either stream: together they compare what one would, and nothing twice (Gulisano et al. 2015,
+section IV-B, where rows of both streams are counted together).
 """
 
 import cython
 
 from collections import deque
+
+from libc.stdint cimport uint64_t
 
 from callboard.streams.programs.kept cimport Kept, WindowRule
 
@@ -23,11 +26,13 @@ cdef class Finder:
     cdef list find(self, list rows):
         cdef Kept kept
         cdef list found = []
+        cdef bint is_mine
         for kept in rows:
+            is_mine = self.is_mine(kept)
             try:
                 self.expire(kept.time)
                 partners = [] if kept.error is not None else self.partners(kept)
-                self.keep(kept)
+                self.keep(kept, is_mine)
             except Exception as error:  # of its time, its key, or its kind
                 partners = [(None, error)]
                 self.push_out(kept)
@@ -49,10 +54,19 @@ cdef class Finder:
                 self.left(window.popleft())
         return 0
 
-    cdef int keep(self, Kept kept) except -1:
+    cdef bint is_mine(self, Kept kept) except -1:
+        """Whether this lane is the one that stores a row; `joining/rules.hpp` says the same. To be asked once for
+        each, whatever becomes of it."""
+        if kept.error is not None:
+            return False
+        cdef uint64_t turn = self.turns[kept.side]
+        self.turns[kept.side] += 1
+        return turn % self.lanes == (self.lane if kept.side == 0 else self.lanes - 1 - self.lane)
+
+    cdef int keep(self, Kept kept, bint is_mine) except -1:
         """Let go what a row pushes out, and store it, if that is this lane's to do."""
         self.push_out(kept)
-        if kept.error is None and kept.number % self.lanes == self.lane:
+        if is_mine:
             self.stored(kept)
             self.windows[kept.side].append(kept)
         return 0

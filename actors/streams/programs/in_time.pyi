@@ -3,10 +3,10 @@ from typing import Any
 
 from typing_extensions import disjoint_base
 
-from callboard.streams.programs.merge import Merge
+from callboard.streams.programs.listening import Listening
 
 @disjoint_base
-class InTime(Merge):
+class InTime(Listening):
     def __init__(
         self,
         name: str,

@@ -8,54 +8,23 @@ import cython
 
 from libc.stdint cimport int64_t
 
+from callboard.streams.programs.listening cimport Listening
 from callboard.streams.programs.merge cimport Merge
 from callboard.streams.programs.program cimport Batch
 from callboard.streams.programs.time_order cimport TimeOrder
 
 from callboard.core.text import safe_repr
-from callboard.streams.errors import StreamError
 
 
-cdef class InTime(Merge):
+cdef class InTime(Listening):
     """The base. `lag` is how far a row may be behind the latest of its input; a row that is further
-    behind is late, and so is one before its input's watermark. An input from which nothing has come for
-    `idle_after` seconds of the run's clock is not waited for until something comes again."""
+    behind is late, and so is one before its input's watermark."""
 
-    def __init__(self, str name, list drops, leaves, times_of, lag=None, idle_after=None, **options):
+    def __init__(self, str name, list drops, leaves, times_of, lag=None, **options):
         super().__init__(name, drops, leaves, **options)
         self.times_of = tuple(times_of)
         self.order = TimeOrder(len(drops), lag)
         self.idle = self.order.idle
-        self.idle_after = idle_after
-        self.looks_every = 0 if idle_after is None else idle_after / 4
-
-    cpdef process_many(self, list batches, list into):
-        cdef bint fell_silent = self.idle_after is not None and self.listen(batches)
-        Merge.process_many(self, batches, into)
-        if fell_silent and not (<Batch?>into[0]).final:
-            end = (<Batch?>batches[0]).end
-            self.hand_on(None if end is None else end >> self.drops[0], into)
-
-    cdef bint listen(self, list batches) except -1:
-        """Find out who is idle; whether that is so of one who was not."""
-        cdef bint fell_silent = False, was
-        cdef Batch batch
-        cdef Py_ssize_t which
-        now = self.context.now()
-        if self.heard is None:
-            self.heard = [now] * len(batches)
-        for which, batch in enumerate(batches):
-            if batch.rows:
-                self.heard[which] = now
-            was = self.idle[which]
-            self.idle[which] = now - self.heard[which] >= self.idle_after
-            fell_silent |= self.idle[which] and not was
-            if self.leaves is not None and batch.end is None:  # nothing came at all, so nothing has an origin
-                batch.origins, batch.end = [], 0
-        return fell_silent
-
-    cpdef bint is_listening(self):
-        return self.idle_after is not None and not all(self.idle)
 
     cdef int take(self, Py_ssize_t which, object row, int64_t serial, object origin, list into) except -1:
         time = self.times_of[which](row)
@@ -88,9 +57,7 @@ cdef class InTime(Merge):
         try:
             return self.handle(self.order.rest() if final else self.order.ready(), origin, into)
         except Exception as error:
-            if self.ends_with(error):
-                raise
-            self.end_with(StreamError(self.name), error)
+            self.end(error)
 
     cdef int take_late(self, tuple entry, object origin, list into) except -1:
         """It is counted and dropped, or goes to the side output."""

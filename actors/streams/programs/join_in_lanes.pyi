@@ -9,7 +9,13 @@ class JoinOrder(JoinRows): ...
 
 class JoinLanes(Program):
     def __init__(
-        self, name: str, *, finder: Callable[[int, int], Finder], lanes: int, **options: Any
+        self,
+        name: str,
+        *,
+        finder: Callable[[int, int], Finder],
+        lanes: int,
+        releases_gil: bool,
+        **options: Any,
     ) -> None: ...
 
 class JoinEnd(Join): ...

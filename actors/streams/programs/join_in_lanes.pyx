@@ -80,15 +80,16 @@ cdef class JoinOrder(JoinRows):
 cdef class JoinLanes(Program):
     """Finds partners. `finder` makes who does so in a lane, by its number and that of all lanes."""
 
-    def __init__(self, str name, *, finder, Py_ssize_t lanes, **options):
+    def __init__(self, str name, *, finder, Py_ssize_t lanes, bint releases_gil, **options):
         super().__init__(name, kind="partitioned", **options)
-        self.partitions = lanes
+        self.partitions, self.releases_gil = lanes, releases_gil
         self.finders = [finder(lane, lanes) for lane in range(lanes)] + [finder(0, 1)]
 
     cpdef tuple work_of_lanes(self):
         cdef Finder finder
         cdef list counts = [finder.compared for finder in self.finders.copy()]
-        return tuple(counts[-1:] if any(counts[-1:]) else counts[:-1])
+        undivided = counts.pop() if counts else 0
+        return (undivided,) if undivided else tuple(counts)
 
     cpdef close(self):
         self.finders.clear()  # they may keep alive what keeps the run alive
@@ -172,9 +173,7 @@ cdef class JoinEnd(Join):
             try:
                 self.do(step, into)
             except Exception as error:
-                if self.ends_with(error):
-                    raise
-                self.end_with(StreamError(self.name), error)
+                self.end(error)
 
     cdef int do(self, tuple step, list into) except -1:
         cdef int what = step[0]

@@ -1,9 +1,29 @@
 # Who finds partners of a row by a C function.
-from libcpp.deque cimport deque
+from libc.stdint cimport uint8_t, uint64_t
 from libcpp.vector cimport vector
 
 from callboard.scheduling.flow.values cimport Value
+from callboard.streams.joining.rules cimport JoinMatch
 from callboard.streams.programs.finder cimport Finder
+
+cdef extern from "callboard/streams/joining/value_join.hpp" namespace "callboard" nogil:
+    cdef cppclass ValueJoin:
+        void add(uint8_t side, uint64_t number) except +
+        void expire(uint8_t side)
+        void compare(const Value& value)
+        void store()
+        void refuse()
+        size_t due()
+        size_t rows()
+        bint begin(size_t row)
+        uint8_t side(size_t row)
+        const Value* value(size_t row)
+        const Value* others(size_t row)
+        size_t count(size_t row)
+        void found(size_t row, size_t place) except +
+        void end(size_t row) except +
+        vector[JoinMatch] matches
+        uint64_t compared()
 
 
 cdef class NativePredicate:
@@ -16,10 +36,9 @@ cdef class NativePredicate:
 cdef class NativeFinder(Finder):
     cdef NativePredicate predicate
     cdef bint once
-    cdef Value latest               # of the row that is compared
-    cdef deque[Value] lefts, rights  # those of the rows in windows, whose buffers are kept
-    cdef vector[size_t] hits        # their places
+    cdef ValueJoin join
+    cdef dict of_number  # rows of windows
+    cdef list gone       # numbers of those that have left since the batch began
 
-    cdef deque[Value]* values(self, Py_ssize_t side) noexcept nogil
-    cdef int read(self, object row) except -1
-    cdef int compare(self, Py_ssize_t side) except -1 nogil
+    cdef int compare(self, object row) except -1
+    cdef int match(self) except -1 nogil

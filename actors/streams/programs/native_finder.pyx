@@ -1,18 +1,14 @@
-"""Who finds the partners of a row by a C function of two native values, without the interpreter."""
+"""Who finds the partners of rows by a C function of two native values, without the interpreter."""
 
 import cython
 
-from cython.operator cimport dereference, preincrement
-from libcpp.deque cimport deque
-
-from callboard.core.node cimport Kind
 from callboard.scheduling.flow.values cimport Value, Values
 from callboard.streams.programs.finder cimport Finder
 from callboard.streams.programs.kept cimport Kept, WindowRule
 from callboard.streams.programs.values cimport lot_of
 
-# From so many rows on, others may have the interpreter while they are compared with one.
-cdef size_t MANY = 256
+# From so many comparisons on, others may have the interpreter meanwhile.
+cdef size_t MANY = 4096
 
 
 cdef class NativePredicate:
@@ -33,79 +29,74 @@ cdef class NativeFinder(Finder):
     def __init__(self, WindowRule rule, size_t lane, size_t lanes, *, NativePredicate predicate, bint once):
         super().__init__(rule, lane, lanes)
         self.predicate, self.once = predicate, once
+        self.of_number, self.gone = {}, []
 
-    def __dealloc__(self):
-        cdef Py_ssize_t side
-        drop(self.latest)
-        for side in range(2):
-            while not self.values(side).empty():
-                drop(self.values(side).front())
-                self.values(side).pop_front()
-
-    cdef list partners(self, Kept kept):
-        cdef list found = []
-        cdef size_t place
-        cdef Kept other
-        others = self.windows[1 - kept.side]
-        self.read(kept.row)
-        if self.values(1 - kept.side).size() < MANY:
-            self.compare(kept.side)
+    cdef list find(self, list rows):
+        cdef Kept kept, other
+        cdef list found = [], partners
+        cdef size_t i
+        cdef bint is_mine
+        for kept in rows:
+            partners = []
+            found.append(partners)
+            is_mine = self.is_mine(kept)
+            self.join.add(kept.side, kept.number)
+            try:
+                self.expire(kept.time)
+                if kept.error is None:
+                    self.compare(kept.row)
+                self.keep(kept, is_mine)
+            except Exception as error:  # of its time, or its kind
+                partners.append((None, error))
+                self.join.refuse()
+                self.push_out(kept)
+        if self.join.due() < MANY:
+            self.match()
         else:
             with nogil:
-                self.compare(kept.side)
-        self.compared += self.values(1 - kept.side).size()
-        for place in self.hits:
-            other = others[place]
+                self.match()
+        self.compared = self.join.compared()
+        for i in range(self.join.matches.size()):
+            kept = rows[self.join.matches[i].row]
+            other = self.of_number[self.join.matches[i].partner]
             if not (other.failed or (self.once and kept.side == 1 and other.matched)):
-                found.append(other)
+                (<list>found[self.join.matches[i].row]).append(other)
+        for number in self.gone:
+            del self.of_number[number]
+        self.gone.clear()
         return found
 
-    cdef int compare(self, Py_ssize_t side) except -1 nogil:
-        """Find the places of the latest row's partners."""
-        cdef deque[Value]* others = self.values(1 - side)
-        cdef size_t place = 0
-        cdef bint is_partner
-        cdef deque[Value].iterator other = others.begin()
-        self.hits.clear()
-        while other != others.end():
-            if side == 0:
-                is_partner = self.predicate.matches(&self.latest, &dereference(other))
-            else:
-                is_partner = self.predicate.matches(&dereference(other), &self.latest)
-            if is_partner:
-                self.hits.push_back(place)
-            place += 1
-            preincrement(other)
-        return 0
-
-    cdef int read(self, object row) except -1:
-        """Make a row the latest. Raises TypeError and ValueError."""
+    cdef int compare(self, object row) except -1:
+        """Have a row compared. Raises TypeError and ValueError."""
         cdef Values* lot = lot_of([row])
-        drop(self.latest)
-        self.latest = lot.begin()[0]
-        retain(self.latest)
+        self.join.compare(lot.begin()[0])
         lot.free()
         return 0
 
-    cdef deque[Value]* values(self, Py_ssize_t side) noexcept nogil:
-        return &self.rights if side else &self.lefts
+    cdef int match(self) except -1 nogil:
+        cdef size_t row, place
+        cdef const Value* mine
+        cdef const Value* others
+        cdef bint is_partner
+        for row in range(self.join.rows()):
+            if self.join.begin(row):
+                mine, others = self.join.value(row), self.join.others(row)
+                for place in range(self.join.count(row)):
+                    if self.join.side(row) == 0:
+                        is_partner = self.predicate.matches(mine, others + place)
+                    else:
+                        is_partner = self.predicate.matches(others + place, mine)
+                    if is_partner:
+                        self.join.found(row, place)
+            self.join.end(row)
+        return 0
 
     cdef int stored(self, Kept kept) except -1:
-        self.values(kept.side).push_back(self.latest)
-        retain(self.latest)
+        self.join.store()
+        self.of_number[kept.number] = kept
         return 0
 
     cdef int left(self, Kept kept) except -1:
-        drop(self.values(kept.side).front())
-        self.values(kept.side).pop_front()
+        self.join.expire(kept.side)
+        self.gone.append(kept.number)
         return 0
-
-
-cdef void retain(const Value& value) noexcept:
-    if value.kind == Kind.buffer:
-        value.buffer.retain()
-
-
-cdef void drop(const Value& value) noexcept:
-    if value.kind == Kind.buffer:
-        value.buffer.drop()

@@ -90,7 +90,7 @@ cdef class NumberFinder(Finder):
                     if not (other.failed or (self.once and kept.side == 1 and other.matched)):
                         partners.append(other)
                 added += 1
-            self.keep(kept)
+            self.keep(kept, self.is_mine(kept))
             found.append(partners)
         return found
 
@@ -98,6 +98,7 @@ cdef class NumberFinder(Finder):
         cdef PairFinder finder = PairFinder(self.rule, self.lane, self.lanes, by_key=False, distances=self.distances,
                                             test=None, once=self.once)
         finder.windows = self.windows
+        finder.turns[0], finder.turns[1] = self.turns[0], self.turns[1]
         finder.compared = self.compared
         return finder
 

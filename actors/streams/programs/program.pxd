@@ -110,6 +110,7 @@ cdef class Program:
     cdef int failed(self, Batch batch, Py_ssize_t at, object error, list into) except -1
     cdef int failed_at(self, int64_t serial, object row, object error, object origin, list into) except -1
     # Raise what ends the run, because of an error; whether an error is that.
+    cdef int end(self, object error) except -1
     cdef int end_with(self, object ending, object error) except -1
     cdef bint ends_with(self, object error) except -1
     cdef int emit(self, list outputs, object origin, list into) except -1

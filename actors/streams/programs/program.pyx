@@ -266,6 +266,12 @@ cdef class Program:
         ending._raised_by = id(self)  # one of a run within an operator is like any exception
         raise ending from error
 
+    cdef int end(self, object error) except -1:
+        """Raise what ends the run because of an error of no row in particular."""
+        if self.ends_with(error):
+            raise error
+        return self.end_with(StreamError(self.name), error)
+
     cdef bint ends_with(self, object error) except -1:
         return isinstance(error, StreamError) and error._raised_by == id(self)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 from threading import Lock
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar, overload
 
 from callboard.core import checks
 from callboard.core.batches import Batches
@@ -21,7 +21,7 @@ from callboard.scheduling.policies import choose_placement
 from callboard.scheduling.worker import on_worker
 from callboard.streams.checks import MOST, check_entry
 from callboard.streams.errors import RunEnded, RunError, RunTimeout
-from callboard.streams.planning.plan import Plan, close, result_of
+from callboard.streams.planning.plan import Plan, close, collected_by, result_of
 from callboard.streams.planning.units import units_of
 from callboard.streams.programs.program import Batch
 from callboard.streams.running import options
@@ -30,11 +30,14 @@ from callboard.streams.running.callers import caller_here
 from callboard.streams.running.flow import GraphFlow
 from callboard.streams.running.heartbeat import Heartbeat
 from callboard.streams.running.progress import Progress
+from callboard.streams.running.results import Results, await_takers, results_of
 from callboard.streams.running.statistics import RunStatistics, collect
 from callboard.streams.running.tally import DeadLetterTally
+from callboard.streams.running.untaken import Untaken
 from callboard.system import ActorSystem
 
 R = TypeVar("R", covariant=True)
+T = TypeVar("T")
 
 _LOOK = 0.1  # seconds: how often a waiting caller looks whether the system still runs
 _HELP = 0.001  # how often one that keeps a worker busy looks whether there is work for it
@@ -85,6 +88,8 @@ class Run(Generic[R]):
         timers = system._runtime.timers
         self.tally = DeadLetterTally(system.dead_letters, timers.now)
         self._programs = plan.make_programs(self.tally)
+        self._collected = collected_by(self._programs)
+        self._untaken: dict[str, Untaken[Any]] = {}  # by the names of collectors, of results()
         self._begun = time.monotonic()
         try:
             self._crew = build(
@@ -109,15 +114,21 @@ class Run(Generic[R]):
         self._heartbeat = Heartbeat(timers, self._programs, partial(_beat, weakref.ref(self)))
         self._ended = False
 
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """The names of the graph's entries."""
+        return tuple(self._sent)
+
     # --- sending ---------------------------------------------------------------------------------
 
     def send(self, entry: str, rows: Iterable[Any], *, timeout: float | None = None) -> None:
         """Send rows into the graph, in order. Rows of several senders are ordered by arrival.
 
-        Waits while `window` rounds are on their way. Raises RunTimeout if there is still no room
-        after `timeout` seconds, the run's StreamError once the run has failed, and RunEnded when it
-        was finished or cancelled, be it meanwhile. For the error it waits until no earlier row can
-        fail any more. If `rows` raises, what it gave before is sent.
+        Waits while `window` rounds are on their way, or too many `results()` are not taken. Raises
+        RunTimeout if there is still no room after `timeout` seconds, the run's StreamError once the
+        run has failed, and RunEnded when it was finished or cancelled, be it meanwhile. For the
+        error it waits until no earlier row can fail any more. If `rows` raises, what it gave before
+        is sent.
 
         Whatever is raised says what became of the rows: `sent` of them went in, and `unsent` are
         those that were taken from `rows` and did not, so that none is lost with an iterator.
@@ -136,6 +147,7 @@ class Run(Generic[R]):
                 self._begin_sending(deadline)
                 try:
                     self._refuse_if_ended(deadline)
+                    await_takers(self, deadline)
                     self._admit({number: Batch(batch, self._sent[entry])}, deadline)
                     self._sent[entry] += len(batch)
                 finally:
@@ -182,25 +194,27 @@ class Run(Generic[R]):
 
     def _wait(self, rounds: int, deadline: float | None) -> bool:
         """Wait until so many rounds are done. False: the deadline passed."""
-        flow, system = self._flow, self._system
-        while flow.done < rounds:
+        while self._flow.done < rounds:
             if self._ended:  # by a cancel() that did not wait for an operator; no lane goes on
                 raise self._why_ended(f"{self!r} was cancelled")
             if deadline is not None and time.monotonic() >= deadline:
                 return False
-            if system.is_run_here:
-                if not system._run_until(lambda: flow.done >= rounds, None):
-                    raise RunError(f"{self!r} waits, and nothing is ready in {system!r}")
-            elif self._help():
-                continue
-            else:
-                flow.wait_until_done(rounds, _HELP if on_worker() else _LOOK)
-                system._runtime.refuse_fork()
-                if system.is_closed:
-                    flow.cancel()  # what came so far is not the result
-                    self._end()
-                    raise RunEnded(f"{system!r} was stopped before {self!r} ended")
+            self._wait_a_turn(rounds)
         return True
+
+    def _wait_a_turn(self, rounds: int) -> None:
+        """Wait for a moment, or work, unless so many rounds are done."""
+        flow, system = self._flow, self._system
+        if system.is_run_here:
+            if not system._run_until(lambda: flow.done >= rounds, None):
+                raise RunError(f"{self!r} waits, and nothing is ready in {system!r}")
+        elif not self._help():
+            flow.wait_until_done(rounds, _HELP if on_worker() else _LOOK)
+            system._runtime.refuse_fork()
+            if system.is_closed:
+                flow.cancel()  # what came so far is not the result
+                self._end()
+                raise RunEnded(f"{system!r} was stopped before {self!r} ended")
 
     def _rest(self, deadline: float | None) -> None:
         """Rest as an operator wants that the caller's thread runs: see throttle()."""
@@ -259,13 +273,51 @@ class Run(Generic[R]):
         failure = self._flow.failure  # it is there before the flow stops
         return RunEnded(what) if failure is None else failure.again()
 
+    # --- outputs as they are made ----------------------------------------------------------------
+
+    @overload
+    def results(
+        self: Run[list[T]], rows: Any = None, *, name: str | None = None, limit: int = 65_536
+    ) -> Results[T]: ...
+    @overload
+    def results(
+        self, rows: Any = None, *, name: str | None = None, limit: int = 65_536
+    ) -> Results[Any]: ...
+    def results(
+        self, rows: Any = None, *, name: str | None = None, limit: int = 65_536
+    ) -> Results[Any]:
+        """Return an iterator of what a collector gets, in order, as it is made. See Results.
+
+        `name` says which, if there are several; it can be asked for once in a run. What is taken is
+        not in what `finish()` returns.
+
+        Without `rows`, others send: another thread, or another task by `asyncio.to_thread()`. As
+        long as `limit` outputs are not taken, `send()` waits; what is on its way then, of `window`
+        batches at most, still comes. Where operators run in the caller's thread, that one takes
+        too, by `take()`: RunError if it would wait for itself. The same holds for an actor that is
+        not dedicated, as it would hold up its worker.
+
+        With `rows` the iterator sends them itself, a batch at a time, and finishes the run: one
+        thread is enough, nothing more than `window` batches is on its way, and there is no `limit`.
+        They are an iterable for the one entry of a graph, or by their entries: a dict of iterables,
+        which are sent in turns, a batch of each, or pairs in the order of their arrival. If they
+        raise, what came of those before is handed out, then their exception is raised, with `sent`
+        and `unsent` as by `send()`, and the run is cancelled, as when nobody goes on.
+
+        Raises RunError if there is no such collector.
+        """
+        self._refuse_other_callers("results")
+        limit = checks.whole("limit", limit, 1, error=ConfigError)
+        return results_of(self, rows, name, limit)
+
     # --- the end ---------------------------------------------------------------------------------
 
     def finish(self, timeout: float | None = None) -> R:
         """Let the operators emit what they still hold, wait for it, and return the results.
 
-        That is what the graph's collector got, a dict of lists by name if there are several, None
-        without one. From the call on, the run takes no more rows: `send()` raises RunEnded.
+        That is what the graph's collector got, but for what was taken from `results()`; a dict of
+        lists by name if there are several, None without one. From the call on, the run takes no
+        more rows: `send()` raises RunEnded.
 
         Raises the StreamError of a run that failed, RunEnded of one that was cancelled, and
         RunTimeout after `timeout` seconds; then the run goes on, and finish() may be called again.
@@ -287,7 +339,8 @@ class Run(Generic[R]):
         self._raise_interruption()
         if self._flow.is_stopped:
             raise self._why_ended(f"{self!r} was cancelled, or its system was stopped")
-        result: R = result_of(self._programs)
+        left = {name: untaken.rows() for name, untaken in self._untaken.items()}
+        result: R = result_of(self._collected | left)
         return result
 
     def _flush(self, deadline: float | None) -> None:

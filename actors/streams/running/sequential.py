@@ -9,7 +9,7 @@ from callboard.core.batches import Batches
 from callboard.core.text import safe_repr
 from callboard.streams.checks import check_entry
 from callboard.streams.errors import GraphError, StreamError
-from callboard.streams.planning.plan import Plan, close, result_of
+from callboard.streams.planning.plan import Plan, close, collected_by, result_of
 from callboard.streams.programs.program import Batch, Program
 from callboard.streams.running.tally import Tally
 
@@ -44,7 +44,7 @@ def run(plan: Plan, inputs: Iterable[Pair], batch_size: int, tally: Tally) -> An
         rounds.send(None, [])
     finally:
         close(programs)
-    return result_of(programs)
+    return result_of(collected_by(programs))
 
 
 class _Rounds:

@@ -220,3 +220,15 @@ cdef class Near(NativePredicate):
         else:
             apart = <double>(left.buffer.size - right.buffer.size)
         return -self.distance <= apart <= self.distance
+
+
+cdef class NearLowBits(NativePredicate):
+    """Integers whose lowest bits are at most `distance` apart."""
+
+    cdef int64_t mask, distance
+
+    def __init__(self, int bits, int64_t distance):
+        self.mask, self.distance = (<int64_t>1 << bits) - 1, distance
+
+    cdef bint matches(self, const Value* left, const Value* right) noexcept nogil:
+        return -self.distance <= (left.integer & self.mask) - (right.integer & self.mask) <= self.distance

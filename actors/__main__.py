@@ -1,0 +1,23 @@
+"""`python -m callboard COMMAND`: what callboard does as a program of its own."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+# Of capabilities, which nothing imports: each has its name here, and a `main(arguments)`.
+COMMANDS = {"serve": "callboard.remote.serve", "health": "callboard.remote.look"}
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command that comes first. Returns the exit status."""
+    command = arguments[0] if arguments else ""
+    if command not in COMMANDS:
+        print(f"usage: python -m callboard {{{','.join(COMMANDS)}}} ...", file=sys.stderr)
+        return 0 if command in ("-h", "--help") else 2
+    status: int = importlib.import_module(COMMANDS[command]).main(arguments[1:])
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

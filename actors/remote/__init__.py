@@ -1,0 +1,64 @@
+"""Entry points in another process: a server, and connections with refs on it.
+
+`python -m callboard serve app:build` runs a server; `connect()` makes a connection. The layers,
+each importing only those before it: `errors`, `codec`, `frames` and `arrow`, values and messages as
+bytes; `kinds`, `account`, `server_side`, `client_side` and `conversation`, the protocol without
+input and output; `address`, `security`, `listening`, `handshake`, `dialing`, `io_thread` and
+`link`, sockets; `entries`, `peer`, `client_actor` and `server`, who serves; `session`,
+`remote_ref` and `client`, who is served.
+`staging` has rows that count once: its `messages` are part of the protocol, its `service` of the
+server, its `writer` of the client.
+"""
+
+from callboard.remote.client import Connection, connect, connect_soon
+from callboard.remote.codec import Codec
+from callboard.remote.errors import (
+    AddressError,
+    BatchCommitted,
+    CodecError,
+    CommitConflict,
+    ConnectionLost,
+    NotStaged,
+    ProtocolError,
+    Refused,
+    RemoteError,
+    RemoteFailure,
+    SecurityError,
+    StageRefused,
+    StateError,
+)
+from callboard.remote.remote_ref import RemoteRef
+from callboard.remote.server_side import ServerLimits
+from callboard.remote.staging.messages import Winner
+from callboard.remote.staging.persistent import KeyedRow, Persistent, RowKey, with_keys
+from callboard.remote.staging.store import StagingLimits
+from callboard.remote.staging.writer import StageWriter
+
+__all__ = [
+    "AddressError",
+    "BatchCommitted",
+    "Codec",
+    "CodecError",
+    "CommitConflict",
+    "Connection",
+    "ConnectionLost",
+    "KeyedRow",
+    "NotStaged",
+    "Persistent",
+    "ServerLimits",
+    "ProtocolError",
+    "Refused",
+    "RemoteError",
+    "RemoteFailure",
+    "RemoteRef",
+    "RowKey",
+    "SecurityError",
+    "StageRefused",
+    "StageWriter",
+    "StagingLimits",
+    "StateError",
+    "Winner",
+    "connect",
+    "connect_soon",
+    "with_keys",
+]

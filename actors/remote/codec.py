@@ -1,0 +1,265 @@
+"""Values to bytes and back, by msgpack: never by pickle. This is version 1 of the encoding.
+
+msgpack's own types carry None, bool, int of 64 bits, float, str, bytes, list and dict. Everything
+else is an extension, by number:
+
+    1  tuple       an array of the items            7  time        ISO 8601, in ASCII
+    2  set         the same                         8  timedelta   days, seconds, microseconds
+    3  frozenset   the same                         9  Decimal     as str() writes it
+    4  int         two's complement, big endian    10  UUID        16 bytes
+    5  datetime    ISO 8601, in ASCII              11  dataclass   an array: name, fields in order
+    6  date        the same                        12  Enum        an array: name, member
+
+A time with a zone keeps its offset from UTC, not the zone's name. Bytearrays and memoryviews arrive
+as bytes. Types must fit exactly: an instance of a subclass is encoded only if its own class was
+registered. A timestamp of msgpack's own arrives as a datetime in UTC.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import re
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from functools import partial
+from struct import Struct
+from typing import Any
+from uuid import UUID
+
+import msgpack
+
+from callboard.core.errors import ConfigError
+from callboard.core.text import safe_repr, safe_str
+from callboard.remote.errors import CodecError
+
+VERSION = 1
+
+# How many extensions may lie in one another: each is a call in a call, here and at the other side.
+DEEPEST = 64
+# A smaller array cannot claim so many items that it would matter.
+_SMALL = 64
+
+(
+    _TUPLE, _SET, _FROZENSET, _INT, _DATETIME, _DATE, _TIME, _TIMEDELTA, _DECIMAL, _UUID,
+    _DATACLASS, _ENUM,
+) = range(1, 13)  # fmt: skip
+_DURATION = Struct("!iii")
+_TINY_OFFSET = re.compile(r"([+-])00:00:00\.(\d{6})$")
+
+Types = Mapping[str, type] | Iterable[type]
+Encoding = tuple[int, Callable[[Any], Any]]
+"""The number of an extension, and what its data is made of: bytes, or a list to be encoded."""
+
+
+class Codec:
+    """An encoding, with the dataclasses and enumerations that both sides know by name.
+
+    Safe in every thread.
+    """
+
+    def __init__(self, types: Types = ()) -> None:
+        """Register `types`: a mapping of names and classes, or classes with names of their own.
+
+        Raises ConfigError for what is neither a dataclass nor an enumeration, and for a name that
+        two classes have.
+        """
+        self._encodings: dict[type, Encoding] = dict(_ENCODINGS)
+        self._decodings: dict[str, tuple[type, Callable[[list[Any]], Any]]] = {}
+        named = types.items() if isinstance(types, Mapping) else _with_names(types)
+        for name, cls in named:
+            self._register(name, cls)
+        self._local = threading.local()
+
+    def _register(self, name: str, cls: type) -> None:
+        if name in self._decodings and self._decodings[name][0] is not cls:
+            raise ConfigError(f"two types are registered as {name!r}: give them names in a dict")
+        if isinstance(cls, type) and dataclasses.is_dataclass(cls):
+            fields = [field.name for field in dataclasses.fields(cls) if field.init]
+            self._encodings[cls] = (
+                _DATACLASS,
+                lambda value: [name, *[getattr(value, field) for field in fields]],
+            )
+            self._decodings[name] = (cls, partial(_make_dataclass, cls, fields))
+        elif isinstance(cls, type) and issubclass(cls, enum.Flag):
+            self._encodings[cls] = (_ENUM, lambda value: [name, value.value])
+            self._decodings[name] = (cls, lambda items: cls(*items))
+        elif isinstance(cls, type) and issubclass(cls, enum.Enum):
+            self._encodings[cls] = (_ENUM, lambda value: [name, value.name])
+            self._decodings[name] = (cls, lambda items: cls[items[0]])
+        else:
+            raise ConfigError(
+                "only dataclasses and enumerations can be registered, not " + safe_repr(cls)
+            )
+
+    # --- encoding ---------------------------------------------------------------------------------
+
+    def encode(self, value: Any) -> bytes:
+        """Return the bytes for one value. Raises CodecError, which names the type in the way."""
+        self._local.depth = 0
+        return self._pack(value)
+
+    def encode_rows(self, rows: list[Any]) -> bytes:
+        """Return the bytes for a list of values: in columns if they are tuples of one length."""
+        if set(map(type, rows)) == {tuple} and len(set(map(len, rows))) == 1 and rows[0]:
+            return b"\1" + self.encode(list(map(list, zip(*rows, strict=True))))
+        return b"\0" + self.encode(rows)
+
+    def _pack(self, value: Any) -> bytes:
+        """Pack on this level of extensions: each has a packer of its own, kept by the thread."""
+        local = self._local
+        if not hasattr(local, "packers"):
+            local.packers = []
+        depth = local.depth
+        if depth == len(local.packers):
+            local.packers.append(
+                msgpack.Packer(strict_types=True, default=self._extend, buf_size=4096)
+            )
+        try:
+            packed: bytes = local.packers[depth].pack(value)
+        except CodecError:
+            raise
+        except Exception as error:
+            # RecursionError and "recursion limit exceeded", or a text that is none.
+            raise CodecError(f"a value cannot be encoded: {safe_str(error)}") from error
+        return packed
+
+    def _extend(self, value: Any) -> msgpack.ExtType:
+        found = self._encodings.get(type(value))
+        if found is None:
+            raise CodecError(
+                f"a {type(value).__module__}.{type(value).__qualname__} cannot be encoded: "
+                "messages are made of plain values, and of dataclasses and enumerations that were "
+                "registered with types="
+            )
+        code, prepare = found
+        data = prepare(value)
+        if not isinstance(data, bytes):
+            if self._local.depth == DEEPEST:
+                raise CodecError(f"a value is nested in more than {DEEPEST} extensions")
+            self._local.depth += 1
+            try:
+                data = self._pack(data)
+            finally:
+                self._local.depth -= 1
+        return msgpack.ExtType(code, data)
+
+    # --- decoding ---------------------------------------------------------------------------------
+
+    def decode(self, data: bytes | memoryview) -> Any:
+        """Return the value in `data`. Raises CodecError, whatever the bytes are.
+
+        What it allocates is bounded by the length of `data`, times a constant.
+        """
+        try:
+            return self._unpack(data, 0)
+        except CodecError:
+            raise
+        except Exception as error:
+            raise CodecError(
+                f"{len(data)} bytes cannot be decoded: {type(error).__name__}: {safe_str(error)}"
+            ) from error
+
+    def decode_rows(self, data: bytes | memoryview) -> list[Any]:
+        """Return the values that `encode_rows` encoded. Raises CodecError."""
+        layout, body = bytes(data[:1]), data[1:]
+        values = self.decode(body)
+        if layout == b"\0" and type(values) is list:
+            return values
+        if layout != b"\1" or type(values) is not list or {*map(type, values)} != {list}:
+            raise CodecError(f"no rows: they begin with {layout!r}, and are {type(values)}")
+        try:
+            return list(zip(*values, strict=True))
+        except ValueError as error:
+            raise CodecError(f"columns of rows differ in length: {error}") from None
+
+    def _unpack(self, data: bytes | memoryview, depth: int) -> Any:
+        if depth > DEEPEST:
+            raise CodecError(f"a value is nested in more than {DEEPEST} extensions")
+        if len(data) > _SMALL:
+            _check_counts(data)
+        return msgpack.unpackb(
+            data, strict_map_key=False, timestamp=3, ext_hook=partial(self._shrink, depth)
+        )
+
+    def _shrink(self, depth: int, code: int, data: bytes) -> Any:
+        plain = _PLAIN.get(code)
+        if plain is not None:
+            return plain(data)
+        if code not in (_TUPLE, _SET, _FROZENSET, _DATACLASS, _ENUM):
+            raise CodecError(f"there is no extension {code}")
+        items = self._unpack(data, depth + 1)
+        if type(items) is not list:
+            raise CodecError(f"an extension {code} holds a {type(items).__name__}, and no array")
+        if code <= _FROZENSET:
+            return (tuple, set, frozenset)[code - 1](items)
+        name = items[0] if items else None
+        if type(name) is not str or name not in self._decodings:
+            raise CodecError(f"no type is registered here as {name!r:.100}")
+        cls, make = self._decodings[name]
+        if issubclass(cls, enum.Enum) != (code == _ENUM) or (code == _ENUM and len(items) != 2):
+            raise CodecError(f"an extension {code} is no {name}")
+        return make(items[1:])
+
+
+def _with_names(types: Iterable[type]) -> Iterable[tuple[str, type]]:
+    return [(getattr(cls, "__qualname__", repr(cls)), cls) for cls in types]
+
+
+def _make_dataclass(cls: type, fields: list[str], values: list[Any]) -> Any:
+    return cls(**dict(zip(fields, values, strict=True)))
+
+
+def _check_counts(data: bytes | memoryview) -> None:
+    """Raise unless all is there that the headers claim: an array is made as long as it claims."""
+    scanner = msgpack.Unpacker(max_buffer_size=len(data))
+    scanner.feed(data)
+    scanner.skip()
+
+
+def _whole(value: int) -> bytes:
+    return value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True)
+
+
+def _time(value: time) -> bytes:
+    if value.tzinfo is not None and value.utcoffset() is None:
+        raise CodecError(f"{value!r} cannot be encoded: its zone has no offset without a date")
+    return value.isoformat().encode()
+
+
+def _with_offset(read: Callable[[str], Any], text: str) -> Any:
+    """Read a time. CPython's reader takes an offset of less than a second for none."""
+    value, tiny = read(text), _TINY_OFFSET.search(text)
+    if tiny is None:
+        return value
+    return value.replace(tzinfo=timezone(timedelta(microseconds=int(tiny[1] + tiny[2]))))
+
+
+def _duration(value: timedelta) -> bytes:
+    return _DURATION.pack(value.days, value.seconds, value.microseconds)
+
+
+_ENCODINGS: dict[type, Encoding] = {
+    tuple: (_TUPLE, list),
+    set: (_SET, list),
+    frozenset: (_FROZENSET, list),
+    int: (_INT, _whole),
+    datetime: (_DATETIME, lambda value: value.isoformat().encode()),
+    date: (_DATE, lambda value: value.isoformat().encode()),
+    time: (_TIME, _time),
+    timedelta: (_TIMEDELTA, _duration),
+    Decimal: (_DECIMAL, lambda value: str(value).encode()),
+    UUID: (_UUID, lambda value: value.bytes),
+}
+
+_PLAIN: dict[int, Callable[[bytes], Any]] = {
+    _INT: lambda data: int.from_bytes(data, "big", signed=True),
+    _DATETIME: lambda data: _with_offset(datetime.fromisoformat, data.decode("ascii")),
+    _DATE: lambda data: date.fromisoformat(data.decode("ascii")),
+    _TIME: lambda data: _with_offset(time.fromisoformat, data.decode("ascii")),
+    _TIMEDELTA: lambda data: timedelta(*_DURATION.unpack(data)),
+    _DECIMAL: lambda data: Decimal(data.decode("ascii")),
+    _UUID: lambda data: UUID(bytes=data),
+}

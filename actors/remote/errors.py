@@ -1,0 +1,74 @@
+"""Errors that only systems in other processes have."""
+
+from __future__ import annotations
+
+from callboard.core.errors import CallboardError, ConfigError
+
+
+class RemoteError(CallboardError):
+    """The base of what goes wrong between a client and a server."""
+
+
+class AddressError(ConfigError):
+    """An address is neither `unix:PATH` nor `tcp:HOST:PORT`."""
+
+
+class SecurityError(ConfigError):
+    """A token, a certificate, or the lack of one, makes a connection unsafe."""
+
+
+class CodecError(RemoteError, ValueError):
+    """A value cannot be encoded, or bytes cannot be decoded."""
+
+
+class ProtocolError(RemoteError):
+    """The other side sent what the protocol does not allow at this point."""
+
+
+class Refused(RemoteError):
+    """The server refused the connection, for a reason that another attempt will not change."""
+
+
+class ConnectionLost(RemoteError):
+    """The connection broke, or was closed, or could not be made in time.
+
+    An ask that was sent and not answered fails with this one: whether it was handled is not known.
+    `unacknowledged` is the number of messages that were told on the connection and of which the
+    server had not said that they were handled; each was handled once or never.
+    """
+
+    def __init__(self, text: str, unacknowledged: int = 0) -> None:
+        super().__init__(text)
+        self.unacknowledged = unacknowledged
+
+
+class RemoteFailure(RemoteError):
+    """What a message came to on the server is an exception: of type `kind`, with this `text`."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(kind, text)
+        self.kind = kind
+        self.text = text
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.text}" if self.text else self.kind
+
+
+class StageRefused(RemoteError):
+    """Rows cannot be staged: a limit, a wrong count or checksum, no state directory."""
+
+
+class NotStaged(RemoteError):
+    """A commit names a winner that is not staged, or not with that many rows."""
+
+
+class BatchCommitted(RemoteError):
+    """A batch is committed: nothing more can be staged for it, or dropped."""
+
+
+class CommitConflict(RemoteError):
+    """A batch is committed, and with other winners than a commit names now."""
+
+
+class StateError(ConfigError):
+    """A server's state directory cannot be used."""

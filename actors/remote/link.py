@@ -1,0 +1,248 @@
+"""A connected socket in an event loop: frames come in, bytes go out."""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import socket
+import ssl
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from itertools import islice
+from threading import RLock
+
+from callboard.remote.errors import ProtocolError
+from callboard.remote.frames import Buffer, Frame, Splitter
+
+_PARTS = 1000  # of a vectored write; the kernel takes 1,024
+_READS = 64  # one after the other, before others have their turn
+_SMALL = 4096  # bytes: to copy them costs less than another part of a write
+_LINGER = 1.0  # seconds: how long one that has said all waits for the other side to hang up
+_AGAIN = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+
+
+class Link:
+    """A non-blocking socket, plain or of TLS.
+
+    Frames are read on the loop's thread. Bytes may be sent in any thread, and leave at once, from
+    that thread, unless others wait: who answers need not wake the loop. `on_frames` and `on_end`
+    are called on the loop's thread; `on_end` once, with the reason.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        connected: socket.socket,
+        splitter: Splitter,
+        on_frames: Callable[[list[Frame]], None],
+        on_end: Callable[[str], None],
+    ) -> None:
+        self._loop = loop
+        self._socket = connected
+        self._is_tls = isinstance(connected, ssl.SSLSocket)
+        self.splitter = splitter
+        self._on_frames = on_frames
+        self._on_end = on_end
+        # OpenSSL wants one thread at a time; and of those that send, each sends all or waits.
+        self._lock = RLock()
+        self._output: deque[memoryview] = deque()
+        self.output_size = 0
+        """How many bytes wait to be sent."""
+        self._is_reading = False
+        self._is_closing = False
+        self._ended = False
+        self.on_sent: Callable[[], None] = _nothing
+        """Called on the loop's thread when what had waited has been sent."""
+
+    # --- on the loop's thread ---------------------------------------------------------------------
+
+    def start_reading(self) -> None:
+        """Read frames, from the start or again."""
+        if not self._is_reading and not self._ended:
+            self._is_reading = True
+            self._loop.add_reader(self._socket.fileno(), self._read)
+            if self._is_tls:
+                self._loop.call_soon(self._read)  # what OpenSSL has read already wakes nobody
+
+    def stop_reading(self) -> None:
+        """Read no more, until `start_reading()`: the other side will find the connection full."""
+        if self._is_reading:
+            self._is_reading = False
+            self._loop.remove_reader(self._socket.fileno())
+
+    def close(self) -> None:
+        """Send what waits, then hang up. What comes in the meantime is not looked at."""
+        with self._lock:
+            if self._is_closing or self._ended:
+                return
+            self._is_closing = True
+        self.start_reading()
+        if not self.output_size:
+            self._hang_up()
+
+    def abort(self, why: str) -> None:
+        """Hang up at once. What waits to be sent is lost."""
+        with self._lock:
+            if self._ended:
+                return
+            self._ended = True
+            self._output.clear()
+            self.output_size = 0
+            descriptor = self._socket.fileno()
+            self._loop.remove_reader(descriptor)
+            self._loop.remove_writer(descriptor)
+            self._socket.close()
+        self._on_end(why)
+
+    def _hang_up(self) -> None:
+        """Say that nothing more comes, and let the other side read it before the socket goes."""
+        with suppress(OSError), self._lock:
+            self._socket.shutdown(socket.SHUT_WR)
+        self._loop.call_later(_LINGER, self.abort, "closed by this side")
+
+    def _read(self) -> None:
+        try:
+            for _ in range(_READS):
+                if not self._is_reading or self._ended or not self._receive():
+                    return
+        except _AGAIN:
+            pass
+        except OSError as error:  # ssl.SSLError is one
+            self.abort(f"the connection broke: {error}")
+        except ProtocolError as error:
+            self.abort(str(error))
+
+    def _receive(self) -> bool:
+        """Receive once, and hand on what is complete. False: there was no more than that."""
+        place = self.splitter.buffer()
+        if self._is_tls:
+            with self._lock:
+                count = self._socket.recv_into(place)
+        else:
+            count = self._socket.recv_into(place)
+        if count == 0:
+            middle = "" if self.splitter.is_empty else ", in the middle of a frame"
+            self.abort(f"the other side hung up{middle}")
+            return False
+        full = count == len(place) or self._is_tls
+        if self._is_closing:
+            return full
+        frames = self.splitter.received(count)
+        if frames:
+            self._on_frames(frames)
+        return full
+
+    def _write(self) -> None:
+        try:
+            with self._lock:
+                self._write_all()
+                if self._output or self._ended:
+                    return
+                self._loop.remove_writer(self._socket.fileno())
+                if self._is_closing:
+                    self._hang_up()
+        except OSError as error:
+            self.abort(f"the connection broke: {error}")
+            return
+        self.on_sent()
+
+    # --- in any thread ----------------------------------------------------------------------------
+
+    def send(self, *parts: Buffer, helped: bool = False) -> None:
+        """Send bytes, now or as soon as the other side has read what is before them.
+
+        With `helped` the caller calls `help()` next.
+        """
+        size = sum(map(len, parts))
+        if len(parts) > 1 and (self._is_tls or size <= _SMALL or len(parts) > _PARTS):
+            parts = (b"".join(parts),)  # with TLS, each write is a record of its own
+        with self._lock:
+            if self._ended or self._is_closing:
+                return
+            sent = 0
+            if not self._output:
+                with suppress(OSError):  # the loop finds out, and says so
+                    sent = self._write_some(parts)
+                if sent == size:
+                    return
+                if not helped:
+                    self._call(self._watch)
+            self._output.extend(_behind(sent, parts))
+            self.output_size += size - sent
+
+    def help(self, timeout: float) -> None:
+        """Write what waits in this thread, which may block so long; else the loop's would do it."""
+        if not self._output:
+            return
+        poller = select.poll()
+        with suppress(ValueError):  # it was closed
+            poller.register(self._socket, select.POLLOUT)
+        deadline = time.monotonic() + timeout
+        while True:
+            poller.poll(max(0.0, deadline - time.monotonic()) * 1000)
+            with self._lock:
+                broken = False
+                try:
+                    self._write_all()
+                except OSError:
+                    broken = True
+                if self._ended or not self._output:
+                    return
+                if broken or time.monotonic() >= deadline:
+                    self._call(self._watch)
+                    return
+
+    def call_close(self) -> None:
+        """`close()`, from any thread."""
+        self._call(self.close)
+
+    def forsake(self) -> None:
+        """In a forked child: let go of the copy of the socket, and touch nothing that is shared."""
+        self._ended = True
+        self._socket.close()
+
+    def _call(self, function: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the loop is closed, and all links with it
+            self._loop.call_soon_threadsafe(function)
+
+    def _watch(self) -> None:
+        if not self._ended:
+            self._loop.add_writer(self._socket.fileno(), self._write)
+
+    def _write_all(self) -> None:
+        """Write as much as there is room for. Raises OSError."""
+        output = self._output
+        while output:
+            parts = (output[0],) if self._is_tls else tuple(islice(output, _PARTS))
+            count = self._write_some(parts)
+            if count == 0:
+                return
+            for _ in parts:
+                output.popleft()
+            output.extendleft(reversed(_behind(count, parts)))
+            self.output_size -= count
+
+    def _write_some(self, parts: Sequence[Buffer]) -> int:
+        """Write once; return how many bytes there was room for. Raises OSError."""
+        try:
+            if len(parts) == 1:
+                return self._socket.send(parts[0])
+            return self._socket.sendmsg(parts)
+        except _AGAIN:
+            return 0
+
+
+def _behind(count: int, parts: Iterable[Buffer]) -> list[memoryview]:
+    """Return what is left of `parts` behind so many bytes."""
+    left = []
+    for part in parts:
+        if count < len(part):
+            left.append(memoryview(part)[count:])
+        count = max(0, count - len(part))
+    return left
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,196 @@
+"""A server's end of one client's connection."""
+
+from __future__ import annotations
+
+import socket
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from callboard import ActorRef
+from callboard.core.errors import CallboardError
+from callboard.core.log import log
+from callboard.core.text import safe_str
+from callboard.remote.errors import CodecError
+from callboard.remote.frames import Frame, Splitter
+from callboard.remote.kinds import ANSWERED, HELLO_LIMIT, Farewell, Parting, Rejected
+from callboard.remote.link import Link
+from callboard.remote.server_side import Delivery, Greeting, Ping, ServerSide, StagingRequest
+
+if TYPE_CHECKING:
+    from callboard.remote.server import Server
+
+
+class Peer:
+    """Frames from a client go to its actor; what is to be said to the client comes here.
+
+    Made on the loop's thread. What the client sends is looked at there, and not worked on.
+    """
+
+    def __init__(self, server: Server, connected: socket.socket, name: str) -> None:
+        self.name = name
+        self._server = server
+        self._limits = limits = server.limits
+        self._lock = Lock()  # of the side, and of the order in which its frames are sent
+        self._side = ServerSide(server.codec, limits, list(server.entries), server.is_token)
+        self._loop = server.loop
+        splitter = Splitter(HELLO_LIMIT)
+        self._link = Link(self._loop, connected, splitter, self._on_frames, self._on_end)
+        self._link.on_sent = self._link.start_reading
+        self._actor: ActorRef[Any] | None = None
+        self._is_leaving = False
+        self._heard = self._loop.time()
+        self._timer = self._loop.call_later(limits.handshake_time, self._check_handshake)
+        self._link.start_reading()
+
+    @property
+    def is_greeted(self) -> bool:
+        """Whether it is known who the client is."""
+        return self._side.is_greeted
+
+    # --- on the loop's thread ---------------------------------------------------------------------
+
+    def part(self, reason: Farewell, text: str) -> None:
+        """Say goodbye: nothing more is taken, and the connection ends when all was answered."""
+        with self._lock:
+            self._link.send(self._side.goodbye(reason, text))
+        self._leave()
+
+    def abort(self, why: str) -> None:
+        """Hang up at once."""
+        self._link.abort(why)
+
+    def _on_frames(self, frames: list[Frame]) -> None:
+        self._heard = self._loop.time()
+        deliveries: list[Delivery] = []
+        try:
+            for received in frames:
+                with self._lock:
+                    event = self._side.receive(received)
+                if isinstance(event, Delivery):
+                    deliveries.append(event)
+                elif isinstance(event, StagingRequest):
+                    self._server.stage(self, event)
+                elif isinstance(event, Ping):
+                    with self._lock:
+                        self._send(self._side.pong(event, self._server.health()))
+                elif isinstance(event, Greeting):
+                    self._greet()
+                elif isinstance(event, Parting):
+                    self._hand_on(deliveries)
+                    deliveries = []
+                    self._leave()
+        except Rejected as error:
+            self._refuse(error.reason, str(error))
+        self._hand_on(deliveries)
+        self._hold()
+
+    def _hand_on(self, deliveries: list[Delivery]) -> None:
+        if deliveries and self._actor is not None:
+            self._actor.tell(deliveries)
+
+    def _greet(self) -> None:
+        try:
+            self._actor = self._server.spawn_client(self)
+        except CallboardError as error:  # the system was stopped
+            self._refuse(Farewell.DRAINING, str(error))
+            return
+        self._link.splitter.limit = self._limits.frame
+        self._timer.cancel()
+        self._timer = self._loop.call_later(self._limits.idle_time, self._check_idleness)
+        with self._lock:
+            self._link.send(self._side.welcome(self._server.about()))
+        log.info("client connected", client=self.name)
+
+    def _refuse(self, reason: Farewell, text: str) -> None:
+        log.warning("client refused", client=self.name, reason=reason.name, error=text)
+        self._server.note_refusal()
+        with self._lock:
+            self._link.send(self._side.goodbye(reason, text))
+        self._link.close()
+
+    def _check_handshake(self) -> None:
+        self._refuse(Farewell.IDLE, f"no HELLO in {self._limits.handshake_time:g} s")
+
+    def _check_idleness(self) -> None:
+        left = self._heard + self._limits.idle_time - self._loop.time()
+        if left <= 0:
+            self._refuse(Farewell.IDLE, f"silent for {self._limits.idle_time:g} s")
+        else:
+            self._timer = self._loop.call_later(left, self._check_idleness)
+
+    def _leave(self) -> None:
+        """Close the connection as soon as all that was taken is handled and answered."""
+        self._is_leaving = True
+        with self._lock:
+            done = self._side.account.messages == 0
+        if done:
+            self._link.close()
+
+    def _on_end(self, why: str) -> None:
+        self._timer.cancel()
+        if self._actor is not None:
+            self._actor.tell(None)  # behind all that the client sent
+            log.info("client left", client=self.name, why=why)
+        elif not self._side.has_parted:
+            log.warning("client refused", client=self.name, error=why)
+        self._server.forget(self)
+
+    # --- in any thread ----------------------------------------------------------------------------
+
+    def answer(self, delivery: Delivery | StagingRequest, value: Any) -> None:
+        """Answer what wants an answer. What cannot be encoded is a failure."""
+        try:
+            data = self._server.codec.encode(value)
+            with self._lock:
+                self._send(self._side.answer(delivery, data))
+        except CodecError as error:
+            self.fail(delivery, error)
+        else:
+            self._server.note_handled(1)
+
+    def answer_staged(self, request: StagingRequest, rows: int) -> None:
+        """Say how many rows a stage has that has ended."""
+        with self._lock:
+            self._send(self._side.staged(request, rows))
+        self._server.note_handled(1)
+
+    def fail(self, delivery: Delivery | StagingRequest, error: BaseException) -> None:
+        """Say that a delivery failed, and with what."""
+        with self._lock:
+            self._send(self._side.failed(delivery, type(error).__qualname__, safe_str(error)))
+        if delivery.kind in ANSWERED:
+            self._server.note_handled(1)
+
+    def note_handled(self, delivery: Delivery | StagingRequest) -> None:
+        """Give the credit of what was told back."""
+        with self._lock:
+            self._send(self._side.handled(delivery))
+        self._server.note_handled(delivery.messages)
+
+    def break_off(self, why: str) -> None:
+        """Hang up, from any thread."""
+        self._loop.call_soon_threadsafe(self._link.abort, why)
+
+    def _send(self, data: bytes) -> None:
+        """Send, with the lock. A client that does not read is not read from, then let go."""
+        if data:
+            self._link.send(data)
+        waits = self._link.output_size
+        if waits > self._limits.output:
+            self.break_off(
+                f"the client does not read: {waits} bytes wait for it, and "
+                f"{self._limits.output} may"
+            )
+        elif waits and self._is_held_up:
+            self._loop.call_soon_threadsafe(self._hold)
+        if self._is_leaving and self._side.account.messages == 0:
+            self._link.call_close()
+
+    def _hold(self) -> None:
+        """On the loop's thread: read no more from who does not read, until it has."""
+        if self._is_held_up:
+            self._link.stop_reading()
+
+    @property
+    def _is_held_up(self) -> bool:
+        return self._link.output_size > self._limits.output // 4

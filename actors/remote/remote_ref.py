@@ -1,0 +1,135 @@
+"""Refs on the entry points of a server elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from callboard import Future
+from callboard.core import checks
+from callboard.core.text import safe_repr
+from callboard.remote.arrow import write_batch
+from callboard.remote.conversation import Parcel
+from callboard.remote.kinds import MessageKind
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from callboard.remote.client import Connection
+
+_ROWS = 1024  # of tell_many(), in a frame
+_ASK, _TELL = MessageKind.ASK, MessageKind.TELL
+
+
+class RemoteRef:
+    """A handle on an entry point of a server. Safe in every thread."""
+
+    def __init__(self, connection: Connection, name: str) -> None:
+        self.connection = connection
+        self.name = name
+
+    def tell(self, message: Any) -> None:
+        """Send `message`. Waits while the server takes no more, for the connection's timeout.
+
+        Raises ConnectionLost, also for earlier messages that were lost with a connection;
+        RemoteFailure for earlier ones that the server refused; CodecError; CallboardError where it
+        would block an event loop's thread or a worker.
+        """
+        self.connection.deliver(self._parcel(_TELL, message), "tell")
+
+    def tell_soon(self, message: Any) -> Future[None]:
+        """Send `message` as soon as the server takes it; return a future that is done then."""
+        return self._soon(self._parcel(_TELL, message))
+
+    def tell_many(self, messages: Iterable[Any]) -> None:
+        """Send all of `messages`, in their order, many in a frame. Waits and raises like `tell`.
+
+        What was sent before it raises stays sent.
+        """
+        for parcel in self._parcels(messages):
+            self.connection.deliver(parcel, "tell_many")
+
+    def tell_many_soon(self, messages: Iterable[Any]) -> Future[None]:
+        """Send all of `messages` as soon as the server takes them; return the last one's future."""
+        last: Future[None] = _done()
+        for parcel in self._parcels(messages):
+            last = self._soon(parcel)
+        return last
+
+    def send_batch(self, batch: pa.RecordBatch) -> None:
+        """Send an Arrow record batch as one message. Waits and raises like `tell`."""
+        self.connection.deliver(self._batch(batch), "send_batch")
+
+    def send_batch_soon(self, batch: pa.RecordBatch) -> Future[None]:
+        """Send an Arrow record batch as soon as the server takes it; return a future of that."""
+        return self._soon(self._batch(batch))
+
+    def ask(self, message: Any, timeout: float | None = None) -> Future[Any]:
+        """Send `message` and return a Future of the answer. Waits for nothing, in any thread.
+
+        It fails with what the handler raised, as RemoteFailure; with ActorStopped, AskCycle or
+        MailboxFull as on the server; with ConnectionLost if the connection broke after the ask was
+        sent; and with AskTimeout after `timeout` seconds. Raises like `tell`.
+        """
+        answer: Future[Any] = Future()
+        data = self.connection.codec.encode(message)
+        self.connection.session.submit(Parcel(_ASK, self.name, (data,), 1, answer))
+        if timeout is not None:
+            self.connection.session.fail_after(
+                answer, checks.seconds("timeout", timeout), self.name
+            )
+        return answer
+
+    def _soon(self, parcel: Parcel) -> Future[None]:
+        self.connection.session.submit(parcel)
+        assert parcel.sent is not None
+        return parcel.sent
+
+    def _parcel(self, kind: MessageKind, message: Any) -> Parcel:
+        return Parcel(kind, self.name, (self.connection.codec.encode(message),))
+
+    def _batch(self, batch: pa.RecordBatch) -> Parcel:
+        return Parcel(MessageKind.BATCH, self.name, write_batch(batch))
+
+    def _parcels(self, messages: Iterable[Any]) -> Iterator[Parcel]:
+        try:
+            source = iter(messages)
+        except TypeError:
+            raise TypeError(
+                f"tell_many() wants an iterable of messages, not {safe_repr(messages)}"
+            ) from None
+        server = self.connection.session.server
+        most = _ROWS if server is None else min(_ROWS, server.messages)
+        longest = None if server is None else min(server.frame, server.bytes)
+        while rows := list(islice(source, most)):
+            yield from self._cut(rows, longest)
+
+    def _cut(self, rows: list[Any], longest: int | None) -> Iterator[Parcel]:
+        """Put rows into one frame, or into several where one would be too long."""
+        data = self.connection.codec.encode_rows(rows)
+        if longest is not None and len(data) + 64 > longest and len(rows) > 1:
+            middle = len(rows) // 2
+            yield from self._cut(rows[:middle], longest)
+            yield from self._cut(rows[middle:], longest)
+        else:
+            yield Parcel(MessageKind.TELL_MANY, self.name, (data,), len(rows))
+
+    def __repr__(self) -> str:
+        return f"<RemoteRef {self.name!r} at {self.connection._address}>"
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, RemoteRef)
+            and other.connection is self.connection
+            and other.name == self.name
+        )
+
+    def __hash__(self) -> int:
+        return hash((id(self.connection), self.name))
+
+
+def _done() -> Future[None]:
+    done: Future[None] = Future()
+    done.set_result(None)
+    return done

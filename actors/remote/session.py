@@ -1,0 +1,316 @@
+"""A client's connection, made again whenever it is lost, on an event loop of its own thread."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import ssl
+import threading
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from callboard import Future
+from callboard.core.errors import AskTimeout
+from callboard.core.log import log
+from callboard.core.text import safe_str
+from callboard.remote.address import Address
+from callboard.remote.client_side import Welcome
+from callboard.remote.codec import Codec
+from callboard.remote.conversation import Conversation, Parcel
+from callboard.remote.dialing import dial
+from callboard.remote.errors import ConnectionLost, ProtocolError, Refused, RemoteError
+from callboard.remote.frames import MOST, Frame, Splitter
+from callboard.remote.io_thread import IOThread
+from callboard.remote.kinds import Parting
+from callboard.remote.link import Link
+
+_FIRST_WAIT, _LONGEST_WAIT = 0.02, 5.0  # seconds between attempts to connect
+_HANDSHAKE = 10.0  # seconds for an attempt, until the server says WELCOME
+_END = 3.0  # seconds that closing may take
+_BEFORE_WELCOME = 1 << 20  # bytes: what a server may say of itself
+
+
+class RemoteSession:
+    """Connects, and connects again, until it is closed or refused for good.
+
+    Its methods may be called in any thread, and wait for nothing.
+    """
+
+    def __init__(
+        self, address: Address, context: ssl.SSLContext | None, token: bytes, encoding: Codec
+    ) -> None:
+        self._address = address
+        self._context = context
+        self.pid = os.getpid()
+        self._lock = threading.Lock()  # of the conversation, and of the order of what it sends
+        self._talk = Conversation(encoding, token)
+        self._link: Link | None = None
+        self._error: RemoteError | None = None  # why there will be no other connection
+        self.trouble = "it was not tried yet"
+        """Why there is no connection, or was none the last time."""
+        self.opened: Future[None] = Future()
+        """Done at the first WELCOME; it fails when the session ends without one."""
+        self.closed: Future[None] = Future()
+        """Done when the session is over."""
+        self._io = IOThread(f"callboard-{address}")
+        self._main = self._io.run(self._keep_connected())
+
+    # --- in any thread ----------------------------------------------------------------------------
+
+    @property
+    def server(self) -> Welcome | None:
+        """What the server said of itself; None while there is no connection."""
+        side = self._talk.side
+        return None if side is None else side.server
+
+    @property
+    def unacknowledged(self) -> int:
+        """How many messages were told, and are not known to be handled."""
+        with self._lock:
+            return self._talk.unacknowledged
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there will be no other connection."""
+        return self._error is not None
+
+    @property
+    def health(self) -> dict[str, Any]:
+        """What the server last said of how it is."""
+        return self._talk.health
+
+    def submit(self, parcel: Parcel, help_for: float | None = None) -> None:
+        """Send, now or when there is credit. Raises what came of earlier messages.
+
+        With `help_for` this thread writes what the socket has no room for, in so many seconds; it
+        would else be left to the loop's thread.
+        """
+        with self._lock:
+            if self._error is not None:
+                raise self._error
+            if parcel.hears_of_trouble:
+                self._talk.raise_trouble()
+            self._talk.submit(parcel)
+            outcomes = self._send(help_for is not None)
+            link = self._link
+        for outcome in outcomes:
+            outcome.complete()
+        if help_for is not None and link is not None:
+            link.help(help_for)
+
+    def withdraw(self, parcel: Parcel) -> bool:
+        """Take a parcel back that has not left. False: it has."""
+        with self._lock:
+            return self._talk.withdraw(parcel)
+
+    def flush(self) -> Future[None]:
+        """Return a future that is done when all was handled. Raises like `submit()`."""
+        with self._lock:
+            if self._error is not None:
+                raise self._error
+            self._talk.raise_trouble()
+            flushed = self._talk.flush()
+            outcomes = self._send()
+        for outcome in outcomes:
+            outcome.complete()
+        return flushed
+
+    def ping(self) -> Future[dict[str, Any]]:
+        """Ask how the server is. Raises ConnectionLost without a connection."""
+        with self._lock:
+            answer = self._talk.ping()
+            self._send()
+        return answer
+
+    def close(self) -> None:
+        """Say goodbye, and end. What waits fails; open asks fail unless answered soon."""
+        with suppress(RuntimeError):  # it has ended
+            self._io.loop.call_soon_threadsafe(self._close)
+
+    def join(self) -> None:
+        """Wait until the thread has ended, unless an event loop runs here."""
+        if asyncio._get_running_loop() is None:
+            self._io.join(_END)
+
+    def fail_after(self, answer: Future[Any], seconds: float, name: str) -> None:
+        """Fail an ask with AskTimeout if it is not answered by then."""
+        error = AskTimeout(f"no answer from {name!r} at {self._address} after {seconds:g} s")
+        loop = self._io.loop
+
+        def cancel(timer: asyncio.TimerHandle, _: Future[Any]) -> None:
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(timer.cancel)
+
+        def begin() -> None:
+            timer = loop.call_later(seconds, answer.set_exception, error)
+            answer.add_done_callback(partial(cancel, timer))
+
+        with suppress(RuntimeError):  # the session has ended, and the ask has failed
+            loop.call_soon_threadsafe(begin)
+
+    def end_unless_opened(self, seconds: float) -> None:
+        """End the session if the server has not said welcome by then."""
+
+        def look() -> None:
+            if not self.opened.done():
+                text = f"no connection to {self._address} in {seconds:g} s: {self.trouble}"
+                self._end(ConnectionLost(text))
+                self._close()
+
+        with suppress(RuntimeError):
+            self._io.loop.call_soon_threadsafe(self._io.loop.call_later, seconds, look)
+
+    def forsake(self) -> None:
+        """Let go of what a fork has copied: the connection is the parent's."""
+        link, self._link = self._link, None
+        if link is not None:
+            link.forsake()
+
+    def _send(self, helped: bool = False) -> list[Any]:
+        """Send what the conversation has to say, with the lock. Return whom to tell afterwards."""
+        output, outcomes = self._talk.take()
+        if output and self._link is not None:
+            self._link.send(*output, helped=helped)
+        return outcomes
+
+    # --- on the loop's thread ---------------------------------------------------------------------
+
+    async def _keep_connected(self) -> None:
+        wait = _FIRST_WAIT
+        try:
+            while self._error is None:
+                ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+                try:
+                    await asyncio.wait_for(self._connect(ended), _HANDSHAKE)
+                    wait = _FIRST_WAIT
+                    pinging = asyncio.ensure_future(self._ping_often())
+                    try:
+                        why = await ended
+                    finally:
+                        pinging.cancel()
+                except (OSError, TimeoutError, ConnectionLost) as error:
+                    why = f"no connection to {self._address}: {safe_str(error) or 'no answer'}"
+                    self._hang_up(why)
+                    log.debug("no connection", address=str(self._address), why=why)
+                else:
+                    if self._error is None:
+                        log.info("connection lost", address=str(self._address), why=why)
+                self.trouble = why
+                if self._error is None:
+                    await asyncio.sleep(wait * random.uniform(0.5, 1.0))
+                    wait = min(wait * 2, _LONGEST_WAIT)
+        except Exception as error:
+            log.error("a connection failed", address=str(self._address), exc_info=error)
+            self._hang_up(f"the client failed: {error!r}")
+        finally:
+            self._end(ConnectionLost(f"the connection to {self._address} is closed"))
+            self.closed.set_result(None)
+            self._io.loop.call_soon(self._io.loop.stop)
+
+    async def _connect(self, ended: asyncio.Future[str]) -> None:
+        """Make a connection, and wait for the server's WELCOME."""
+        loop = asyncio.get_running_loop()
+        welcome: asyncio.Future[None] = loop.create_future()
+        connected = await dial(self._address, self._context)
+        splitter = Splitter(_BEFORE_WELCOME)
+        self._link = Link(
+            loop,
+            connected,
+            splitter,
+            partial(self._on_frames, welcome, splitter),
+            partial(self._on_end, welcome, ended),
+        )
+        with self._lock:
+            self._talk.begin()
+            self._send()
+        self._link.start_reading()
+        await welcome
+
+    def _on_frames(
+        self, welcome: asyncio.Future[None], splitter: Splitter, frames: list[Frame]
+    ) -> None:
+        for received in frames:
+            with self._lock:
+                try:
+                    event: Any = self._talk.receive(received)
+                except ProtocolError as error:
+                    event = error
+                outcomes = self._send()
+            for outcome in outcomes:
+                outcome.complete()
+            if isinstance(event, ProtocolError):
+                self._hang_up(f"the server does not keep to the protocol: {event}")
+                return
+            if isinstance(event, Welcome):
+                splitter.limit = MOST if event.frame > MOST else event.frame
+                if not welcome.done():
+                    welcome.set_result(None)
+                self.opened.set_result(None)
+            elif isinstance(event, Parting):
+                self._on_parting(event, welcome)
+
+    def _on_parting(self, parting: Parting, welcome: asyncio.Future[None]) -> None:
+        text = f"{self._address} says {parting.reason.name.lower()}: {parting.text}"
+        if parting.reason.is_final:
+            self._end(Refused(text))
+        elif not welcome.done():
+            welcome.set_exception(ConnectionLost(text))
+
+    def _on_end(self, welcome: asyncio.Future[None], ended: asyncio.Future[str], why: str) -> None:
+        self._link = None
+        why = f"the connection to {self._address} was lost: {why}"
+        self._settle(why)
+        if not welcome.done():
+            welcome.set_exception(ConnectionLost(why))
+        if not ended.done():
+            ended.set_result(why)
+
+    async def _ping_often(self) -> None:
+        """Show that this side is alive, and find out whether the other is."""
+        server = self.server
+        if server is None:
+            return
+        pause = max(0.01, server.idle / 3)
+        with suppress(ConnectionLost):  # another connection has its own
+            while True:
+                answer = self.ping()
+                await asyncio.sleep(pause)
+                if not answer.done():
+                    self._hang_up(f"no answer to a ping in {pause:g} s")
+
+    def _hang_up(self, why: str) -> None:
+        if self._link is not None:
+            self._link.abort(why)
+        self._settle(why)
+
+    def _settle(self, why: str) -> None:
+        """Tell those who have waited for what a lost connection was to bring."""
+        with self._lock:
+            self._talk.end(why)
+            outcomes = self._send()
+        for outcome in outcomes:
+            outcome.complete()
+
+    def _close(self) -> None:
+        with self._lock:
+            self._talk.part()
+            self._send()
+        link = self._link
+        self._end(ConnectionLost(f"the connection to {self._address} was closed"))
+        if link is not None:
+            link.close()
+        else:
+            self._main.cancel()
+
+    def _end(self, error: RemoteError) -> None:
+        """There will be no other connection."""
+        with self._lock:
+            if self._error is None:
+                self._error = error
+            self._talk.give_up(self._error)
+            outcomes = self._talk.take()[1]
+        for outcome in outcomes:
+            outcome.complete()
+        self.opened.set_exception(self._error)

@@ -1,0 +1,154 @@
+"""Committed batches go to actors: each once it is on disk, one after the other."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from threading import Thread
+from typing import Any
+
+from callboard import Future
+from callboard.core.errors import DrainTimeout
+from callboard.core.log import log
+from callboard.core.text import safe_str
+from callboard.core.wait_queue import WaitQueue
+from callboard.remote.errors import StateError
+from callboard.remote.staging.journal import Journal
+from callboard.remote.staging.persistent import RowKey
+from callboard.remote.staging.targets import Target
+
+_AHEAD = 16  # frames that an actor may have before it: it does not wait, and memory is bounded
+
+
+class _StopWanted(Exception):
+    """The server stops: the batch in work stays in the journal."""
+
+
+class Applier:
+    """A thread, outside of the system: it waits for full mailboxes, and for actors.
+
+    A batch that cannot be applied ends its work: what follows waits for the server's next start.
+    """
+
+    def __init__(self, journal: Journal, targets: Sequence[Target]) -> None:
+        self._journal = journal
+        self._targets = {target.name: target for target in targets}
+        self.committed = journal.last
+        """The number of the last batch that is on disk."""
+        first = journal.first_with_rows()
+        self.applied = self.committed if first is None else first - 1
+        """The number of the last batch that was applied."""
+        self.trouble = ""
+        """Why nothing is applied any more."""
+        self._unwritten: Counter[str] = Counter()  # batches since an entry's last snapshot
+        self._is_stopping = False
+        self._changed = WaitQueue()
+        self._thread: Thread | None = None
+
+    # --- the start, in one thread -----------------------------------------------------------------
+
+    def restore(self) -> None:
+        """Give Persistent actors their states. Raises StateError.
+
+        Raises it also if there are rows or a state for an entry that is not served.
+        """
+        positions = self._journal.positions()
+        saved = {entry for entry, position in positions.items() if position.snapshot is not None}
+        missing = sorted((saved | {*self._journal.entries()}) - self._targets.keys())
+        if missing:
+            raise StateError(
+                f"the state directory has rows or a state for {missing}, and the entries that are "
+                f"served are {sorted(self._targets)}"
+            )
+        for name, target in self._targets.items():
+            target.restore(positions[name].snapshot if name in positions else None)
+
+    def apply_all(self) -> None:
+        """Apply what is committed, until there is trouble."""
+        try:
+            while self.applied < self.committed:
+                self._apply(self.applied + 1)
+                self.applied += 1
+                self._changed.notify_all()
+        except _StopWanted:
+            pass
+        except Exception as error:
+            if not self._is_stopping:
+                name = str(self._journal.name(self.applied + 1))
+                self.trouble = f"{name} cannot be applied: {safe_str(error)}"
+                log.error("batch failed", batch=name, exc_info=error)
+            self._changed.notify_all()
+
+    def start(self, name: str) -> None:
+        """Apply what will be committed from now on."""
+        self._thread = Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    # --- in any thread ----------------------------------------------------------------------------
+
+    def note_commit(self, number: int) -> None:
+        """Apply the batch with this number, too."""
+        self.committed = number
+        self._changed.notify_all()
+
+    def finish(self, timeout: float) -> None:
+        """Wait until all is applied, or nothing more will be. Raises DrainTimeout."""
+        if not self._changed.wait_for(
+            lambda: self.trouble or self.applied == self.committed, timeout
+        ):
+            raise DrainTimeout(
+                f"{self.committed - self.applied} committed batches were not applied in "
+                f"{timeout:g} s; they will be at the next start"
+            )
+
+    def stop(self, timeout: float) -> None:
+        """Apply no more. The batch in work stays in the journal."""
+        self._is_stopping = True
+        self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join(timeout)
+
+    # --- on the applying thread -------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while True:
+            self._changed.wait_for(
+                lambda: self._is_stopping or (self.applied < self.committed and not self.trouble)
+            )
+            if self._is_stopping:
+                return
+            self.apply_all()
+
+    def _apply(self, number: int) -> None:
+        names = self._journal.entries(number)
+        for name in names:
+            self._give(self._targets[name], number)
+        self._unwritten.update(names)
+        targets = [self._targets[name] for name in names]
+        due = [
+            target for target in targets if self._unwritten[target.name] >= target.snapshot_every
+        ]
+        if due:
+            self._journal.mark(number, {target.name: target.snapshot() for target in due})
+        for target in due:
+            del self._unwritten[target.name]
+
+    def _give(self, target: Target, number: int) -> None:
+        job, batch = self._journal.name(number)
+        given: deque[Future[Any]] = deque()
+        for frame in self._journal.frames(number, target.name):
+            if self._is_stopping:
+                raise _StopWanted
+            first = RowKey(job, batch, frame.partition, frame.row)
+            given.append(target.give(frame.layout, frame.payload, first))
+            if len(given) == _AHEAD:
+                _settle(target, given, _AHEAD // 2)
+        _settle(target, given, len(given))
+
+
+def _settle(target: Target, given: deque[Future[Any]], count: int) -> None:
+    """Wait for the oldest ones: for the last of them first, so that this thread is woken once."""
+    if count:
+        given[count - 1].exception()
+    for _ in range(count):
+        target.settle(given.popleft())

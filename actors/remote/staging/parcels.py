@@ -1,0 +1,71 @@
+"""What a client says of staged rows, on its way through a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from callboard import Future
+from callboard.remote.client_side import BEFORE_DATA, ClientSide
+from callboard.remote.conversation import Parcel
+from callboard.remote.errors import ConnectionLost, RemoteError
+from callboard.remote.frames import Buffer
+from callboard.remote.kinds import ANSWERED, MessageKind
+
+
+class StagePlace:
+    """The connection that a stage was begun on: no other knows of it."""
+
+    def __init__(self) -> None:
+        self.side: ClientSide | None = None
+
+
+class StagingParcel(Parcel):
+    """A request. What belongs to an open stage goes over the stage's own connection, or fails."""
+
+    __slots__ = ("stage",)
+
+    hears_of_trouble = False  # it is another's
+
+    def __init__(
+        self,
+        kind: MessageKind,
+        *parts: Buffer,
+        stage: StagePlace | None = None,
+        entry: str = "",
+    ) -> None:
+        """`entry` is that of a BEGIN."""
+        answer: Future[Any] | None = Future() if kind in ANSWERED else None
+        super().__init__(kind, entry, parts, int(kind in ANSWERED), answer)
+        self.stage = stage
+
+    def fits(self, side: ClientSide, places: Mapping[str, int]) -> bool:
+        """Tell whether it may be sent now."""
+        if self.kind is MessageKind.BEGIN:
+            return super().fits(side, places)
+        is_here = self.stage is None or self.stage.side is side
+        return is_here and side.has_room(self.messages, self.size)
+
+    def obstacle(self, side: ClientSide, places: Mapping[str, int]) -> RemoteError | None:
+        """Return why the server will never take it, or None."""
+        if self.kind is MessageKind.BEGIN:
+            return super().obstacle(side, places)
+        if self.stage is not None and self.stage.side is not side:
+            return ConnectionLost("the connection was lost in the middle of a stage")
+        server = side.server
+        assert server is not None
+        size, most = self.size + BEFORE_DATA, min(server.frame, server.bytes)
+        if size > most:
+            return RemoteError(f"a {self.kind.name} of {size} bytes; the server takes {most}")
+        return None
+
+    def dispatch(
+        self, side: ClientSide, places: Mapping[str, int]
+    ) -> tuple[int, tuple[Buffer, ...]]:
+        """Return its sequence number, and what is to be sent."""
+        entry = None
+        if self.kind is MessageKind.BEGIN:
+            assert self.stage is not None
+            self.stage.side = side
+            entry = places[self.entry]
+        return side.request(self.kind, entry, self.parts, self.size)

@@ -1,0 +1,131 @@
+"""Actors whose state survives the server, together with the place in the batches that it is of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from callboard import Actor, ActorRef, Future
+from callboard.core import checks
+from callboard.core.errors import ConfigError
+from callboard.remote.errors import RemoteError
+
+
+class RowKey(NamedTuple):
+    """What names a committed row, the same whenever it comes: a key for effects outside.
+
+    Of a record batch, `row` is the number of its first row.
+    """
+
+    job: str
+    batch: int
+    partition: int
+    row: int
+
+
+class KeyedRow(NamedTuple):
+    """A staged row, as it comes to an actor that is served `with_keys()`."""
+
+    key: RowKey
+    value: Any
+
+
+class KeyedRef(NamedTuple):
+    """An actor that gets staged rows with their keys."""
+
+    ref: ActorRef[Any]
+
+
+def with_keys(ref: ActorRef[Any]) -> KeyedRef:
+    """Serve an actor whose staged rows come as KeyedRow: for what `build` returns.
+
+    What clients tell or ask comes as it is. Raises ConfigError for a Persistent actor, which has
+    its `key` anyway.
+    """
+    if issubclass(ref.actor_class, Persistent):
+        raise ConfigError(f"{ref.actor_class.__name__} is Persistent: it has its key anyway")
+    return KeyedRef(ref)
+
+
+class Persistent(Actor[Any]):
+    """An actor whose state is that of the committed batches up to one, each counted once.
+
+    A server with a state directory gives it the staged rows, by `apply`, in the order of commits,
+    partitions and rows. Its snapshot and its place in the batches are written in one transaction;
+    after a crash it begins with the last one, and with the batches committed since. Clients cannot
+    tell it anything. What they ask goes to `answer`.
+
+    All hooks run on the actor's worker. A hook that must know of the start has `on_start`.
+    """
+
+    snapshot_every = 1
+    """After how many batches with rows for this actor a snapshot is written."""
+
+    _is_current = False
+    _first: RowKey | None = None  # of the frame in work
+    _row = 0  # the number of the row in work
+
+    @property
+    def key(self) -> RowKey:
+        """The key of the row that `apply` has in work. Raises RemoteError when there is none."""
+        if self._first is None:
+            raise RemoteError(f"{type(self).__name__} has no row in work, and so no key")
+        return self._first._replace(row=self._row)
+
+    def apply(self, row: Any) -> None:
+        """Change the state by a row. Effects elsewhere may come twice, with the same `key`.
+
+        If it raises, the supervision decides about the actor, and the server applies no batch any
+        more until it starts again, with the last snapshot and with this batch.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no apply()")
+
+    def answer(self, query: Any) -> Any:
+        """Answer a client's question; may not change the state. What it raises fails the ask only.
+
+        It may see a part of the batch in work.
+        """
+        raise NotImplementedError(f"{type(self).__name__} answers no questions")
+
+    def snapshot(self) -> Any:
+        """Return the state, as a value that the server's codec encodes."""
+        raise NotImplementedError(f"{type(self).__name__} has no snapshot()")
+
+    def restore(self, state: Any) -> None:
+        """Take a snapshot back. Not called where there is none yet."""
+        raise NotImplementedError(f"{type(self).__name__} has no restore()")
+
+    def receive(self, message: Any) -> Any:
+        """Do what the server wants, or answer a question. Not to be overridden."""
+        if isinstance(message, StateCommand):
+            return message.perform(self)
+        try:
+            self._check_current()
+            return self.answer(message)
+        except Exception as error:
+            failed: Future[Any] = Future()
+            failed.set_exception(error)
+            return failed
+
+    def _check_current(self) -> None:
+        if not self._is_current:
+            raise RemoteError(
+                f"{type(self).__name__} has no state: a batch failed, or no server has restored it"
+            )
+
+
+class StateCommand(NamedTuple):
+    """What the server wants of a Persistent actor."""
+
+    perform: Callable[[Persistent], Any]
+
+
+def checked_class(cls: type[Persistent]) -> type[Persistent]:
+    """Check what can be seen of a class. Raises ConfigError."""
+    checks.whole(f"{cls.__name__}.snapshot_every", cls.snapshot_every, error=ConfigError)
+    if cls.receive is not Persistent.receive:
+        raise ConfigError(
+            f"{cls.__name__} has a receive() of its own: of a Persistent actor apply() gets the "
+            "rows, and answer() the questions"
+        )
+    return cls

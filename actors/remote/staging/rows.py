@@ -1,0 +1,39 @@
+"""Rows of a frame: how many, which, and their keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import accumulate, count
+from typing import Any
+
+from callboard.remote.arrow import read_batches
+from callboard.remote.codec import Codec
+from callboard.remote.frames import Buffer
+from callboard.remote.staging.messages import Layout
+from callboard.remote.staging.persistent import KeyedRow, RowKey
+
+
+def read_rows(codec: Codec, layout: Layout, payload: Buffer) -> list[Any]:
+    """Return the rows of a frame; those of Arrow as record batches. Raises CodecError."""
+    if layout is Layout.ARROW:
+        return read_batches(payload)
+    return codec.decode_rows(payload)
+
+
+def count_rows(codec: Codec, layout: Layout, payload: Buffer) -> int:
+    """Return how many rows a frame has, having read them. Raises CodecError."""
+    rows = read_rows(codec, layout, payload)
+    return sum(row.num_rows for row in rows) if layout is Layout.ARROW else len(rows)
+
+
+def numbers_of(rows: list[Any], layout: Layout, first: int) -> Iterator[int]:
+    """Return the numbers of rows, and of the first row of each record batch."""
+    if layout is Layout.ARROW:
+        return accumulate((row.num_rows for row in rows), initial=first)
+    return count(first)
+
+
+def keyed_rows(rows: list[Any], layout: Layout, first: RowKey) -> list[KeyedRow]:
+    """Return the rows with their keys; `first` is that of the first."""
+    numbers = numbers_of(rows, layout, first.row)
+    return [KeyedRow(first._replace(row=at), row) for at, row in zip(numbers, rows, strict=False)]

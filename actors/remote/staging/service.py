@@ -1,0 +1,103 @@
+"""All that a server needs for staged rows: a state directory, the stager, and the applier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from callboard import ActorSystem
+from callboard.remote.codec import Codec
+from callboard.remote.entries import Entry
+from callboard.remote.security import PathLike
+from callboard.remote.staging.applier import Applier
+from callboard.remote.staging.journal import Journal
+from callboard.remote.staging.rows import count_rows
+from callboard.remote.staging.stager import Stager
+from callboard.remote.staging.state_directory import StateDirectory
+from callboard.remote.staging.store import StagingLimits, StagingStore
+from callboard.remote.staging.targets import targets_of
+
+if TYPE_CHECKING:
+    from callboard.remote.peer import Peer
+    from callboard.remote.server_side import StagingRequest
+
+_END = 5.0  # seconds that the batch in work has at the end
+
+
+class StagingService:
+    """Stages, commits and applies, from the moment it is made until `stop()`."""
+
+    def __init__(
+        self,
+        system: ActorSystem,
+        entries: Mapping[str, Entry],
+        codec: Codec,
+        state: PathLike,
+        limits: StagingLimits | None,
+    ) -> None:
+        """Open the state, give actors what they have of it, and apply what is not applied yet.
+
+        Raises StateError.
+        """
+        targets = targets_of(entries, codec)
+        self._directory = StateDirectory(state)
+        try:
+            self._journal = Journal(self._directory.journal)
+        except BaseException:
+            self._directory.close()
+            raise
+        try:
+            self._store = StagingStore(
+                self._directory, self._journal, partial(count_rows, codec), limits
+            )
+            self._applier = Applier(self._journal, targets)
+            self._applier.restore()
+            self._applier.apply_all()
+            self._applier.start(f"{system.name}-apply")
+            self._stager = system.spawn(
+                Stager, self._store, targets, self._applier.note_commit, dedicated=True
+            )
+        except BaseException:
+            self._close()
+            raise
+
+    def stage(self, peer: Peer, request: StagingRequest) -> None:
+        """Do what a client wants. On the loop's thread."""
+        self._stager.tell((peer, request))
+
+    def forget(self, peer: Peer) -> None:
+        """Take note that a client is gone."""
+        self._stager.tell((peer, None))
+
+    def finish(self, timeout: float) -> None:
+        """Wait until all that was committed is applied. Raises DrainTimeout."""
+        self._applier.finish(timeout)
+
+    def stop(self) -> None:
+        """Stop, and let the state directory go."""
+        self._stager.stop()
+        self._applier.stop(_END)
+        self._close()
+
+    def _close(self) -> None:
+        self._journal.close()
+        self._directory.close()
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing is applied any more; empty if all is well."""
+        return self._applier.trouble
+
+    def health(self) -> dict[str, Any]:
+        """Return how it is, in numbers. In any thread; waits for nothing."""
+        applier, store = self._applier, self._store
+        return {
+            "committed": applier.committed,
+            "unapplied": applier.committed - applier.applied,
+            "staged_memory": store.memory,
+            "staged_disk": store.disk,
+            "staged_late": store.late,
+            "staged_expired": store.expired,
+            "trouble": applier.trouble,
+        }

@@ -1,0 +1,173 @@
+"""Who gets staged rows: actors of all kinds, and not the entries of graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from callboard import ActorRef, ActorStopped, Future
+from callboard.core.errors import SystemClosed
+from callboard.remote.codec import Codec
+from callboard.remote.entries import ActorEntry, Entry, PersistentEntry
+from callboard.remote.errors import StageRefused, StateError
+from callboard.remote.staging.messages import Layout
+from callboard.remote.staging.persistent import (
+    Persistent,
+    RowKey,
+    StateCommand,
+)
+from callboard.remote.staging.rows import keyed_rows, numbers_of, read_rows
+
+
+class Target:
+    """An entry that takes no staged rows: a graph's."""
+
+    is_persistent = False
+    snapshot_every = 1
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def refuse_if_unfit(self) -> None:
+        """Raise StageRefused if rows cannot be staged for this entry."""
+        raise StageRefused(f"the graph's entry {self.name!r} takes no staged rows: an actor does")
+
+    def restore(self, snapshot: bytes | None) -> None:
+        """Give the actor its state. Raises StateError."""
+        if snapshot is not None:
+            raise StateError(
+                f"the state directory has a state of {self.name!r}, which is not Persistent"
+            )
+
+    def give(self, layout: Layout, payload: bytes, first: RowKey) -> Future[Any]:
+        """Send the rows of a frame, and return a future that is done when they were handled."""
+        raise NotImplementedError
+
+    def settle(self, given: Future[Any]) -> None:
+        """Wait for what `give()` returned. Raises if the rows were not handled."""
+        raise NotImplementedError
+
+    def snapshot(self) -> bytes | None:
+        """Return the state, encoded."""
+        return None
+
+
+class ActorTarget(Target):
+    """An ordinary actor. Rows that fail are its supervision's business, as any that are told."""
+
+    def __init__(self, name: str, ref: ActorRef[Any], codec: Codec, has_keys: bool) -> None:
+        super().__init__(name)
+        self._ref = ref
+        self._codec = codec
+        self._has_keys = has_keys
+
+    def refuse_if_unfit(self) -> None:
+        """Raise StageRefused for a mailbox that would lose rows which are committed."""
+        self._turn()
+
+    def give(self, layout: Layout, payload: bytes, first: RowKey) -> Future[Any]:
+        """Tell the rows, as there is room for them. Raises CodecError, and StageRefused."""
+        values = rows = read_rows(self._codec, layout, payload)
+        if self._has_keys:
+            values = keyed_rows(rows, layout, first)
+        while (room := self._ref._room) is not None and room < len(values):
+            self._ref.tell_many(values[:room])
+            values = values[room:]
+            if self._turn().exception() is not None:  # it has ended, and these are dead letters
+                break
+        self._ref.tell_many(values)
+        return self._turn()
+
+    def _turn(self) -> Future[Any]:
+        """Return a future that is done when all that was told is handled. Raises StageRefused."""
+        turn = self._ref._in_turn()
+        if turn is None:
+            raise StageRefused(
+                f"the mailbox of the entry {self.name!r} drops or refuses messages: staged rows "
+                "want one that has room for all, or in which they wait for it"
+            )
+        return turn
+
+    def settle(self, given: Future[Any]) -> None:
+        """Raise if the actor does not exist any more."""
+        error = given.exception()
+        if isinstance(error, ActorStopped | SystemClosed):
+            raise error
+
+
+class PersistentTarget(Target):
+    """A Persistent actor."""
+
+    is_persistent = True
+
+    def __init__(self, name: str, ref: ActorRef[Any], codec: Codec) -> None:
+        super().__init__(name)
+        self._ref = ref
+        self._codec = codec
+        self.snapshot_every = ref.actor_class.snapshot_every  # type: ignore[attr-defined]
+
+    def refuse_if_unfit(self) -> None:
+        """Do nothing: it takes rows."""
+
+    def restore(self, snapshot: bytes | None) -> None:
+        """Have the actor take its state back, or begin without one."""
+        try:
+            self._command(partial(_restore, self._codec, snapshot)).result()
+        except Exception as error:
+            raise StateError(f"{self.name!r} does not take its state back: {error!r}") from error
+
+    def give(self, layout: Layout, payload: bytes, first: RowKey) -> Future[Any]:
+        """Have the actor read the rows, and apply them."""
+        return self._command(partial(_apply, self._codec, layout, payload, first))
+
+    def settle(self, given: Future[Any]) -> None:
+        """Raise what the actor raised."""
+        given.result()
+
+    def snapshot(self) -> bytes | None:
+        """Have the actor tell its state."""
+        taken: bytes = self._command(partial(_snapshot, self._codec)).result()
+        return taken
+
+    def _command(self, perform: Any) -> Future[Any]:
+        return self._ref.ask(StateCommand(perform))
+
+
+def targets_of(entries: Mapping[str, Entry], codec: Codec) -> list[Target]:
+    """Return who gets the rows that are staged for each entry."""
+    return [_target(name, entry, codec) for name, entry in entries.items()]
+
+
+def _target(name: str, entry: Entry, codec: Codec) -> Target:
+    if isinstance(entry, PersistentEntry):
+        return PersistentTarget(name, entry.ref, codec)
+    if isinstance(entry, ActorEntry):
+        return ActorTarget(name, entry.ref, codec, entry.has_keys)
+    return Target(name)
+
+
+# --- on the actor's worker ------------------------------------------------------------------------
+
+
+def _restore(codec: Codec, snapshot: bytes | None, actor: Persistent) -> None:
+    if snapshot is not None:
+        actor.restore(codec.decode(snapshot))
+    actor._is_current = True
+
+
+def _apply(codec: Codec, layout: Layout, payload: bytes, first: RowKey, actor: Persistent) -> None:
+    actor._check_current()
+    actor._is_current = False  # and it stays so if a row fails
+    apply = actor.apply
+    rows = read_rows(codec, layout, payload)
+    actor._first = first
+    for actor._row, row in zip(numbers_of(rows, layout, first.row), rows, strict=False):
+        apply(row)
+    actor._first = None
+    actor._is_current = True
+
+
+def _snapshot(codec: Codec, actor: Persistent) -> bytes:
+    actor._check_current()
+    return codec.encode(actor.snapshot())

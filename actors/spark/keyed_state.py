@@ -1,0 +1,127 @@
+"""A pure `receive` for each key, whose state Spark keeps in its own state store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from callboard.core.errors import ConfigError
+from callboard.core.text import safe_repr
+from callboard.spark.errors import SchemaError
+from callboard.spark.frame_rows import frame_of, records_of, row_of
+from callboard.spark.pickling import pickle_for_tasks
+from callboard.spark.schema import parsed
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from pyspark.sql.streaming.state import GroupState
+    from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+    from pyspark.sql.types import StructType
+
+State: TypeAlias = tuple[Any, ...] | None
+PureReceive: TypeAlias = Callable[[State, dict[str, Any]], tuple[Any, Iterable[Any] | None]]
+
+
+def keyed_state(
+    receive: PureReceive | type[Any],
+    *args: Any,
+    state: StructType | str,
+    schema: StructType | str,
+    **kwargs: Any,
+) -> KeyedState:
+    """Return what Spark's stateful streaming methods want, of a pure `receive` for each key.
+
+    That is a function of a key's state and a row, which returns the new state and outputs, or None
+    for none. The state is a tuple with the columns of `state`, None before the key's first row, and
+    again once None was returned. The row is a dictionary; outputs are rows of `schema`,
+    dictionaries or tuples.
+
+    A class does instead, such as `stateful()` takes: then `cls(*args, **kwargs).receive(row)`
+    returns the outputs, and the state is made of the object's attributes that are called as the
+    columns of `state`. They are set before each row, and nothing else of an object is kept.
+
+    Spark keeps the state, and may run a row again after a failure, from the state before it: so
+    `receive` has no other effects. Raises ConfigError, CaptureError; SchemaError, in the task, for
+    what fits neither schema. A string of a schema needs an active session.
+    """
+    if not callable(receive):
+        raise ConfigError(f"receive is a function or a class, not {safe_repr(receive)}")
+    kept, wanted = parsed(state), parsed(schema)
+    if isinstance(receive, type):
+        if not hasattr(receive, "receive"):
+            raise ConfigError(f"{receive.__qualname__} has no method `receive`")
+        receive = partial(_receive_by, receive, args, kwargs, kept.names)
+    elif args or kwargs:
+        raise ConfigError(f"arguments are for a class, and receive is {safe_repr(receive)}")
+    pickle_for_tasks("receive", receive, keep=False)
+    return KeyedState(receive, kept, wanted)
+
+
+class KeyedState:
+    """What `applyInPandasWithState` and `transformWithState` want; made by `keyed_state()`."""
+
+    def __init__(self, receive: PureReceive, state: StructType, schema: StructType) -> None:
+        self.state = state
+        """The schema of a key's state."""
+        self.schema = schema
+        """The schema of the outputs."""
+        self._receive = receive
+
+    @property
+    def apply_in_pandas_with_state(
+        self,
+    ) -> Callable[[Any, Any, GroupState], Iterator[pd.DataFrame]]:
+        """For `groupBy(...).applyInPandasWithState`, whose state's schema is `state`."""
+        return partial(_apply, self)
+
+    @property
+    def processor(self) -> StatefulProcessor:
+        """For `groupBy(...).transformWithState` and `transformWithStateInPandas`."""
+        from callboard.spark.state_processor import StateProcessor
+
+        return StateProcessor(self)
+
+    def outputs(self, state: State, rows: Iterable[dict[str, Any]]) -> tuple[State, list[Any]]:
+        """Go through rows of a key; return its new state, and the outputs as tuples."""
+        outputs: list[tuple[Any, ...]] = []
+        for row in rows:
+            answer = self._receive(state, row)
+            if not isinstance(answer, tuple) or len(answer) != 2:
+                raise SchemaError(
+                    f"receive() returns the new state and outputs, not {safe_repr(answer)}"
+                )
+            state, given = answer
+            if state is not None:
+                state = row_of(self.state.names, state, "a state")
+            outputs += [row_of(self.schema.names, output) for output in given or ()]
+        return state, outputs
+
+
+def _apply(
+    keyed: KeyedState, key: Any, frames: Iterable[pd.DataFrame], store: GroupState
+) -> Iterator[pd.DataFrame]:
+    state: State = store.getOption
+    for frame in frames:
+        state, outputs = keyed.outputs(state, records_of(frame))
+        if outputs:
+            yield frame_of(keyed.schema.names, outputs)
+    if state is not None:
+        store.update(state)
+    elif store.exists:
+        store.remove()
+
+
+def _receive_by(
+    cls: type[Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    names: list[str],
+    state: State,
+    row: dict[str, Any],
+) -> tuple[State, list[Any]]:
+    one = cls(*args, **kwargs)
+    for name, value in zip(names, state or (), strict=False):
+        setattr(one, name, value)
+    outputs = [*(one.receive(row) or ())]
+    return tuple([getattr(one, name) for name in names]), outputs

@@ -1,0 +1,83 @@
+"""What a run's collector has got, and nobody has taken yet."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from typing import Generic, TypeVar
+
+from callboard.core.wait_queue import WaitQueue
+
+T = TypeVar("T")
+
+
+class Untaken(Generic[T]):
+    """The outputs that wait in a collector until somebody takes them; in any thread.
+
+    Takers have a lock for what they take out of the collector's list, and lanes have none: they go
+    on appending. On a list the copy of a slice, its deletion and an append are atomic one by one,
+    without an interpreter lock by the list's own; and appends only add at the end. So what is
+    deleted is what was copied.
+    """
+
+    def __init__(self, name: str, collected: list[T], limit: int | None) -> None:
+        self.name = name
+        self.limit = limit
+        """As many make senders wait; None: they do not."""
+        self.loop: threading.Thread | None = None
+        """Whose event loop has the task that takes, if one does."""
+        self.hand: list[T] = []
+        """What is out of the collector's list, the last first. Its pop() needs no lock."""
+        self._collected = collected
+        self._lock = threading.Lock()
+        self._taken = WaitQueue()
+
+    def __len__(self) -> int:
+        return len(self.hand) + len(self._collected)
+
+    def is_full(self) -> bool:
+        """Tell whether senders wait."""
+        return self.limit is not None and len(self) >= self.limit
+
+    def has_room(self) -> bool:
+        """Tell whether senders that wait go on: to wake one costs more than an output."""
+        return self.limit is None or len(self) <= self.limit // 2
+
+    def take_one(self) -> T:
+        """Take the first; raise IndexError if there is none."""
+        with self._lock:
+            if not self.hand:
+                self.hand = self._fetch()[::-1]
+            row = self.hand.pop()
+        self._taken.notify_all()
+        return row
+
+    def take_all(self) -> list[T]:
+        """Take all that there are."""
+        rows = []
+        with self._lock:
+            with suppress(IndexError):
+                while True:  # one by one: others may do so, and have no lock
+                    rows.append(self.hand.pop())
+            rows += self._fetch()
+        self._taken.notify_all()
+        return rows
+
+    def rows(self) -> list[T]:
+        """Return all that there are, and leave them to be taken."""
+        with self._lock:
+            return self.hand[::-1] + self._collected
+
+    def _fetch(self) -> list[T]:
+        rows = self._collected[:]
+        del self._collected[: len(rows)]
+        return rows
+
+    def unbind(self) -> None:
+        """Let senders go on, however many outputs there are."""
+        self.limit = None
+        self._taken.notify_all()
+
+    def wait_for_taker(self, seconds: float) -> None:
+        """Wait until takers have made room, for `seconds` at most."""
+        self._taken.wait_for(self.has_room, seconds)

@@ -1,0 +1,1 @@
+"""What goes between processes: rows and asks for a served system, beside bare sockets and HTTP."""

@@ -1,0 +1,67 @@
+"""What is measured of served systems: rows and asks from another process, beside bare sockets."""
+
+from collections.abc import Callable
+from functools import partial
+
+from competitor import Benchmark
+from players import Game
+
+
+def batches(smoke: bool, rows: int) -> Benchmark:
+    game = Game("remote.feeding", 20_000_000, rows, smoke)
+    players = [
+        game.alone("callboard", "ours", by="arrow", batch=rows),
+        game.alone("bare socket", "floor", by="socket", batch=rows),
+    ]
+    title = f"Record batches of {rows:,} rows to another process, over a Unix socket"
+    name = "remote_arrow" if rows <= 10_000 else "remote_arrow_large"
+    return Benchmark(name, title, "rows/s", players)
+
+
+def rows(smoke: bool) -> Benchmark:
+    game = Game("remote.feeding", 500_000, 2_000, smoke)
+    players = [
+        game.alone("callboard, msgpack", "ours", by="msgpack"),
+        game.alone("HTTP POST of JSON", "peer", 0.3, by="post"),
+    ]
+    return Benchmark("remote_rows", "Rows to another process", "rows/s", players)
+
+
+def cores(smoke: bool) -> Benchmark:
+    game = Game("remote.feeding", 500_000, 2_000, smoke)
+    players = [
+        game.alone("callboard, msgpack", "ours", by="msgpack", per_core="true"),
+        game.alone("HTTP POST of JSON", "peer", 0.3, by="post", per_core="true"),
+    ]
+    title = "Rows to another process, for a second of processor time of both"
+    return Benchmark("remote_cores", title, "rows/s", players)
+
+
+def asks(smoke: bool) -> Benchmark:
+    game = Game("remote.asking", 5_000, 100, smoke)
+    players = [
+        game.alone("callboard", "ours", by="callboard"),
+        game.alone("bare socket", "floor", by="echo"),
+    ]
+    return Benchmark("remote_ask", "One ask at a time of another process, median", "us", players)
+
+
+def staged(smoke: bool) -> Benchmark:
+    game = Game("remote.committing", 200_000, 2_000, smoke)
+    players = [
+        game.alone("staged, until a commit is on disk", "ours", by="commit"),
+        game.alone("staged, until the actor has them", "ours", by="apply"),
+        game.alone("told", "floor", by="tell"),
+    ]
+    title = "Rows that count once, in batches of 200,000, against rows that are told"
+    return Benchmark("remote_staged", title, "rows/s", players)
+
+
+REMOTE: dict[str, Callable[[bool], Benchmark]] = {
+    "remote_arrow": partial(batches, rows=10_000),
+    "remote_arrow_large": partial(batches, rows=100_000),
+    "remote_rows": rows,
+    "remote_cores": cores,
+    "remote_ask": asks,
+    "remote_staged": staged,
+}

@@ -1,0 +1,306 @@
+// A join as ScaleJoin is built (Gulisano et al. 2015, section IV): a gate, lanes that each read all rows and store
+// every n-th, and a gate that puts in order what they find. Rows are those of the paper (paper_rows.hpp).
+//
+//     bench_scalejoin rates      comparisons and rows a second by lanes, as in its figure 5
+//     bench_scalejoin latency    from when a row is ready until its pairs are read, at half of that rate: 7b and 7c
+//     bench_scalejoin balance    how unlike the lanes' work is, for streams of changing rates: 8
+//
+// In `rates` and `latency` the window of R is full, and rows of S come: each is compared with all of the window, by the
+// lanes together. The main thread is the sources and the reader, and sleeps where it has nothing to do.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "bench.hpp"
+#include "callboard/core/atomics.hpp"
+#include "callboard/mailbox/ordered/ring_gate.hpp"
+#include "callboard/streams/joining/full_join.hpp"
+#include "paper_rows.hpp"
+
+using namespace callboard;
+using bench::Answer;
+using bench::Rows;
+
+namespace {
+
+constexpr std::size_t batch_rows = 512, gate_window = 4096;
+constexpr std::int64_t per_second = 1000;
+
+// Numbers of a row of S and of its partner; behind the last row, that a lane has done all.
+struct Pair {
+    std::uint64_t row, partner;
+};
+
+using RowGate = RingGate<std::int64_t, std::uint64_t>;  // a row's number, in order of time
+using PairGate = RingGate<std::int64_t, Pair>;          // in order of rows
+
+// One of the threads that compare.
+class Lane {
+public:
+    Lane(unsigned lane, unsigned lanes, const Rows& window, const Rows& probes, std::int64_t within)
+        : lane_(lane),
+          join_({bench::paper_predicate(), JoinRule::three_step, within, lanes, lane}, best_path()),
+          probes_(probes) {
+        join_.join(window.batch(0, window.sides.size()), matches_);
+    }
+
+    void run(RowGate& rows, PairGate& pairs) {
+        std::vector<RowGate::Entry> entries(batch_rows);
+        std::uint64_t done = 0;
+        while (done < probes_.sides.size()) {
+            const std::size_t count = rows.next_many(lane_, entries.data(), batch_rows);
+            if (count == 0) {
+                std::this_thread::yield();
+                continue;
+            }
+            // Rows of S alone come, so they are neighbours where they lie.
+            join_.join(probes_.batch(done, count), matches_);
+            for (const JoinMatch& match : matches_) {
+                const PairGate::Value pair{static_cast<std::int64_t>(done + match.row), {done + match.row, match.partner}};
+                while (pairs.add_many(lane_, &pair, 1) == 0) std::this_thread::yield();
+            }
+            done += count;
+            pairs.come_to(lane_, static_cast<std::int64_t>(done));
+        }
+        const PairGate::Value end{static_cast<std::int64_t>(done), {done, 0}};
+        while (pairs.add_many(lane_, &end, 1) == 0) std::this_thread::yield();
+        pairs.end(lane_);
+    }
+
+private:
+    const unsigned lane_;
+    FullJoin<std::int64_t> join_;
+    const Rows& probes_;
+    std::vector<JoinMatch> matches_;
+};
+
+struct Outcome {
+    Answer answer{};
+    double ns_per_row{0};
+    std::vector<double> latencies{};  // in microseconds, of the rows that have pairs
+};
+
+// Rows come as fast as they can, or one each `pace_ns`.
+Outcome join_all(unsigned lanes, const Rows& window, const Rows& probes, std::int64_t within, double pace_ns) {
+    const std::size_t count = probes.sides.size();
+    RowGate rows(2, lanes, gate_window);
+    PairGate pairs(lanes, 1, gate_window);
+    rows.end(0);  // of R nothing else comes
+    std::vector<std::unique_ptr<Lane>> all;
+    for (unsigned lane = 0; lane < lanes; ++lane)
+        all.push_back(std::make_unique<Lane>(lane, lanes, window, probes, within));
+    std::vector<std::thread> threads;
+    for (unsigned lane = 0; lane < lanes; ++lane)
+        threads.emplace_back([&, lane] {
+            bench::pin(static_cast<int>(lane));
+            all[lane]->run(rows, pairs);
+        });
+
+    if (pace_ns != 0) bench::pin(static_cast<int>(lanes));
+    Outcome outcome;
+    std::vector<std::int64_t> ready(count);
+    std::vector<RowGate::Value> values(64);
+    std::vector<PairGate::Entry> found(batch_rows);
+    std::size_t sent = 0;
+    std::uint64_t latest = ~std::uint64_t{0};
+    unsigned ended = 0;
+    const std::int64_t start = monotonic_ns();
+    while (ended != lanes) {
+        const std::int64_t now = monotonic_ns();
+        const std::size_t due =
+            pace_ns == 0 ? count : std::min(count, static_cast<std::size_t>(static_cast<double>(now - start) / pace_ns));
+        values.clear();
+        for (std::size_t row = sent; row < due && values.size() < 64; ++row) {
+            values.push_back({probes.times[row], row});
+            ready[row] = now;
+        }
+        const std::size_t added = rows.add_many(1, values.data(), values.size());
+        sent += added;
+        if (sent == count) rows.end(1);
+        const std::size_t taken = pairs.next_many(0, found.data(), batch_rows);
+        const std::int64_t read = monotonic_ns();
+        for (std::size_t i = 0; i < taken; ++i) {
+            const Pair& pair = found[i].value;
+            bench::require(latest == ~std::uint64_t{0} || pair.row >= latest, "a pair came after those of a later row");
+            if (pair.row == count) {
+                ++ended;
+                continue;
+            }
+            outcome.answer.add(pair.row, pair.partner);
+            if (pair.row != latest) outcome.latencies.push_back(static_cast<double>(read - ready[pair.row]) / 1e3);
+            latest = pair.row;
+        }
+        if (added == 0 && taken == 0 && pace_ns == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    outcome.ns_per_row = static_cast<double>(monotonic_ns() - start) / static_cast<double>(count);
+    for (std::thread& thread : threads) thread.join();
+    return outcome;
+}
+
+// What `rates` and `latency` have in common: a full window of R, and rows of S.
+struct Case {
+    explicit Case(std::int64_t seconds)
+        : within(seconds * 1000),
+          window(1, static_cast<std::size_t>(seconds * per_second), 0, 0, per_second, 1),
+          probes(2, 32 * batch_rows, window.sides.size(), within, per_second, 0) {}
+
+    const std::int64_t within;
+    const Rows window, probes;
+};
+
+void measure_rates() {
+    std::printf("Comparisons and rows a second, by lanes\n\n");
+    bench::head("window", {"lanes", "10**9 comparisons/s", "rows/s", "times those of 1 lane"});
+    for (std::int64_t seconds : {300, 600, 900}) {
+        const Case one(seconds);
+        const std::vector<int> counts = bench::thread_counts();
+        const Answer expected = join_all(1, one.window, one.probes, one.within, 0).answer;
+        bench::require(expected.matches != 0, "no pairs");
+        std::vector<bench::Candidate> candidates;
+        for (int lanes : counts)
+            candidates.push_back({"", [&one, &expected, lanes] {
+                const Outcome outcome = join_all(static_cast<unsigned>(lanes), one.window, one.probes, one.within, 0);
+                bench::require(outcome.answer == expected, "other pairs than those of 1 lane");
+                return outcome.ns_per_row;
+            }});
+        const auto samples = bench::rounds(9, candidates);
+        for (std::size_t i = 0; i < counts.size(); ++i) {
+            const double ns = samples[i].median, rows = static_cast<double>(one.window.sides.size());
+            std::printf("| %lld s | %d | %.2f | %.0f | %.2f |\n", static_cast<long long>(seconds), counts[i], rows / ns,
+                        1e9 / ns, samples[0].median / ns);
+            std::fflush(stdout);
+        }
+    }
+    bench::foot();
+}
+
+void measure_latency() {
+    std::printf("Microseconds from when a row is ready until its pairs are read, at half of the rate\n\n");
+    bench::head("window", {"lanes", "rows/s", "median", "99th percentile"});
+    for (std::int64_t seconds : {300, 600, 900}) {
+        const Case one(seconds);
+        for (int lanes : bench::thread_counts()) {
+            if (lanes != 1 && lanes >= CPU_COUNT(&bench::allowed_cores())) continue;  // the main thread needs a core
+            const auto threads = static_cast<unsigned>(lanes);
+            const Outcome fast = join_all(threads, one.window, one.probes, one.within, 0);
+            std::vector<double> medians, tails;
+            for (int round = 0; round < 5; ++round) {
+                Outcome paced = join_all(threads, one.window, one.probes, one.within, 2 * fast.ns_per_row);
+                bench::require(paced.answer == fast.answer, "other pairs than at full speed");
+                std::sort(paced.latencies.begin(), paced.latencies.end());
+                medians.push_back(paced.latencies[paced.latencies.size() / 2]);
+                tails.push_back(paced.latencies[paced.latencies.size() * 99 / 100]);
+            }
+            std::printf("| %lld s | %d | %.0f | %.0f | %.0f |\n", static_cast<long long>(seconds), lanes,
+                        0.5e9 / fast.ns_per_row, bench::summary(medians).median, bench::summary(tails).median);
+            std::fflush(stdout);
+        }
+    }
+    std::printf("\n");
+}
+
+// --- balance -----------------------------------------------------------------------------------------------------
+
+// Rows a second of one physical stream, by the second.
+struct Source {
+    std::uint8_t side;
+    std::function<double(int second)> rate;
+};
+
+// What each lane compares in each second, once windows are full, if all were comparing.
+void measure_balance() {
+    constexpr int window_s = 300, measured_s = 300;
+    const auto constant = [](double rate) { return [rate](int) { return rate; }; };
+    const auto wave = [](double mean, double swing, double period) {
+        return [=](int second) { return mean + swing * std::sin(2 * M_PI * second / period); };
+    };
+    const auto peaks = [](double rate, int period) {
+        return [=](int second) { return second % period < 10 ? 5 * rate : rate; };
+    };
+    const struct {
+        const char* name;
+        std::uint64_t lanes;
+        std::vector<Source> sources;
+    } cases[] = {
+        {"constant rates, 1 R and 4 S",
+         10,
+         {{1, constant(1200)}, {0, constant(90)}, {0, constant(180)}, {0, constant(270)}, {0, constant(360)}}},
+        {"rates that swing, 3 R and 2 S",
+         12,
+         {{1, wave(400, 200, 60)}, {1, wave(300, 250, 97)}, {1, wave(200, 100, 31)}, {0, wave(500, 300, 73)},
+          {0, wave(400, 350, 120)}}},
+        {"rates with peaks, 4 R and 2 S",
+         14,
+         {{1, peaks(100, 90)}, {1, peaks(200, 70)}, {1, peaks(150, 120)}, {1, constant(300)}, {0, peaks(300, 80)},
+          {0, constant(400)}}},
+        {"twice as many R as S, in turns", 3, {{1, constant(800)}, {0, constant(400)}}},
+    };
+    std::printf("Comparisons by lanes, window of %d s\n\n", window_s);
+    bench::head("streams", {"lanes", "10**6 comparisons/s of a lane, least to most", "standard deviation, %", "most"});
+    for (const auto& [name, lanes, sources] : cases) {
+        std::vector<std::unique_ptr<JoinWindows<std::int64_t>>> windows;
+        for (std::uint64_t lane = 0; lane < lanes; ++lane) {
+            const JoinSettings<std::int64_t> settings{{}, JoinRule::three_step, window_s * 1000, lanes, lane};
+            windows.push_back(std::make_unique<JoinWindows<std::int64_t>>(settings, JoinColumns{}));
+        }
+        std::vector<double> means, deviations;
+        std::uint64_t number = 0;
+        for (int second = 0; second < window_s + measured_s; ++second) {
+            std::vector<std::pair<double, std::uint8_t>> rows;
+            for (const Source& source : sources) {
+                const int count = static_cast<int>(source.rate(second));
+                for (int i = 0; i < count; ++i) rows.push_back({second * 1e3 + 1e3 * i / count, source.side});
+            }
+            std::stable_sort(rows.begin(), rows.end(), [](auto& a, auto& b) { return a.first < b.first; });
+            std::vector<double> compared(lanes);
+            for (const auto& [time, side] : rows) {
+                const auto whole = static_cast<std::int64_t>(time);
+                JoinBatch<std::int64_t> batch;
+                batch.rows = 1;
+                batch.sides = &side;
+                batch.times = &whole;
+                batch.numbers = &number;
+                for (std::uint64_t lane = 0; lane < lanes; ++lane)
+                    windows[lane]->take(
+                        batch, 0,
+                        [&, lane](const auto& window) {
+                            compared[lane] += static_cast<double>(window.end() - window.begin());
+                        },
+                        [&](auto& window, std::int64_t now) { window.push(now, number, nullptr, 0); },
+                        [](std::uint32_t, std::uint64_t) {});
+                ++number;
+            }
+            for (auto& window : windows) window->purge();
+            if (second < window_s) continue;
+            double sum = 0, squares = 0;
+            for (double one : compared) sum += one;
+            const double mean = sum / static_cast<double>(lanes);
+            for (double one : compared) squares += (one - mean) * (one - mean);
+            means.push_back(mean / 1e6);
+            deviations.push_back(100 * std::sqrt(squares / static_cast<double>(lanes)) / mean);
+        }
+        const bench::Sample mean = bench::summary(means), deviation = bench::summary(deviations);
+        std::printf("| %s | %llu | %.1f to %.1f | %.5f | %.5f |\n", name, static_cast<unsigned long long>(lanes),
+                    mean.least, mean.most, deviation.median, deviation.most);
+        std::fflush(stdout);
+    }
+    std::printf("\n");
+}
+
+}  // namespace
+
+// All tables, or the one whose name is given.
+int main(int count, char** words) {
+    const std::string wanted = count > 1 ? words[1] : "";
+    const std::pair<const char*, void (*)()> tables[] = {
+        {"rates", measure_rates}, {"latency", measure_latency}, {"balance", measure_balance}};
+    for (const auto& [name, measure] : tables)
+        if (wanted.empty() || wanted == name) measure();
+}

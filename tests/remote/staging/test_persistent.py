@@ -1,0 +1,354 @@
+"""Actors whose state survives the server, and batches that are applied at its next start."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from threading import Event
+from typing import Any, ClassVar
+
+import pytest
+
+from callboard import ActorSystem, CallboardError, ConfigError, DrainTimeout, Supervision
+from callboard.remote import (
+    Connection,
+    Persistent,
+    RemoteFailure,
+    RowKey,
+    StateError,
+    Winner,
+    connect,
+    with_keys,
+)
+from callboard.remote.entries import entries_of
+from callboard.remote.server import Server
+from callboard.remote.staging.journal import Journal
+from tests.remote.conftest import DEADLINE, Gate, Notes, eventually, logged
+
+
+class Totals(Persistent):
+    """Adds up; `log` has what any instance did, which no restart takes back."""
+
+    faulty: ClassVar[set[Any]] = set()
+    log: ClassVar[list[Any]] = []
+
+    def __init__(self) -> None:
+        self.total = 0
+        self.rows = 0
+
+    def apply(self, row: Any) -> None:
+        if row in self.faulty:
+            raise ValueError(f"no {row}")
+        self.log.append((self.key, row))
+        self.total += row
+        self.rows += 1
+
+    def answer(self, query: Any) -> Any:
+        if query == "key":
+            return self.key
+        if query == "boom":
+            raise ValueError("no booms")
+        return (self.total, self.rows)
+
+    def snapshot(self) -> Any:
+        self.log.append("snapshot")
+        return {"total": self.total, "rows": self.rows}
+
+    def restore(self, state: Any) -> None:
+        self.log.append("restore")
+        self.total, self.rows = state["total"], state["rows"]
+
+
+class Seldom(Totals):
+    snapshot_every = 3
+
+
+class Served:
+    """A server on a state directory, started again and again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.starts = 0
+        self.running: tuple[ActorSystem, Server, Connection] | None = None
+
+    def start(self, cls: type[Any] = Totals, **options: Any) -> Connection:
+        self.end()
+        self.starts += 1
+        system = ActorSystem(workers=1, token=False)
+        try:
+            ref = system.spawn(cls, **options)
+            server = Server(
+                system,
+                entries_of({"it": ref, "notes": system.spawn(Notes)}),
+                f"unix:{self.folder}/s{self.starts}",
+                state=self.folder / "state",
+            )
+        except BaseException:
+            system.stop()
+            raise
+        connection = connect(str(server.address), timeout=DEADLINE)
+        self.running = system, server, connection
+        return connection
+
+    def end(self) -> None:
+        """End it as a crash would: nothing is drained."""
+        if self.running is not None:
+            system, server, connection = self.running
+            self.running = None
+            connection.close()
+            server.stop()
+            system.stop(timeout=DEADLINE)
+
+    def rows_left(self) -> list[int]:
+        """Return the numbers of the batches whose rows are still in the journal."""
+        self.end()
+        journal = Journal(self.folder / "state" / "journal.db")
+        numbers = [n for n in range(1, journal.last + 1) if journal.entries(n)]
+        journal.close()
+        return numbers
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    Totals.faulty, Totals.log = set(), []
+    served = Served(tmp_path)
+    yield served
+    served.end()
+
+
+def commit(connection: Connection, batch: int, rows: list[Any], entry: str = "it") -> None:
+    with connection.stage(entry, job="job", batch=batch) as stage:
+        stage.send_many(rows)
+    assert stage.staged is not None
+    connection.commit("job", batch, [stage.staged])
+
+
+def asked(connection: Connection, query: Any = "total", name: str = "it") -> Any:
+    return connection.ref(name).ask(query).result(DEADLINE)
+
+
+def health(connection: Connection) -> dict[str, Any]:
+    return connection.health().result(DEADLINE)
+
+
+def applied(connection: Connection) -> None:
+    eventually(lambda: health(connection)["unapplied"] == 0, "it is applied")
+
+
+def test_its_state_is_there_at_the_next_start(served: Served) -> None:
+    connection = served.start()
+    for batch in range(5):
+        commit(connection, batch, [batch] * 2_000)
+    applied(connection)
+    assert asked(connection) == (20_000, 10_000)
+    assert served.rows_left() == []
+    Totals.log.clear()
+    connection = served.start()
+    assert asked(connection) == (20_000, 10_000)
+    assert Totals.log == ["restore"]
+    connection.commit("job", 4, [Winner(0, 0, 2_000)])
+    commit(connection, 5, [1])
+    applied(connection)
+    assert asked(connection) == (20_001, 10_001)
+
+
+def test_batches_since_the_last_snapshot_are_applied_again(served: Served) -> None:
+    connection = served.start(Seldom)
+    for batch in range(5):
+        commit(connection, batch, [10**batch])
+    applied(connection)
+    assert asked(connection) == (11_111, 5)
+    assert Totals.log.count("snapshot") == 1
+    assert served.rows_left() == [4, 5]
+    Totals.log.clear()
+    connection = served.start(Seldom)
+    assert asked(connection) == (11_111, 5)
+    assert Totals.log == [
+        "restore",
+        (RowKey("job", 3, 0, 0), 1_000),
+        (RowKey("job", 4, 0, 0), 10_000),
+    ]
+    commit(connection, 5, [10**5])
+    applied(connection)
+    assert served.rows_left() == []
+
+
+def test_a_batch_that_fails_waits_for_the_next_start_and_holds_up_what_follows(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    connection = served.start(supervision=Supervision("resume"))
+    commit(connection, 1, [1, 2])
+    applied(connection)
+    Totals.faulty = {5}
+    commit(connection, 2, [*range(3, 3_000)])
+    eventually(lambda: health(connection)["state"] == "failing", "it fails")
+    commit(connection, 3, [7], entry="notes")
+    found = health(connection)
+    assert (found["committed"], found["unapplied"]) == (3, 2)
+    assert "batch 2 of the job 'job' cannot be applied: no 5" in found["trouble"]
+    assert logged(caplog, "batch failed")()
+    with pytest.raises(RemoteFailure, match="Totals has no state: a batch failed"):
+        asked(connection)
+    assert asked(connection, "all", "notes") == []
+
+    connection = served.start()  # nothing has changed
+    assert health(connection)["state"] == "failing"
+    Totals.faulty = set()
+    connection = served.start()
+    assert health(connection)["state"] == "serving"
+    assert asked(connection) == (sum(range(3_000)), 2_999)
+    assert asked(connection, "all", "notes") == [7]
+
+
+@pytest.mark.parametrize("directive", ["stop", "restart"])
+def test_no_supervision_loses_the_count(served: Served, directive: Any) -> None:
+    connection = served.start(supervision=Supervision(directive))
+    commit(connection, 1, [1])
+    applied(connection)
+    Totals.faulty = {3}
+    commit(connection, 2, [2, 3, 4])
+    eventually(lambda: health(connection)["state"] == "failing", "it fails")
+    with pytest.raises(CallboardError, match=r"has no state|has stopped"):
+        asked(connection)
+    Totals.faulty = set()
+    assert asked(served.start()) == (10, 4)
+
+
+def test_an_ordinary_actor_that_has_stopped_leaves_its_batch_in_the_journal(
+    served: Served,
+) -> None:
+    connection = served.start(Notes)  # its supervision stops it
+    commit(connection, 1, ["a", "boom", "b"])
+    eventually(lambda: health(connection)["state"] == "failing", "it fails")
+    assert served.rows_left() == [1]
+
+
+def test_a_row_that_an_ordinary_actor_fails_at_is_its_supervisions_business(
+    served: Served,
+) -> None:
+    connection = served.start(Notes, supervision=Supervision("resume"))
+    commit(connection, 1, ["a", "boom", "b"])
+    commit(connection, 2, ["c", "boom"])
+    applied(connection)
+    assert asked(connection, "all") == ["a", "b", "c"]
+    assert health(connection)["state"] == "serving"
+    assert served.rows_left() == []
+
+
+def test_an_ordinary_actor_gets_the_batch_in_work_again(served: Served) -> None:
+    connection = served.start(Gate, dedicated=True)
+    Gate.opened, Gate.seen = Event(), []
+    commit(connection, 1, ["a", "b"])
+    commit(connection, 2, ["c"])
+    eventually(lambda: Gate.seen == ["a"], "the batch is in work")
+    Gate.opened.set()
+    applied(connection)
+    assert Gate.seen == ["a", "b", "c"]
+    assert served.rows_left() == []
+
+
+def test_clients_cannot_tell_it_anything(served: Served) -> None:
+    connection = served.start()
+    ref = connection.ref("it")
+    for told in (partial(ref.tell, 1), partial(ref.tell_many, [1, 2])):
+        told()
+        connection.flush()
+        with pytest.raises(RemoteFailure, match="Totals is Persistent: only staged rows"):
+            connection.flush()
+    assert asked(connection) == (0, 0)
+
+
+def test_a_question_that_fails_harms_nobody(served: Served) -> None:
+    connection = served.start()
+    for query, said in (("boom", "no booms"), ("key", "Totals has no row in work, and so no key")):
+        with pytest.raises(RemoteFailure, match=said):
+            asked(connection, query)
+    commit(connection, 1, [1])
+    applied(connection)
+    assert asked(connection) == (1, 1)
+
+
+def test_a_state_that_cannot_be_written_stops_the_applying(served: Served) -> None:
+    class Unwritable(Totals):
+        def snapshot(self) -> Any:
+            return object()
+
+    connection = served.start(Unwritable)
+    commit(connection, 1, [1])
+    eventually(lambda: health(connection)["state"] == "failing", "it fails")
+    assert "object cannot be encoded" in health(connection)["trouble"]
+    assert asked(served.start()) == (1, 1)
+
+
+def test_a_state_that_is_not_taken_back_is_said_at_the_start(served: Served) -> None:
+    connection = served.start()
+    commit(connection, 1, [1])
+    applied(connection)
+
+    class Forgetful(Totals):
+        def restore(self, state: Any) -> None:
+            raise KeyError("sum")
+
+    with pytest.raises(StateError, match=r"'it' does not take its state back: KeyError\('sum'\)"):
+        served.start(Forgetful)
+    with pytest.raises(StateError, match="a state of 'it', which is not Persistent"):
+        served.start(Notes)
+
+
+def test_rows_for_an_entry_that_is_not_served_are_named(served: Served, tmp_path: Path) -> None:
+    connection = served.start()
+    commit(connection, 1, [1])
+    applied(connection)
+    served.end()
+    with ActorSystem(workers=1, token=False) as system:
+        built = entries_of({"notes": system.spawn(Notes)})
+        with pytest.raises(
+            StateError, match=r"a state for \['it'\], and the entries .* \['notes'\]"
+        ):
+            Server(system, built, f"unix:{tmp_path}/x", state=tmp_path / "state")
+
+
+def test_what_was_committed_is_applied_before_the_server_has_drained(served: Served) -> None:
+    connection = served.start()
+    for batch in range(20):
+        commit(connection, batch, [1] * 500)
+    assert served.running is not None
+    served.running[1].drain(DEADLINE)
+    assert served.rows_left() == []
+
+
+def test_a_drain_says_what_was_not_applied(served: Served) -> None:
+    connection = served.start(Gate, dedicated=True)
+    Gate.opened, Gate.seen = Event(), []
+    commit(connection, 1, ["a"])
+    assert served.running is not None
+    applier = served.running[1]._staging._applier  # type: ignore[union-attr]
+    with pytest.raises(DrainTimeout, match="1 committed batches were not applied in 0 s"):
+        applier.finish(0.0)
+    Gate.opened.set()
+
+
+def test_a_class_that_cannot_be_right_is_refused() -> None:
+    class OwnReceive(Totals):
+        def receive(self, message: Any) -> Any:
+            return message
+
+    class Never(Totals):
+        snapshot_every = 0
+
+    with ActorSystem(workers=1, token=False) as system:
+        for cls, said in [
+            (OwnReceive, "OwnReceive has a receive"),
+            (Never, "Never.snapshot_every is a whole number"),
+        ]:
+            with pytest.raises(ConfigError, match=said):
+                entries_of({"it": system.spawn(cls)})
+        with pytest.raises(ConfigError, match="Totals is Persistent: it has its key"):
+            with_keys(system.spawn(Totals))
+
+
+def test_it_wants_a_state_directory(tmp_path: Path) -> None:
+    with (
+        ActorSystem(workers=1, token=False) as system,
+        pytest.raises(StateError, match="the entry 'it' is Persistent: give a state directory"),
+    ):
+        Server(system, entries_of({"it": system.spawn(Totals)}), f"unix:{tmp_path}/s")

@@ -1,0 +1,478 @@
+"""Stages, commits and aborts over a real socket, and what is refused."""
+
+import sqlite3
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callboard import ActorSystem
+from callboard.remote import (
+    BatchCommitted,
+    CommitConflict,
+    Connection,
+    ConnectionLost,
+    KeyedRow,
+    NotStaged,
+    RemoteError,
+    RowKey,
+    StageRefused,
+    StagingLimits,
+    StateError,
+    Winner,
+    connect,
+    with_keys,
+)
+from callboard.remote.entries import entries_of
+from callboard.remote.frames import frame
+from callboard.remote.kinds import ENTRY, MessageKind
+from callboard.remote.server import Server
+from callboard.remote.staging import messages
+from callboard.remote.staging.journal import Journal
+from callboard.streams import entry
+from tests.remote.conftest import DEADLINE, Notes, RawClient, Start, eventually, hello, logged
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def server(start: Start, state: Path) -> Server:
+    return start(state=state)
+
+
+def stage(
+    connection: Connection, rows: list[Any], partition: int = 0, attempt: int = 0, **more: Any
+) -> Winner:
+    options: dict[str, Any] = {"entry": "notes", "job": "job", "batch": 1, **more}
+    with connection.stage(partition=partition, attempt=attempt, **options) as stage:
+        stage.send_many(rows)
+    assert stage.staged is not None
+    return stage.staged
+
+
+def break_off(server: Server) -> None:
+    """Break all connections. On the loop's thread."""
+    for peer in list(server._peers):
+        peer.abort("the test does it")
+
+
+def notes(connection: Connection) -> Any:
+    return connection.ref("notes").ask("all").result(DEADLINE)
+
+
+def applied(connection: Connection) -> None:
+    """Wait until all that was committed is applied."""
+    eventually(lambda: connection.health().result(DEADLINE)["unapplied"] == 0, "it is applied")
+
+
+def test_rows_arrive_after_the_commit_by_partition_and_row(connection: Connection) -> None:
+    later = stage(connection, [*range(3_000, 5_000)], partition=1)
+    loser = stage(connection, [7], partition=0, attempt=8)
+    first = stage(connection, [*range(3_000)], partition=0, attempt=9)
+    assert (loser, first) == (Winner(0, 8, 1), Winner(0, 9, 3_000))
+    assert notes(connection) == []
+    connection.commit("job", 1, [later, first])
+    applied(connection)
+    assert notes(connection) == [*range(5_000)]
+
+
+def test_batches_are_applied_in_the_order_of_their_commits(connection: Connection) -> None:
+    winners = {batch: stage(connection, [batch] * 3, batch=batch) for batch in (1, 2, 3)}
+    for batch in (3, 1, 2):
+        connection.commit("job", batch, [winners[batch]])
+    applied(connection)
+    assert notes(connection) == [3, 3, 3, 1, 1, 1, 2, 2, 2]
+
+
+def test_a_commit_may_be_repeated_and_not_changed(
+    connection: Connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = stage(connection, ["a"], attempt=1)
+    second = stage(connection, ["b"], attempt=2)
+    connection.commit("job", 1, [first])
+    connection.commit("job", 1, [first])
+    with pytest.raises(CommitConflict, match="batch 1 of the job 'job' is committed, with other"):
+        connection.commit("job", 1, [second])
+    assert logged(caplog, "commit conflict")()
+    applied(connection)
+    assert notes(connection) == ["a"]
+
+
+def test_what_comes_late_is_refused_counted_and_logged(
+    connection: Connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    winner = stage(connection, ["a"])
+    late = connection.stage("notes", job="job", batch=1, attempt=5)
+    late.__enter__()
+    connection.commit("job", 1, [winner])
+    late.send_many(["late"])
+    with pytest.raises(BatchCommitted, match="what comes for it is late"):
+        late.__exit__(None, None, None)
+    with pytest.raises(BatchCommitted):
+        stage(connection, ["late"], attempt=6)
+    assert connection.health().result(DEADLINE)["staged_late"] == 3
+    assert logged(caplog, "late rows refused")()
+    applied(connection)
+    assert notes(connection) == ["a"]
+
+
+def test_an_abort_fences_off_what_was_begun_and_not_the_batch(connection: Connection) -> None:
+    before = stage(connection, ["before"], attempt=1)
+    begun = connection.stage("notes", job="job", batch=1, attempt=2)
+    begun.__enter__()
+    connection.abort("job", 1)
+    with pytest.raises(StageRefused, match="was aborted"):
+        begun.__exit__(None, None, None)
+    with pytest.raises(NotStaged, match=r"attempt 1 at partition 0 of batch 1 .* is not staged"):
+        connection.commit("job", 1, [before])
+    after = stage(connection, ["after"], attempt=1)
+    connection.commit("job", 1, [after])
+    with pytest.raises(BatchCommitted, match="cannot be aborted"):
+        connection.abort("job", 1)
+    applied(connection)
+    assert notes(connection) == ["after"]
+
+
+def test_a_winner_must_be_staged_with_that_many_rows(connection: Connection) -> None:
+    staged = stage(connection, ["a", "b"])
+    open_one = connection.stage("notes", job="job", batch=1, partition=1)
+    open_one.__enter__()
+    for winner, text in [
+        (Winner(0, 0, 3), "is staged with 2 rows, and not with 3"),
+        (Winner(0, 4, 2), "attempt 4 at partition 0 of batch 1 of the job 'job' is not staged"),
+        (Winner(1, 0, 0), "has not ended"),
+    ]:
+        with pytest.raises(NotStaged, match=text):
+            connection.commit("job", 1, [winner])
+    with pytest.raises(ValueError, match="partition 0 has two winners"):
+        connection.commit("job", 1, [staged, Winner(0, 1, 1)])
+    connection.commit("job", 1, [staged])
+
+
+def test_an_attempt_is_staged_once(connection: Connection) -> None:
+    stage(connection, ["a"])
+    with pytest.raises(StageRefused, match="is staged already: an attempt has an id of its own"):
+        stage(connection, ["a"])
+
+
+def test_record_batches_are_staged(connection: Connection, server: Server) -> None:
+    pa = pytest.importorskip("pyarrow")
+    batch = pa.RecordBatch.from_pydict({"n": [*range(100)]})
+    with connection.stage("others", job="job") as stage:
+        stage.send_batch(batch)
+        stage.send_batch(batch.slice(0, 0))
+        stage.send_batch(batch.slice(0, 7))
+    assert stage.staged == Winner(0, 0, 107)
+    connection.commit("job", 0, [stage.staged])
+    applied(connection)
+    others = server.entries["others"].ask("all").result(DEADLINE)
+    assert [each.num_rows for each in others] == [100, 7]
+
+
+def test_an_actor_gets_keys_if_it_is_served_with_them(tmp_path: Path, state: Path) -> None:
+    with ActorSystem(workers=1, token=False) as system:
+        ref = system.spawn(Notes)
+        built = entries_of({"notes": with_keys(ref)})
+        served = Server(system, built, f"unix:{tmp_path}/k", state=state)
+        with connect(str(served.address), timeout=DEADLINE) as connection:
+            connection.ref("notes").tell("plain")
+            connection.flush()
+            winners = [stage(connection, ["a"] * 1_500, partition=part) for part in (0, 3)]
+            connection.commit("job", 1, winners)
+            applied(connection)
+        found = ref.ask("all").result(DEADLINE)
+        served.stop()
+    assert found[0] == "plain"
+    assert found[1:] == [
+        KeyedRow(RowKey("job", 1, part, row), "a") for part in (0, 3) for row in range(1_500)
+    ]
+
+
+def test_staged_rows_are_held_up_by_no_credit_and_spill_to_files(
+    start: Start, state: Path, tmp_path: Path
+) -> None:
+    staging = StagingLimits(staged_memory=150_000, staged_bytes=10**7)
+    served = start(state=state, staging=staging)
+    with connect(str(served.address), timeout=DEADLINE) as connection:
+        rows = ["x" * 100] * 20_000
+        winner = stage(connection, rows)
+        health = connection.health().result(DEADLINE)
+        assert 0 < health["staged_memory"] <= 150_000
+        assert health["staged_disk"] > 1_500_000
+        assert len(list((state / "staged").iterdir())) == 1
+        connection.commit("job", 1, [winner])
+        applied(connection)
+        assert notes(connection) == rows
+        health = connection.health().result(DEADLINE)
+        assert (health["staged_memory"], health["staged_disk"]) == (0, 0)
+        assert list((state / "staged").iterdir()) == []
+
+
+def test_beyond_the_bytes_on_disk_rows_are_refused(start: Start, state: Path) -> None:
+    served = start(state=state, staging=StagingLimits(staged_memory=0, staged_bytes=50_000))
+    with connect(str(served.address), timeout=DEADLINE) as connection:
+        kept = stage(connection, ["x" * 40_000])
+        with pytest.raises(StageRefused, match="in files, and 50000 may be in files"):
+            stage(connection, ["x" * 40_000], partition=1)
+        connection.commit("job", 1, [kept])
+        stage(connection, ["x" * 40_000], batch=2)
+
+
+def test_beyond_the_number_of_attempts_they_are_refused(start: Start, state: Path) -> None:
+    served = start(state=state, staging=StagingLimits(staged_attempts=2))
+    with connect(str(served.address), timeout=DEADLINE) as connection:
+        winners = [stage(connection, ["a"], partition=part) for part in range(2)]
+        with pytest.raises(StageRefused, match="2 attempts are staged, which is the limit"):
+            stage(connection, ["a"], partition=2)
+        connection.commit("job", 1, winners)
+        stage(connection, ["a"], batch=2)
+
+
+def test_what_a_lost_client_has_not_ended_is_dropped(
+    server: Server, connection: Connection
+) -> None:
+    done = stage(connection, ["kept"])
+    with connect(str(server.address), timeout=DEADLINE) as other:
+        begun = other.stage("notes", job="job", batch=1, partition=1)
+        begun.__enter__()
+        begun.send_many(["dropped"] * 10)
+    eventually(
+        lambda: connection.health().result(DEADLINE)["staged_memory"] < 10, "the rows are dropped"
+    )
+    connection.commit("job", 1, [done])
+
+
+def test_a_connection_that_breaks_fails_the_stage(server: Server, connection: Connection) -> None:
+    begun = connection.stage("notes", job="job", batch=1)
+    begun.__enter__()
+    begun.send_many(["a"])
+    server._io.call(partial(break_off, server))
+    endless = (["b"] for _ in count())
+    with pytest.raises(ConnectionLost):
+        deque(map(begun.send_many, endless), maxlen=0)
+    with pytest.raises(ConnectionLost):
+        begun.__exit__(None, None, None)
+    assert stage(connection, ["again"], attempt=1) == Winner(0, 1, 1)
+
+
+def test_a_commit_is_repeated_over_new_connections(server: Server, connection: Connection) -> None:
+    winner = stage(connection, ["a"])
+    store = server._staging._store  # type: ignore[union-attr]
+    commit, answers = store.commit, []
+
+    def break_before_the_answer(*arguments: Any) -> Any:
+        answers.append(commit(*arguments))
+        if len(answers) == 1:
+            server._io.call(partial(break_off, server))
+        return answers[-1]
+
+    store.commit = break_before_the_answer  # type: ignore[method-assign]
+    connection.commit("job", 1, [winner])
+    assert answers == [1, None]  # the second time it was done before
+    assert server.health()["accepted"] == 2
+
+
+def test_a_graphs_entry_takes_no_staged_rows(tmp_path: Path, state: Path) -> None:
+    with ActorSystem(workers=1, token=False) as system:
+        run = system.run(entry("numbers").map(str).collect())
+        served = Server(system, entries_of({"numbers": run}), f"unix:{tmp_path}/g", state=state)
+        with (
+            connect(str(served.address), timeout=DEADLINE) as connection,
+            pytest.raises(StageRefused, match="the graph's entry 'numbers' takes no staged rows"),
+        ):
+            stage(connection, [1], entry="numbers")
+        served.stop()
+        run.finish()
+
+
+def test_without_a_state_directory_nothing_is_staged(start: Start) -> None:
+    served = start()
+    with connect(str(served.address), timeout=DEADLINE) as connection:
+        for refused in (
+            lambda: stage(connection, [1]),
+            lambda: connection.commit("job", 1, []),
+            lambda: connection.abort("job", 1),
+        ):
+            with pytest.raises(StageRefused, match="start it with --state DIR"):
+                refused()
+
+
+def test_an_entry_that_is_not_there_is_named(connection: Connection) -> None:
+    with pytest.raises(RemoteError, match="no entry point 'nobody'"):
+        stage(connection, [1], entry="nobody")
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"batch": 2**63}, ValueError, "batch is a whole number"),
+        ({"batch": -(2**63) - 1}, ValueError, "batch is a whole number"),
+        ({"job": ""}, ValueError, "1 to 1000 bytes"),
+        ({"job": 3}, TypeError, "a job is a text"),
+        ({"partition": 2**32}, ValueError, "partition is a whole number"),
+        ({"attempt": -1}, ValueError, "attempt is a whole number"),
+    ],
+)
+def test_names_and_numbers_are_checked_at_the_call(
+    options: dict[str, Any], error: type[Exception], said: str, connection: Connection
+) -> None:
+    with pytest.raises(error, match=said):
+        stage(connection, [1], **options)
+
+
+def test_the_ends_of_the_range_are_good_batches(connection: Connection) -> None:
+    for batch in (-(2**63), 2**63 - 1):
+        connection.commit("job", batch, [stage(connection, [batch], batch=batch)])
+    applied(connection)
+    assert notes(connection) == [-(2**63), 2**63 - 1]
+
+
+# --- clients that do it wrong ---------------------------------------------------------------------
+
+NAME = messages.BatchName("job", 1)
+BEGIN = ENTRY.pack(0) + messages.begin_body(7, NAME, 0, 0)
+ROWS = b"\0\x92\1\2"  # two rows
+DATA = messages.data_head(7, 0, messages.Layout.ROWS, 2) + ROWS
+
+
+def failure(client: RawClient) -> str:
+    received = client.receive()
+    while received is not None and received.kind != MessageKind.FAILED:
+        received = client.receive()
+    assert received is not None
+    return bytes(received.body).decode(errors="replace")
+
+
+@pytest.mark.parametrize(
+    ("frames", "said"),
+    [
+        ([(MessageKind.END, messages.end_body(7, 0, 0))], "no stage 7 is open"),
+        (
+            [(MessageKind.BEGIN, BEGIN), (MessageKind.END, messages.end_body(7, 1, 0))],
+            "has 0 rows with the checksum 00000000, and should have 1 with 00000000",
+        ),
+        (
+            [
+                (MessageKind.BEGIN, BEGIN),
+                (MessageKind.DATA, DATA),
+                (MessageKind.END, messages.end_body(7, 2, messages.checksum(ROWS) ^ 1)),
+            ],
+            "has 2 rows with the checksum",
+        ),
+        (
+            [
+                (MessageKind.BEGIN, BEGIN),
+                (MessageKind.DATA, messages.data_head(7, 1, messages.Layout.ROWS, 2) + ROWS),
+                (MessageKind.END, messages.end_body(7, 2, messages.checksum(ROWS))),
+            ],
+            "has 0 frames, and then came the frame 1",
+        ),
+        (
+            [
+                (MessageKind.BEGIN, BEGIN),
+                (MessageKind.DATA, messages.data_head(7, 0, messages.Layout.ROWS, 3) + ROWS),
+                (MessageKind.END, messages.end_body(7, 3, messages.checksum(ROWS))),
+            ],
+            "2 rows came, and 3 were announced",
+        ),
+        (
+            [
+                (MessageKind.BEGIN, BEGIN),
+                (MessageKind.DATA, messages.data_head(7, 0, messages.Layout.ROWS, 1) + b"\0\xc1"),
+                (MessageKind.END, messages.end_body(7, 1, messages.checksum(b"\0\xc1"))),
+            ],
+            "CodecError",
+        ),
+        ([(MessageKind.BEGIN, BEGIN), (MessageKind.BEGIN, BEGIN)], "the stage 7 is open already"),
+    ],
+)
+def test_what_does_not_fit_fails_the_stage(
+    frames: list[tuple[MessageKind, bytes]], said: str, raw: Callable[[], RawClient]
+) -> None:
+    client = raw()
+    client.send(hello() + b"".join(frame(kind, body) for kind, body in frames))
+    assert said in failure(client)
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        (MessageKind.BEGIN, b"\0\0"),
+        (MessageKind.BEGIN, b"\0\x99" + BEGIN[2:]),
+        (MessageKind.BEGIN, BEGIN + b"\xff"),
+        (MessageKind.BEGIN, BEGIN[:-3]),
+        (MessageKind.DATA, b"\0" * 8 + b"\7" + b"\0" * 4),
+        (MessageKind.END, b"\0\0"),
+        (MessageKind.COMMIT, b"\0" * 8 + b"\x93\1\2\3"),
+        (MessageKind.COMMIT, b"\0" * 8 + b"\x92\xa1j\x91\x93\0\0\xff"),
+        (MessageKind.ABORT, b"\0" * 7),
+        (MessageKind.STAGED, b"\0" * 16),
+    ],
+)
+def test_what_cannot_be_read_ends_the_connection(
+    kind: MessageKind, body: bytes, raw: Callable[[], RawClient]
+) -> None:
+    client = raw()
+    client.send(hello() + frame(kind, body))
+    assert client.farewell().reason.name == "PROTOCOL"
+
+
+# --- the state directory --------------------------------------------------------------------------
+
+
+def test_a_state_directory_has_one_server(server: Server, start: Start, state: Path) -> None:
+    with pytest.raises(StateError, match="another server uses the state directory"):
+        start(f"{server.address}2", state=state)
+    server.stop()
+    start(f"{server.address}2", state=state)
+
+
+def test_a_state_directory_that_cannot_be_made_is_named(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file", tmp_path / "no" / "where"):
+        with pytest.raises(StateError, match=str(path)):
+            start(state=path)
+
+
+def test_a_later_version_and_a_broken_file_are_refused(start: Start, state: Path) -> None:
+    state.mkdir()
+    with sqlite3.connect(state / "journal.db") as database:
+        database.execute("PRAGMA user_version = 2")
+    database.close()
+    with pytest.raises(
+        StateError, match="is of version 2, from a later callboard; this one knows 1"
+    ):
+        start(state=state)
+    (state / "journal.db").write_bytes(b"not a database, whatever else" * 100)
+    with pytest.raises(StateError, match="file is not a database"):
+        start(state=state)
+
+
+def test_a_transaction_of_the_journal_passes_an_fsync(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.db")
+    assert journal._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert journal._db.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
+    journal.close()
+
+
+def test_what_is_staged_goes_with_the_server(start: Start, state: Path) -> None:
+    staging = StagingLimits(staged_memory=0)
+    served = start(state=state, staging=staging)
+    with connect(str(served.address), timeout=DEADLINE) as connection:
+        winner = stage(connection, ["a"])
+    served.stop()
+    assert list((state / "staged").iterdir()) != []
+    served = start(state=state, staging=staging)
+    assert list((state / "staged").iterdir()) == []
+    with (
+        connect(str(served.address), timeout=DEADLINE) as connection,
+        pytest.raises(NotStaged),
+    ):
+        connection.commit("job", 1, [winner])

@@ -1,0 +1,204 @@
+"""`python -m callboard serve` as a process: it serves, drains at SIGTERM, and exits."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from callboard.remote import connect
+from tests.remote.conftest import DEADLINE, eventually
+
+APP = """
+import threading
+from dataclasses import dataclass
+from callboard import Actor, Supervision
+
+@dataclass
+class Point:
+    x: int
+
+TYPES = [Point]
+
+class Gate(Actor):
+    waits = True
+
+    def receive(self, message):
+        if message == "stuck":
+            threading.Event().wait(60)
+        if self.waits:
+            open("go").close()  # a pipe: until the test opens it, too
+            self.waits = False
+        print("handled", message, flush=True)
+        return message
+
+def build(system):
+    return system.spawn(Gate, name="gate", dedicated=True)
+
+class Fragile(Actor):
+    def receive(self, message):
+        raise ValueError(message)
+
+def fragile(system):
+    return system.spawn(Fragile, name="fragile", supervision=Supervision("escalate"))
+
+def broken(system):
+    return 3
+"""
+
+
+class Process:
+    def __init__(self, folder: Path, *options: str, build: str = "app:build") -> None:
+        (folder / "app.py").write_text(APP)
+        os.mkfifo(folder / "go")
+        self.url = f"unix:{folder}/s"
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "callboard", "serve", build, "--bind", self.url, *options],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def wait_ready(self) -> None:
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == f"serving on {self.url}\n"
+
+    def end(self) -> tuple[int, str, str]:
+        output, errors = self.process.communicate(timeout=60)
+        return self.process.returncode, output, errors
+
+
+@pytest.fixture
+def processes() -> Iterator[list[Process]]:
+    started: list[Process] = []
+    yield started
+    for each in started:
+        each.process.kill()
+        each.process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_lets_it_finish_what_it_has_taken_and_exit_with_0(
+    number: signal.Signals, tmp_path: Path, processes: list[Process]
+) -> None:
+    served = Process(tmp_path)
+    processes.append(served)
+    served.wait_ready()
+    with connect(served.url, timeout=DEADLINE) as connection:
+        gate = connection.ref("gate")
+        gate.tell_many(["one", "two"])
+        asked = gate.ask("three")
+        connection.health().result(DEADLINE)  # what was sent before it has been taken
+        served.process.send_signal(number)
+        eventually(lambda: drains(served), "it drains")
+        assert not asked.done()
+        (tmp_path / "go").write_text("")
+        assert asked.result(DEADLINE) == "three"
+        assert connection.unacknowledged == 0
+    status, output, errors = served.end()
+    assert (status, output) == (0, "handled one\nhandled two\nhandled three\n"), errors
+    assert not (tmp_path / "s").exists()
+
+
+def drains(served: Process) -> bool:
+    return not Path(served.url.removeprefix("unix:")).exists()
+
+
+def test_what_is_stuck_is_named_and_the_status_is_1(
+    tmp_path: Path, processes: list[Process]
+) -> None:
+    served = Process(tmp_path, "--drain-timeout", "0.2")
+    processes.append(served)
+    served.wait_ready()
+    connection = connect(served.url, timeout=DEADLINE)
+    connection.ref("gate").tell("stuck")
+    connection.health().result(DEADLINE)
+    served.process.terminate()
+    status, _, errors = served.end()
+    assert status == 1
+    assert "did not come to rest in 0.2 s" in errors
+    assert "/gate" in errors
+    connection.close()
+
+
+def test_a_second_signal_ends_it_at_once(tmp_path: Path, processes: list[Process]) -> None:
+    served = Process(tmp_path, "--drain-timeout", "60")
+    processes.append(served)
+    served.wait_ready()
+    connection = connect(served.url, timeout=DEADLINE)
+    connection.ref("gate").tell("stuck")
+    connection.health().result(DEADLINE)
+    served.process.terminate()
+    eventually(lambda: drains(served), "it drains")
+    served.process.terminate()
+    status, _, errors = served.end()
+    assert status == 1
+    assert "a second signal ended it" in errors
+    connection.close()
+
+
+def test_a_system_that_fails_ends_it(tmp_path: Path, processes: list[Process]) -> None:
+    served = Process(tmp_path, build="app:fragile")
+    processes.append(served)
+    served.wait_ready()
+    connection = connect(served.url, timeout=DEADLINE)
+    connection.ref("fragile").tell("boom")
+    status, _, errors = served.end()
+    assert (status, "all actors have stopped" in errors) == (1, True)
+    connection.close()
+
+
+def test_health_is_told_to_who_watches(tmp_path: Path, processes: list[Process]) -> None:
+    served = Process(tmp_path, "--types", "app:TYPES", "--max-connections", "7")
+    processes.append(served)
+    served.wait_ready()
+    look = [sys.executable, "-m", "callboard", "health", served.url]
+    seen = subprocess.run(look, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert json.loads(seen.stdout)["state"] == "serving"
+    assert json.loads(seen.stdout)["connections"] == 1
+    served.process.terminate()
+    assert served.end()[0] == 0
+    gone = subprocess.run(
+        [*look, "--timeout", "0.1"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert gone.returncode == 1
+    assert "no connection to unix:" in gone.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["app:nothing"], "has no 'nothing'"),
+        (["nowhere:build"], "there is no module 'nowhere'"),
+        (["app"], "MODULE:NAME is wanted"),
+        (["app:broken"], "build must return a ref"),
+        (["app:build", "--drain-timeout", "-1"], "--drain-timeout is a number of seconds"),
+        (["app:build", "--max-frame", "7"], "frame is a whole number from 4096"),
+        (["app:build", "--tls-cert", "x"], "one of them is missing"),
+        (["app:build", "--token-file", "none"], "cannot be read"),
+        (["app:build", "--config", "none.toml"], "none.toml"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(
+    arguments: list[str], said: str, tmp_path: Path, processes: list[Process]
+) -> None:
+    build, *options = arguments
+    served = Process(tmp_path, *options, build=build)
+    processes.append(served)
+    status, _, errors = served.end()
+    assert status == 1
+    last = errors.splitlines()[-1]
+    assert last.startswith("callboard serve: ")
+    assert said in last
+
+
+def test_a_command_that_is_not_there_shows_those_that_are() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "callboard", "sing"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, "{serve,health}" in done.stderr) == (2, True)

@@ -1,0 +1,458 @@
+"""Tells, asks and batches over a real socket, from threads and from asyncio."""
+
+import asyncio
+import gc
+import os
+import pickle
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callboard import (
+    Actor,
+    ActorStopped,
+    ActorSystem,
+    AskTimeout,
+    CallboardError,
+    ConfigError,
+    MailboxFull,
+    Supervision,
+)
+from callboard.remote import (
+    CodecError,
+    Connection,
+    ConnectionLost,
+    RemoteError,
+    RemoteFailure,
+    ServerLimits,
+    connect,
+    connect_soon,
+)
+from callboard.remote.entries import entries_of
+from callboard.remote.server import Server
+from callboard.streams import entry
+from callboard.streams.errors import RunEnded
+from tests.remote.conftest import DEADLINE, Gate, Notes, Start, eventually, logged
+
+
+def test_what_is_told_arrives_in_the_order_of_sending(connection: Connection) -> None:
+    notes = connection.ref("notes")
+    notes.tell(0)
+    notes.tell_many(range(1, 5_000))
+    notes.tell(5_000)
+    assert notes.ask("all").result(DEADLINE) == [*range(5_001)]
+
+
+def test_values_of_all_kinds_arrive_as_they_were(connection: Connection) -> None:
+    values = [None, (1, [2.5]), {"a": {1}}, 2**80, b"x", ("row", 1), ("row", 2)]
+    notes = connection.ref("notes")
+    notes.tell_many(values)
+    assert notes.ask("all").result(DEADLINE) == values
+
+
+def test_record_batches_arrive(connection: Connection, server: Server) -> None:
+    pa = pytest.importorskip("pyarrow")
+    batch = pa.RecordBatch.from_pydict(
+        {"n": [1, 2, None], "s": pa.array(["a", "b", "a"]).dictionary_encode()}
+    )
+    notes = connection.ref("notes")
+    notes.send_batch(batch)
+    connection.flush(DEADLINE)
+    with pytest.raises(RemoteFailure, match="RecordBatch cannot be encoded"):
+        notes.ask("all").result(DEADLINE)
+    ref = server.entries["notes"].ref  # type: ignore[union-attr]
+    (arrived,) = ref.ask("all").result(DEADLINE)
+    assert arrived.equals(batch)
+
+
+def test_messages_larger_than_a_sockets_buffer_pass_both_ways(connection: Connection) -> None:
+    notes = connection.ref("notes")
+    values = [bytes([number]) * 3_000_000 for number in range(3)]
+    for value in values:
+        notes.tell(value)
+    assert notes.ask("all").result(DEADLINE) == values
+
+
+def test_a_flush_returns_when_all_is_handled(connection: Connection) -> None:
+    gate = connection.ref("gate")
+    gate.tell_many([1, 2, 3])
+    eventually(lambda: Gate.seen == [1], "the gate has its first message")
+    flushed = connection.flush_soon()
+    assert connection.unacknowledged == 3
+    assert not flushed.done()
+    Gate.opened.set()
+    flushed.result(DEADLINE)
+    assert Gate.seen == [1, 2, 3]
+    assert connection.unacknowledged == 0
+
+
+def test_what_a_handler_raises_comes_back(connection: Connection) -> None:
+    with pytest.raises(RemoteFailure, match="ValueError: no booms") as caught:
+        connection.ref("notes").ask("boom").result(DEADLINE)
+    assert (caught.value.kind, caught.value.text) == ("ValueError", "no booms")
+
+
+def test_what_is_told_and_fails_is_a_dead_letter_there(
+    connection: Connection, server: Server
+) -> None:
+    connection.ref("notes").tell_many(["boom", 1])
+    connection.flush(DEADLINE)
+    assert connection.health().result(DEADLINE)["dead_letters"] == 1
+
+
+def test_an_actor_that_has_stopped_is_said_to_be(connection: Connection, server: Server) -> None:
+    server.entries["notes"].ref.stop()  # type: ignore[union-attr]
+    with pytest.raises(ActorStopped):
+        connection.ref("notes").ask(1).result(DEADLINE)
+    connection.ref("notes").tell(1)
+    connection.flush(DEADLINE)
+
+
+def test_a_mailbox_that_refuses_is_said_to_at_the_next_call(connection: Connection) -> None:
+    refusing = connection.ref("refusing")
+    refusing.tell(1)
+    eventually(lambda: Gate.seen == [1], "the gate has its first message")
+    refusing.tell(2)  # fills the mailbox
+    with pytest.raises(MailboxFull, match="is full"):
+        refusing.ask(3).result(DEADLINE)
+    refusing.tell(4)
+    connection.flush(DEADLINE)  # the refusal comes before the credit
+    with pytest.raises(RemoteFailure, match="MailboxFull"):
+        refusing.tell(5)
+
+
+def test_an_entry_point_that_is_not_there_is_an_error_at_the_call(connection: Connection) -> None:
+    with pytest.raises(RemoteError, match="no entry point 'nots'; it has 'notes', 'others'"):
+        connection.ref("nots").tell(1)
+    with pytest.raises(RemoteError, match="no entry point 'nots'"):
+        connection.ref("nots").ask(1).result(DEADLINE)
+    assert connection.ref("notes").ask(1).result(DEADLINE) == 1
+
+
+def test_what_cannot_be_encoded_is_an_error_at_the_call(connection: Connection) -> None:
+    with pytest.raises(CodecError, match="object cannot be encoded"):
+        connection.ref("notes").tell(object())
+    with pytest.raises(TypeError, match="wants an iterable"):
+        connection.ref("notes").tell_many(3)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Point:
+    x: int
+
+
+def test_types_that_both_sides_know_arrive(start: Start) -> None:
+    server = start(types=[Point])
+    with connect(str(server.address), types=[Point]) as connection:
+        assert connection.ref("notes").ask(Point(1)).result(DEADLINE) == Point(1)
+    with (
+        connect(str(server.address)) as connection,
+        pytest.raises(CodecError, match="no type is registered here as 'Point'"),
+    ):
+        connection.ref("notes").ask("all").result(DEADLINE)
+
+
+def test_a_deferred_answer_comes_when_it_is_there(connection: Connection) -> None:
+    owing = connection.ref("owing")
+    first, second = owing.ask("please"), owing.ask("please")
+    assert owing.ask("now").result(DEADLINE) is None
+    assert [first.result(DEADLINE), second.result(DEADLINE)] == ["late", "late"]
+
+
+def test_an_ask_may_have_a_timeout(connection: Connection) -> None:
+    answer = connection.ref("owing").ask("please", timeout=0.01)
+    with pytest.raises(AskTimeout, match="no answer from 'owing' at unix:"):
+        answer.result(DEADLINE)
+    connection.ref("owing").ask("now").result(DEADLINE)
+    assert connection.ref("notes").ask(1, timeout=DEADLINE).result() == 1
+
+
+def test_many_threads_share_a_connection(connection: Connection) -> None:
+    answers: list[Any] = []
+
+    def work(number: int) -> None:
+        notes = connection.ref("notes")
+        for index in range(100):
+            notes.tell((number, index))
+        answers.append(notes.ask(number).result(DEADLINE))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(DEADLINE)
+    assert sorted(answers) == [*range(8)]
+    arrived = connection.ref("notes").ask("all").result(DEADLINE)
+    for number in range(8):
+        mine = [each[1] for each in arrived if isinstance(each, tuple) and each[0] == number]
+        assert mine == [*range(100)]
+
+
+def test_asyncio_awaits_answers_and_credit(start: Start) -> None:
+    server = start(limits=ServerLimits(messages=4))
+
+    async def main() -> list[Any]:
+        async with await connect_soon(str(server.address), timeout=DEADLINE) as connection:
+            notes, gate = connection.ref("notes"), connection.ref("gate")
+            await notes.tell_soon(1)
+            answers = await asyncio.gather(*[_wait(notes.ask(number)) for number in range(20)])
+            for number in range(4):
+                await gate.tell_soon(number)
+            with pytest.raises(CallboardError, match="would block the event loop"):
+                gate.tell(4)
+            waits = gate.tell_soon(5)
+            assert not waits.done()
+            Gate.opened.set()
+            await waits
+            await gate.tell_many_soon([6, 7])
+        return answers
+
+    assert asyncio.run(main()) == [*range(20)]
+    assert Gate.seen == [0, 1, 2, 3, 5, 6, 7]
+
+
+async def _wait(future: Any) -> Any:
+    return await future
+
+
+def test_who_sends_more_than_is_handled_waits(start: Start) -> None:
+    server = start(limits=ServerLimits(messages=4))
+    connection = connect(str(server.address), timeout=0.2)
+    gate = connection.ref("gate")
+    gate.tell_many(range(4))
+    with pytest.raises(ConnectionLost, match="no connection or no credit"):
+        gate.tell(4)
+    assert connection.unacknowledged == 4
+    Gate.opened.set()
+    eventually(lambda: connection.unacknowledged == 0, "the credit is back")
+    gate.tell(5)
+    connection.flush(DEADLINE)
+    assert Gate.seen == [0, 1, 2, 3, 5]
+    connection.close()
+
+
+def test_a_full_mailbox_holds_up_its_sender_and_nobody_else(
+    connection: Connection, server: Server
+) -> None:
+    narrow, notes = connection.ref("narrow"), connection.ref("notes")
+    narrow.tell_many(range(10))
+    held = notes.ask("held up behind them")
+    eventually(lambda: Gate.seen == [0], "the gate has its first message")
+    with connect(str(server.address)) as another:
+        assert another.ref("notes").ask(2).result(DEADLINE) == 2
+    assert not held.done()
+    assert connection.health().result(DEADLINE)["state"] == "serving"
+    assert server.entries["narrow"].ref.queue_length <= 3  # type: ignore[union-attr, operator]
+    Gate.opened.set()
+    assert held.result(DEADLINE) == "held up behind them"
+    connection.flush(DEADLINE)
+    assert Gate.seen == [*range(10)]
+
+
+def test_an_actor_that_stops_while_its_mailbox_is_full_holds_nobody_up(
+    connection: Connection, server: Server
+) -> None:
+    narrow = connection.ref("narrow")
+    narrow.tell_many(range(10))
+    eventually(lambda: Gate.seen == [0], "the gate has its first message")
+    server.entries["narrow"].ref.stop()  # type: ignore[union-attr]
+    Gate.opened.set()
+    connection.flush(DEADLINE)
+    health = connection.health().result(DEADLINE)
+    assert (health["handled"], health["dead_letters"] + len(Gate.seen)) == (10, 10)
+
+
+def test_a_message_longer_than_the_server_takes_is_an_error_at_the_call(start: Start) -> None:
+    server = start(limits=ServerLimits(frame=4096))
+    with connect(str(server.address)) as connection:
+        notes = connection.ref("notes")
+        with pytest.raises(RemoteError, match="more than the server takes at a time"):
+            notes.tell("x" * 5_000)
+        notes.tell_many(["x" * 300] * 100)  # goes in several frames
+        assert connection.ref("others").ask("y").result(DEADLINE) == "y"
+        with pytest.raises(RemoteFailure, match="CodecError: an answer of"):
+            notes.ask("all").result(DEADLINE)
+
+
+def test_a_connection_is_made_again_when_the_server_is(start: Start, tmp_path: Path) -> None:
+    first = start()
+    connection = connect(str(first.address), timeout=DEADLINE)
+    notes = connection.ref("notes")
+    assert notes.ask(1).result(DEADLINE) == 1
+    first.stop()
+    second = start()
+    assert second.address == first.address
+    assert notes.ask(2).result(DEADLINE) == 2
+    assert notes.ask("all").result(DEADLINE) == [2]
+    connection.close()
+
+
+def test_what_was_told_and_not_acknowledged_is_counted_and_raised(start: Start) -> None:
+    server = start()
+    connection = connect(str(server.address), timeout=DEADLINE)
+    gate = connection.ref("gate")
+    gate.tell_many(range(3))
+    asked = gate.ask(4)
+    eventually(lambda: Gate.seen == [0], "the gate has its first message")
+    server.stop()
+    with pytest.raises(ConnectionLost, match="whether it was handled is unknown"):
+        asked.result(DEADLINE)
+    assert connection.unacknowledged == 3
+    with pytest.raises(ConnectionLost, match="3 messages on it were not acknowledged") as caught:
+        gate.tell(5)
+    assert caught.value.unacknowledged == 3
+    assert connection.unacknowledged == 0
+    connection.close()
+
+
+def test_a_server_that_drains_answers_what_it_has_taken(start: Start) -> None:
+    server = start()
+    connection = connect(str(server.address), timeout=DEADLINE)
+    gate = connection.ref("gate")
+    gate.tell_many(range(3))
+    asked = gate.ask(3)
+    eventually(lambda: Gate.seen == [0], "the gate has its first message")
+    draining = threading.Thread(target=server.drain, args=(DEADLINE,))
+    draining.start()
+    eventually(lambda: server.health()["state"] == "draining", "it drains")
+    Gate.opened.set()
+    assert asked.result(DEADLINE) == 3
+    draining.join(DEADLINE)
+    assert connection.unacknowledged == 0
+    assert Gate.seen == [0, 1, 2, 3]
+    connection.close()
+
+
+def test_a_connection_that_was_closed_says_so(connection: Connection) -> None:
+    connection.close()
+    with pytest.raises(ConnectionLost, match="was closed"):
+        connection.ref("notes").tell(1)
+    with pytest.raises(ConnectionLost, match="was closed"):
+        connection.ref("notes").ask(1)
+
+
+def test_no_server_is_an_error_that_says_why(tmp_path: Path) -> None:
+    with pytest.raises(ConnectionLost, match=r"in 0.05 s: .*No such file"):
+        connect(f"unix:{tmp_path}/nobody", timeout=0.05)
+
+    async def main() -> None:
+        with pytest.raises(ConnectionLost, match="No such file"):
+            await connect_soon(f"unix:{tmp_path}/nobody", timeout=0.05)
+
+    asyncio.run(main())
+
+
+def test_a_pickled_ref_connects_anew_and_shares_the_connection(connection: Connection) -> None:
+    refs = pickle.loads(pickle.dumps([connection.ref("notes"), connection.ref("others")]))
+    assert refs[0].ask(1).result(DEADLINE) == 1
+    assert refs[1].connection is refs[0].connection is not connection
+    assert connection.ref("notes").ask("all").result(DEADLINE) == [1]
+    refs[0].connection.close()
+
+
+def test_a_token_that_was_given_is_not_pickled(start: Start) -> None:
+    secret = "0123456789abcdef" * 2
+    connection = connect(str(start().address), token=secret)
+    with pytest.raises(TypeError, match="give token_file="):
+        pickle.dumps(connection)
+    assert secret not in repr(connection)
+    connection.close()
+
+
+def test_a_graph_takes_rows_by_its_entries(tmp_path: Path) -> None:
+    graph = entry("numbers").map(lambda number: number * 2).collect()
+    with ActorSystem(workers=2) as system:
+        run = system.run(graph)
+        server = Server(system, entries_of({"doubles": run}), f"unix:{tmp_path}/s")
+        with connect(str(server.address)) as connection:
+            doubles = connection.ref("doubles")
+            doubles.tell_many(range(2_000))
+            with pytest.raises(RemoteFailure, match="takes rows, and answers nothing"):
+                doubles.ask(1).result(DEADLINE)
+        server.drain(DEADLINE)
+        with pytest.raises(RunEnded):
+            run.send("numbers", [1])
+        assert run.finish() == [number * 2 for number in range(2_000)]
+
+
+@pytest.mark.parametrize("built", [None, 3, {}, {"a": 1}, {1: None}, ["a"]])
+def test_what_build_returns_must_be_entry_points(built: Any) -> None:
+    with pytest.raises(ConfigError, match="build"):
+        entries_of(built)
+
+
+def test_a_ref_alone_is_served_by_its_name_and_a_run_by_its_entries() -> None:
+    with ActorSystem() as system:
+        assert [*entries_of(system.spawn(Notes, name="only"))] == ["only"]
+        run = system.run(entry("left").union(entry("right")).collect())
+        assert [*entries_of(run)] == ["left", "right"]
+        assert [*entries_of({"both": run})] == ["both/left", "both/right"]
+
+
+def test_clients_come_and_go_with_a_word_in_the_log(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    with connect(str(server.address)) as connection:
+        connection.ref("notes").tell(1)
+    eventually(logged(caplog, "client left", "unix-1"), "the client has left")
+    assert logged(caplog, "client connected", "unix-1")()
+    assert server.health()["connections"] == 0
+    assert server.health()["handled"] == 1
+
+
+def test_a_forked_child_connects_anew_and_leaves_the_parents_connection_alone(
+    connection: Connection, server: Server
+) -> None:
+    notes = connection.ref("notes")
+    assert notes.ask("parent").result(DEADLINE) == "parent"
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if notes.ask("child").result(DEADLINE) == "child" else 1)
+        finally:
+            os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+    assert server.health()["accepted"] == 2
+    assert notes.ask("all").result(DEADLINE) == ["parent", "child"]
+    assert server.health()["accepted"] == 2
+
+
+def test_a_connection_that_nobody_has_any_more_is_closed(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    connection = connect(str(server.address))
+    assert connection.ref("notes").ask(1).result(DEADLINE) == 1
+    del connection
+    gc.collect()
+    eventually(lambda: server.health()["connections"] == 0, "it is gone")
+
+
+def test_an_actor_awaits_answers_from_elsewhere(connection: Connection) -> None:
+    class Asker(Actor[Any]):
+        async def receive(self, message: Any) -> Any:
+            await connection.ref("notes").tell_soon(message)
+            return await connection.ref("notes").ask("all")
+
+    with ActorSystem(workers=1) as system:
+        assert system.spawn(Asker).ask(1).result(DEADLINE) == [1]
+
+
+def test_an_actor_that_would_block_its_worker_is_told(start: Start) -> None:
+    connection = connect(str(start(limits=ServerLimits(messages=1)).address))
+
+    class Teller(Actor[Any]):
+        def receive(self, message: Any) -> None:
+            connection.ref("gate").tell(message)
+
+    with ActorSystem(workers=1) as system:
+        teller = system.spawn(Teller, supervision=Supervision("resume"))
+        teller.ask(1).result(DEADLINE)
+        with pytest.raises(CallboardError, match="would block a worker"):
+            teller.ask(2).result(DEADLINE)
+        Gate.opened.set()
+        connection.flush(DEADLINE)
+    assert Gate.seen == [1]
+    connection.close()

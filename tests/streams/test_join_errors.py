@@ -1,0 +1,191 @@
+"""Joins of rows that cannot be joined, and bad arguments."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from typing import Any
+
+import pytest
+
+from callboard.streams import (
+    Band,
+    Equal,
+    Graph,
+    GraphError,
+    Predicate,
+    Stream,
+    StreamError,
+    Tally,
+    Watermark,
+    entry,
+)
+
+ROWS = {"a": [(1, 1), (2, 0), (3, 4)], "b": [(1, 1), (2, 2), (4, 0), (5, 1)]}
+
+
+class TestErrors:
+    def stream(self, errors: Any, **options: Any) -> Stream[Any]:
+        return entry("a").join(
+            entry("b"),
+            by=0,
+            within=10,
+            where=lambda a, b: a[1] / b[1] > 0,
+            errors=errors,
+            **options,
+        )
+
+    def test_a_predicate_that_raises_fails_the_run_after_what_was_before(self) -> None:
+        seen: list[Any] = []
+        with pytest.raises(StreamError) as info:
+            self.stream("fail").to(seen.append).run_sequentially(ROWS)
+        error = info.value
+        assert (error.operator, error.serial, error.row) == ("join", 2, (4, 0))
+        assert isinstance(error.__cause__, ZeroDivisionError)
+        assert seen == [((1, 1), (1, 1)), ((1, 1), (2, 2)), ((3, 4), (1, 1)), ((3, 4), (2, 2))]
+
+    @pytest.mark.parametrize("size", [1, 2, 100])
+    def test_a_row_at_which_it_raises_gives_nothing_and_is_not_kept(self, size: int) -> None:
+        stream = self.stream("side", how="outer")
+        graph = Graph(stream.collect(name="out"), stream.failures.collect(name="bad"))
+        out = graph.run_sequentially(ROWS, batch_size=size)
+        assert [(failure.serial, failure.row) for failure in out["bad"]] == [(2, (4, 0))]
+        assert out["out"] == [
+            ((1, 1), (1, 1)), ((1, 1), (2, 2)), ((3, 4), (1, 1)), ((3, 4), (2, 2)),
+            ((1, 1), (5, 1)), ((3, 4), (5, 1)), ((2, 0), None),
+        ]  # fmt: skip
+
+    def test_what_combines_may_raise_for_a_row_without_a_partner(self) -> None:
+        stream = entry("a").join(
+            entry("b"), by=0, within=1, how="left", combine=lambda a, b: a[0] + b[0], errors="skip"
+        )
+        tally = Tally()
+        out = stream.collect().run_sequentially({"a": [(1,), (9,)], "b": [(2,)]}, tally=tally)
+        assert out == [3]
+        assert [failure.row for failure in tally.failures] == [(9,)]
+
+    @pytest.mark.parametrize("bad", [math.nan, math.inf, None, "x", datetime.datetime.min])
+    def test_a_time_without_a_difference_is_an_error_of_its_row(self, bad: Any) -> None:
+        graph = entry("a").join(entry("b"), by=0, within=5, errors="skip").collect()
+        tally = Tally()
+        rows = {"a": [(1,), (bad,), (2,)], "b": [(1,)]}
+        assert graph.run_sequentially(rows, tally=tally) == [((1,), (1,)), ((2,), (1,))]
+        assert [failure.row for failure in tally.failures] == [(bad,)]
+
+    def test_a_time_of_another_sort_than_within_is_an_error_of_its_row(self) -> None:
+        graph = entry("a").join(entry("b"), by=0, within=5).collect()
+        with pytest.raises(StreamError, match="failed at input 0"):
+            graph.run_sequentially({"a": [(datetime.datetime.min,)]})
+
+    def test_a_key_that_is_nan_is_an_error_of_its_row(self) -> None:
+        stream = entry("a").join(entry("b"), by=0, within=5, where=Equal(1), errors="skip")
+        tally = Tally()
+        rows = {"a": [(1, math.nan), (1, None)], "b": [(1, math.nan), (1, None)]}
+        assert stream.collect().run_sequentially(rows, tally=tally) == [((1, None), (1, None))]
+        assert len(tally.failures) == 2
+
+    def test_nan_in_one_of_two_keys_is_an_error_of_its_row(self) -> None:
+        where = Equal(1) & Equal(2)
+        stream = entry("a").join(entry("b"), by=0, within=5, where=where, errors="skip")
+        tally = Tally()
+        rows = {"a": [(1, math.nan, 1), (1, 2, 1)], "b": [(1, math.nan, 1), (1, 2, 1)]}
+        pairs = stream.collect().run_sequentially(rows, tally=tally)
+        assert pairs == [((1, 2, 1), (1, 2, 1))]
+        assert len(tally.failures) == 2
+
+    def test_a_key_that_cannot_be_compared_is_an_error_of_its_row(self) -> None:
+        class Key:
+            def __hash__(self) -> int:
+                return 1
+
+            def __eq__(self, other: object) -> bool:
+                raise RuntimeError("never the same")
+
+            def __ne__(self, other: object) -> bool:
+                return self is not other
+
+        rows: dict[str, list[Any]] = {"a": [(1, Key()), (2, Key()), (3, 5)], "b": [(3, 5)]}
+        stream = entry("a").join(entry("b"), by=0, within=5, where=Equal(1), errors="skip")
+        tally = Tally()
+        out = stream.collect().run_sequentially(rows, tally=tally)
+        assert out == [((3, 5), (3, 5))]
+        assert [failure.row for failure in tally.failures] == [rows["a"][1]]
+
+    @pytest.mark.parametrize("size", [1, 100])
+    def test_times_without_a_difference_from_each_other_are_errors_of_rows(self, size: int) -> None:
+        from decimal import Decimal
+
+        rows: list[Any] = [("a", [(1,)]), ("b", [(1,)])]
+        rows += [("a", [(Decimal(7),)]), ("b", [(7,), (13.5,)])]
+        stream = entry("a").join(entry("b"), by=0, within=5, errors="skip")
+        tally = Tally()
+        rows.append(("a", [(14,)]))
+        out = stream.collect().run_sequentially(rows, batch_size=size, tally=tally)
+        assert out == [((1,), (1,)), ((Decimal(7),), (7,))]
+        assert [failure.row for failure in tally.failures] == [(13.5,)]
+
+    def test_times_that_turn_out_to_have_no_order_end_the_run_with_its_error(self) -> None:
+        graph = entry("a").merge(entry("b"), by=0, errors="skip").collect()
+        times = [("a", (0, 0)), ("b", (0, 0)), ("a", (1, "x")), ("b", (1, 2)), ("a", (3, 0))]
+        with pytest.raises(StreamError, match="operator 'merge' failed") as info:
+            graph.run_sequentially([(name, [(time,)]) for name, time in times], batch_size=1)
+        assert isinstance(info.value.__cause__, TypeError)
+
+    def test_a_watermark_of_infinity_lets_all_rows_go(self) -> None:
+        from decimal import Decimal
+
+        seen: list[Any] = []
+        graph = entry("a").join(entry("b"), by=0, within=Decimal(5), how="left").to(seen.append)
+
+        def arriving() -> Any:
+            yield "a", [(Decimal(1),), Watermark(math.inf)]
+            yield "b", [(Decimal(9),), Watermark(math.inf)]
+            assert seen == [((Decimal(1),), None)]
+
+        graph.run_sequentially(arriving())
+
+    def test_nan_is_near_to_nothing(self) -> None:
+        stream = entry("a").join(entry("b"), by=0, within=5, where=Band(1, 10), how="left")
+        rows = {"a": [(1, math.nan), (1, 3)], "b": [(1, math.nan), (1, 4)]}
+        assert stream.collect().run_sequentially(rows) == [
+            ((1, 3), (1, 4)),
+            (rows["a"][0], None),
+        ]
+
+    def test_a_column_that_is_missing_names_the_row(self) -> None:
+        graph = entry("a").join(entry("b"), by="t", within=5, where=Equal("k")).collect()
+        with pytest.raises(StreamError, match=r"'join' failed at input 0, \{'t': 1\}") as info:
+            graph.run_sequentially({"a": [{"t": 1}]})
+        assert isinstance(info.value.__cause__, KeyError)
+
+
+def test_bad_arguments_are_refused() -> None:
+    a, b = entry("a"), entry("b")
+    bad: list[tuple[dict[str, Any], str]] = [
+        ({}, "one of them, not within=None and rows=None"),
+        ({"within": 1, "rows": 1}, "one of them, not within=1 and rows=1"),
+        ({"within": -1}, "within is a length, 0 or more, not -1"),
+        ({"within": math.nan}, "within is a length, 0 or more, not nan"),
+        ({"within": math.inf}, "within is a length, 0 or more, not inf"),
+        ({"within": "5"}, "within is a length, 0 or more, not '5'"),
+        ({"within": True}, "within is a length, 0 or more, not True"),
+        ({"rows": 0}, "rows"),
+        ({"within": 1, "how": "full"}, "how is one of inner, .*not 'full'"),
+        ({"within": 1, "rule": "loose"}, "rule is one of strict, three-step, not 'loose'"),
+        ({"within": 1, "late": "include"}, "late is one of drop, side, not 'include'"),
+        ({"within": 1, "where": 5}, "where is a function, not 5"),
+        ({"within": 1, "combine": 5}, "combine is a function, not 5"),
+        ({"within": 1, "how": "semi", "combine": max}, "how='semi' gives rows of the left stream"),
+    ]
+    for options, said in bad:
+        with pytest.raises(GraphError, match=said):
+            a.join(b, by="t", **options)
+    with pytest.raises(GraphError, match=r"join\(\) takes streams, not \[1\]"):
+        a.join([1], by="t", within=1)  # type: ignore[call-overload]
+    with pytest.raises(GraphError, match="a band's distance is a length, 0 or more, not -2"):
+        Band("x", -2)
+    with pytest.raises(GraphError, match="Equal takes a name, a place or a function of a row"):
+        Equal(2.5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        Equal("x") & (lambda left, right: True)  # type: ignore[operator]
+    assert isinstance(Equal("x") & Band("y", 1), Predicate)

@@ -1,0 +1,144 @@
+"""Outputs that are taken by `async for`."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from callboard import Actor, ActorSystem
+from callboard.streams import Results, Run, RunError, StreamError, entry
+from tests.streams.taking import EXPECTED, ROWS, feed, graph
+
+
+@pytest.fixture
+def system() -> Iterator[ActorSystem]:
+    with ActorSystem(workers=2) as system:
+        yield system
+
+
+async def taken_from(results: Results[Any]) -> list[Any]:
+    return [row async for row in results]
+
+
+@pytest.mark.parametrize("limit", [1, 100, 65_536])
+def test_a_task_takes_what_another_sends_from_a_thread(system: ActorSystem, limit: int) -> None:
+    async def main() -> list[int]:
+        run = system.run(graph(), batch_size=7)
+        results = run.results(limit=limit)
+        taking = asyncio.create_task(taken_from(results))
+        await asyncio.to_thread(feed, run)
+        return await taking
+
+    assert asyncio.run(main()) == EXPECTED
+
+
+def test_other_tasks_go_on_while_one_waits_for_outputs(system: ActorSystem) -> None:
+    opened = threading.Event()
+
+    def wait(row: int) -> int:
+        assert opened.wait(60)
+        return row
+
+    async def main() -> int:
+        run = system.run(entry("x", int).map(wait).collect())
+        results = run.results()
+        run.send("x", [7])
+        taking = asyncio.create_task(anext(results))
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert not taking.done()
+        opened.set()
+        return await taking
+
+    assert asyncio.run(main()) == 7
+
+
+def test_a_task_that_is_cancelled_leaves_no_thread_and_loses_no_output(system: ActorSystem) -> None:
+    run = system.run(entry("x", int).collect())
+    results = run.results()
+
+    async def main() -> None:
+        taking = asyncio.create_task(taken_from(results))
+        await asyncio.sleep(0)
+        taking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await taking
+
+    asyncio.run(main())  # which waits for the threads that it has begun
+    run.send("x", [1, 2])
+    assert [next(results), next(results)] == [1, 2]
+
+
+def test_what_came_before_a_failure_is_handed_out_first(system: ActorSystem) -> None:
+    async def main() -> list[int]:
+        run = system.run(entry("x", int).map(lambda n: 100 // (50 - n) and n).collect())
+        results = run.results()
+        run.send("x", ROWS[:100])
+        got = [await anext(results) for _ in range(50)]
+        with pytest.raises(StreamError, match="at input 50, 50"):
+            await anext(results)
+        return got
+
+    assert asyncio.run(main()) == list(range(50))
+
+
+def test_a_send_on_the_loop_that_would_wait_for_the_loop_is_refused(system: ActorSystem) -> None:
+    async def main() -> list[int]:
+        run = system.run(entry("x", int).collect(), batch_size=1, window=1)
+        results = run.results(limit=2)
+        run.send("x", [0])
+        assert await anext(aiter(results)) == 0
+        with pytest.raises(RunError, match="would block the event loop, on which") as cut:
+            run.send("x", range(1, 10))
+        assert cut.value.unsent == [cut.value.sent + 1]
+        await asyncio.to_thread(run.finish)
+        return await taken_from(results)
+
+    rows = asyncio.run(main())
+    assert rows == list(range(1, len(rows) + 1))
+    assert len(rows) >= 2
+
+
+def test_tasks_of_one_loop_send_and_take_where_operators_run_in_its_thread(
+    system: ActorSystem,
+) -> None:
+    async def main() -> list[int]:
+        run = system.run(graph(), threading="manual", batch_size=16)
+        results = run.results(limit=100)
+        taking = asyncio.create_task(taken_from(results))
+        for at in range(0, len(ROWS), 50):
+            run.send("x", ROWS[at : at + 50])
+            while results.untaken:
+                await asyncio.sleep(0)
+        run.finish()
+        return await taking
+
+    assert asyncio.run(main()) == EXPECTED
+
+
+def test_an_actor_on_an_event_loop_takes_as_tasks_do(system: ActorSystem) -> None:
+    class Taker(Actor[Run[list[int]]]):
+        async def receive(self, message: Run[list[int]]) -> int:
+            total = 0
+            async for row in message.results(limit=100):
+                total += row
+            return total
+
+    run = system.run(graph())
+    total = system.spawn(Taker, event_loop=True).ask(run)
+    feed(run)
+    assert total.result(timeout=60) == sum(EXPECTED)
+
+
+def test_rows_are_not_sent_by_async_for(system: ActorSystem) -> None:
+    run = system.run(entry("x", int).collect())
+    results = run.results([1, 2])
+    with pytest.raises(RunError, match="would block the event loop while they are sent"):
+        asyncio.run(taken_from(results))
+    with pytest.raises(RunError, match="would block the event loop while they are sent"):
+        asyncio.run(results.__anext__())
+    assert list(results) == [1, 2]

@@ -1,0 +1,196 @@
+"""Outputs that are handed out as they are made, where the run does not come to its end."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from callboard import ActorSystem
+from callboard.core.errors import ConfigError
+from callboard.scheduling.flow.threading_models import MODELS, Model
+from callboard.streams import Graph, Run, RunEnded, RunError, StreamError, entry
+from tests.streams.taking import ROWS, Thread, feed, until_it_raises
+
+
+@pytest.fixture(params=[1, 3], ids="{}-workers".format)
+def system(request: pytest.FixtureRequest) -> Iterator[ActorSystem]:
+    with ActorSystem(workers=request.param) as system:
+        yield system
+
+
+def fragile() -> Graph[list[int]]:
+    return entry("x", int).map(lambda n: 100 // (50 - n) and n, name="divide").collect()
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("batch_size", [1, 7, 512])
+def test_what_came_before_a_failure_is_handed_out_first(
+    system: ActorSystem, model: Model, batch_size: int
+) -> None:
+    run = system.run(fragile(), threading=model, batch_size=batch_size)
+    got, error = until_it_raises(run.results(ROWS))
+    assert got == list(range(50))
+    assert isinstance(error, StreamError)
+    assert (error.operator, error.serial) == ("divide", 50)
+    assert isinstance(error.__cause__, ZeroDivisionError)
+
+
+def test_who_takes_what_others_send_is_told_of_a_failure_as_often_as_they_ask(
+    system: ActorSystem,
+) -> None:
+    run = system.run(fragile(), batch_size=7)
+    results = run.results()
+    sender = Thread(lambda: feed(run))
+    got, error = until_it_raises(results)
+    assert (got, str(error)) == (list(range(50)), "operator 'divide' failed at input 50, 50")
+    with pytest.raises(StreamError):
+        sender.ends()
+    assert str(until_it_raises(results)[1]) == str(error)
+    assert results.take() == []
+
+
+def failing(count: int, error: BaseException) -> Iterator[int]:
+    yield from range(count)
+    raise error
+
+
+@pytest.mark.parametrize("count", [0, 1, 9, 10, 299])
+@pytest.mark.parametrize("model", MODELS)
+def test_rows_that_raise_end_the_run_when_what_came_before_is_handed_out(
+    system: ActorSystem, model: Model, count: int
+) -> None:
+    numbers = entry("x", int)
+    sums = numbers.fold(0, lambda total, n: total + n)
+    both = Graph(numbers.collect(name="rows"), sums.collect(name="sum"))
+    run = system.run(both, threading=model, batch_size=10)
+    got, error = until_it_raises(run.results(failing(count, LookupError("no more")), name="rows"))
+    assert got == list(range(count))
+    assert isinstance(error, LookupError)
+    assert (error.sent, error.unsent) == (count, [])  # type: ignore[attr-defined]
+    with pytest.raises(RunEnded, match="cancelled"):
+        run.finish(timeout=60)
+
+
+def test_an_interrupt_in_the_rows_is_raised_at_once_with_those_that_were_taken(
+    system: ActorSystem,
+) -> None:
+    run = system.run(entry("x").collect(), threading="manual", batch_size=3)
+    results = run.results(failing(5, KeyboardInterrupt()))
+    assert [next(results) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(KeyboardInterrupt) as raised:
+        next(results)
+    assert raised.value.sent == 3  # type: ignore[attr-defined]
+    assert raised.value.unsent == [3, 4]  # type: ignore[attr-defined]
+    assert list(results) == []
+
+
+def test_an_interrupt_in_an_operator_of_the_caller_reaches_who_takes(system: ActorSystem) -> None:
+    def interrupted(row: int) -> int:
+        if row == 5:
+            raise KeyboardInterrupt
+        return row
+
+    run = system.run(entry("x", int).map(interrupted).collect(), threading="manual", batch_size=1)
+    results = run.results(range(10))
+    assert [next(results) for _ in range(5)] == [0, 1, 2, 3, 4]
+    with pytest.raises(KeyboardInterrupt):
+        next(results)
+
+
+def test_somebody_else_may_finish_the_run_while_rows_are_given(system: ActorSystem) -> None:
+    run = system.run(entry("x").collect(), threading="manual", batch_size=2)
+    results = run.results(range(10))
+    assert next(results) == 0
+    assert run.finish() == [1]
+    got, error = until_it_raises(results)
+    assert (got, type(error)) == ([1], RunEnded)
+
+
+# --- nobody goes on -------------------------------------------------------------------------------
+
+
+class Gate:
+    """An operator that stays in one row until it is opened."""
+
+    def __init__(self, at: int = 0) -> None:
+        self.at = at
+        self.entered, self.opened = threading.Event(), threading.Event()
+
+    def __call__(self, row: int) -> int:
+        if row == self.at:
+            self.entered.set()
+            assert self.opened.wait(60)
+        return row
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_who_closes_or_drops_the_results_of_rows_cancels_the_run(
+    system: ActorSystem, model: Model
+) -> None:
+    for leave in (lambda results: results.close(), lambda results: None):
+        run = system.run(entry("x").collect(), threading=model, batch_size=1, window=1)
+        rows = iter(range(1000))
+        results = run.results(rows)
+        assert next(results) == 0
+        leave(results)
+        del results
+        gc.collect()  # where references are not counted at once
+        assert next(rows) < 10
+        with pytest.raises(RunEnded, match="cancelled"):
+            run.finish(timeout=60)
+
+
+def test_results_of_rows_that_nobody_began_with_can_be_closed(system: ActorSystem) -> None:
+    run = system.run(entry("x").collect())
+    run.results(ROWS).close()
+    with pytest.raises(RunEnded):
+        run.send("x", [1])
+
+
+def test_an_operator_that_is_stuck_holds_up_no_output_that_is_there_and_no_close() -> None:
+    gate = Gate()
+    numbers = entry("x", int)
+    graph = Graph(numbers.collect(name="rows"), numbers.map(gate).collect(name="stuck"))
+    with ActorSystem() as system:
+        run = system.run(graph, threading="dedicated", batch_size=1, window=1)
+        results = run.results(range(100), name="rows")
+        assert next(results) == 0  # though there is no room for the next row
+        assert gate.entered.wait(60)
+        closing = Thread(results.close)
+        closing.join(30)  # a finish() would wait for ever
+        assert not closing.is_alive()
+        gate.opened.set()
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+
+def test_which_collector_must_be_clear(system: ActorSystem) -> None:
+    numbers = entry("x", int)
+    names: list[Any] = [None, "third", 7, []]
+    run: Run[Any] = system.run(Graph(numbers.collect(name="one"), numbers.collect(name="other")))
+    for name in names:
+        with pytest.raises(RunError, match="one of the collectors 'one', 'other', not") as raised:
+            run.results(name=name)
+        assert repr(name) in str(raised.value)
+    run = system.run(numbers.to(print))
+    with pytest.raises(RunError, match="has none"):
+        run.results()
+
+
+def test_a_collectors_results_are_asked_for_once(system: ActorSystem) -> None:
+    run = system.run(entry("x").collect(name="all"))
+    run.results()
+    with pytest.raises(RunError, match="the results\\(\\) of 'all' already"):
+        run.results(range(3))
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1.5, "many", None, True])
+def test_a_limit_that_is_none_is_refused_with_its_value(system: ActorSystem, limit: Any) -> None:
+    run = system.run(entry("x").collect())
+    with pytest.raises(ConfigError, match=f"limit .* not {limit!r}"):
+        run.results(limit=limit)

@@ -1,0 +1,46 @@
+"""What waits in a collector, where a lane appends at the worst moment, and senders wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from callboard.streams.running.untaken import Untaken
+from tests.streams.taking import Thread
+
+
+class Growing(list[Any]):
+    """A list to which a lane appends as soon as somebody has copied it."""
+
+    def __getitem__(self, where: Any) -> Any:
+        rows = super().__getitem__(where)
+        self.append(len(self))
+        return rows
+
+
+def test_what_a_lane_appends_while_others_take_is_not_lost() -> None:
+    untaken = Untaken("all", Growing([0, 1]), None)
+    assert untaken.take_all() == [0, 1]
+    assert len(untaken) == 1
+    assert [untaken.take_one(), untaken.take_one()] == [2, 1]
+
+
+@pytest.mark.parametrize("take", [Untaken.take_all, Untaken.take_one, Untaken.unbind])
+def test_who_waits_for_a_taker_is_woken_by_one(take: Callable[[Untaken[int]], object]) -> None:
+    untaken = Untaken("all", [1], 1)
+    waiting = Thread(lambda: untaken.wait_for_taker(3600.0))
+    assert not untaken.has_room()
+    take(untaken)
+    assert untaken.has_room()
+    waiting.ends()
+
+
+def test_who_waits_goes_on_when_half_of_the_room_is_free() -> None:
+    untaken = Untaken("all", list(range(4)), 4)
+    assert untaken.is_full()
+    taken = []
+    while not untaken.has_room():
+        taken.append(untaken.take_one())
+    assert taken == [0, 1]
