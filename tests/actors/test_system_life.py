@@ -7,11 +7,13 @@ import subprocess
 import sys
 import threading
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from callboard import Actor, ActorSystem, CallboardError, DrainTimeout
+from callboard.core.wait_queue import WaitQueue
 
 PREAMBLE = """
 import gc, os, signal, sys, threading
@@ -340,32 +342,32 @@ assert os.waitpid(child, 0)[1] == 0
 def test_join_is_woken_by_the_last_actors_end(
     system: ActorSystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waits: list[bool] = []
     waiting, joined = threading.Event(), threading.Event()
-    wait = threading.Condition.wait
+    wait_for = WaitQueue.wait_for
 
-    def recorded(condition: threading.Condition, timeout: float | None = None) -> bool:
-        if threading.current_thread() is joiner:
-            waiting.set()
-            waits.append(wait(condition, timeout))
-            return waits[-1]
-        return wait(condition, timeout)
+    def recorded(
+        queue: WaitQueue, predicate: Callable[[], object], timeout: float | None = None
+    ) -> bool:
+        def looked() -> object:
+            waiting.set()  # it is in the queue by now
+            return predicate()
 
-    def join() -> None:
+        return wait_for(queue, looked, timeout)
+
+    def join() -> None:  # not in the main thread, whose sleeps end by themselves
         if system.join():
             joined.set()
 
     joiner = threading.Thread(target=join)
     refs = [system.spawn(Echo) for _ in range(3)]
-    monkeypatch.setattr(threading.Condition, "wait", recorded)
+    monkeypatch.setattr(WaitQueue, "wait_for", recorded)
     joiner.start()
-    waiting.wait(30)
+    assert waiting.wait(30)
     for ref in refs:
         assert not joined.is_set()
         ref.stop()
-    assert joined.wait(30)
+    assert joined.wait(30), "nobody woke it"
     joiner.join(30)
-    assert waits[-1], "its last sleep was not ended by the actor's end, but by the time"
 
 
 def test_two_threads_may_wait_for_rest(system: ActorSystem) -> None:
