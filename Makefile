@@ -8,9 +8,11 @@
 # make clean    remove all that the above have made
 #
 # Each does its own set-up, once: `make test` on a fresh checkout is enough. PYTHON=python3.13 chooses
-# another interpreter, which gets a .venv-python3.13 of its own; ARGS="..." is handed to the program run.
+# another interpreter, which gets a .venv-python3.13 of its own; ARGS="..." is handed to the program run,
+# SETUP="..." to meson when the wheel is built.
 PYTHON ?= python3
 ARGS ?=
+SETUP ?=
 
 NAME := $(notdir $(PYTHON))
 VENV ?= .venv$(if $(filter-out python3,$(NAME)),-$(NAME))
@@ -84,7 +86,8 @@ ifdef WHEEL
 else
 	rm -rf build/$(VENV)-wheel
 	PATH="$(BIN):$$PATH" $(BIN)/python -m pip wheel --quiet --disable-pip-version-check \
-		--no-build-isolation --no-deps -Cbuild-dir=build/$(VENV) -w build/$(VENV)-wheel .
+		--no-build-isolation --no-deps -Cbuild-dir=build/$(VENV) $(SETUP:%=-Csetup-args=%) \
+		-w build/$(VENV)-wheel .
 	$(PIP) --force-reinstall --no-deps build/$(VENV)-wheel/*.whl
 endif
 	touch $@
