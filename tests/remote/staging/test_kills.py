@@ -54,7 +54,10 @@ class Totals(Persistent):
 
 class Outside(Actor):
     def __init__(self):
-        self.database = sqlite3.connect("outside.db", isolation_level=None)
+        # Any worker may handle the next row, one at a time.
+        self.database = sqlite3.connect(
+            "outside.db", isolation_level=None, check_same_thread=False
+        )
         self.database.execute("PRAGMA journal_mode = WAL")
         self.database.execute("PRAGMA synchronous = OFF")
         self.database.execute("CREATE TABLE IF NOT EXISTS seen (key TEXT PRIMARY KEY, value)")
@@ -197,8 +200,8 @@ def test_a_server_that_is_killed_loses_and_doubles_nothing(process: Process) -> 
     assert driver.error is None
     assert driver.batches > 0
     with connect(process.url, timeout=DEADLINE) as connection:
-        while connection.health().result(DEADLINE)["unapplied"]:
-            pass
+        while (health := connection.health().result(DEADLINE))["unapplied"]:
+            assert health["state"] == "serving", health["trouble"]
         totals = connection.ref("totals").ask("all").result(DEADLINE)
         health = connection.health().result(DEADLINE)
     parts = [
