@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
 import stat
 import tempfile
-from contextlib import suppress
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from callboard.remote.address import Address, TCPAddress, UnixAddress
@@ -14,6 +17,7 @@ from callboard.remote.errors import AddressError
 
 _BACKLOG = 128
 _BUFFER = 1 << 20  # bytes, as far as the kernel's limits let it
+_TURN = 10.0  # seconds that a server waits for others that start in the same directory
 
 
 class Listener:
@@ -33,9 +37,10 @@ class Listener:
         """Listen no more. A Unix socket's file goes, unless it is another server's by now."""
         self.socket.close()
         if isinstance(self.address, UnixAddress):
-            with suppress(OSError):
-                if os.stat(self.address.path).st_ino == self._inode:
-                    os.unlink(self.address.path)
+            path = Path(self.address.path)
+            with suppress(OSError, AddressError), _turn_in(path.parent):
+                if path.stat().st_ino == self._inode:
+                    path.unlink()
 
 
 def _tcp(address: TCPAddress) -> socket.socket:
@@ -60,19 +65,41 @@ def _unix(address: UnixAddress) -> socket.socket:
     umask instead would be for all threads.
     """
     path = Path(address.path)
-    _refuse_taken(path)
-    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        with tempfile.TemporaryDirectory(prefix=".", dir=path.parent) as private:
-            there = os.path.join(private, "s")
-            listening.bind(there)
-            os.chmod(there, stat.S_IRUSR | stat.S_IWUSR)
-            listening.listen(_BACKLOG)
-            os.rename(there, path)
-    except BaseException:
-        listening.close()
-        raise
+    with _turn_in(path.parent):
+        _refuse_taken(path)
+        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            with tempfile.TemporaryDirectory(prefix=".", dir=path.parent) as private:
+                there = os.path.join(private, "s")
+                listening.bind(there)
+                os.chmod(there, stat.S_IRUSR | stat.S_IWUSR)
+                listening.listen(_BACKLOG)
+                os.rename(there, path)
+        except BaseException:
+            listening.close()
+            raise
     return listening
+
+
+@contextmanager
+def _turn_in(directory: Path) -> Iterator[None]:
+    """Let one server at a time look whose socket is in a directory, and replace or remove it."""
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        end = time.monotonic() + _TURN
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= end:
+                    raise AddressError(
+                        f"another program has had {directory} locked for {_TURN:g} s"
+                    ) from None
+                time.sleep(0.01)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _refuse_taken(path: Path) -> None:

@@ -17,13 +17,16 @@ from callboard.remote import (
     Refused,
     ServerLimits,
     connect,
+    listening,
     security,
     server,
 )
+from callboard.remote.address import UnixAddress
 from callboard.remote.codec import Codec
 from callboard.remote.errors import AddressError
 from callboard.remote.frames import LENGTH, frame
 from callboard.remote.kinds import CREDIT, ENTRY, ENTRY_ROWS, NONCE, Farewell, MessageKind
+from callboard.remote.listening import Listener
 from callboard.remote.security import Token
 from callboard.remote.server import Server
 from tests.remote.conftest import DEADLINE, Gate, RawClient, Start, eventually, hello, logged
@@ -343,6 +346,30 @@ def test_a_socket_that_a_killed_server_left_is_replaced(start: Start, tmp_path: 
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
     connect(str(start(f"unix:{path}").address)).close()
+
+
+def test_one_server_at_a_time_takes_the_place_of_a_killed_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = UnixAddress(str(tmp_path / "left"))
+    with socket.socket(socket.AF_UNIX) as killed:
+        killed.bind(address.path)
+    monkeypatch.setattr(listening, "_TURN", 0.0)
+    rename = os.rename
+
+    def renaming(here: str, there: Path) -> None:
+        monkeypatch.setattr(os, "rename", rename)
+        with pytest.raises(AddressError, match=f"another program has had {tmp_path} locked"):
+            Listener(address)
+        rename(here, there)
+
+    monkeypatch.setattr(os, "rename", renaming)
+    first = Listener(address)
+    assert os.rename is rename
+    with pytest.raises(AddressError, match="another server listens"):
+        Listener(address)
+    first.close()
+    assert not os.path.exists(address.path)
 
 
 def test_a_socket_in_use_is_left_alone(server: Server, start: Start) -> None:
