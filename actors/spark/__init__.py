@@ -9,8 +9,10 @@ before it: `context`, `errors` and `options`; `trial`, `pickling` and `settings`
 batches in and answers out, and `partitions`, what Spark calls; `graph_task`, a run of streams in a
 task, and `graphs`, what Spark calls; `by_key`; `join_task`, a stream of two sides, and
 `join_frames`; `keyed_state` and `state_processor`, which run no actors, and leave state to Spark.
-`java`, `session`, `hot_keys` and `delivery`, partitions to actors of another process, stand beside
-them and need no actors of their own.
+`java`, `session` and `hot_keys` stand beside them and need no actors of their own; neither do
+partitions to actors of another process: `source_options`; `stage_task`, what a task does, and
+`delivery`; `sink`, `batch_writer`, `stream_writer`, `data_source` and `registering`, the same as a
+format of Spark's.
 """
 
 from callboard.spark.by_key import by_key
@@ -29,6 +31,7 @@ from callboard.spark.hot_keys import hot_keys
 from callboard.spark.join_frames import join_frames
 from callboard.spark.keyed_state import KeyedState, keyed_state
 from callboard.spark.partitions import foreach_partition, map_in_arrow, map_partitions
+from callboard.spark.registering import register
 from callboard.spark.session import session
 
 __all__ = [
@@ -51,6 +54,7 @@ __all__ = [
     "keyed_state",
     "map_in_arrow",
     "map_partitions",
+    "register",
     "session",
     "spark_graph",
 ]

@@ -8,7 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from callboard.remote import BatchCommitted, Connection, RemoteError, Winner, connect
+from callboard.remote.staging.messages import BatchName
 from callboard.spark.context import PartitionContext
+from callboard.spark.source_options import RemoteEntry
+from callboard.spark.stage_task import stage_partition
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,27 +70,10 @@ def _stage(
     """In a task: stage its partition, and return which attempt this is, unless it is empty."""
     import pyarrow as pa
 
-    source = (each for each in batches if each.num_rows)
-    first = next(source, None)
-    if first is None:
-        return
     context = PartitionContext.current()
-    connection = connect(url, **options)
-    try:
-        stage = connection.stage(
-            entry,
-            job=job,
-            batch=batch,
-            partition=context.partition_id,
-            attempt=context.task_attempt_id,
-        )
-        with stage:
-            stage.send_batch(first)
-            for each in source:
-                stage.send_batch(each)
-    finally:
-        connection.close()
-    assert stage.staged is not None
-    names = [field.split()[0] for field in _WINNERS.split(", ")]
-    columns = [pa.array([value], pa.int64()) for value in stage.staged]
-    yield pa.RecordBatch.from_arrays(columns, names)
+    place, name = RemoteEntry(url, entry, options), BatchName(job, batch)
+    staged = stage_partition(place, name, context.partition_id, context.task_attempt_id, batches)
+    if staged is not None:
+        names = [field.split()[0] for field in _WINNERS.split(", ")]
+        columns = [pa.array([value], pa.int64()) for value in staged]
+        yield pa.RecordBatch.from_arrays(columns, names)

@@ -13,7 +13,11 @@ pytest.importorskip("pyspark", reason="the spark extra is not installed")
 
 from pyspark.sql import SparkSession
 
+from callboard import ActorSystem
+from callboard.remote.entries import entries_of
+from callboard.remote.server import Server
 from callboard.spark import session
+from tests.spark.sums import Sums
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE))  # for `graphs`, which the workers import too
@@ -58,6 +62,16 @@ def cluster() -> Iterator[SparkSession]:
     started = start("local-cluster[2,1,1024]")
     yield started
     started.stop()
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    """The address of a server that has the entry `sums`."""
+    with ActorSystem(workers=1, token=False) as system:
+        entries = entries_of({"sums": system.spawn(Sums)})
+        server = Server(system, entries, f"unix:{tmp_path}/s", state=tmp_path / "state")
+        yield str(server.address)
+        server.stop()
 
 
 @pytest.fixture

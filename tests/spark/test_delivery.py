@@ -2,80 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from callboard import ActorSystem
-from callboard.remote import Persistent, connect
-from callboard.remote.entries import entries_of
-from callboard.remote.server import Server
 from callboard.spark import deliver
+from tests.spark.sums import failing, health, sums
 
 pytestmark = pytest.mark.timeout(300)  # Spark starts slowly on a busy machine
-
-
-class Sums(Persistent):
-    def __init__(self) -> None:
-        self.rows = 0
-        self.total = 0
-        self.partitions: list[int] = []
-
-    def apply(self, row: Any) -> None:
-        self.rows += row.num_rows
-        self.total += sum(row.column("id").to_pylist())
-        self.partitions.append(self.key.partition)
-
-    def answer(self, query: Any) -> Any:
-        return [self.rows, self.total, sorted(self.partitions) == self.partitions]
-
-    def snapshot(self) -> Any:
-        return [self.rows, self.total, self.partitions]
-
-    def restore(self, state: Any) -> None:
-        self.rows, self.total, self.partitions = state
-
-
-@pytest.fixture
-def url(tmp_path: Path) -> Iterator[str]:
-    with ActorSystem(workers=1, token=False) as system:
-        entries = entries_of({"sums": system.spawn(Sums)})
-        server = Server(system, entries, f"unix:{tmp_path}/s", state=tmp_path / "state")
-        yield str(server.address)
-        server.stop()
-
-
-def sums(url: str) -> Any:
-    with connect(url) as connection:
-        while connection.health().result(20)["unapplied"]:
-            pass
-        return connection.ref("sums").ask("sums").result(20)
-
-
-def health(url: str) -> dict[str, Any]:
-    with connect(url) as connection:
-        return connection.health().result(20)
-
-
-def failing(marker: Path, times: int) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """Fail in the middle of a partition, the first so many times."""
-
-    def pass_on(batches: Iterable[Any]) -> Iterator[Any]:
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        assert context is not None
-        for batch in batches:
-            yield batch
-            marks = list(marker.iterdir())
-            if context.partitionId() == 1 and len(marks) < times:
-                (marker / str(context.taskAttemptId())).touch()
-                raise RuntimeError("this attempt fails")
-
-    return pass_on
 
 
 def test_a_task_that_fails_once_changes_nothing(

@@ -1,0 +1,99 @@
+"""The options of `format("callboard")`: texts, under names in lower case, as Spark has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from callboard.core import checks
+from callboard.core.errors import CallboardError, ConfigError
+from callboard.remote.address import parse_address
+from callboard.remote.staging.messages import BatchName, checked_name
+
+CONNECTION = frozenset({"url", "entry", "tokenfile", "cafile", "timeout"})
+"""The options of all reads and writes."""
+_SPARKS = frozenset({"checkpointlocation", "queryname"})  # of streams, which come beside ours
+
+
+class RemoteEntry(NamedTuple):
+    """An entry point of a server, and what `connect` is told."""
+
+    url: str
+    entry: str
+    connection: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """What a user has said. Each error names the option and its value."""
+
+    said: Mapping[str, str]
+
+    def place(self, more: Set[str] = frozenset()) -> RemoteEntry:
+        """Return where the rows go to or come from; `more` may be said beside that.
+
+        Raises ConfigError, also for an option that is neither.
+        """
+        self._refuse_others(CONNECTION | more)
+        for name in ("url", "entry"):
+            if not self.said.get(name):
+                raise ConfigError(f"the option {name!r} is missing")
+        url = self.said["url"]
+        try:
+            parse_address(url)
+        except CallboardError as error:
+            raise ConfigError(f"the option 'url': {error}") from None
+        connection: dict[str, Any] = {
+            ours: self.said[name]
+            for name, ours in (("tokenfile", "token_file"), ("cafile", "ca_file"))
+            if name in self.said
+        }
+        if "timeout" in self.said:
+            connection["timeout"] = self._seconds("timeout")
+        return RemoteEntry(url, self.said["entry"], connection)
+
+    def load(self) -> BatchName | None:
+        """Return the batch that a user has named: a `job`, and a `batch` or 0."""
+        if "job" not in self.said:
+            if "batch" in self.said:
+                raise ConfigError(f"the option 'batch', {self.said['batch']!r}, wants a 'job'")
+            return None
+        batch = self.whole("batch", 0, -(2**63), 2**63 - 1)
+        try:
+            return checked_name(self.said["job"], batch)
+        except ValueError as error:
+            raise ConfigError(f"the option 'job': {error}") from None
+
+    def whole(self, name: str, default: int, least: int, most: int) -> int:
+        """Return an option that is a whole number."""
+        text = self.said.get(name)
+        if text is None:
+            return default
+        try:
+            number: Any = int(text)
+        except ValueError:
+            number = text
+        return checks.whole(f"the option {name!r}", number, least, most, error=ConfigError)
+
+    def _seconds(self, name: str) -> float:
+        text = self.said[name]
+        try:
+            number: Any = float(text)
+        except ValueError:
+            number = text
+        return checks.seconds(f"the option {name!r}", number, error=ConfigError)
+
+    def _refuse_others(self, known: Set[str]) -> None:
+        if "token" in self.said:
+            raise ConfigError(
+                "a token is no option, as Spark shows options in its plans: name a file in "
+                "'tokenfile', or set CALLBOARD_TOKEN_FILE or CALLBOARD_TOKEN for the driver and "
+                "the executors"
+            )
+        for name in self.said:
+            if name not in known | _SPARKS:
+                raise ConfigError(
+                    f"the option {name!r}, {self.said[name]!r}, is not known here; the options are "
+                    f"{', '.join(sorted(known))}"
+                )
