@@ -6,8 +6,8 @@ bytes; `kinds`, `account`, `server_side`, `client_side` and `conversation`, the 
 input and output; `address`, `security`, `listening`, `handshake`, `dialing`, `io_thread` and
 `link`, sockets; `entries`, `peer`, `client_actor` and `server`, who serves; `session`,
 `remote_ref` and `client`, who is served.
-`staging` has rows that count once: its `messages` are part of the protocol, its `service` of the
-server, its `writer` of the client.
+`staging` has rows that count once, and those that actors publish: its `messages` and `publishing`
+are part of the protocol, its `service` of the server, its `writer` and `published` of the client.
 """
 
 from callboard.remote.client import Connection, connect, connect_soon
@@ -18,6 +18,7 @@ from callboard.remote.errors import (
     CodecError,
     CommitConflict,
     ConnectionLost,
+    NotPublished,
     NotStaged,
     ProtocolError,
     Refused,
@@ -31,6 +32,7 @@ from callboard.remote.remote_ref import RemoteRef
 from callboard.remote.server_side import ServerLimits
 from callboard.remote.staging.messages import Winner
 from callboard.remote.staging.persistent import KeyedRow, Persistent, RowKey, with_keys
+from callboard.remote.staging.published import PublishedRows
 from callboard.remote.staging.store import StagingLimits
 from callboard.remote.staging.writer import StageWriter
 
@@ -43,8 +45,10 @@ __all__ = [
     "Connection",
     "ConnectionLost",
     "KeyedRow",
+    "NotPublished",
     "NotStaged",
     "Persistent",
+    "PublishedRows",
     "ServerLimits",
     "ProtocolError",
     "Refused",

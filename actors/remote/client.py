@@ -21,6 +21,7 @@ from callboard.remote.remote_ref import RemoteRef
 from callboard.remote.security import PathLike, client_context, find_token
 from callboard.remote.session import RemoteSession
 from callboard.remote.staging.messages import Winner, checked_name
+from callboard.remote.staging.published import PublishedRows
 from callboard.remote.staging.writer import StageWriter, abort, commit
 from callboard.scheduling.worker import on_worker
 
@@ -123,6 +124,13 @@ class Connection:
         """
         name = checked_name(job, batch)
         abort(self, name, self.timeout if timeout is None else timeout)
+
+    def published(self, entry: str) -> PublishedRows:
+        """Return the rows that the Persistent actor behind an entry point publishes, to read them.
+
+        They are asked for at the first use.
+        """
+        return PublishedRows(self, entry)
 
     # --- how it is --------------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ from callboard.remote.errors import (
     CodecError,
     CommitConflict,
     ConnectionLost,
+    NotPublished,
     NotStaged,
     RemoteError,
     RemoteFailure,
@@ -45,6 +46,7 @@ _KNOWN = {
         errors.MailboxFull,
         BatchCommitted,
         CommitConflict,
+        NotPublished,
         NotStaged,
         StageRefused,
     )

@@ -70,5 +70,9 @@ class CommitConflict(RemoteError):
     """A batch is committed, and with other winners than a commit names now."""
 
 
+class NotPublished(RemoteError):
+    """Published rows are not there: not yet, or not any more, or the entry publishes none."""
+
+
 class StateError(ConfigError):
     """A server's state directory cannot be used."""

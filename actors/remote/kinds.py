@@ -1,8 +1,8 @@
 """What client and server say to each other: kinds of messages, and what the body of each holds.
 
 Numbers are in network order. "A value" is as `codec` encodes it, text is UTF-8. A delivery is a
-TELL, TELL_MANY, ASK or BATCH, or one of staging; its sequence number is its place among the
-deliveries of its connection, from 1 on. `docs/serve.md` has the table.
+TELL, TELL_MANY, ASK or BATCH, or one of staging or of published rows; its sequence number is its
+place among the deliveries of its connection, from 1 on. `docs/serve.md` has the table.
 """
 
 from __future__ import annotations
@@ -39,6 +39,9 @@ class MessageKind(IntEnum):
     STAGED = 35
     COMMIT = 36
     ABORT = 37
+    PUBLISHED = 40
+    READ = 41
+    RELEASE = 42
 
 
 _KINDS = {int(kind): kind for kind in MessageKind}
@@ -47,8 +50,10 @@ _KINDS = {int(kind): kind for kind in MessageKind}
 STAGING = frozenset(
     {MessageKind.BEGIN, MessageKind.DATA, MessageKind.END, MessageKind.COMMIT, MessageKind.ABORT}
 )
+# Of rows that an actor publishes, and clients read; `staging.publishing` has their bodies.
+PUBLISHING = frozenset({MessageKind.PUBLISHED, MessageKind.READ, MessageKind.RELEASE})
 # What is answered, and so gives its credit back; what is not, is told, and credited by CREDIT.
-ANSWERED = (STAGING - {MessageKind.DATA}) | {MessageKind.ASK}
+ANSWERED = (STAGING - {MessageKind.DATA}) | PUBLISHING | {MessageKind.ASK}
 
 HELLO = Struct("!8sHH")  # magic, version of the protocol, of the codec; then the token
 GOODBYE = Struct("!B")  # a Farewell; then a text

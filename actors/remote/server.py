@@ -104,7 +104,8 @@ class Server:
         self, state: PathLike | None, limits: StagingLimits | None
     ) -> StagingService | None:
         if state is not None:
-            return StagingService(self._system, self.entries, self.codec, state, limits)
+            frame = self.limits.frame
+            return StagingService(self._system, self.entries, self.codec, state, limits, frame)
         for name, entry in self.entries.items():
             if isinstance(entry, PersistentEntry):
                 raise StateError(f"the entry {name!r} is Persistent: give a state directory")
@@ -121,11 +122,14 @@ class Server:
         return self._system.spawn(ClientActor, peer, list(self.entries.values()), self.codec)
 
     def stage(self, peer: Peer, request: StagingRequest) -> None:
-        """Do what a client wants of staged rows."""
+        """Do what a client wants of staged or published rows."""
         if self._staging is not None:
             self._staging.stage(peer, request)
         elif request.kind in ANSWERED:
-            why = "the server has no state directory, and stages no rows: start it with --state DIR"
+            why = (
+                "the server has no state directory, and stages and publishes no rows: start it "
+                "with --state DIR"
+            )
             peer.fail(request, StageRefused(why))
         else:
             peer.note_handled(request)

@@ -15,6 +15,7 @@ from callboard.remote.errors import CodecError
 from callboard.remote.frames import HEAD_SIZE, MOST, Buffer, Frame, frame
 from callboard.remote.kinds import (
     ANSWERED,
+    PUBLISHING,
     STAGING,
     Farewell,
     MessageKind,
@@ -26,6 +27,7 @@ from callboard.remote.kinds import (
     unpack,
 )
 from callboard.remote.staging.messages import Begin, StagingContent, content, staged_body
+from callboard.remote.staging.publishing import READERS, PublishingContent
 
 # On CPython 3.11 to look into an enumeration costs more than to unpack a frame.
 _ASK, _TELL_MANY = MessageKind.ASK, MessageKind.TELL_MANY
@@ -75,13 +77,13 @@ class Delivery(NamedTuple):
 
 
 class StagingRequest(NamedTuple):
-    """What a client says of staged rows. DATA counts with its bytes, and as no message."""
+    """What a client says of staged or published rows. DATA counts with its bytes alone."""
 
     kind: MessageKind
     sequence: int
     messages: int
     size: int
-    content: StagingContent
+    content: StagingContent | PublishingContent
 
 
 class Ping(NamedTuple):
@@ -130,7 +132,7 @@ class ServerSide:
             return self._greet(kind, received.body)
         if kind in _DELIVERIES:
             return self._deliver(kind, received)
-        if kind in STAGING:
+        if kind in STAGING or kind in PUBLISHING:
             return self._request(kind, received)
         if kind is MessageKind.PING:
             (nonce,), _ = unpack(kinds.NONCE, received.body, kind)
@@ -172,9 +174,14 @@ class ServerSide:
         return Delivery(kind, self.deliveries, entry, messages, body, size)
 
     def _request(self, kind: MessageKind, received: Frame) -> StagingRequest | None:
-        said = content(kind, received.body, self._codec)
-        if isinstance(said, Begin):
+        said: StagingContent | PublishingContent
+        if kind in PUBLISHING:
+            said = READERS[kind](received.body)
             self._check(said.entry)
+        else:
+            said = content(kind, received.body, self._codec)
+            if isinstance(said, Begin):
+                self._check(said.entry)
         if self.has_parted:
             return None
         messages, size = int(kind in ANSWERED), HEAD_SIZE + len(received.body)

@@ -20,7 +20,13 @@ from callboard.remote.kinds import (
     Rejected,
     farewell,
 )
-from callboard.remote.server_side import Delivery, Greeting, ServerLimits, ServerSide
+from callboard.remote.server_side import (
+    Delivery,
+    Greeting,
+    ServerLimits,
+    ServerSide,
+    StagingRequest,
+)
 from tests.remote.conftest import hello
 
 CODEC = Codec()
@@ -54,14 +60,18 @@ def welcomed() -> ClientSide:
 
 
 @given(frames, st.booleans())
+@example([Frame(MessageKind.PUBLISHED, bytes(2))], True)
+@example([Frame(MessageKind.READ, bytes(10)), Frame(MessageKind.RELEASE, bytes(10))], True)
+@example([Frame(MessageKind.PUBLISHED, b"\0\1")], True)
 def test_a_server_takes_any_frames_or_rejects_them(sent: list[Frame], known: bool) -> None:
     side = greeted() if known else ServerSide(CODEC, ServerLimits(), ["e"], TOKEN.__eq__)
     taken = 0
     try:
         for each in sent:
             event = side.receive(each)
-            if isinstance(event, Delivery):
+            if isinstance(event, Delivery | StagingRequest):
                 taken += event.messages
+            if isinstance(event, Delivery):
                 assert event.entry == 0
     except Rejected:
         pass

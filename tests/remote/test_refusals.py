@@ -88,6 +88,8 @@ AFTER_HELLO = {
     "credit": (frame(MessageKind.CREDIT, CREDIT.pack(1, 1)), "gets no CREDIT"),
     "a kind that is not there": (frame(77), "no kind of message of version 1: 77"),
     "half a COMMIT": (frame(MessageKind.COMMIT), "COMMIT of 0 bytes is shorter than 8"),
+    "half a READ": (frame(MessageKind.READ, bytes(5)), "READ of 3 bytes is shorter than 8"),
+    "a RELEASE of no entry": (frame(MessageKind.RELEASE, b"\0\x63" + bytes(8)), "entry point 99"),
     "no entry point": (tell(99, 1), "no entry point 99: there are 6"),
     "half a TELL": (frame(MessageKind.TELL, b"\0"), "TELL of 1 bytes is shorter than 2"),
     "half a PING": (frame(MessageKind.PING, b"\0"), "PING of 1 bytes is shorter"),

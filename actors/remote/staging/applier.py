@@ -15,6 +15,7 @@ from callboard.core.wait_queue import WaitQueue
 from callboard.remote.errors import StateError
 from callboard.remote.staging.journal import Journal
 from callboard.remote.staging.persistent import RowKey
+from callboard.remote.staging.publications import check_columns
 from callboard.remote.staging.targets import Target
 
 _AHEAD = 16  # frames that an actor may have before it: it does not wait, and memory is bounded
@@ -50,16 +51,20 @@ class Applier:
     def restore(self) -> None:
         """Give Persistent actors their states. Raises StateError.
 
-        Raises it also if there are rows or a state for an entry that is not served.
+        Raises it also if there are rows or a state for an entry that is not served, or rows that
+        an entry has published with other columns than it publishes now.
         """
         positions = self._journal.positions()
         saved = {entry for entry, position in positions.items() if position.snapshot is not None}
-        missing = sorted((saved | {*self._journal.entries()}) - self._targets.keys())
+        known = saved.union(self._journal.entries(), self._journal.publishers())
+        missing = sorted(known - self._targets.keys())
         if missing:
             raise StateError(
                 f"the state directory has rows or a state for {missing}, and the entries that are "
                 f"served are {sorted(self._targets)}"
             )
+        for name in self._journal.publishers():
+            check_columns(name, self._journal.published(name).schema, self._targets[name].schema)
         for name, target in self._targets.items():
             target.restore(positions[name].snapshot if name in positions else None)
 
@@ -129,7 +134,14 @@ class Applier:
             target for target in targets if self._unwritten[target.name] >= target.snapshot_every
         ]
         if due:
-            self._journal.mark(number, {target.name: target.snapshot() for target in due})
+            taken = {target.name: target.snapshot() for target in due}
+            published = {
+                name: each.publication
+                for name, each in taken.items()
+                if each.publication is not None
+            }
+            snapshots = {name: each.snapshot for name, each in taken.items()}
+            self._journal.mark(number, snapshots, published)
         for target in due:
             del self._unwritten[target.name]
 

@@ -1,4 +1,5 @@
-"""What is on disk for good: committed batches, their rows until they are applied, and positions.
+"""What is on disk for good: committed batches, their rows until they are applied, positions, and
+what was published, until it is released.
 
 A SQLite database (https://www.sqlite.org/wal.html): with a write-ahead log and `synchronous=FULL`
 a transaction that was committed has passed an fsync.
@@ -17,9 +18,11 @@ from typing import Any, NamedTuple
 
 from callboard.remote.errors import StateError
 from callboard.remote.staging.messages import BatchName, Layout, Winner
+from callboard.remote.staging.outbox import Piece
 from callboard.remote.staging.parts import StagedPart
+from callboard.remote.staging.publishing import PublishedPiece, PublishedRange
 
-VERSION = 1  # of the tables
+VERSION = 2  # of the tables
 
 # A batch's number is its place in the order of commits. A position is the last batch whose rows an
 # entry has for good; rows up to it are deleted. What was committed is known for ever.
@@ -33,6 +36,15 @@ CREATE TABLE frames (
     payload BLOB NOT NULL);
 CREATE INDEX frames_of_batches ON frames (batch, entry);
 CREATE TABLE positions (entry TEXT PRIMARY KEY, batch INTEGER NOT NULL, snapshot BLOB);
+"""
+# Of version 2. An entry's published rows have the numbers 0, 1, 2...; `next` is that of the next
+# one, and those before `first` were released.
+_PUBLISHED = """
+CREATE TABLE publications (
+    entry TEXT PRIMARY KEY, first INTEGER NOT NULL, next INTEGER NOT NULL, schema BLOB NOT NULL);
+CREATE TABLE pieces (
+    number INTEGER PRIMARY KEY, entry TEXT NOT NULL, first INTEGER NOT NULL, rows INTEGER NOT NULL,
+    payload BLOB NOT NULL, UNIQUE (entry, first));
 """
 # Rows are large, and soon deleted: so pages are large, and are not overwritten with zeros, as some
 # builds of SQLite do without being told to; most never leave the log for the database.
@@ -62,6 +74,13 @@ class Position(NamedTuple):
     snapshot: bytes | None
 
 
+class Publication(NamedTuple):
+    """What an entry has published: a serialized Arrow schema, and rows in their order."""
+
+    schema: bytes
+    pieces: Sequence[Piece]
+
+
 class Journal:
     """The database of one server. Safe in every thread."""
 
@@ -89,8 +108,9 @@ class Journal:
             )
         for setting in _SETTINGS:
             self._db.execute(f"PRAGMA {setting}")
-        if version == 0:
-            self._db.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {VERSION}; COMMIT")
+        if version < VERSION:
+            tables = (_TABLES if version == 0 else "") + _PUBLISHED
+            self._db.executescript(f"BEGIN; {tables} PRAGMA user_version = {VERSION}; COMMIT")
 
     def close(self) -> None:
         """Close it. What is done with it afterwards raises sqlite3.ProgrammingError."""
@@ -175,15 +195,58 @@ class Journal:
         found = self._rows("SELECT entry, batch, snapshot FROM positions")
         return {entry: Position(batch, snapshot) for entry, batch, snapshot in found}
 
-    def mark(self, number: int, snapshots: Mapping[str, bytes | None]) -> None:
+    def mark(
+        self,
+        number: int,
+        snapshots: Mapping[str, bytes | None],
+        published: Mapping[str, Publication] | None = None,
+    ) -> None:
         """Move entries to a batch, with their states at its end. Raises sqlite3.Error.
 
-        The rows that are behind them are deleted in the same transaction.
+        In the same transaction the rows that are behind them are deleted, and what they have
+        published since they were moved the last time can be read.
         """
         with self._transaction() as db:
             for entry, snapshot in snapshots.items():
                 db.execute("REPLACE INTO positions VALUES (?, ?, ?)", (entry, number, snapshot))
                 db.execute("DELETE FROM frames WHERE batch <= ? AND entry = ?", (number, entry))
+            for entry, publication in (published or {}).items():
+                _publish(db, entry, publication)
+
+    # --- published rows ---------------------------------------------------------------------------
+
+    def published(self, entry: str) -> PublishedRange:
+        """Return which rows of an entry can be read."""
+        found = self._rows("SELECT first, next, schema FROM publications WHERE entry = ?", entry)
+        return PublishedRange(*found[0]) if found else PublishedRange(0, 0, b"")
+
+    def publishers(self) -> list[str]:
+        """Return the entries that have published rows which were not released."""
+        found = self._rows("SELECT entry FROM publications WHERE first < next ORDER BY entry")
+        return [entry for (entry,) in found]
+
+    def piece(self, entry: str, row: int) -> PublishedPiece | None:
+        """Return the piece that has a row; None if there is none."""
+        found = self._rows(
+            "SELECT first, rows, payload FROM pieces WHERE entry = ? AND first <= ?"
+            " ORDER BY first DESC LIMIT 1",
+            entry,
+            row,
+        )
+        if not found or row >= found[0][0] + found[0][1]:
+            return None
+        return PublishedPiece(*found[0])
+
+    def release(self, entry: str, row: int) -> None:
+        """Let the rows before this one go; once more, or an earlier one, changes nothing.
+
+        Raises sqlite3.Error.
+        """
+        with self._transaction() as db:
+            db.execute(
+                "UPDATE publications SET first = ? WHERE entry = ? AND first < ?", (row, entry, row)
+            )
+            db.execute("DELETE FROM pieces WHERE entry = ? AND first + rows <= ?", (entry, row))
 
     # --- SQL --------------------------------------------------------------------------------------
 
@@ -206,6 +269,22 @@ class Journal:
     def _number(self, sql: str) -> int | None:
         number: int | None = self._rows(sql)[0][0]
         return number
+
+
+def _publish(db: sqlite3.Connection, entry: str, publication: Publication) -> None:
+    db.execute(
+        "INSERT INTO publications VALUES (?, 0, 0, ?)"
+        " ON CONFLICT (entry) DO UPDATE SET schema = excluded.schema",
+        (entry, publication.schema),
+    )
+    (at,) = db.execute("SELECT next FROM publications WHERE entry = ?", (entry,)).fetchone()
+    for rows, payload in publication.pieces:
+        db.execute(
+            "INSERT INTO pieces (entry, first, rows, payload) VALUES (?, ?, ?, ?)",
+            (entry, at, rows, payload),
+        )
+        at += rows
+    db.execute("UPDATE publications SET next = ? WHERE entry = ?", (at, entry))
 
 
 def _digest(winners: Sequence[Winner]) -> bytes:

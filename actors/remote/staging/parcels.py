@@ -1,4 +1,4 @@
-"""What a client says of staged rows, on its way through a conversation."""
+"""What a client says of staged and published rows, on its way through a conversation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from callboard.remote.client_side import BEFORE_DATA, ClientSide
 from callboard.remote.conversation import Parcel
 from callboard.remote.errors import ConnectionLost, RemoteError
 from callboard.remote.frames import Buffer
-from callboard.remote.kinds import ANSWERED, MessageKind
+from callboard.remote.kinds import ANSWERED, PUBLISHING, MessageKind
+
+_FOR_AN_ENTRY = PUBLISHING | {MessageKind.BEGIN}
 
 
 class StagePlace:
@@ -34,21 +36,21 @@ class StagingParcel(Parcel):
         stage: StagePlace | None = None,
         entry: str = "",
     ) -> None:
-        """`entry` is that of a BEGIN."""
+        """`entry` is that of a BEGIN, or of what is said of published rows."""
         answer: Future[Any] | None = Future() if kind in ANSWERED else None
         super().__init__(kind, entry, parts, int(kind in ANSWERED), answer)
         self.stage = stage
 
     def fits(self, side: ClientSide, places: Mapping[str, int]) -> bool:
         """Tell whether it may be sent now."""
-        if self.kind is MessageKind.BEGIN:
+        if self.kind in _FOR_AN_ENTRY:
             return super().fits(side, places)
         is_here = self.stage is None or self.stage.side is side
         return is_here and side.has_room(self.messages, self.size)
 
     def obstacle(self, side: ClientSide, places: Mapping[str, int]) -> RemoteError | None:
         """Return why the server will never take it, or None."""
-        if self.kind is MessageKind.BEGIN:
+        if self.kind in _FOR_AN_ENTRY:
             return super().obstacle(side, places)
         if self.stage is not None and self.stage.side is not side:
             return ConnectionLost("the connection was lost in the middle of a stage")
@@ -64,8 +66,9 @@ class StagingParcel(Parcel):
     ) -> tuple[int, tuple[Buffer, ...]]:
         """Return its sequence number, and what is to be sent."""
         entry = None
+        if self.kind in _FOR_AN_ENTRY:
+            entry = places[self.entry]
         if self.kind is MessageKind.BEGIN:
             assert self.stage is not None
             self.stage.side = side
-            entry = places[self.entry]
         return side.request(self.kind, entry, self.parts, self.size)

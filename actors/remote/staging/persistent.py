@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from callboard import Actor, ActorRef, Future
 from callboard.core import checks
 from callboard.core.errors import ConfigError
+from callboard.core.text import safe_repr
 from callboard.remote.errors import RemoteError
+from callboard.remote.staging.outbox import Outbox
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class RowKey(NamedTuple):
@@ -61,7 +66,11 @@ class Persistent(Actor[Any]):
     snapshot_every = 1
     """After how many batches with rows for this actor a snapshot is written."""
 
+    published: ClassVar[pa.Schema | None] = None
+    """The columns of the rows that it publishes: an Arrow schema."""
+
     _is_current = False
+    _outbox: Outbox | None = None
     _first: RowKey | None = None  # of the frame in work
     _row = 0  # the number of the row in work
 
@@ -71,6 +80,22 @@ class Persistent(Actor[Any]):
         if self._first is None:
             raise RemoteError(f"{type(self).__name__} has no row in work, and so no key")
         return self._first._replace(row=self._row)
+
+    def publish(self, row: tuple[Any, ...] | list[Any]) -> None:
+        """In `apply`: give readers a row, with a value for each column of `published`.
+
+        It can be read when the batch has been applied, and is there once, as the batch is: it is
+        written in one transaction with the state. Values that do not fit the columns fail the
+        batch, here or at its end.
+
+        Raises RemoteError outside of `apply`, and for a class without `published`.
+        """
+        name = type(self).__name__
+        if self._outbox is None:
+            raise RemoteError(f"{name} publishes no rows: it has no `published`, or is not served")
+        if self._first is None:
+            raise RemoteError(f"{name} has no row in work, and only apply() publishes")
+        self._outbox.add(row)
 
     def apply(self, row: Any) -> None:
         """Change the state by a row. Effects elsewhere may come twice, with the same `key`.
@@ -128,4 +153,23 @@ def checked_class(cls: type[Persistent]) -> type[Persistent]:
             f"{cls.__name__} has a receive() of its own: of a Persistent actor apply() gets the "
             "rows, and answer() the questions"
         )
+    if cls.published is not None:
+        _check_published(cls)
     return cls
+
+
+def _check_published(cls: type[Persistent]) -> None:
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise ConfigError(f"{cls.__name__} publishes rows, which wants pyarrow: {error}") from None
+    if not isinstance(cls.published, pa.Schema) or not len(cls.published):
+        raise ConfigError(
+            f"{cls.__name__}.published is a pyarrow.Schema with columns, not "
+            f"{safe_repr(cls.published)}"
+        )
+    if cls.snapshot_every != 1:
+        raise ConfigError(
+            f"{cls.__name__} publishes rows, which are written with its snapshot: its "
+            f"snapshot_every is 1, not {cls.snapshot_every}"
+        )

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 from callboard import ActorSystem
 from callboard.remote.codec import Codec
 from callboard.remote.entries import Entry
+from callboard.remote.kinds import PUBLISHING
 from callboard.remote.security import PathLike
 from callboard.remote.staging.applier import Applier
 from callboard.remote.staging.journal import Journal
+from callboard.remote.staging.librarian import Librarian
 from callboard.remote.staging.rows import count_rows
 from callboard.remote.staging.stager import Stager
 from callboard.remote.staging.state_directory import StateDirectory
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from callboard.remote.server_side import StagingRequest
 
 _END = 5.0  # seconds that the batch in work has at the end
+_ANSWER = 64  # bytes of an answer with published rows that are no rows, and more
 
 
 class StagingService:
@@ -35,12 +38,13 @@ class StagingService:
         codec: Codec,
         state: PathLike,
         limits: StagingLimits | None,
+        frame: int,
     ) -> None:
         """Open the state, give actors what they have of it, and apply what is not applied yet.
 
-        Raises StateError.
+        `frame` is the longest that a client takes, in bytes. Raises StateError.
         """
-        targets = targets_of(entries, codec)
+        targets = targets_of(entries, codec, frame - _ANSWER)
         self._directory = StateDirectory(state)
         try:
             self._journal = Journal(self._directory.journal)
@@ -58,13 +62,15 @@ class StagingService:
             self._stager = system.spawn(
                 Stager, self._store, targets, self._applier.note_commit, dedicated=True
             )
+            self._librarian = system.spawn(Librarian, self._journal, targets, dedicated=True)
         except BaseException:
             self._close()
             raise
 
     def stage(self, peer: Peer, request: StagingRequest) -> None:
         """Do what a client wants. On the loop's thread."""
-        self._stager.tell((peer, request))
+        actor = self._librarian if request.kind in PUBLISHING else self._stager
+        actor.tell((peer, request))
 
     def forget(self, peer: Peer) -> None:
         """Take note that a client is gone."""
@@ -77,6 +83,7 @@ class StagingService:
     def stop(self) -> None:
         """Stop, and let the state directory go."""
         self._stager.stop()
+        self._librarian.stop()
         self._applier.stop(_END)
         self._close()
 

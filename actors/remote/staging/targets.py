@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from callboard import ActorRef, ActorStopped, Future
 from callboard.core.errors import SystemClosed
 from callboard.remote.codec import Codec
 from callboard.remote.entries import ActorEntry, Entry, PersistentEntry
 from callboard.remote.errors import StageRefused, StateError
+from callboard.remote.staging.journal import Publication
 from callboard.remote.staging.messages import Layout
+from callboard.remote.staging.outbox import Outbox
 from callboard.remote.staging.persistent import (
     Persistent,
     RowKey,
@@ -19,12 +21,24 @@ from callboard.remote.staging.persistent import (
 )
 from callboard.remote.staging.rows import keyed_rows, numbers_of, read_rows
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class EntryState(NamedTuple):
+    """What is written of an actor with its place in the batches: its state, encoded, and rows."""
+
+    snapshot: bytes | None
+    publication: Publication | None = None
+
 
 class Target:
     """An entry that takes no staged rows: a graph's."""
 
     is_persistent = False
     snapshot_every = 1
+    schema: pa.Schema | None = None
+    """The columns of what it publishes; None for what publishes nothing."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -48,9 +62,9 @@ class Target:
         """Wait for what `give()` returned. Raises if the rows were not handled."""
         raise NotImplementedError
 
-    def snapshot(self) -> bytes | None:
-        """Return the state, encoded."""
-        return None
+    def snapshot(self) -> EntryState:
+        """Return what is to be written now. Raises what the actor raises."""
+        return EntryState(None)
 
 
 class ActorTarget(Target):
@@ -101,11 +115,14 @@ class PersistentTarget(Target):
 
     is_persistent = True
 
-    def __init__(self, name: str, ref: ActorRef[Any], codec: Codec) -> None:
+    def __init__(self, name: str, ref: ActorRef[Any], codec: Codec, longest: int) -> None:
+        """`longest` is how many bytes of published rows a reader can be sent at a time."""
         super().__init__(name)
         self._ref = ref
         self._codec = codec
+        self._longest = longest
         self.snapshot_every = ref.actor_class.snapshot_every  # type: ignore[attr-defined]
+        self.schema = ref.actor_class.published  # type: ignore[attr-defined]
 
     def refuse_if_unfit(self) -> None:
         """Do nothing: it takes rows."""
@@ -113,7 +130,8 @@ class PersistentTarget(Target):
     def restore(self, snapshot: bytes | None) -> None:
         """Have the actor take its state back, or begin without one."""
         try:
-            self._command(partial(_restore, self._codec, snapshot)).result()
+            outbox = None if self.schema is None else Outbox(self.schema, self._longest)
+            self._command(partial(_restore, self._codec, snapshot, outbox)).result()
         except Exception as error:
             raise StateError(f"{self.name!r} does not take its state back: {error!r}") from error
 
@@ -125,23 +143,23 @@ class PersistentTarget(Target):
         """Raise what the actor raised."""
         given.result()
 
-    def snapshot(self) -> bytes | None:
-        """Have the actor tell its state."""
-        taken: bytes = self._command(partial(_snapshot, self._codec)).result()
+    def snapshot(self) -> EntryState:
+        """Have the actor tell its state, and what it has published since the last time."""
+        taken: EntryState = self._command(partial(_snapshot, self._codec)).result()
         return taken
 
     def _command(self, perform: Any) -> Future[Any]:
         return self._ref.ask(StateCommand(perform))
 
 
-def targets_of(entries: Mapping[str, Entry], codec: Codec) -> list[Target]:
+def targets_of(entries: Mapping[str, Entry], codec: Codec, longest: int) -> list[Target]:
     """Return who gets the rows that are staged for each entry."""
-    return [_target(name, entry, codec) for name, entry in entries.items()]
+    return [_target(name, entry, codec, longest) for name, entry in entries.items()]
 
 
-def _target(name: str, entry: Entry, codec: Codec) -> Target:
+def _target(name: str, entry: Entry, codec: Codec, longest: int) -> Target:
     if isinstance(entry, PersistentEntry):
-        return PersistentTarget(name, entry.ref, codec)
+        return PersistentTarget(name, entry.ref, codec, longest)
     if isinstance(entry, ActorEntry):
         return ActorTarget(name, entry.ref, codec, entry.has_keys)
     return Target(name)
@@ -150,7 +168,10 @@ def _target(name: str, entry: Entry, codec: Codec) -> Target:
 # --- on the actor's worker ------------------------------------------------------------------------
 
 
-def _restore(codec: Codec, snapshot: bytes | None, actor: Persistent) -> None:
+def _restore(
+    codec: Codec, snapshot: bytes | None, outbox: Outbox | None, actor: Persistent
+) -> None:
+    actor._outbox = outbox
     if snapshot is not None:
         actor.restore(codec.decode(snapshot))
     actor._is_current = True
@@ -168,6 +189,10 @@ def _apply(codec: Codec, layout: Layout, payload: bytes, first: RowKey, actor: P
     actor._is_current = True
 
 
-def _snapshot(codec: Codec, actor: Persistent) -> bytes:
+def _snapshot(codec: Codec, actor: Persistent) -> EntryState:
     actor._check_current()
-    return codec.encode(actor.snapshot())
+    snapshot = codec.encode(actor.snapshot())
+    outbox = actor._outbox
+    if outbox is None or not (pieces := outbox.take()):
+        return EntryState(snapshot)
+    return EntryState(snapshot, Publication(outbox.schema.serialize().to_pybytes(), pieces))

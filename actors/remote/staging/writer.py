@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import count, islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -145,26 +146,26 @@ def commit(
 ) -> None:
     """Commit a batch, over as many connections as it takes."""
     body = messages.commit_body(connection.codec, name, messages.checked_winners(winners))
-    _repeat(connection, MessageKind.COMMIT, body, f"commit of {name}", timeout)
+    repeat(
+        connection, partial(StagingParcel, MessageKind.COMMIT, body), f"commit of {name}", timeout
+    )
 
 
 def abort(connection: Connection, name: BatchName, timeout: float) -> None:
     """Abort a batch, over as many connections as it takes."""
     body = messages.abort_body(name)
-    _repeat(connection, MessageKind.ABORT, body, f"abort of {name}", timeout)
+    repeat(connection, partial(StagingParcel, MessageKind.ABORT, body), f"abort of {name}", timeout)
 
 
-def _repeat(
-    connection: Connection, kind: MessageKind, body: bytes, what: str, timeout: float
-) -> None:
-    """Ask until there is an answer: it is the same, however often it is asked."""
+def repeat(
+    connection: Connection, parcel: Callable[[], StagingParcel], what: str, timeout: float
+) -> Any:
+    """Ask until there is an answer, and return it: it is the same, however often it is asked."""
     deadline = time.monotonic() + timeout
     while True:
         left = max(0.0, deadline - time.monotonic())
         try:
-            request(connection, StagingParcel(kind, body), what, left)
+            return request(connection, parcel(), what, left)
         except ConnectionLost as error:
             if not left or connection.session.is_over:
                 raise ConnectionLost(f"{what}: unknown after {timeout:g} s: {error}") from error
-        else:
-            return

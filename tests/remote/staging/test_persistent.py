@@ -10,19 +10,17 @@ import pytest
 
 from callboard import ActorSystem, CallboardError, ConfigError, DrainTimeout, Supervision
 from callboard.remote import (
-    Connection,
     Persistent,
     RemoteFailure,
     RowKey,
     StateError,
     Winner,
-    connect,
     with_keys,
 )
 from callboard.remote.entries import entries_of
 from callboard.remote.server import Server
-from callboard.remote.staging.journal import Journal
 from tests.remote.conftest import DEADLINE, Gate, Notes, eventually, logged
+from tests.remote.staging.served import Served, applied, asked, commit, health
 
 
 class Totals(Persistent):
@@ -62,76 +60,12 @@ class Seldom(Totals):
     snapshot_every = 3
 
 
-class Served:
-    """A server on a state directory, started again and again."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.starts = 0
-        self.running: tuple[ActorSystem, Server, Connection] | None = None
-
-    def start(self, cls: type[Any] = Totals, **options: Any) -> Connection:
-        self.end()
-        self.starts += 1
-        system = ActorSystem(workers=1, token=False)
-        try:
-            ref = system.spawn(cls, **options)
-            server = Server(
-                system,
-                entries_of({"it": ref, "notes": system.spawn(Notes)}),
-                f"unix:{self.folder}/s{self.starts}",
-                state=self.folder / "state",
-            )
-        except BaseException:
-            system.stop()
-            raise
-        connection = connect(str(server.address), timeout=DEADLINE)
-        self.running = system, server, connection
-        return connection
-
-    def end(self) -> None:
-        """End it as a crash would: nothing is drained."""
-        if self.running is not None:
-            system, server, connection = self.running
-            self.running = None
-            connection.close()
-            server.stop()
-            system.stop(timeout=DEADLINE)
-
-    def rows_left(self) -> list[int]:
-        """Return the numbers of the batches whose rows are still in the journal."""
-        self.end()
-        journal = Journal(self.folder / "state" / "journal.db")
-        numbers = [n for n in range(1, journal.last + 1) if journal.entries(n)]
-        journal.close()
-        return numbers
-
-
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
     Totals.faulty, Totals.log = set(), []
-    served = Served(tmp_path)
+    served = Served(tmp_path, Totals)
     yield served
     served.end()
-
-
-def commit(connection: Connection, batch: int, rows: list[Any], entry: str = "it") -> None:
-    with connection.stage(entry, job="job", batch=batch) as stage:
-        stage.send_many(rows)
-    assert stage.staged is not None
-    connection.commit("job", batch, [stage.staged])
-
-
-def asked(connection: Connection, query: Any = "total", name: str = "it") -> Any:
-    return connection.ref(name).ask(query).result(DEADLINE)
-
-
-def health(connection: Connection) -> dict[str, Any]:
-    return connection.health().result(DEADLINE)
-
-
-def applied(connection: Connection) -> None:
-    eventually(lambda: health(connection)["unapplied"] == 0, "it is applied")
 
 
 def test_its_state_is_there_at_the_next_start(served: Served) -> None:

@@ -2,12 +2,13 @@
 
 What was answered holds: a STAGED part has the rows that were sent, a commit's batch is in the
 journal with its winners' rows and no others, and what broke in the middle of a stage fails it.
+What was read of published rows has them, and who reads or releases others is told so.
 """
 
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -17,17 +18,21 @@ from callboard.remote.errors import (
     BatchCommitted,
     CommitConflict,
     ConnectionLost,
+    NotPublished,
     NotStaged,
     StageRefused,
 )
 from callboard.remote.frames import Splitter
-from callboard.remote.kinds import MessageKind, Parting
+from callboard.remote.kinds import PUBLISHING, MessageKind, Parting
 from callboard.remote.server_side import Greeting, StagingRequest
 from callboard.remote.staging import messages
-from callboard.remote.staging.journal import Journal
+from callboard.remote.staging.journal import Journal, Publication
+from callboard.remote.staging.librarian import Librarian
 from callboard.remote.staging.messages import BatchName, Layout, Winner
+from callboard.remote.staging.outbox import Piece
 from callboard.remote.staging.parcels import StagePlace, StagingParcel
 from callboard.remote.staging.persistent import Persistent
+from callboard.remote.staging.publishing import row_body
 from callboard.remote.staging.stager import Stager
 from callboard.remote.staging.state_directory import StateDirectory
 from callboard.remote.staging.store import StagingLimits, StagingStore
@@ -38,10 +43,17 @@ chunk = st.integers(1, 300)
 batches = st.integers(0, 3)
 
 
+PIECES = [Piece(2, CODEC.encode_rows([0, 1])), Piece(3, CODEC.encode_rows([2, 3, 4]))]
+
+
+class Publishing(Persistent):
+    published: ClassVar[Any] = "columns that nobody looks at"
+
+
 class Nobody:
     """In the place of a ref: nothing is applied here."""
 
-    actor_class = Persistent
+    actor_class = Publishing
 
 
 class SimulatedPeer:
@@ -106,8 +118,11 @@ class StagingNetwork(RuleBasedStateMachine):
             lambda layout, payload: len(CODEC.decode_rows(payload)),
             StagingLimits(staged_memory=100),
         )
-        targets = [PersistentTarget(name, Nobody, CODEC) for name in ENTRIES]  # type: ignore[arg-type]
+        targets = [PersistentTarget(name, Nobody, CODEC, 0) for name in ENTRIES]  # type: ignore[arg-type]
         self.stager = Stager(self.store, targets, lambda number: None)
+        self.librarian = Librarian(self.journal, targets)
+        self.journal.mark(0, {}, {entry: Publication(b"", PIECES) for entry in ENTRIES})
+        self.readings: list[tuple[MessageKind, int, StagingParcel]] = []
         self.client = Conversation(CODEC, TOKEN)
         self.connection: SimulatedConnection | None = None
         self.peer: SimulatedPeer | None = None
@@ -187,6 +202,15 @@ class StagingNetwork(RuleBasedStateMachine):
         body = messages.abort_body(BatchName("j", batch))
         self.told.append(self.submit(StagingParcel(MessageKind.ABORT, body)))
 
+    @rule(
+        kind=st.sampled_from([MessageKind.READ, MessageKind.READ, MessageKind.RELEASE]),
+        entry=st.sampled_from(ENTRIES),
+        row=st.integers(0, 6),
+    )
+    def read(self, kind: MessageKind, entry: str, row: int) -> None:
+        parcel = self.submit(StagingParcel(kind, row_body(row), entry=entry))
+        self.readings.append((kind, row, parcel))
+
     # --- the network ------------------------------------------------------------------------------
 
     @precondition(lambda self: self.connection is None)
@@ -218,7 +242,11 @@ class StagingNetwork(RuleBasedStateMachine):
     @precondition(lambda self: self.waiting)
     @rule()
     def the_server_handles_a_request(self) -> None:
-        self.stager.receive(self.waiting.pop(0))
+        peer, request = self.waiting.pop(0)
+        if request is not None and request.kind in PUBLISHING:
+            self.librarian.receive((peer, request))  # type: ignore[arg-type]
+        else:
+            self.stager.receive((peer, request))
 
     @precondition(lambda self: self.connection and self.connection.to_client)
     @rule(count=chunk)
@@ -281,6 +309,21 @@ class StagingNetwork(RuleBasedStateMachine):
             assert is_committed
             rows = self.committed_rows(batch)
             assert rows == sorted(row for each in chosen for row in each.rows)
+
+    @invariant()
+    def what_was_read_was_published(self) -> None:
+        for kind, row, parcel in self.readings:
+            assert parcel.answer is not None
+            if not parcel.answer.done():
+                continue
+            error = parcel.answer.exception(0.0)
+            if error is not None:
+                assert isinstance(error, NotPublished | ConnectionLost), error
+            elif kind is MessageKind.READ:
+                first, count, payload = parcel.answer.result()
+                assert row in CODEC.decode_rows(payload) == [*range(first, first + count)]
+            else:
+                assert row <= 5
 
     def committed_rows(self, batch: int) -> list[int]:
         found = []

@@ -1,7 +1,8 @@
 """The store against a small model, over crashes at any point between two steps.
 
 A crash drops the store, with what is staged, and opens the directory anew. What is applied goes to
-a total for each entry, as a Persistent actor's state does: with its position, in one transaction.
+a total for each entry, as a Persistent actor's state does: with its position, in one transaction,
+which also has what the entry has published: of each row that row, and its negative.
 """
 
 import tempfile
@@ -17,12 +18,14 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from callboard.remote import (
     BatchCommitted,
     CommitConflict,
+    NotPublished,
     NotStaged,
     RemoteError,
     StageRefused,
 )
 from callboard.remote.codec import Codec
-from callboard.remote.staging.journal import Journal
+from callboard.remote.staging import publications
+from callboard.remote.staging.journal import Journal, Publication
 from callboard.remote.staging.messages import (
     BatchName,
     Begin,
@@ -32,6 +35,7 @@ from callboard.remote.staging.messages import (
     Winner,
     checksum,
 )
+from callboard.remote.staging.outbox import Piece
 from callboard.remote.staging.parts import StagedPart
 from callboard.remote.staging.state_directory import StateDirectory
 from callboard.remote.staging.store import StagingLimits, StagingStore
@@ -72,6 +76,9 @@ class Machine(RuleBasedStateMachine):
         self.expected: dict[str, list[int]] = {entry: [] for entry in ENTRIES}
         self.order: list[tuple[str, list[int]]] = []
         self.applied: dict[str, list[int]] = {entry: [] for entry in ENTRIES}  # volatile
+        self.outbox: dict[str, list[int]] = {}  # volatile
+        self.published: dict[str, list[int]] = {entry: [] for entry in ENTRIES}
+        self.released: dict[str, int] = dict.fromkeys(ENTRIES, 0)
         self.open()
 
     def open(self) -> None:
@@ -88,6 +95,7 @@ class Machine(RuleBasedStateMachine):
         for entry in ENTRIES:
             saved = positions.get(entry)
             self.applied[entry] = [] if saved is None else CODEC.decode(saved.snapshot or b"")
+            self.outbox[entry] = []
         self.cursor = (self.journal.first_with_rows() or self.journal.last + 1) - 1
 
     @rule()
@@ -255,7 +263,9 @@ class Machine(RuleBasedStateMachine):
         number = self.cursor + 1
         for entry in self.journal.entries(number):
             for frame in self.journal.frames(number, entry):
-                self.applied[entry] += CODEC.decode_rows(frame.payload)
+                rows = CODEC.decode_rows(frame.payload)
+                self.applied[entry] += rows
+                self.outbox[entry] += twice(rows)
         if not mark:  # a snapshot will cover it later
             self.cursor = number
             return
@@ -264,12 +274,62 @@ class Machine(RuleBasedStateMachine):
         elif crash == "after":
             crash_after_commit(self.journal)
         states: dict[str, Any] = {entry: CODEC.encode(rows) for entry, rows in self.applied.items()}
+        published = {e: Publication(b"", pieces(rows)) for e, rows in self.outbox.items() if rows}
+        if crash != "before":
+            self.published = {entry: twice(rows) for entry, rows in self.applied.items()}
         try:
-            self.journal.mark(number, states)
+            self.journal.mark(number, states, published)
         except Crash:
             self.crash()
         else:
             self.cursor = number
+            self.outbox = {entry: [] for entry in ENTRIES}
+
+    @rule(data=st.data(), entry=st.sampled_from(ENTRIES))
+    def read(self, data: st.DataObject, entry: str) -> None:
+        expected, released = self.published[entry], self.released[entry]
+        start = data.draw(st.integers(released, len(expected)))
+        assert self.rows_from(entry, start) == expected[start:]
+        for row in {released - 1, len(expected)}:
+            with pytest.raises(NotPublished, match=r"was released|is not published yet"):
+                publications.read(self.journal, entry, row)
+
+    def rows_from(self, entry: str, at: int) -> list[int]:
+        rows = []
+        while at < self.journal.published(entry).end:
+            first, count, payload = publications.read(self.journal, entry, at)
+            values = CODEC.decode_rows(payload)
+            assert len(values) == count
+            rows += values[at - first :]
+            at = first + count
+        return rows
+
+    @rule(
+        data=st.data(),
+        entry=st.sampled_from(ENTRIES),
+        crash=st.sampled_from(["no", "no", "before", "after"]),
+    )
+    def release(self, data: st.DataObject, entry: str, crash: str) -> None:
+        most = len(self.published[entry])
+        with pytest.raises(NotPublished, match="is not published yet"):
+            publications.release(self.journal, entry, most + 1)
+        row = data.draw(st.integers(0, most))
+        crashing = {"before": crash_before_commit, "after": crash_after_commit}.get(crash)
+        if row > self.released[entry]:
+            if crashing is not None:
+                crashing(self.journal)
+            if crash != "before":
+                self.released[entry] = row
+        try:
+            publications.release(self.journal, entry, row)
+        except Crash:
+            self.crash()
+
+    @invariant()
+    def what_is_published_is_there_until_it_is_released(self) -> None:
+        for entry in ENTRIES:
+            found = self.journal.published(entry)
+            assert found[:2] == (self.released[entry], len(self.published[entry]))
 
     @invariant()
     def what_is_applied_is_the_beginning_of_what_was_committed(self) -> None:
@@ -294,10 +354,23 @@ class Machine(RuleBasedStateMachine):
         while self.cursor < self.journal.last:
             self.apply_a_batch("no", True)
         assert self.applied == self.expected
+        for entry in ENTRIES:
+            expected = twice(self.expected[entry])
+            assert self.rows_from(entry, self.released[entry]) == expected[self.released[entry] :]
         assert self.journal.first_with_rows() is None
         self.journal.close()
         self.directory.close()
         self.folder.cleanup()
+
+
+def twice(rows: list[int]) -> list[int]:
+    return [value for row in rows for value in (row, -row)]
+
+
+def pieces(values: list[int]) -> list[Piece]:
+    """Cut values into pieces of up to three."""
+    cut = [values[at : at + 3] for at in range(0, len(values), 3)]
+    return [Piece(len(some), CODEC.encode_rows(some)) for some in cut]
 
 
 class Crash(BaseException):
