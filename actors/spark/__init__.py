@@ -11,8 +11,8 @@ task, and `graphs`, what Spark calls; `by_key`; `join_task`, a stream of two sid
 `join_frames`; `keyed_state` and `state_processor`, which run no actors, and leave state to Spark.
 `java`, `session` and `hot_keys` stand beside them and need no actors of their own; neither do
 partitions to actors of another process: `source_options`; `stage_task`, what a task does, and
-`delivery`; `sink`, `batch_writer`, `stream_writer`, `data_source` and `registering`, the same as a
-format of Spark's.
+`delivery`; `sink`, `batch_writer` and `stream_writer`, `published_range`, `batch_reader` and
+`stream_reader`, `data_source` and `registering`, a format of Spark's.
 """
 
 from callboard.spark.by_key import by_key

@@ -2,21 +2,52 @@
 
 from __future__ import annotations
 
-from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, DataSourceWriter
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from callboard.core.errors import ConfigError
+from callboard.spark.batch_reader import BatchReader
 from callboard.spark.batch_writer import BatchWriter
+from callboard.spark.published_range import published
 from callboard.spark.source_options import SourceOptions
+from callboard.spark.stream_reader import StreamReader
+
+_READ, _STREAM = {"partitions"}, {"release"}  # options
+_MOST = 10_000  # partitions: each is a task, and a connection
 
 
 class CallboardSource(DataSource):
-    """An entry point of a server, as a table to which rows are appended."""
+    """An entry point of a server: rows are appended to it, and what it publishes is read."""
 
     @classmethod
     def name(cls) -> str:
         """Return what `format()` finds it by."""
         return "callboard"
+
+    def schema(self) -> StructType:
+        """Ask the server for the columns of what is read. Raises ConfigError, NotPublished."""
+        with published(SourceOptions(self.options).place(_READ | _STREAM)) as rows:
+            schema = from_arrow_schema(rows.schema())
+        assert isinstance(schema, StructType)
+        return schema
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Return what reads the rows that are there. Raises ConfigError."""
+        options = SourceOptions(self.options)
+        return BatchReader(options.place(_READ), _parts(options))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        """Return what reads rows as they are published. Raises ConfigError."""
+        options = SourceOptions(self.options)
+        place = options.place(_READ | _STREAM)
+        return StreamReader(place, _parts(options), options.switch("release", True))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return what appends a frame. Raises ConfigError."""
@@ -43,3 +74,7 @@ class CallboardSource(DataSource):
         except ImportError as error:
             raise ConfigError(f"streaming writes want PySpark 4.1: {error}") from None
         return StreamWriter(place)
+
+
+def _parts(options: SourceOptions) -> int:
+    return options.whole("partitions", 1, 1, _MOST)

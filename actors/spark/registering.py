@@ -9,9 +9,9 @@ if TYPE_CHECKING:
 
 
 def register(spark: SparkSession) -> None:
-    """Let a session know `format("callboard")`, which writes to and reads from a server.
+    """Let a session know `format("callboard")`, which writes to a server, and reads from it.
 
-    Once is enough; a session of Spark Connect may be given as well.
+    Once for a session is enough, and again changes nothing.
     """
     from callboard.spark.data_source import CallboardSource
 

@@ -76,6 +76,12 @@ class SourceOptions:
             number = text
         return checks.whole(f"the option {name!r}", number, least, most, error=ConfigError)
 
+    def switch(self, name: str, default: bool) -> bool:
+        """Return an option that is true or false."""
+        text = self.said.get(name, str(default)).lower()
+        checks.one_of(f"the option {name!r}", text, ("true", "false"), error=ConfigError)
+        return text == "true"
+
     def _seconds(self, name: str) -> float:
         text = self.said[name]
         try:

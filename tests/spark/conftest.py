@@ -17,10 +17,9 @@ from callboard import ActorSystem
 from callboard.remote.entries import entries_of
 from callboard.remote.server import Server
 from callboard.spark import session
-from tests.spark.sums import Sums
 
 HERE = Path(__file__).parent
-sys.path.append(str(HERE))  # for `graphs`, which the workers import too
+sys.path.append(str(HERE))  # for `graphs` and `sums`; the workers import the first, too
 
 CONF: dict[str, Any] = {
     "spark.executorEnv.PYTHONPATH": str(HERE),  # workers import the module `graphs`
@@ -66,9 +65,11 @@ def cluster() -> Iterator[SparkSession]:
 
 @pytest.fixture
 def url(tmp_path: Path) -> Iterator[str]:
-    """The address of a server that has the entry `sums`."""
+    """The address of a server that has the entries `sums` and `echo`."""
+    from sums import Echo, Sums
+
     with ActorSystem(workers=1, token=False) as system:
-        entries = entries_of({"sums": system.spawn(Sums)})
+        entries = entries_of({"sums": system.spawn(Sums), "echo": system.spawn(Echo)})
         server = Server(system, entries, f"unix:{tmp_path}/s", state=tmp_path / "state")
         yield str(server.address)
         server.stop()

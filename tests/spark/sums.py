@@ -1,10 +1,12 @@
-"""A served actor that adds up, and a frame's function that fails."""
+"""Served actors that add up, and that publish; and a frame's function that fails."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+import pyarrow as pa
 
 from callboard.remote import Persistent, connect
 
@@ -30,6 +32,21 @@ class Sums(Persistent):
         self.rows, self.total, self.partitions = state
 
 
+class Echo(Persistent):
+    """Publishes each number that it gets."""
+
+    published: ClassVar[Any] = pa.schema([("id", pa.int64()), ("text", pa.string())])
+
+    def apply(self, row: Any) -> None:
+        self.publish((row, f"text {row}"))
+
+    def snapshot(self) -> Any:
+        return None
+
+    def restore(self, state: Any) -> None:
+        pass
+
+
 def sums(url: str) -> Any:
     with connect(url) as connection:
         while connection.health().result(20)["unapplied"]:
@@ -42,7 +59,9 @@ def health(url: str) -> dict[str, Any]:
         return connection.health().result(20)
 
 
-def failing(marker: Path, times: int) -> Callable[[Iterable[Any]], Iterator[Any]]:
+def failing(
+    marker: Path, times: int, partition: int = 1
+) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """Fail in the middle of a partition, the first so many times."""
 
     def pass_on(batches: Iterable[Any]) -> Iterator[Any]:
@@ -53,7 +72,7 @@ def failing(marker: Path, times: int) -> Callable[[Iterable[Any]], Iterator[Any]
         for batch in batches:
             yield batch
             marks = list(marker.iterdir())
-            if context.partitionId() == 1 and len(marks) < times:
+            if context.partitionId() == partition and len(marks) < times:
                 (marker / str(context.taskAttemptId())).touch()
                 raise RuntimeError("this attempt fails")
 

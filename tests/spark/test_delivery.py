@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from callboard.spark import deliver
-from tests.spark.sums import failing, health, sums
+from sums import failing, health, sums
 
 pytestmark = pytest.mark.timeout(300)  # Spark starts slowly on a busy machine
 

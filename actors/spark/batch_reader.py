@@ -1,0 +1,34 @@
+"""Batch reads; this module needs PySpark to be imported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from callboard.spark import published_range
+from callboard.spark.published_range import RowRange, divided, published
+from callboard.spark.source_options import RemoteEntry
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class BatchReader(DataSourceReader):
+    """Reads what is published and not released when Spark plans the job."""
+
+    def __init__(self, place: RemoteEntry, parts: int) -> None:
+        self._place = place
+        self._parts = parts
+
+    def partitions(self) -> list[RowRange]:
+        """Say which rows there are; called by Spark, once for a plan."""
+        with published(self._place) as rows:
+            first, end = rows.earliest(), rows.latest()
+        return divided(first, end, self._parts) or [RowRange(first, first)]  # Spark wants one
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read a partition; called by Spark, in each task."""
+        assert isinstance(partition, RowRange)
+        return published_range.read(self._place, partition)

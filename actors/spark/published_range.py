@@ -1,0 +1,48 @@
+"""Ranges of published rows, read in tasks; this module needs PySpark to be imported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import InputPartition
+
+from callboard.remote import PublishedRows, connect
+from callboard.spark.source_options import RemoteEntry
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class RowRange(InputPartition):
+    """What one task reads: the rows from `start` on, before `end`."""
+
+    def __init__(self, start: int, end: int) -> None:
+        super().__init__((start, end))
+        self.start = start
+        self.end = end
+
+
+@contextmanager
+def published(place: RemoteEntry) -> Iterator[PublishedRows]:
+    """Lend the published rows of an entry point, over a connection of one's own."""
+    connection = connect(place.url, **place.connection)
+    try:
+        yield connection.published(place.entry)
+    finally:
+        connection.close()
+
+
+def divided(start: int, end: int, parts: int) -> list[RowRange]:
+    """Divide a range into parts of the same size but for a row, none of which is empty."""
+    rows = end - start
+    parts = min(parts, rows)
+    bounds = [start + rows * part // parts for part in range(parts + 1)] if parts else []
+    return [RowRange(*bounds[at : at + 2]) for at in range(parts)]
+
+
+def read(place: RemoteEntry, wanted: RowRange) -> Iterator[pa.RecordBatch]:
+    """In a task: yield the rows of a range."""
+    with published(place) as rows:
+        yield from rows.read(wanted.start, wanted.end)

@@ -1,0 +1,65 @@
+"""Streaming reads; this module needs PySpark to be imported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+
+from callboard.spark import published_range
+from callboard.spark.published_range import RowRange, divided, published
+from callboard.spark.source_options import RemoteEntry
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+try:
+    from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
+except ImportError:  # before PySpark 4.2, where a run of what is available is one micro-batch
+    SupportsTriggerAvailableNow = object  # type: ignore[misc, assignment]
+
+Offset = dict[str, int]  # {"row": the number of the next row}
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads what is published, and releases what a query has behind it, if it is to."""
+
+    def __init__(self, place: RemoteEntry, parts: int, releases: bool) -> None:
+        self._place = place
+        self._parts = parts
+        self._releases = releases
+        self._last: Offset | None = None  # where a run ends that reads what is available
+
+    # Spark calls these under these names; the first of them for a query without a checkpoint only.
+
+    def initialOffset(self) -> Offset:  # noqa: N802
+        """Begin with the first row that was not released."""
+        with published(self._place) as rows:
+            return {"row": rows.earliest()}
+
+    def latestOffset(self, start: Any = None, limit: Any = None) -> Offset:  # noqa: N802
+        """Say how many rows there are; a micro-batch has all of them."""
+        if self._last is not None:
+            return self._last
+        with published(self._place) as rows:
+            return {"row": rows.latest()}
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """Note how many rows there are: what comes later is left to another run."""
+        self._last = self.latestOffset()
+
+    def partitions(self, start: Offset, end: Offset) -> list[RowRange]:
+        """Divide the rows of a micro-batch, which may be one that was begun before a restart."""
+        return divided(start["row"], end["row"], self._parts)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read a partition, in each task."""
+        assert isinstance(partition, RowRange)
+        return published_range.read(self._place, partition)
+
+    def commit(self, end: Offset) -> None:
+        """Release the rows of a micro-batch; called when the next one begins."""
+        if self._releases:
+            with published(self._place) as rows:
+                rows.release(end["row"])

@@ -1,0 +1,204 @@
+"""`format("callboard")`: what an actor publishes is read, each row once, across restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from callboard.core.errors import ConfigError
+from callboard.remote import PublishedRows, connect
+from callboard.spark import register
+from callboard.spark.data_source import CallboardSource
+from callboard.spark.published_range import divided
+from sums import failing
+
+pytestmark = pytest.mark.timeout(300)  # Spark starts slowly on a busy machine
+
+
+@pytest.fixture
+def known(retrying: SparkSession) -> SparkSession:
+    register(retrying)
+    return retrying
+
+
+def publish(url: str, start: int, end: int) -> None:
+    """Have the actor publish the numbers of a range."""
+    with connect(url) as connection:
+        with connection.stage("echo", job="numbers", batch=start) as stage:
+            stage.send_many(range(start, end))
+        assert stage.staged is not None
+        connection.commit("numbers", start, [stage.staged])
+        while connection.health().result(20)["unapplied"]:
+            pass
+
+
+@contextmanager
+def published(url: str) -> Iterator[PublishedRows]:
+    with connect(url) as connection:
+        yield connection.published("echo")
+
+
+def load(spark: SparkSession, url: str, **options: str) -> DataFrame:
+    reader = spark.read.format("callboard").option("URL", url).option("entry", "echo")
+    return reader.options(**options).load()
+
+
+# --- batches --------------------------------------------------------------------------------------
+
+
+def test_a_frame_has_what_is_published_and_not_released(known: SparkSession, url: str) -> None:
+    assert load(known, url).collect() == []
+    publish(url, 0, 10_000)
+    frame = load(known, url, partitions="3")
+    assert frame.schema.simpleString() == "struct<id:bigint,text:string>"
+    for _ in range(2):
+        rows = frame.collect()
+        assert [tuple(row) for row in rows] == [(row, f"text {row}") for row in range(10_000)]
+    assert frame.rdd.getNumPartitions() == 3
+    with published(url) as there:
+        there.release(9_998)
+    assert [row.id for row in load(known, url, partitions="3").collect()] == [9_998, 9_999]
+
+
+def test_a_task_that_fails_reads_the_same_rows_again(
+    known: SparkSession, url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "marks").mkdir()
+    publish(url, 0, 20_000)
+    frame = load(known, url, partitions="2").select("id")
+    rows = frame.mapInArrow(failing(tmp_path / "marks", 1), "id long").collect()
+    assert len(list((tmp_path / "marks").iterdir())) == 1
+    assert [row.id for row in rows] == [*range(20_000)]
+
+
+def test_an_entry_that_publishes_nothing_is_named_in_the_driver(
+    known: SparkSession, url: str, failure_of: Callable[[Callable[[], Any]], str]
+) -> None:
+    reader = known.read.format("callboard").option("url", url)
+    assert "the entry 'sums' publishes no rows" in failure_of(reader.option("entry", "sums").load)
+
+
+# --- streams --------------------------------------------------------------------------------------
+
+
+class Query:
+    """A query that is started again and again, and the rows of its batches."""
+
+    def __init__(self, spark: SparkSession, url: str, checkpoint: Path) -> None:
+        self.spark = spark
+        self.url = url
+        self.checkpoint = checkpoint
+        self.batches: list[tuple[int, list[int]]] = []
+
+    def run(self, **options: str) -> None:
+        """Read what there is, and end."""
+        stream = self.spark.readStream.format("callboard").option("url", self.url)
+        frame = stream.option("entry", "echo").options(**options).load()
+
+        def take(batch: DataFrame, number: int) -> None:
+            self.batches.append((number, [row.id for row in batch.collect()]))
+
+        query = (
+            frame.writeStream.foreachBatch(take)
+            .option("checkpointLocation", str(self.checkpoint))
+            .trigger(availableNow=True)
+            .start()
+        )
+        assert query.awaitTermination(120)
+
+    def forget_the_last_commit(self) -> None:
+        """Be as if the query had been killed before it noted its last batch."""
+        commits = self.checkpoint / "commits"
+        last = max(int(file.name) for file in commits.iterdir() if file.name.isdigit())
+        (commits / str(last)).unlink()
+        (commits / f".{last}.crc").unlink(missing_ok=True)
+
+
+@pytest.fixture
+def query(known: SparkSession, url: str, tmp_path: Path) -> Query:
+    return Query(known, url, tmp_path / "checkpoint")
+
+
+def test_a_stream_goes_on_and_rows_are_released_with_the_next_batch(query: Query, url: str) -> None:
+    publish(url, 0, 100)
+    query.run(partitions="2")
+    assert query.batches == [(0, [*range(100)])]
+    with published(url) as rows:
+        assert rows.earliest() == 0
+    publish(url, 100, 150)
+    query.run()
+    assert query.batches[1:] == [(1, [*range(100, 150)])]
+    with published(url) as rows:
+        assert (rows.earliest(), rows.latest()) == (100, 150)
+
+
+def test_a_batch_that_is_replayed_has_the_same_rows(query: Query, url: str) -> None:
+    publish(url, 0, 100)
+    query.run()
+    publish(url, 100, 150)
+    query.run(partitions="4")
+    query.forget_the_last_commit()
+    publish(url, 150, 160)
+    query.run(partitions="3")
+    assert query.batches[1:] == [
+        (1, [*range(100, 150)]),
+        (1, [*range(100, 150)]),
+        (2, [*range(150, 160)]),
+    ]
+
+
+def test_a_replayed_batch_that_was_released_by_another_is_an_error(
+    query: Query, url: str, failure_of: Callable[[Callable[[], Any]], str]
+) -> None:
+    publish(url, 0, 100)
+    query.run(release="false")
+    publish(url, 100, 150)
+    query.run(release="False")
+    with published(url) as rows:
+        assert rows.earliest() == 0
+        rows.release(120)
+    query.forget_the_last_commit()
+    shown = failure_of(query.run)
+    assert "row 100 of 'echo' was released, as were all before row 120" in shown
+
+
+# --- options --------------------------------------------------------------------------------------
+
+RIGHT = {"url": "unix:/nowhere", "entry": "echo"}
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        ({"partitions": "0"}, "the option 'partitions' is a whole number from 1 to 10000, not 0"),
+        ({"partitions": "all"}, "the option 'partitions' is a whole number .* not 'all'"),
+        ({"release": "maybe"}, "the option 'release' is one of true, false, not 'maybe'"),
+        ({"job": "j"}, "the option 'job', 'j', is not known here"),
+        ({"token": "x" * 32}, "a token is no option.*'tokenfile'"),
+    ],
+)
+def test_an_option_that_is_wrong_is_named_with_its_value(said: dict[str, str], error: str) -> None:
+    with pytest.raises(ConfigError, match=error):
+        CallboardSource(RIGHT | said).streamReader(StructType())
+
+
+def test_only_a_stream_releases() -> None:
+    with pytest.raises(ConfigError, match="the option 'release', 'true', is not known here"):
+        CallboardSource(RIGHT | {"release": "true"}).reader(StructType())
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "parts", "sizes"),
+    [(0, 0, 4, []), (5, 7, 4, [1, 1]), (0, 10, 3, [3, 3, 4]), (7, 8, 1, [1])],
+)
+def test_a_range_is_divided_evenly(start: int, end: int, parts: int, sizes: list[int]) -> None:
+    ranges = divided(start, end, parts)
+    assert [each.end - each.start for each in ranges] == sizes
+    numbers = [row for each in ranges for row in range(each.start, each.end)]
+    assert numbers == [*range(start, end)]
