@@ -93,6 +93,8 @@ class Journal:
             raise StateError(f"{path} cannot be opened: {error}") from error
         try:
             self._prepare(path)
+            self.unreleased = self._count_unreleased()
+            """How many published rows wait for readers, of all entries."""
         except sqlite3.Error as error:
             self._db.close()
             raise StateError(f"{path} cannot be used: {error}") from error
@@ -212,6 +214,8 @@ class Journal:
                 db.execute("DELETE FROM frames WHERE batch <= ? AND entry = ?", (number, entry))
             for entry, publication in (published or {}).items():
                 _publish(db, entry, publication)
+        if published:
+            self.unreleased = self._count_unreleased()
 
     # --- published rows ---------------------------------------------------------------------------
 
@@ -247,6 +251,10 @@ class Journal:
                 "UPDATE publications SET first = ? WHERE entry = ? AND first < ?", (row, entry, row)
             )
             db.execute("DELETE FROM pieces WHERE entry = ? AND first + rows <= ?", (entry, row))
+        self.unreleased = self._count_unreleased()
+
+    def _count_unreleased(self) -> int:
+        return self._number("SELECT sum(next - first) FROM publications") or 0
 
     # --- SQL --------------------------------------------------------------------------------------
 

@@ -102,6 +102,7 @@ class StagingService:
         return {
             "committed": applier.committed,
             "unapplied": applier.committed - applier.applied,
+            "unreleased": self._journal.unreleased,
             "staged_memory": store.memory,
             "staged_disk": store.disk,
             "staged_late": store.late,

@@ -107,6 +107,7 @@ def test_what_is_not_there_yet_or_not_any_more_is_said(served: Served) -> None:
         rows.release(5_000)
     rows.release(3)
     assert (rows.earliest(), rows.latest()) == (5_000, 10_000)
+    assert health(connection)["unreleased"] == 5_000
     with pytest.raises(NotPublished, match=r"row 4999 of 'it' was released, .* before row 5000"):
         read(connection, 4_999, 6_000)
     assert read(connection, 5_000, 10_000) == [*range(5_000, 10_000)]

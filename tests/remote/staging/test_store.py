@@ -330,6 +330,9 @@ class Machine(RuleBasedStateMachine):
         for entry in ENTRIES:
             found = self.journal.published(entry)
             assert found[:2] == (self.released[entry], len(self.published[entry]))
+        assert self.journal.unreleased == sum(
+            len(self.published[entry]) - self.released[entry] for entry in ENTRIES
+        )
 
     @invariant()
     def what_is_applied_is_the_beginning_of_what_was_committed(self) -> None:
