@@ -3,24 +3,15 @@
 CALLBOARD_KILLS says how often (10), CALLBOARD_KILLS_SEED from which seed on (0).
 """
 
-import os
 import random
 import sqlite3
-import subprocess
-import sys
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from callboard.remote import Connection, ConnectionLost, NotStaged, Winner, connect
-
-KILLS = int(os.environ.get("CALLBOARD_KILLS", "10"))
-SEED = int(os.environ.get("CALLBOARD_KILLS_SEED", "0"))
-PARTITIONS, ROWS = 3, 700  # in each batch
-DEADLINE = 60.0
+from callboard.remote import connect
+from tests.remote.staging.killing import DEADLINE, KILLS, PARTITIONS, ROWS, SEED, Driver, Process
 
 APP = """
 import sqlite3
@@ -73,110 +64,9 @@ def build(system):
 """
 
 
-class Process:
-    """`python -m callboard serve`, on the same socket and state each time."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.url = f"unix:{folder}/s"
-        (folder / "app.py").write_text(APP)
-        self.start()
-
-    def start(self) -> None:
-        command = [sys.executable, "-m", "callboard", "serve", "app:build", "--bind", self.url]
-        options = ["--state", "state", "--max-staged-memory", "4000", "--log-level", "ERROR"]
-        self.process = subprocess.Popen(
-            [*command, *options], cwd=self.folder, stdout=subprocess.PIPE, text=True
-        )
-        assert self.process.stdout is not None
-        assert self.process.stdout.readline() == f"serving on {self.url}\n"
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        assert self.process.stdout is not None
-        self.process.stdout.close()
-
-
-class Driver(threading.Thread):
-    """Commits one batch after the other, whatever happens to the server."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__()
-        self.url = url
-        self.steps = 0
-        self.moved = threading.Condition()
-        self.attempts = 0
-        self.batches = 0
-        self.ends = False
-        self.error: BaseException | None = None
-
-    def run(self) -> None:
-        try:
-            while not self.ends:
-                self.deliver(self.batches)
-                self.batches += 1
-        except BaseException as error:
-            self.error = error
-            raise
-        finally:
-            self.step()
-
-    def deliver(self, batch: int) -> None:
-        winners: list[Winner] | None = None
-        while True:
-            try:
-                with connect(self.url, timeout=DEADLINE) as connection:
-                    while True:
-                        if winners is None:
-                            winners = self.stage_all(connection, batch)
-                        try:
-                            connection.commit("job", batch, winners)
-                            self.step()
-                            connection.commit("job", batch, winners)
-                        except NotStaged:
-                            winners = None
-                        else:
-                            self.step()
-                            return
-            except ConnectionLost:
-                continue
-
-    def stage_all(self, connection: Connection, batch: int) -> list[Winner]:
-        winners = []
-        for partition in range(PARTITIONS):
-            self.attempts += 1
-            first = (batch * PARTITIONS + partition) * ROWS
-            entry = "outside" if partition == 2 else "totals"
-            self.step()
-            with connection.stage(
-                entry, job="job", batch=batch, partition=partition, attempt=self.attempts
-            ) as stage:
-                self.step()
-                for part in range(first, first + ROWS, 100):
-                    stage.send_many(range(part, part + 100))
-                self.step()
-            assert stage.staged is not None
-            winners.append(stage.staged)
-        self.step()
-        return winners
-
-    def step(self) -> None:
-        with self.moved:
-            self.steps += 1
-            self.moved.notify_all()
-
-    def wait(self, step: int) -> None:
-        with self.moved:
-            assert self.moved.wait_for(
-                lambda: self.steps >= step or self.error is not None, DEADLINE
-            )
-        assert self.error is None
-
-
 @pytest.fixture
 def process(tmp_path: Path) -> Iterator[Process]:
-    process = Process(tmp_path)
+    process = Process(tmp_path, APP)
     yield process
     process.kill()
 
@@ -187,11 +77,7 @@ def test_a_server_that_is_killed_loses_and_doubles_nothing(process: Process) -> 
     driver.start()
     try:
         for kill in range(KILLS):
-            chance = random.Random(SEED + kill)
-            driver.wait(driver.steps + chance.randint(1, 20))
-            end = time.perf_counter() + chance.uniform(0.0, 0.003)
-            while time.perf_counter() < end:  # not asleep: the moment is to be anywhere
-                pass
+            driver.wait_for_a_moment(random.Random(SEED + kill))
             process.kill()
             process.start()
     finally:
