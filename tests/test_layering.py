@@ -42,8 +42,8 @@ ORDERS = [
     # Capabilities: nothing but other capabilities imports them.
     ["actors", "actors/frequency", "actors/streams", "actors/remote", "actors/spark"],
     ["actors", "actors/testing"],
-    # A part of actors/remote: its files stand between those of that folder, and above some.
-    ["actors/remote/staging"],
+    # Parts of actors/remote: their files stand between those of that folder, and above some.
+    ["actors/remote/staging", "actors/remote/sharding"],
 ]
 
 

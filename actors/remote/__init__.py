@@ -8,6 +8,7 @@ input and output; `address`, `security`, `listening`, `handshake`, `dialing`, `i
 `remote_ref` and `client`, who is served.
 `staging` has rows that count once, and those that actors publish: its `messages` and `publishing`
 are part of the protocol, its `service` of the server, its `writer` and `published` of the client.
+`sharding` has several servers that are one; `shard` says which of them a server is.
 """
 
 from callboard.remote.client import Connection, connect, connect_soon
@@ -30,6 +31,11 @@ from callboard.remote.errors import (
 )
 from callboard.remote.remote_ref import RemoteRef
 from callboard.remote.server_side import ServerLimits
+from callboard.remote.shard import Shard
+from callboard.remote.sharding.connection import ShardedConnection, connect_sharded
+from callboard.remote.sharding.keys import shard_of
+from callboard.remote.sharding.ref import ShardedRef
+from callboard.remote.sharding.stage import ShardedStage, ShardWinner
 from callboard.remote.staging.messages import Winner
 from callboard.remote.staging.persistent import KeyedRow, Persistent, RowKey, with_keys
 from callboard.remote.staging.published import PublishedRows
@@ -57,12 +63,19 @@ __all__ = [
     "RemoteRef",
     "RowKey",
     "SecurityError",
+    "Shard",
+    "ShardWinner",
+    "ShardedConnection",
+    "ShardedRef",
+    "ShardedStage",
     "StageRefused",
     "StageWriter",
     "StagingLimits",
     "StateError",
     "Winner",
     "connect",
+    "connect_sharded",
     "connect_soon",
+    "shard_of",
     "with_keys",
 ]

@@ -20,6 +20,7 @@ from callboard.remote.errors import ConnectionLost
 from callboard.remote.remote_ref import RemoteRef
 from callboard.remote.security import PathLike, client_context, find_token
 from callboard.remote.session import RemoteSession
+from callboard.remote.shard import Shard
 from callboard.remote.staging.messages import Winner, checked_name
 from callboard.remote.staging.published import PublishedRows
 from callboard.remote.staging.writer import StageWriter, abort, commit
@@ -42,6 +43,7 @@ class Connection:
         ca_file: PathLike | None = None,
         types: Types = (),
         timeout: float = 30.0,
+        shard: str | None = None,
     ) -> None:
         self._address = parse_address(url)
         self._token_given = token is not None
@@ -50,7 +52,9 @@ class Connection:
             "ca_file": ca_file,
             "types": types,
             "timeout": checks.seconds("timeout", timeout),
+            "shard": shard,
         }
+        self._shard = None if shard is None else Shard.parse(shard)
         found = find_token(token, token_file)
         self._secret = b"" if found is None else found.secret
         self._context = client_context(self._address, ca_file)
@@ -164,7 +168,7 @@ class Connection:
         with self._lock:
             if self._session is None:
                 self._session = RemoteSession(
-                    self._address, self._context, self._secret, self.codec
+                    self._address, self._context, self._secret, self.codec, self._shard
                 )
                 weakref.finalize(self, self._session.close).atexit = False
             return self._session
@@ -265,6 +269,7 @@ def connect(url: str, **options: Any) -> Connection:
     - `ca_file`: the certificate to trust over TLS, in PEM format: the server's own, or of who
       signed it. Loopback goes without TLS where there is none.
     - `types`: the dataclasses and enumerations that messages are made of; as a dict, by names.
+    - `shard`: which of several servers it must be, such as "0/4"; it is Refused if it is not.
 
     Raises ConnectionLost, Refused, AddressError, SecurityError.
     """

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from callboard.remote import codec, kinds
 from callboard.remote.account import Account
 from callboard.remote.codec import Codec
-from callboard.remote.errors import CodecError
+from callboard.remote.errors import CodecError, Refused
 from callboard.remote.frames import HEAD, Buffer, Frame, frame, head
 from callboard.remote.kinds import (
     ANSWERED,
@@ -22,6 +22,7 @@ from callboard.remote.kinds import (
     parting,
     unpack,
 )
+from callboard.remote.shard import Shard
 from callboard.remote.staging.messages import staged_rows
 
 # On CPython 3.11 to look into an enumeration costs more than to pack a frame.
@@ -42,6 +43,8 @@ class Welcome:
     messages: int
     bytes: int
     idle: float
+    shard: str | None
+    """Which of several servers it is, as its user has said."""
 
 
 class Answered(NamedTuple):
@@ -79,9 +82,11 @@ ClientEvent = Welcome | Answered | Failed | Credit | Pong | Parting
 class ClientSide:
     """What a client does with a server's frames. Whoever uses it in several threads has a lock."""
 
-    def __init__(self, encoding: Codec, token: bytes) -> None:
+    def __init__(self, encoding: Codec, token: bytes, shard: Shard | None = None) -> None:
+        """With a `shard` the server must be that one."""
         self._codec = encoding
         self._token = token
+        self._shard = shard
         self.server: Welcome | None = None
         self.account = Account(0, 0)
         self._longest = 0
@@ -157,7 +162,9 @@ class ClientSide:
         return farewell(kinds.Farewell.DONE, text)
 
     def receive(self, received: Frame) -> ClientEvent:
-        """Take a frame. Raises Rejected for what the server should not have sent."""
+        """Take a frame. Raises Rejected for what the server should not have sent, and Refused for
+        a server that is another shard.
+        """
         kind, body = kind_of(received.kind), received.body
         try:
             if kind is _ANSWER and self.server is not None:
@@ -191,13 +198,18 @@ class ClientSide:
         if kind is not MessageKind.WELCOME:
             raise Rejected(f"a server begins with WELCOME, not {kind.name}")
         said = self._codec.decode(body)
-        self.server = server = Welcome(
+        server = Welcome(
             tuple(map(str, said["entries"])),
             int(said["frame"]),
             int(said["messages"]),
             int(said["bytes"]),
             float(said["idle"]),
+            said.get("shard"),
         )
+        if self._shard is not None and server.shard != str(self._shard):
+            says = "no shard" if server.shard is None else f"shard {server.shard}"
+            raise Refused(f"the server is {says}, and shard {self._shard} is wanted")
+        self.server = server
         self.account = Account(server.messages, server.bytes)
         self._longest = server.frame
         return server

@@ -35,6 +35,7 @@ from callboard.remote.errors import (
 )
 from callboard.remote.frames import Buffer, Frame
 from callboard.remote.kinds import MessageKind, Parting
+from callboard.remote.shard import Shard
 
 # What callboard itself raises keeps its class on the way.
 _KNOWN = {
@@ -125,9 +126,10 @@ class Completion(NamedTuple):
 class Conversation:
     """One client's state. Whoever uses it in several threads has a lock."""
 
-    def __init__(self, encoding: Codec, token: bytes) -> None:
+    def __init__(self, encoding: Codec, token: bytes, shard: Shard | None = None) -> None:
         self._codec = encoding
         self._token = token
+        self._shard = shard
         self.side: ClientSide | None = None
         self.health: dict[str, Any] = {}
         """What the last PONG said."""
@@ -205,11 +207,11 @@ class Conversation:
 
     def begin(self) -> None:
         """Begin with a new connection."""
-        self.side = ClientSide(self._codec, self._token)
+        self.side = ClientSide(self._codec, self._token, self._shard)
         self._output.append(self.side.hello())
 
     def receive(self, received: Frame) -> Welcome | Parting | None:
-        """Take a frame; return what concerns the connection itself. Raises Rejected."""
+        """Take a frame; return what concerns the connection itself. Raises Rejected, Refused."""
         assert self.side is not None
         event = self.side.receive(received)
         if isinstance(event, Answered):

@@ -22,6 +22,7 @@ from callboard.remote.errors import RemoteError
 from callboard.remote.security import find_token
 from callboard.remote.server import Server
 from callboard.remote.server_side import ServerLimits
+from callboard.remote.shard import Shard
 from callboard.remote.staging.store import StagingLimits
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -52,6 +53,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--log-level", default="INFO", metavar="LEVEL", help="to stderr (INFO)")
     parser.add_argument("--state", metavar="DIR", help="for rows that count once, and their state")
+    parser.add_argument(
+        "--shard", metavar="I/N", help="which of several servers it is, from 0/N on"
+    )
     for field in (*dataclasses.fields(ServerLimits), *dataclasses.fields(StagingLimits)):
         parser.add_argument(
             f"--max-{field.name.replace('_', '-')}",
@@ -97,6 +101,7 @@ def serve(options: argparse.Namespace) -> int:
     limits = _limits(ServerLimits, options)
     staging = _limits(StagingLimits, options)
     token = find_token(token_file=options.token_file)
+    shard = None if options.shard is None else Shard.parse(options.shard)
     types = () if options.types is None else named(options.types)
     build = named(options.build)
     end = _EndWanted()
@@ -113,6 +118,7 @@ def serve(options: argparse.Namespace) -> int:
             limits=limits,
             state=options.state,
             staging=staging,
+            shard=shard,
         )
         print(f"serving on {server.address}", flush=True)
         if not end.wait(system):

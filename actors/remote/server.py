@@ -27,6 +27,7 @@ from callboard.remote.listening import Listener, prepare
 from callboard.remote.peer import Peer
 from callboard.remote.security import PathLike, Token, server_context, stranger
 from callboard.remote.server_side import ServerLimits, StagingRequest
+from callboard.remote.shard import Shard
 from callboard.remote.staging.service import StagingService
 from callboard.remote.staging.store import StagingLimits
 
@@ -52,11 +53,13 @@ class Server:
         limits: ServerLimits | None = None,
         state: PathLike | None = None,
         staging: StagingLimits | None = None,
+        shard: Shard | None = None,
     ) -> None:
         """Listen. TCP wants a token, and off loopback a certificate and its key.
 
         With a directory for its `state`, rows can be staged, within the limits of `staging`; what
-        was committed there and not applied is applied before anybody is let in.
+        was committed there and not applied is applied before anybody is let in. With a `shard` it
+        says that it is that one of several servers, and takes the state of no other one.
 
         Raises AddressError, SecurityError, StateError, ConfigError.
         """
@@ -83,6 +86,7 @@ class Server:
         self._shaking = 0  # connections in TLS's handshake
         self._is_empty = False  # of clients, after the drain has begun
         self._emptied = WaitQueue()
+        self._shard = shard
         self._staging = self._open_state(state, staging)
         try:
             self._listener = Listener(address)
@@ -104,8 +108,15 @@ class Server:
         self, state: PathLike | None, limits: StagingLimits | None
     ) -> StagingService | None:
         if state is not None:
-            frame = self.limits.frame
-            return StagingService(self._system, self.entries, self.codec, state, limits, frame)
+            return StagingService(
+                self._system,
+                self.entries,
+                self.codec,
+                state,
+                limits,
+                frame=self.limits.frame,
+                shard=self._shard,
+            )
         for name, entry in self.entries.items():
             if isinstance(entry, PersistentEntry):
                 raise StateError(f"the entry {name!r} is Persistent: give a state directory")
@@ -136,7 +147,10 @@ class Server:
 
     def about(self) -> dict[str, Any]:
         """Return what a client is told of the server when it is welcome."""
-        return {"server": f"callboard {version}"}
+        return {"server": f"callboard {version}", **self._which()}
+
+    def _which(self) -> dict[str, str]:
+        return {} if self._shard is None else {"shard": str(self._shard)}
 
     def note_handled(self, messages: int) -> None:
         """Count messages that were handled. In any thread."""
@@ -171,6 +185,7 @@ class Server:
                 "handled": self._handled,
                 "dead_letters": letters.count,
                 "failures": letters.failure_count,
+                **self._which(),
                 **({} if staging is None else staging.health()),
             }
 

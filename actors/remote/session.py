@@ -25,6 +25,7 @@ from callboard.remote.frames import MOST, Frame, Splitter
 from callboard.remote.io_thread import IOThread
 from callboard.remote.kinds import Parting
 from callboard.remote.link import Link
+from callboard.remote.shard import Shard
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.02, 5.0  # seconds between attempts to connect
 _HANDSHAKE = 10.0  # seconds for an attempt, until the server says WELCOME
@@ -39,13 +40,18 @@ class RemoteSession:
     """
 
     def __init__(
-        self, address: Address, context: ssl.SSLContext | None, token: bytes, encoding: Codec
+        self,
+        address: Address,
+        context: ssl.SSLContext | None,
+        token: bytes,
+        encoding: Codec,
+        shard: Shard | None = None,
     ) -> None:
         self._address = address
         self._context = context
         self.pid = os.getpid()
         self._lock = threading.Lock()  # of the conversation, and of the order of what it sends
-        self._talk = Conversation(encoding, token)
+        self._talk = Conversation(encoding, token, shard)
         self._link: Link | None = None
         self._error: RemoteError | None = None  # why there will be no other connection
         self.trouble = "it was not tried yet"
@@ -235,11 +241,16 @@ class RemoteSession:
             with self._lock:
                 try:
                     event: Any = self._talk.receive(received)
-                except ProtocolError as error:
+                except (ProtocolError, Refused) as error:
                     event = error
                 outcomes = self._send()
             for outcome in outcomes:
                 outcome.complete()
+            if isinstance(event, Refused):
+                text = f"{self._address}: {event}"
+                self._end(Refused(text))
+                self._hang_up(text)
+                return
             if isinstance(event, ProtocolError):
                 self._hang_up(f"the server does not keep to the protocol: {event}")
                 return

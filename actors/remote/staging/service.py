@@ -11,6 +11,7 @@ from callboard.remote.codec import Codec
 from callboard.remote.entries import Entry
 from callboard.remote.kinds import PUBLISHING
 from callboard.remote.security import PathLike
+from callboard.remote.shard import Shard
 from callboard.remote.staging.applier import Applier
 from callboard.remote.staging.journal import Journal
 from callboard.remote.staging.librarian import Librarian
@@ -38,14 +39,16 @@ class StagingService:
         codec: Codec,
         state: PathLike,
         limits: StagingLimits | None,
+        *,
         frame: int,
+        shard: Shard | None,
     ) -> None:
         """Open the state, give actors what they have of it, and apply what is not applied yet.
 
         `frame` is the longest that a client takes, in bytes. Raises StateError.
         """
         targets = targets_of(entries, codec, frame - _ANSWER)
-        self._directory = StateDirectory(state)
+        self._directory = StateDirectory(state, shard)
         try:
             self._journal = Journal(self._directory.journal)
         except BaseException:

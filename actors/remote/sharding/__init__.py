@@ -1,0 +1,5 @@
+"""Several servers as one: each has the rows of its keys.
+
+The layers: `key_hash`, keys and columns as hashes; `keys`, which key a row has; `columns`, record
+batches in parts; `ref`, `stage` and `connection`, what a program has of the servers.
+"""

@@ -1,0 +1,190 @@
+"""Connections to several servers, which are one to a program: each has the rows of its keys."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from callboard import Future
+from callboard.core.errors import ConfigError
+from callboard.core.text import safe_repr
+from callboard.remote.client import Connection, connect
+from callboard.remote.errors import BatchCommitted
+from callboard.remote.shard import MOST, Shard
+from callboard.remote.sharding.keys import By, ShardKey
+from callboard.remote.sharding.ref import ShardedRef
+from callboard.remote.sharding.stage import ShardedStage, ShardWinner
+from callboard.remote.staging.messages import Winner
+from callboard.remote.staging.writer import StageWriter
+
+T = TypeVar("T")
+
+
+class ShardedConnection:
+    """A client's connections to the servers that are shards of one, in their order.
+
+    Safe in every thread, and pickled as connections are. Leaving it as a context manager waits
+    until all that was told is handled.
+    """
+
+    def __init__(self, shards: Iterable[Connection]) -> None:
+        self.shards = tuple(shards)
+        """The connection to each shard."""
+
+    def ref(self, name: str, *, by: By) -> ShardedRef:
+        """Return a ref on the entry points of this name, for rows with a key.
+
+        `by` says the key: a column's name, of rows that are dictionaries or have such an attribute,
+        and of record batches; several names, for a tuple of their values; or a function of the row.
+        """
+        return ShardedRef(self.shards, name, by)
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Wait until all that was told or asked is handled; without `timeout`, the connections'.
+
+        Raises what the flush of any of the connections does.
+        """
+        self.shards[0].refuse_to_block("flush")
+        seconds = self.shards[0].timeout if timeout is None else timeout
+        deadline = time.monotonic() + seconds
+        for flushed in [shard.flush_soon() for shard in self.shards]:
+            flushed.result(max(0.0, deadline - time.monotonic()))
+
+    def health(self) -> list[Future[dict[str, Any]]]:
+        """Ask each server how it is."""
+        return [shard.health() for shard in self.shards]
+
+    # --- rows that count once ---------------------------------------------------------------------
+
+    def stage(
+        self,
+        entry: str,
+        *,
+        by: By,
+        job: str,
+        batch: int = 0,
+        partition: int = 0,
+        attempt: int = 0,
+        shards: Collection[int] | None = None,
+    ) -> ShardedStage:
+        """Return a stage, whose rows go to the shards of their keys. As `Connection.stage()`.
+
+        Rows of other shards than `shards` are left out: those that `abort()` says are wanted.
+        """
+
+        def begin(shard: int) -> StageWriter:
+            return self.shards[shard].stage(
+                entry, job=job, batch=batch, partition=partition, attempt=attempt
+            )
+
+        chosen = range(len(self.shards)) if shards is None else shards
+        return ShardedStage(begin, ShardKey(by, len(self.shards)), chosen)
+
+    def commit(
+        self,
+        job: str,
+        batch: int,
+        winners: Iterable[ShardWinner],
+        timeout: float | None = None,
+        *,
+        shards: Collection[int] | None = None,
+    ) -> None:
+        """Commit a batch on each shard, or on `shards`, all at once. As `Connection.commit()`.
+
+        Each commit is whole or nothing; all of them are not. If it raises, or if this process ends
+        meanwhile, some shards may have committed, and others not: `abort()` says which have not.
+        Raises what the first shard that failed has raised, when all are done.
+        """
+        chosen = sorted(range(len(self.shards)) if shards is None else shards)
+        of_shards: dict[int, list[Winner]] = {shard: [] for shard in chosen}
+        for shard, *winner in winners:
+            if shard not in of_shards:
+                raise ValueError(f"a winner is of shard {shard}, and the commit of {chosen}")
+            of_shards[shard].append(Winner(*winner))
+        self._on_each(
+            chosen, lambda shard: self.shards[shard].commit(job, batch, of_shards[shard], timeout)
+        )
+
+    def abort(self, job: str, batch: int, timeout: float | None = None) -> list[int]:
+        """Drop what is staged of a batch, and return the shards that have not committed it.
+
+        On those it may be staged anew. Raises BatchCommitted if all shards have committed it, and
+        ConnectionLost.
+        """
+
+        def is_left(shard: int) -> bool:
+            try:
+                self.shards[shard].abort(job, batch, timeout)
+            except BatchCommitted:
+                return False
+            return True
+
+        every = range(len(self.shards))
+        left = self._on_each(every, is_left)
+        if not any(left):
+            raise BatchCommitted(f"batch {batch} of the job {job!r} is committed on every shard")
+        return [shard for shard in every if left[shard]]
+
+    def _on_each(self, shards: Collection[int], work: Callable[[int], T]) -> list[T]:
+        """Do something with several shards at once; raise what the first of them has raised."""
+        self.shards[0].refuse_to_block("commit")
+        with ThreadPoolExecutor(max(1, len(shards)), "callboard-shards") as threads:
+            futures = [threads.submit(work, shard) for shard in shards]
+        return [future.result() for future in futures]
+
+    # --- the end ----------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Say goodbye to every server. As `Connection.close()`."""
+        with ExitStack() as ends:
+            for shard in self.shards:
+                ends.callback(shard.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None:
+                self.flush()
+        finally:
+            self.close()
+
+    def __repr__(self) -> str:
+        return f"<ShardedConnection to {len(self.shards)} servers>"
+
+
+def connect_sharded(urls: Sequence[str], **options: Any) -> ShardedConnection:
+    """Connect to the servers that are the shards of one, in their order, all at once.
+
+    The first was started with `--shard 0/N`, for as many as there are, the next with `1/N`. A row
+    goes to the shard of its key, whoever sends it; so the number of shards is for good, and where
+    the rows of a key are does not change. Options are those of `connect()`, for all of them.
+
+    Raises what `connect()` does: Refused also for a server that is another shard, or none.
+    """
+    if isinstance(urls, str) or not 0 < len(urls) <= MOST:
+        raise ConfigError(f"the addresses of 1 to {MOST} servers are wanted, not {safe_repr(urls)}")
+    count = len(urls)
+    with ThreadPoolExecutor(min(count, 32), "callboard-connect") as threads:
+        futures = [
+            threads.submit(partial(connect, url, shard=str(Shard(index, count)), **options))
+            for index, url in enumerate(urls)
+        ]
+    with ExitStack() as made:
+        for future in futures:
+            if future.exception() is None:
+                made.callback(future.result().close)
+        connections = [future.result() for future in futures]
+        made.pop_all()
+    return ShardedConnection(connections)

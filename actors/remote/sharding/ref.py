@@ -1,0 +1,84 @@
+"""Refs on one entry point of several servers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from callboard import Future
+from callboard.core.text import safe_repr
+from callboard.remote.client import Connection
+from callboard.remote.remote_ref import RemoteRef
+from callboard.remote.sharding.columns import divide_batch
+from callboard.remote.sharding.keys import By, ShardKey, shard_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ROWS = 1024  # that are divided at a time, times the number of shards
+
+
+class ShardedRef:
+    """A handle on the entry points of one name, each of which has the rows of its keys.
+
+    Safe in every thread. Rows of a key that one thread sends are handled in their order; between
+    shards there is none. A shard that takes no more holds up the sender, also for the others.
+    """
+
+    def __init__(self, connections: Iterable[Connection], name: str, by: By) -> None:
+        self.name = name
+        self.refs = tuple(connection.ref(name) for connection in connections)
+        """The ref of each shard, for all that is of one shard, or waits in another way."""
+        self._key = ShardKey(by, len(self.refs))
+
+    def of_key(self, key: Any) -> RemoteRef:
+        """Return the ref of the shard that has this key. Raises CodecError for what is no key."""
+        return self.refs[shard_of(key, len(self.refs))]
+
+    def tell(self, message: Any) -> None:
+        """Send `message` to the shard of its key. Waits and raises like `RemoteRef.tell()`.
+
+        Raises CodecError for what has no key.
+        """
+        self.refs[self._key.of_row(message)].tell(message)
+
+    def tell_many(self, messages: Iterable[Any]) -> None:
+        """Send each of `messages` to the shard of its key. Waits and raises like `tell`.
+
+        What was sent before it raises stays sent.
+        """
+        for rows in portions(messages, "tell_many", _ROWS * len(self.refs)):
+            for ref, part in zip(self.refs, self._key.divide(rows), strict=True):
+                if part:
+                    ref.tell_many(part)
+
+    def send_batch(self, batch: pa.RecordBatch) -> None:
+        """Send each shard the rows of its keys, as a batch; none to who has none of them.
+
+        Waits and raises like `tell`. Raises ConfigError if the key is a function's.
+        """
+        for ref, part in zip(self.refs, divide_batch(batch, self._key), strict=True):
+            if part.num_rows:
+                ref.send_batch(part)
+
+    def ask(self, message: Any, *, key: Any, timeout: float | None = None) -> Future[Any]:
+        """Ask the shard that has `key`. As `RemoteRef.ask()`; raises CodecError for no key."""
+        return self.of_key(key).ask(message, timeout)
+
+    def ask_all(self, message: Any, timeout: float | None = None) -> list[Future[Any]]:
+        """Ask every shard, and return the futures of their answers, in the order of the shards."""
+        return [ref.ask(message, timeout) for ref in self.refs]
+
+    def __repr__(self) -> str:
+        return f"<ShardedRef {self.name!r} on {len(self.refs)} shards>"
+
+
+def portions(rows: Iterable[Any], what: str, size: int) -> Iterator[list[Any]]:
+    """Cut rows into lists of this size at most. Raises TypeError, which says what wants them."""
+    try:
+        source = iter(rows)
+    except TypeError:
+        raise TypeError(f"{what}() wants an iterable of rows, not {safe_repr(rows)}") from None
+    while portion := list(islice(source, size)):
+        yield portion

@@ -1,0 +1,88 @@
+"""Rows that count once, staged on several servers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from contextlib import ExitStack
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from callboard.remote.sharding.columns import divide_batch
+from callboard.remote.sharding.keys import ShardKey
+from callboard.remote.sharding.ref import portions
+from callboard.remote.staging.writer import StageWriter
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ROWS = 1024  # that are divided at a time, times the number of shards
+
+
+class ShardWinner(NamedTuple):
+    """An attempt at a partition that is staged on a shard, with how many rows."""
+
+    shard: int
+    partition: int
+    attempt: int
+    rows: int
+
+
+class ShardedStage:
+    """One attempt at a partition of a batch, on several servers: a context manager, for one thread.
+
+    Leaving it waits until all rows are staged, as that of a StageWriter does. A shard for which no
+    row comes knows nothing of the attempt.
+    """
+
+    def __init__(
+        self, begin: Callable[[int], StageWriter], key: ShardKey, shards: Collection[int]
+    ) -> None:
+        """`begin` makes the stage of a shard; rows of others than `shards` are left out."""
+        self._begin = begin
+        self._key = key
+        self._shards = frozenset(shards)
+        self._open: dict[int, StageWriter] = {}
+        self._ends = ExitStack()
+        self.staged: list[ShardWinner] = []
+        """What is staged where, after the end: small, and made to be sent to the driver."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def send_many(self, rows: Iterable[Any]) -> None:
+        """Stage each row on the shard of its key. As `StageWriter.send_many()`.
+
+        Raises StageRefused, BatchCommitted and ConnectionLost of a shard that gets its first row;
+        CodecError for what has no key.
+        """
+        for portion in portions(rows, "send_many", _ROWS * self._key.shards):
+            for shard, part in enumerate(self._key.divide(portion)):
+                if part and shard in self._shards:
+                    self._stage(shard).send_many(part)
+
+    def send_batch(self, batch: pa.RecordBatch) -> None:
+        """Stage a record batch, each shard's rows of it as one. Raises like `send_many`."""
+        for shard, part in enumerate(divide_batch(batch, self._key)):
+            if part.num_rows and shard in self._shards:
+                self._stage(shard).send_batch(part)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._ends.__exit__(kind, error, trace)
+        if kind is None:
+            self.staged = [
+                ShardWinner(shard, *stage.staged)
+                for shard, stage in sorted(self._open.items())
+                if stage.staged is not None
+            ]
+
+    def _stage(self, shard: int) -> StageWriter:
+        stage = self._open.get(shard)
+        if stage is None:
+            stage = self._ends.enter_context(self._begin(shard))
+            self._open[shard] = stage
+        return stage
