@@ -1,27 +1,45 @@
-"""Partitions of a frame to an entry point of a server, each row counted once."""
+"""Partitions of a frame to an entry point of a server, or of several, each row counted once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from callboard.remote import BatchCommitted, Connection, RemoteError, Winner, connect
-from callboard.remote.staging.messages import BatchName
+from callboard.core.errors import ConfigError
+from callboard.core.text import safe_repr
+from callboard.remote import (
+    BatchCommitted,
+    Connection,
+    RemoteError,
+    ShardedConnection,
+    ShardedStage,
+    ShardWinner,
+    StageWriter,
+    Winner,
+    connect,
+    connect_sharded,
+)
 from callboard.spark.context import PartitionContext
-from callboard.spark.source_options import RemoteEntry
 from callboard.spark.stage_task import stage_partition
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-_WINNERS = "partition long, attempt long, rows long"
+_WINNERS = "shard long, partition long, attempt long, rows long"
 
 
 def deliver(
-    frame: DataFrame, url: str, entry: str, *, job: str, batch: int = 0, **options: Any
+    frame: DataFrame,
+    url: str | Sequence[str],
+    entry: str,
+    *,
+    job: str,
+    batch: int = 0,
+    by: str | Sequence[str] | None = None,
+    **options: Any,
 ) -> bool:
     """Send the rows of `frame` to an entry point of a server, where each counts once.
 
@@ -31,49 +49,107 @@ def deliver(
     In `foreachBatch`, `job` is a name for the query, as long as it has one checkpoint, and `batch`
     the epoch id. The rows come by partition; in a partition as Spark has them.
 
+    A list of addresses is that of servers which are shards of one, as `connect_sharded` has it, and
+    each row goes to the shard of its key: `by` is the name of the key's column, or several. Every
+    shard commits its part for itself. A call that ended between two commits, for whatever reason,
+    is to be repeated: a shard that has committed the batch is left alone, and the others get their
+    rows. So the frame must have the same rows then, in whatever order and partitions; what it is
+    read from must be there still, and nothing in it be random.
+
     `options` are those of `callboard.remote.connect`, for the driver and the tasks: `token_file`
     is read where they run. Raises what Spark raises for a task that failed, after which nothing is
     left but the chance to try again; StageRefused, NotStaged, and ConnectionLost, after which the
-    same call says what came of it.
+    same call says what came of it; Refused where a server is not the shard of its place.
     """
-    with connect(url, **options) as connection:
+    place = _Place(url if isinstance(url, str) else tuple(url), entry, job, batch, by, options)
+    with place.connect() as connection:
         try:
-            connection.abort(job, batch)  # tasks of an earlier attempt at the batch end here
+            # Tasks of an earlier attempt at the batch end here.
+            if isinstance(connection, ShardedConnection):
+                shards = connection.abort(job, batch)
+            else:
+                shards = [0]
+                connection.abort(job, batch)
         except BatchCommitted:
             return False
-        stage = partial(_stage, url, entry, job, batch, options)
-        winners = _run(connection, frame, stage, job, batch)
-        connection.commit(job, batch, winners)
+        winners = _run(connection, frame, place, shards)
+        if isinstance(connection, ShardedConnection):
+            connection.commit(job, batch, winners, shards=shards)
+        else:
+            connection.commit(job, batch, [Winner(*winner[1:]) for winner in winners])
     return True
 
 
+class _Place(NamedTuple):
+    """Where the rows of a batch go to."""
+
+    url: str | tuple[str, ...]
+    entry: str
+    job: str
+    batch: int
+    by: str | Sequence[str] | None
+    options: dict[str, Any]
+
+    def connect(self) -> Connection | ShardedConnection:
+        """Connect to the server, or to the shards. Raises ConfigError for a `by` that is wrong."""
+        if isinstance(self.url, str):
+            if self.by is not None:
+                raise ConfigError("by= is for a list of servers, and one address is given")
+            return connect(self.url, **self.options)
+        if self.by is None or callable(self.by):
+            raise ConfigError(
+                "several servers want by=, the name of the key's column, or several names, not "
+                + safe_repr(self.by)
+            )
+        return connect_sharded(self.url, **self.options)
+
+
 def _run(
-    connection: Connection, frame: DataFrame, stage: Any, job: str, batch: int
-) -> list[Winner]:
+    connection: Connection | ShardedConnection,
+    frame: DataFrame,
+    place: _Place,
+    shards: Collection[int],
+) -> list[ShardWinner]:
     try:
-        found = frame.mapInArrow(stage, _WINNERS).collect()
+        found = frame.mapInArrow(partial(_stage, place, shards), _WINNERS).collect()
     except BaseException:
-        with suppress(RemoteError):  # the server drops it by age, then
-            connection.abort(job, batch)
+        with suppress(RemoteError):  # the servers drop it by age, then
+            connection.abort(place.job, place.batch)
         raise
-    return [Winner(*row) for row in found]
+    return [ShardWinner(*row) for row in found]
 
 
 def _stage(
-    url: str,
-    entry: str,
-    job: str,
-    batch: int,
-    options: dict[str, Any],
-    batches: Iterable[pa.RecordBatch],
+    place: _Place, shards: Collection[int], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """In a task: stage its partition, and return which attempt this is, unless it is empty."""
     import pyarrow as pa
 
-    context = PartitionContext.current()
-    place, name = RemoteEntry(url, entry, options), BatchName(job, batch)
-    staged = stage_partition(place, name, context.partition_id, context.task_attempt_id, batches)
-    if staged is not None:
-        names = [field.split()[0] for field in _WINNERS.split(", ")]
-        columns = [pa.array([value], pa.int64()) for value in staged]
+    stage = stage_partition(place.connect, partial(_begin, place, shards), batches)
+    if stage is None:
+        return
+    if isinstance(stage, ShardedStage):
+        winners = stage.staged
+    else:
+        assert stage.staged is not None
+        winners = [ShardWinner(0, *stage.staged)]
+    names = [field.split()[0] for field in _WINNERS.split(", ")]
+    columns = [pa.array(column, pa.int64()) for column in zip(*winners, strict=True)]
+    if columns:
         yield pa.RecordBatch.from_arrays(columns, names)
+
+
+def _begin(
+    place: _Place, shards: Collection[int], connection: Connection | ShardedConnection
+) -> StageWriter | ShardedStage:
+    context = PartitionContext.current()
+    ids: dict[str, Any] = {
+        "job": place.job,
+        "batch": place.batch,
+        "partition": context.partition_id,
+        "attempt": context.task_attempt_id,
+    }
+    if isinstance(connection, ShardedConnection):
+        assert place.by is not None
+        return connection.stage(place.entry, by=place.by, shards=shards, **ids)
+    return connection.stage(place.entry, **ids)

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from pyspark.sql.datasource import WriterCommitMessage
 
-from callboard.remote import BatchCommitted, RemoteError, Winner, connect
+from callboard.remote import BatchCommitted, Connection, RemoteError, StageWriter, Winner
 from callboard.remote.staging.messages import BatchName
 from callboard.spark.context import PartitionContext
 from callboard.spark.source_options import RemoteEntry
@@ -37,11 +37,18 @@ def stage(place: RemoteEntry, name: BatchName, batches: Iterable[pa.RecordBatch]
     of attempts that a driver has left behind when it was killed.
     """
     partition = PartitionContext.current().partition_id
+    attempt = uuid4().int >> 64
+
+    def begin(connection: Connection) -> StageWriter:
+        return connection.stage(
+            place.entry, job=name.job, batch=name.batch, partition=partition, attempt=attempt
+        )
+
     try:
-        winner = stage_partition(place, name, partition, uuid4().int >> 64, batches)
+        stage = stage_partition(place.connect, begin, batches)
     except BatchCommitted:
         return Staged(name.job, is_committed=True)
-    return Staged(name.job, winner)
+    return Staged(name.job, None if stage is None else stage.staged)
 
 
 def commit(
@@ -52,11 +59,11 @@ def commit(
     if any(message.is_committed for message in staged):
         return
     winners = [message.winner for message in staged if message.winner is not None]
-    with connect(place.url, **place.connection) as connection:
+    with place.connect() as connection:
         connection.commit(name.job, name.batch, winners)
 
 
 def abort(place: RemoteEntry, name: BatchName) -> None:
     """Drop what is staged. What cannot be dropped now goes by age, or with the batch's commit."""
-    with suppress(RemoteError), connect(place.url, **place.connection) as connection:
+    with suppress(RemoteError), place.connect() as connection:
         connection.abort(name.job, name.batch)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from callboard.core import checks
 from callboard.core.errors import CallboardError, ConfigError
+from callboard.remote import Connection, connect
 from callboard.remote.address import parse_address
 from callboard.remote.staging.messages import BatchName, checked_name
 
@@ -22,6 +23,10 @@ class RemoteEntry(NamedTuple):
     url: str
     entry: str
     connection: dict[str, Any]
+
+    def connect(self) -> Connection:
+        """Connect, as `callboard.remote.connect` does."""
+        return connect(self.url, **self.connection)
 
 
 @dataclass(frozen=True)

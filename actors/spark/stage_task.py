@@ -1,43 +1,38 @@
-"""A task that stages its partition on a server."""
+"""A task that stages its partition, on a server or on several."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeVar
 
-from callboard.remote import Winner, connect
-from callboard.spark.source_options import RemoteEntry
+from callboard.remote import Connection, ShardedConnection, ShardedStage, StageWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from callboard.remote.staging.messages import BatchName
+C = TypeVar("C", Connection, ShardedConnection, Connection | ShardedConnection)
+S = TypeVar("S", StageWriter, ShardedStage, StageWriter | ShardedStage)
 
 
 def stage_partition(
-    place: RemoteEntry,
-    name: BatchName,
-    partition: int,
-    attempt: int,
-    batches: Iterable[pa.RecordBatch],
-) -> Winner | None:
-    """Stage record batches, and return which attempt that is; None if there are no rows.
+    connect: Callable[[], C], begin: Callable[[C], S], batches: Iterable[pa.RecordBatch]
+) -> S | None:
+    """Stage record batches, and return the stage, which has ended; None if there are no rows.
 
-    Raises BatchCommitted, StageRefused, ConnectionLost, and what `batches` raises.
+    Connects, and begins the stage, when there is a row. Raises BatchCommitted, StageRefused,
+    ConnectionLost, and what the arguments raise.
     """
     source = (batch for batch in batches if batch.num_rows)
     first = next(source, None)
     if first is None:
         return None
-    connection = connect(place.url, **place.connection)
+    connection = connect()
     try:
-        stage = connection.stage(
-            place.entry, job=name.job, batch=name.batch, partition=partition, attempt=attempt
-        )
+        stage = begin(connection)
         with stage:
             stage.send_batch(first)
             for batch in source:
                 stage.send_batch(batch)
     finally:
         connection.close()
-    return stage.staged
+    return stage
