@@ -68,9 +68,14 @@ Record = Session | FileCount
 class Sessions:
     """Track the open session of every author seen."""
 
-    def __init__(self, pause: int = PAUSE) -> None:
+    def __init__(self, pause: int = PAUSE, open_sessions: Iterable[Session] = ()) -> None:
         self._pause = pause
-        self._open: dict[int, Session] = {}
+        self._open = {session.author: session for session in open_sessions}
+
+    @property
+    def open(self) -> list[Session]:
+        """The sessions that no pause has ended yet."""
+        return list(self._open.values())
 
     def add(self, changes: Iterable[Change]) -> list[Session]:
         """Count changes in and return the sessions that a pause has ended.
@@ -99,7 +104,7 @@ class Sessions:
 
     def end_all(self) -> list[Session]:
         """End and return the sessions that are still open."""
-        ended = list(self._open.values())
+        ended = self.open
         self._open.clear()
         return ended
 
