@@ -19,12 +19,11 @@ from callboard.remote.conversation import Parcel
 from callboard.remote.errors import ConnectionLost
 from callboard.remote.remote_ref import RemoteRef
 from callboard.remote.security import PathLike, client_context, find_token
-from callboard.remote.session import RemoteSession
+from callboard.remote.session import RemoteSession, may_block
 from callboard.remote.shard import Shard
 from callboard.remote.staging.messages import Winner, checked_name
 from callboard.remote.staging.published import PublishedRows
 from callboard.remote.staging.writer import StageWriter, abort, commit
-from callboard.scheduling.worker import on_worker
 
 
 class Connection:
@@ -192,7 +191,7 @@ class Connection:
         """Send a parcel, and wait for credit where there is none. Raises ConnectionLost."""
         sent = parcel.sent
         assert sent is not None
-        self.session.submit(parcel, self.timeout if _may_block() else None)
+        self.session.submit(parcel, self.timeout if may_block() else None)
         if sent.done():
             sent.result()
             return
@@ -305,10 +304,6 @@ def _reconnect(url: str, options: dict[str, Any]) -> Connection:
         if connection is None:
             connection = _known[key] = Connection(url, **options)
     return connection
-
-
-def _may_block() -> bool:
-    return asyncio._get_running_loop() is None and not on_worker()
 
 
 async def _waiting(future: Future[Any]) -> Any:

@@ -39,6 +39,14 @@ class IOThread:
 
         return self.run(calling()).result(timeout)
 
+    def call_soon(self, function: Callable[[], object]) -> None:
+        """Call a function on the thread: now if this is it, else soon, and never if it has ended."""
+        if self._thread is threading.current_thread():
+            function()
+        else:
+            with suppress(RuntimeError):
+                self.loop.call_soon_threadsafe(function)
+
     def run(self, coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
         """Run a coroutine on the thread; return a future of what it returns."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop)

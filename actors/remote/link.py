@@ -20,7 +20,10 @@ _PARTS = 1000  # of a vectored write; the kernel takes 1,024
 _READS = 64  # one after the other, before others have their turn
 _SMALL = 4096  # bytes: to copy them costs less than another part of a write
 _LINGER = 1.0  # seconds: how long one that has said all waits for the other side to hang up
-_AGAIN = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+AGAIN = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+"""What a socket raises that has nothing to read, or no room."""
+BREAKS = (OSError, ProtocolError, EOFError)
+"""What ends a link that reads; ssl.SSLError is an OSError."""
 
 
 class Link:
@@ -42,6 +45,7 @@ class Link:
         self._loop = loop
         self._socket = connected
         self._is_tls = isinstance(connected, ssl.SSLSocket)
+        self._readable = connected.fileno()  # what the loop looks at
         self.splitter = splitter
         self._on_frames = on_frames
         self._on_end = on_end
@@ -62,7 +66,7 @@ class Link:
         """Read frames, from the start or again."""
         if not self._is_reading and not self._ended:
             self._is_reading = True
-            self._loop.add_reader(self._socket.fileno(), self._read)
+            self._loop.add_reader(self._readable, self._read)
             if self._is_tls:
                 self._loop.call_soon(self._read)  # what OpenSSL has read already wakes nobody
 
@@ -70,7 +74,7 @@ class Link:
         """Read no more, until `start_reading()`: the other side will find the connection full."""
         if self._is_reading:
             self._is_reading = False
-            self._loop.remove_reader(self._socket.fileno())
+            self._loop.remove_reader(self._readable)
 
     def close(self) -> None:
         """Send what waits, then hang up. What comes in the meantime is not looked at."""
@@ -90,11 +94,14 @@ class Link:
             self._ended = True
             self._output.clear()
             self.output_size = 0
-            descriptor = self._socket.fileno()
-            self._loop.remove_reader(descriptor)
-            self._loop.remove_writer(descriptor)
-            self._socket.close()
+            self._loop.remove_reader(self._readable)
+            self._loop.remove_writer(self._socket.fileno())
+            self._let_go()
         self._on_end(why)
+
+    def _let_go(self) -> None:
+        """Close what is open, with the lock."""
+        self._socket.close()
 
     def _hang_up(self) -> None:
         """Say that nothing more comes, and let the other side read it before the socket goes."""
@@ -107,15 +114,16 @@ class Link:
             for _ in range(_READS):
                 if not self._is_reading or self._ended or not self._receive():
                     return
-        except _AGAIN:
+        except AGAIN:
             pass
-        except OSError as error:  # ssl.SSLError is one
-            self.abort(f"the connection broke: {error}")
-        except ProtocolError as error:
-            self.abort(str(error))
+        except BREAKS as error:
+            self.abort(why_it_breaks(error))
 
     def _receive(self) -> bool:
-        """Receive once, and hand on what is complete. False: there was no more than that."""
+        """Receive once, and hand on what is complete. False: there was no more than that.
+
+        Raises what is in `AGAIN` and `BREAKS`.
+        """
         place = self.splitter.buffer()
         if self._is_tls:
             with self._lock:
@@ -124,8 +132,7 @@ class Link:
             count = self._socket.recv_into(place)
         if count == 0:
             middle = "" if self.splitter.is_empty else ", in the middle of a frame"
-            self.abort(f"the other side hung up{middle}")
-            return False
+            raise EOFError(f"the other side hung up{middle}")
         full = count == len(place) or self._is_tls
         if self._is_closing:
             return full
@@ -144,7 +151,7 @@ class Link:
                 if self._is_closing:
                     self._hang_up()
         except OSError as error:
-            self.abort(f"the connection broke: {error}")
+            self.abort(why_it_breaks(error))
             return
         self.on_sent()
 
@@ -230,8 +237,13 @@ class Link:
             if len(parts) == 1:
                 return self._socket.send(parts[0])
             return self._socket.sendmsg(parts)
-        except _AGAIN:
+        except AGAIN:
             return 0
+
+
+def why_it_breaks(error: Exception) -> str:
+    """Return what is said of a link that `error` ended."""
+    return f"the connection broke: {error}" if isinstance(error, OSError) else str(error)
 
 
 def _behind(count: int, parts: Iterable[Buffer]) -> list[memoryview]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from callboard import Future
 from callboard.core import checks
 from callboard.core.text import safe_repr
+from callboard.remote.answer import Answer
 from callboard.remote.arrow import write_batch
 from callboard.remote.conversation import Parcel
 from callboard.remote.kinds import MessageKind
@@ -72,13 +73,12 @@ class RemoteRef:
         MailboxFull as on the server; with ConnectionLost if the connection broke after the ask was
         sent; and with AskTimeout after `timeout` seconds. Raises like `tell`.
         """
-        answer: Future[Any] = Future()
+        session = self.connection.session
+        answer = Answer(session)
         data = self.connection.codec.encode(message)
-        self.connection.session.submit(Parcel(_ASK, self.name, (data,), 1, answer))
+        session.submit(Parcel(_ASK, self.name, (data,), 1, answer))
         if timeout is not None:
-            self.connection.session.fail_after(
-                answer, checks.seconds("timeout", timeout), self.name
-            )
+            session.fail_after(answer, checks.seconds("timeout", timeout), self.name)
         return answer
 
     def _soon(self, parcel: Parcel) -> Future[None]:

@@ -20,12 +20,13 @@ from callboard.remote.client_side import Welcome
 from callboard.remote.codec import Codec
 from callboard.remote.conversation import Conversation, Parcel
 from callboard.remote.dialing import dial
+from callboard.remote.driven import DrivenLink
 from callboard.remote.errors import ConnectionLost, ProtocolError, Refused, RemoteError
 from callboard.remote.frames import MOST, Frame, Splitter
 from callboard.remote.io_thread import IOThread
 from callboard.remote.kinds import Parting
-from callboard.remote.link import Link
 from callboard.remote.shard import Shard
+from callboard.scheduling.worker import on_worker
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.02, 5.0  # seconds between attempts to connect
 _HANDSHAKE = 10.0  # seconds for an attempt, until the server says WELCOME
@@ -52,7 +53,7 @@ class RemoteSession:
         self.pid = os.getpid()
         self._lock = threading.Lock()  # of the conversation, and of the order of what it sends
         self._talk = Conversation(encoding, token, shard)
-        self._link: Link | None = None
+        self._link: DrivenLink | None = None
         self._error: RemoteError | None = None  # why there will be no other connection
         self.trouble = "it was not tried yet"
         """Why there is no connection, or was none the last time."""
@@ -105,6 +106,18 @@ class RemoteSession:
             outcome.complete()
         if help_for is not None and link is not None:
             link.help(help_for)
+
+    def drive(self, awaited: Future[Any], deadline: float | None) -> None:
+        """Read in this thread until `awaited` is done, or it is so late, or others read."""
+        link = self._link
+        if link is not None and self.pid == os.getpid() and may_block():
+            link.drive(awaited, deadline)
+
+    def wake(self, awaited: Future[Any]) -> None:
+        """Wake the thread that reads until `awaited` is done, as it is done."""
+        link = self._link
+        if link is not None and self.pid == os.getpid():
+            link.ring(awaited)
 
     def withdraw(self, parcel: Parcel) -> bool:
         """Take a parcel back that has not left. False: it has."""
@@ -221,7 +234,7 @@ class RemoteSession:
         welcome: asyncio.Future[None] = loop.create_future()
         connected = await dial(self._address, self._context)
         splitter = Splitter(_BEFORE_WELCOME)
-        self._link = Link(
+        self._link = link = DrivenLink(
             loop,
             connected,
             splitter,
@@ -231,12 +244,14 @@ class RemoteSession:
         with self._lock:
             self._talk.begin()
             self._send()
-        self._link.start_reading()
+        link.start_reading()
         await welcome
+        link.is_open = True
 
     def _on_frames(
         self, welcome: asyncio.Future[None], splitter: Splitter, frames: list[Frame]
     ) -> None:
+        """On the thread that reads the link."""
         for received in frames:
             with self._lock:
                 try:
@@ -252,15 +267,14 @@ class RemoteSession:
                 self._hang_up(text)
                 return
             if isinstance(event, ProtocolError):
-                self._hang_up(f"the server does not keep to the protocol: {event}")
-                return
+                raise ProtocolError(f"the server does not keep to the protocol: {event}")
             if isinstance(event, Welcome):
                 splitter.limit = MOST if event.frame > MOST else event.frame
                 if not welcome.done():
                     welcome.set_result(None)
                 self.opened.set_result(None)
             elif isinstance(event, Parting):
-                self._on_parting(event, welcome)
+                self._io.call_soon(partial(self._on_parting, event, welcome))
 
     def _on_parting(self, parting: Parting, welcome: asyncio.Future[None]) -> None:
         text = f"{self._address} says {parting.reason.name.lower()}: {parting.text}"
@@ -325,3 +339,8 @@ class RemoteSession:
         for outcome in outcomes:
             outcome.complete()
         self.opened.set_exception(self._error)
+
+
+def may_block() -> bool:
+    """Tell whether this thread may wait: it runs neither an event loop nor actors."""
+    return asyncio._get_running_loop() is None and not on_worker()

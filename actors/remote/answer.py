@@ -1,0 +1,49 @@
+"""The answer of another process to an ask."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from callboard import Future
+from callboard.core import checks
+from callboard.core.errors import AskTimeout
+
+if TYPE_CHECKING:
+    from callboard.remote.session import RemoteSession
+
+
+class Answer(Future[Any]):
+    """A future whose `result()` reads the connection itself, unless another thread does."""
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: RemoteSession) -> None:
+        super().__init__()
+        self._session = session
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait until it is done. Raises AskTimeout after `timeout` seconds."""
+        if timeout is None:
+            self._session.drive(self, None)
+            super().wait()
+            return
+        checks.finite("the timeout of result()", timeout)
+        deadline = time.monotonic() + timeout
+        self._session.drive(self, deadline)
+        try:
+            super().wait(deadline - time.monotonic())
+        except AskTimeout:
+            raise AskTimeout(f"no answer after {timeout:g} s") from None
+
+    def set_result(self, value: Any) -> bool:
+        """Complete with an answer. False if it was complete already."""
+        is_first = super().set_result(value)
+        self._session.wake(self)
+        return is_first
+
+    def set_exception(self, error: BaseException) -> bool:
+        """Complete with an exception. False if it was complete already."""
+        is_first = super().set_exception(error)
+        self._session.wake(self)
+        return is_first
