@@ -11,13 +11,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import islice
-from threading import RLock
+from threading import Lock
 
 from callboard.remote.errors import ProtocolError
 from callboard.remote.frames import Buffer, Frame, Splitter
 
 _PARTS = 1000  # of a vectored write; the kernel takes 1,024
 _READS = 64  # one after the other, before others have their turn
+_MUCH = 1 << 20  # bytes: who has more to send waits for others who send
 _SMALL = 4096  # bytes: to copy them costs less than another part of a write
 _LINGER = 1.0  # seconds: how long one that has said all waits for the other side to hang up
 AGAIN = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
@@ -30,8 +31,10 @@ class Link:
     """A non-blocking socket, plain or of TLS.
 
     Frames are read on the loop's thread. Bytes may be sent in any thread, and leave at once, from
-    that thread, unless others wait: who answers need not wake the loop. `on_frames` and `on_end`
-    are called on the loop's thread; `on_end` once, with the reason.
+    that thread, unless others wait: who answers need not wake the loop. They are queued first, with
+    whatever lock keeps them in order, and pushed without it: what they wake runs at once, often in
+    the place of who sent them, and would wait for that lock. `on_frames` and `on_end` are called on
+    the loop's thread; `on_end` once, with the reason.
     """
 
     def __init__(
@@ -49,9 +52,11 @@ class Link:
         self.splitter = splitter
         self._on_frames = on_frames
         self._on_end = on_end
-        # OpenSSL wants one thread at a time; and of those that send, each sends all or waits.
-        self._lock = RLock()
-        self._output: deque[memoryview] = deque()
+        self._lock = Lock()  # of what waits to be sent, and of how the link stands; held for moments
+        # Of who writes: one thread at a time. OpenSSL wants readers to have it, too. Before the other.
+        self._writing = Lock()
+        self._is_stuck = False  # the socket is full: somebody waits until it is not
+        self._output: deque[Buffer] = deque()
         self.output_size = 0
         """How many bytes wait to be sent."""
         self._is_reading = False
@@ -83,12 +88,15 @@ class Link:
                 return
             self._is_closing = True
         self.start_reading()
-        if not self.output_size:
+        self.push()
+        if self._output:
+            self._watch()
+        else:
             self._hang_up()
 
     def abort(self, why: str) -> None:
         """Hang up at once. What waits to be sent is lost."""
-        with self._lock:
+        with self._writing, self._lock:
             if self._ended:
                 return
             self._ended = True
@@ -105,7 +113,7 @@ class Link:
 
     def _hang_up(self) -> None:
         """Say that nothing more comes, and let the other side read it before the socket goes."""
-        with suppress(OSError), self._lock:
+        with suppress(OSError), self._writing:
             self._socket.shutdown(socket.SHUT_WR)
         self._loop.call_later(_LINGER, self.abort, "closed by this side")
 
@@ -126,7 +134,7 @@ class Link:
         """
         place = self.splitter.buffer()
         if self._is_tls:
-            with self._lock:
+            with self._writing:
                 count = self._socket.recv_into(place)
         else:
             count = self._socket.recv_into(place)
@@ -143,41 +151,48 @@ class Link:
 
     def _write(self) -> None:
         try:
-            with self._lock:
-                self._write_all()
-                if self._output or self._ended:
+            with self._writing:
+                if self._ended or not self._write_all():
                     return
-                self._loop.remove_writer(self._socket.fileno())
-                if self._is_closing:
-                    self._hang_up()
         except OSError as error:
             self.abort(why_it_breaks(error))
             return
+        self._loop.remove_writer(self._socket.fileno())
+        if self._is_closing:
+            self._hang_up()
         self.on_sent()
 
     # --- in any thread ----------------------------------------------------------------------------
 
-    def send(self, *parts: Buffer, helped: bool = False) -> None:
-        """Send bytes, now or as soon as the other side has read what is before them.
-
-        With `helped` the caller calls `help()` next.
-        """
+    def queue(self, *parts: Buffer) -> None:
+        """Put bytes behind all that is to be sent. `push()` comes next, in this thread."""
         size = sum(map(len, parts))
         if len(parts) > 1 and (self._is_tls or size <= _SMALL or len(parts) > _PARTS):
             parts = (b"".join(parts),)  # with TLS, each write is a record of its own
         with self._lock:
-            if self._ended or self._is_closing:
+            if not self._ended and not self._is_closing:
+                self._output.extend(parts)
+                self.output_size += size
+
+    def push(self, *, helped: bool = False) -> None:
+        """Send what is queued, now or as soon as the other side has read what is before it.
+
+        Where another thread is sending, that one goes on with it, unless there is much. With
+        `helped` the caller calls `help()` next.
+        """
+        while self._output and not self._is_stuck:
+            if not self._writing.acquire(self._is_tls or self.output_size > _MUCH):
                 return
-            sent = 0
-            if not self._output:
+            try:
+                is_sent = False
                 with suppress(OSError):  # the loop finds out, and says so
-                    sent = self._write_some(parts)
-                if sent == size:
-                    return
-                if not helped:
-                    self._call(self._watch)
-            self._output.extend(_behind(sent, parts))
-            self.output_size += size - sent
+                    is_sent = self._ended or self._write_all()
+                if not is_sent:
+                    self._is_stuck = True
+            finally:
+                self._writing.release()
+            if not is_sent and not helped:
+                self._call(self._watch)
 
     def help(self, timeout: float) -> None:
         """Write what waits in this thread, which may block so long; else the loop's would do it."""
@@ -187,19 +202,17 @@ class Link:
         with suppress(ValueError):  # it was closed
             poller.register(self._socket, select.POLLOUT)
         deadline = time.monotonic() + timeout
-        while True:
-            poller.poll(max(0.0, deadline - time.monotonic()) * 1000)
-            with self._lock:
-                broken = False
-                try:
-                    self._write_all()
-                except OSError:
-                    broken = True
-                if self._ended or not self._output:
-                    return
-                if broken or time.monotonic() >= deadline:
-                    self._call(self._watch)
-                    return
+        is_sent = False
+        try:
+            while self._output and not is_sent and time.monotonic() < deadline:
+                poller.poll(max(0.0, deadline - time.monotonic()) * 1000)
+                with self._writing:
+                    is_sent = self._ended or self._write_all()
+        except OSError:
+            pass  # the loop finds out, and says so
+        finally:
+            if not is_sent:
+                self._call(self._watch)
 
     def call_close(self) -> None:
         """`close()`, from any thread."""
@@ -218,18 +231,26 @@ class Link:
         if not self._ended:
             self._loop.add_writer(self._socket.fileno(), self._write)
 
-    def _write_all(self) -> None:
-        """Write as much as there is room for. Raises OSError."""
+    def _write_all(self) -> bool:
+        """Write as much as there is room for, while nobody else writes. Raises OSError.
+
+        False: that was not all.
+        """
         output = self._output
-        while output:
-            parts = (output[0],) if self._is_tls else tuple(islice(output, _PARTS))
+        while True:
+            with self._lock:
+                parts = tuple(islice(output, 1 if self._is_tls else _PARTS))
+                if not parts:
+                    self._is_stuck = False
+                    return True
             count = self._write_some(parts)
             if count == 0:
-                return
-            for _ in parts:
-                output.popleft()
-            output.extendleft(reversed(_behind(count, parts)))
-            self.output_size -= count
+                return False
+            with self._lock:
+                for _ in parts:
+                    output.popleft()
+                output.extendleft(reversed(_behind(count, parts)))
+                self.output_size -= count
 
     def _write_some(self, parts: Sequence[Buffer]) -> int:
         """Write once; return how many bytes there was room for. Raises OSError."""

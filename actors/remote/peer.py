@@ -30,7 +30,7 @@ class Peer:
         self.name = name
         self._server = server
         self._limits = limits = server.limits
-        self._lock = Lock()  # of the side, and of the order in which its frames are sent
+        self._lock = Lock()  # of the side, and of the order in which its frames are queued
         self._side = ServerSide(server.codec, limits, list(server.entries), server.is_token)
         self._loop = server.loop
         splitter = Splitter(HELLO_LIMIT)
@@ -52,7 +52,8 @@ class Peer:
     def part(self, reason: Farewell, text: str) -> None:
         """Say goodbye: nothing more is taken, and the connection ends when all was answered."""
         with self._lock:
-            self._link.send(self._side.goodbye(reason, text))
+            self._link.queue(self._side.goodbye(reason, text))
+        self._link.push()
         self._leave()
 
     def abort(self, why: str) -> None:
@@ -72,7 +73,8 @@ class Peer:
                     self._server.stage(self, event)
                 elif isinstance(event, Ping):
                     with self._lock:
-                        self._send(self._side.pong(event, self._server.health()))
+                        self._link.queue(self._side.pong(event, self._server.health()))
+                    self._push()
                 elif isinstance(event, Greeting):
                     self._greet()
                 elif isinstance(event, Parting):
@@ -98,14 +100,16 @@ class Peer:
         self._timer.cancel()
         self._timer = self._loop.call_later(self._limits.idle_time, self._check_idleness)
         with self._lock:
-            self._link.send(self._side.welcome(self._server.about()))
+            self._link.queue(self._side.welcome(self._server.about()))
+        self._link.push()
         log.info("client connected", client=self.name)
 
     def _refuse(self, reason: Farewell, text: str) -> None:
         log.warning("client refused", client=self.name, reason=reason.name, error=text)
         self._server.note_refusal()
         with self._lock:
-            self._link.send(self._side.goodbye(reason, text))
+            self._link.queue(self._side.goodbye(reason, text))
+        self._link.push()
         self._link.close()
 
     def _check_handshake(self) -> None:
@@ -142,7 +146,8 @@ class Peer:
         try:
             data = self._server.codec.encode(value)
             with self._lock:
-                self._send(self._side.answer(delivery, data))
+                self._link.queue(self._side.answer(delivery, data))
+            self._push()
         except CodecError as error:
             self.fail(delivery, error)
         else:
@@ -151,30 +156,35 @@ class Peer:
     def answer_staged(self, request: StagingRequest, rows: int) -> None:
         """Say how many rows a stage has that has ended."""
         with self._lock:
-            self._send(self._side.staged(request, rows))
+            self._link.queue(self._side.staged(request, rows))
+        self._push()
         self._server.note_handled(1)
 
     def fail(self, delivery: Delivery | StagingRequest, error: BaseException) -> None:
         """Say that a delivery failed, and with what."""
         with self._lock:
-            self._send(self._side.failed(delivery, type(error).__qualname__, safe_str(error)))
+            failed = self._side.failed(delivery, type(error).__qualname__, safe_str(error))
+            self._link.queue(failed)
+        self._push()
         if delivery.kind in ANSWERED:
             self._server.note_handled(1)
 
     def note_handled(self, delivery: Delivery | StagingRequest) -> None:
         """Give the credit of what was told back."""
         with self._lock:
-            self._send(self._side.handled(delivery))
+            credit = self._side.handled(delivery)
+            if credit:
+                self._link.queue(credit)
+        self._push()
         self._server.note_handled(delivery.messages)
 
     def break_off(self, why: str) -> None:
         """Hang up, from any thread."""
         self._loop.call_soon_threadsafe(self._link.abort, why)
 
-    def _send(self, data: bytes) -> None:
-        """Send, with the lock. A client that does not read is not read from, then let go."""
-        if data:
-            self._link.send(data)
+    def _push(self) -> None:
+        """Send, without the lock. A client that does not read is not read from, then let go."""
+        self._link.push()
         waits = self._link.output_size
         if waits > self._limits.output:
             self.break_off(

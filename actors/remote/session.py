@@ -18,7 +18,7 @@ from callboard.core.text import safe_str
 from callboard.remote.address import Address
 from callboard.remote.client_side import Welcome
 from callboard.remote.codec import Codec
-from callboard.remote.conversation import Conversation, Parcel
+from callboard.remote.conversation import Completion, Conversation, Parcel
 from callboard.remote.dialing import dial
 from callboard.remote.driven import DrivenLink
 from callboard.remote.errors import ConnectionLost, ProtocolError, Refused, RemoteError
@@ -100,10 +100,9 @@ class RemoteSession:
             if parcel.hears_of_trouble:
                 self._talk.raise_trouble()
             self._talk.submit(parcel)
-            outcomes = self._send(help_for is not None)
+            outcomes = self._queue()
             link = self._link
-        for outcome in outcomes:
-            outcome.complete()
+        self._push(outcomes, helped=help_for is not None)
         if help_for is not None and link is not None:
             link.help(help_for)
 
@@ -131,16 +130,16 @@ class RemoteSession:
                 raise self._error
             self._talk.raise_trouble()
             flushed = self._talk.flush()
-            outcomes = self._send()
-        for outcome in outcomes:
-            outcome.complete()
+            outcomes = self._queue()
+        self._push(outcomes)
         return flushed
 
     def ping(self) -> Future[dict[str, Any]]:
         """Ask how the server is. Raises ConnectionLost without a connection."""
         with self._lock:
             answer = self._talk.ping()
-            self._send()
+            outcomes = self._queue()
+        self._push(outcomes)
         return answer
 
     def close(self) -> None:
@@ -187,12 +186,20 @@ class RemoteSession:
         if link is not None:
             link.forsake()
 
-    def _send(self, helped: bool = False) -> list[Any]:
-        """Send what the conversation has to say, with the lock. Return whom to tell afterwards."""
+    def _queue(self) -> list[Completion]:
+        """Queue what the conversation has to say, with the lock. Return whom to tell afterwards."""
         output, outcomes = self._talk.take()
         if output and self._link is not None:
-            self._link.send(*output, helped=helped)
+            self._link.queue(*output)
         return outcomes
+
+    def _push(self, outcomes: list[Completion], *, helped: bool = False) -> None:
+        """Send what is queued, without the lock, then tell those who wait."""
+        link = self._link
+        if link is not None:
+            link.push(helped=helped)
+        for outcome in outcomes:
+            outcome.complete()
 
     # --- on the loop's thread ---------------------------------------------------------------------
 
@@ -243,7 +250,8 @@ class RemoteSession:
         )
         with self._lock:
             self._talk.begin()
-            self._send()
+            outcomes = self._queue()
+        self._push(outcomes)
         link.start_reading()
         await welcome
         link.is_open = True
@@ -258,9 +266,8 @@ class RemoteSession:
                     event: Any = self._talk.receive(received)
                 except (ProtocolError, Refused) as error:
                     event = error
-                outcomes = self._send()
-            for outcome in outcomes:
-                outcome.complete()
+                outcomes = self._queue()
+            self._push(outcomes)
             if isinstance(event, Refused):
                 text = f"{self._address}: {event}"
                 self._end(Refused(text))
@@ -314,14 +321,14 @@ class RemoteSession:
         """Tell those who have waited for what a lost connection was to bring."""
         with self._lock:
             self._talk.end(why)
-            outcomes = self._send()
-        for outcome in outcomes:
-            outcome.complete()
+            outcomes = self._queue()
+        self._push(outcomes)
 
     def _close(self) -> None:
         with self._lock:
             self._talk.part()
-            self._send()
+            outcomes = self._queue()
+        self._push(outcomes)
         link = self._link
         self._end(ConnectionLost(f"the connection to {self._address} was closed"))
         if link is not None:
