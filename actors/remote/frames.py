@@ -19,6 +19,8 @@ MOST = 2**32 - 1
 
 # Bytes taken from a connection at a time. A frame that is larger is received where it stays.
 _CHUNK = 64 * 1024
+# So many behind a large frame: if another large one follows, what comes with its length is copied.
+_GLANCE = 1024
 # So many frames' memory is kept, of frames up to so many bytes.
 _PLACES, _KEPT = 4, 4 * 1024 * 1024
 
@@ -55,6 +57,7 @@ class Splitter:
         self.limit = limit
         self._chunk = memoryview(bytearray(_CHUNK))
         self._filled = 0
+        self._most = _CHUNK  # to be received at a time
         self._large: memoryview | None = None  # a frame without its length, larger than a chunk
         self._missing = 0  # of that one
         self._places: list[bytearray] = []  # of large frames before, to be used again
@@ -68,7 +71,7 @@ class Splitter:
         """Return where the next bytes are to be received; it is never empty."""
         if self._large is not None:
             return self._large[-self._missing :]
-        return self._chunk[self._filled :]
+        return self._chunk[self._filled : self._filled + self._most]
 
     def received(self, count: int) -> list[Frame]:
         """Take `count` bytes that lie in `buffer()`, and return the frames that are complete.
@@ -80,6 +83,7 @@ class Splitter:
             if self._missing:
                 return []
             complete, self._large = self._large, None
+            self._most = _GLANCE
             return [Frame(complete[0], complete[1:].toreadonly())]
         self._filled += count
         frames = []
@@ -94,6 +98,7 @@ class Splitter:
                 break
             frames.append(Frame(chunk[start + LENGTH.size], bytes(chunk[start + HEAD_SIZE : end])))
             start = end
+        self._most = _CHUNK
         if start == filled:
             self._filled = 0
         else:
