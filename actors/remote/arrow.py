@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from importlib.util import find_spec
 from struct import Struct
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.remote.errors import CodecError
 from callboard.remote.frames import Buffer
+from callboard.remote.texts import are_ascii, lie_within
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,9 +20,10 @@ _I32 = Struct("<i")
 _U32 = Struct("<I")
 _I64 = Struct("<q")
 _PREFIX = Struct("<Ii")  # of a message: a mark, and how long its metadata are
-_PIECE = 64 * 1024  # bytes
 _SMALL = 4096  # bytes: to copy them costs less than another part of a write
+_LONGEST_KEPT = 16 * 1024  # bytes of a schema that a reader keeps
 _CONTINUATION = 0xFFFFFFFF
+_END = _PREFIX.pack(-1 & 0xFFFFFFFF, 0)
 # Of Message.fbs: the places of fields in their tables, and two kinds of header.
 _HEADER_TYPE, _HEADER, _BODY = 1, 2, 3
 _DATA, _COMPRESSION = 1, 3
@@ -53,6 +56,31 @@ class _Parts:
             self._small.clear()
 
 
+class _Writer:
+    """Writes the batches of one schema without dictionaries, each as a stream of its own."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        import pyarrow as pa
+
+        self.schema = schema
+        self._sink = _Parts()
+        self._stream = pa.ipc.new_stream(pa.PythonFile(self._sink, mode="w"), schema)
+        self._opening: Buffer = b""  # the first time the stream writes it
+
+    def write(self, batch: pa.RecordBatch) -> tuple[Buffer, ...]:
+        self._sink.write(self._opening)
+        self._stream.write_batch(batch)
+        self._sink.write(_END)
+        self._sink.flush()
+        if not self._opening:
+            self._opening = memoryview(self.schema.serialize())
+        parts, self._sink.parts = tuple(self._sink.parts), []
+        return parts
+
+
+_kept = threading.local()  # the writer of the thread's last schema: to make one takes longer than to write
+
+
 def write_batch(batch: pa.RecordBatch) -> tuple[Buffer, ...]:
     """Return the parts of the stream that has this batch alone, with its schema.
 
@@ -62,6 +90,21 @@ def write_batch(batch: pa.RecordBatch) -> tuple[Buffer, ...]:
 
     if not isinstance(batch, pa.RecordBatch):
         raise CodecError(f"send_batch() takes a pyarrow.RecordBatch, not a {type(batch).__name__}")
+    schema = batch.schema
+    writer: _Writer | None = getattr(_kept, "writer", None)
+    _kept.writer = None  # until it has written: one that fails is of no use
+    if writer is None or not writer.schema.equals(schema, check_metadata=True):
+        if not _is_plain(schema):
+            return _write_stream(batch)
+        writer = _Writer(schema)
+    parts = writer.write(batch)
+    _kept.writer = writer
+    return parts
+
+
+def _write_stream(batch: pa.RecordBatch) -> tuple[Buffer, ...]:
+    import pyarrow as pa
+
     written = _Parts()
     with pa.ipc.new_stream(pa.PythonFile(written, mode="w"), batch.schema) as writer:
         writer.write_batch(batch)
@@ -69,27 +112,72 @@ def write_batch(batch: pa.RecordBatch) -> tuple[Buffer, ...]:
     return tuple(written.parts)
 
 
-def read_batches(data: Buffer) -> list[Any]:
-    """Return the record batches of a stream, whose columns lie in `data`. Raises CodecError.
+class BatchReader:
+    """Reads streams that one client sends; they often begin with the same schema."""
 
-    They are looked through: neither an offset nor a text in them can lead a reader astray. Buffers
-    that are compressed are refused, as what they become could be of any size.
-    """
-    if find_spec("pyarrow") is None:
-        raise CodecError("the server has no pyarrow, and takes no record batches")
-    try:
-        batches = _batches_in(data)
-        for batch in batches:
-            if batch.num_rows > 8 * len(data):  # of nulls there may be any number
-                raise CodecError(f"{batch.num_rows} rows in {len(data)} bytes")
-            batch.validate()
-            for column in batch.columns:
-                _check(column)
-    except CodecError:
-        raise
-    except Exception as error:
-        raise CodecError(f"no record batches: {type(error).__name__}: {error}") from error
-    return batches
+    def __init__(self) -> None:
+        self._opening = b""  # of the last stream, if a batch of it is one message
+        self._schema: pa.Schema | None = None
+
+    def read(self, data: Buffer) -> list[Any]:
+        """Return the record batches of a stream, whose columns lie in `data`. Raises CodecError.
+
+        They are looked through: neither an offset nor a text in them can lead a reader astray.
+        Buffers that are compressed are refused, as what they become could be of any size.
+        """
+        if find_spec("pyarrow") is None:
+            raise CodecError("the server has no pyarrow, and takes no record batches")
+        try:
+            batches = self._batches_in(data)
+            for batch in batches:
+                if batch.num_rows > 8 * len(data):  # of nulls there may be any number
+                    raise CodecError(f"{batch.num_rows} rows in {len(data)} bytes")
+                batch.validate()
+                for column in batch.columns:
+                    _check(column)
+        except CodecError:
+            raise
+        except Exception as error:
+            raise CodecError(f"no record batches: {type(error).__name__}: {error}") from error
+        return batches
+
+    def _batches_in(self, data: Buffer) -> list[pa.RecordBatch]:
+        import pyarrow as pa
+
+        buffer = pa.py_buffer(data)
+        known = len(self._opening)
+        if not known or bytes(data[:known]) != self._opening:
+            known = self._open(memoryview(data), buffer)
+        messages = [
+            pa.ipc.read_message(buffer.slice(first, size))
+            for first, size in _messages_in(memoryview(data), known)
+        ]
+        types = {message.type for message in messages}
+        if not types <= {"dictionary", "record batch"}:
+            raise CodecError(f"no record batches behind the schema, but {sorted(types)}")
+        if self._opening and "dictionary" not in types:
+            return [pa.ipc.read_record_batch(message, self._schema) for message in messages]
+        with pa.ipc.open_stream(buffer) as reader:  # which knows of dictionaries
+            return list(reader)
+
+    def _open(self, data: memoryview, buffer: pa.Buffer) -> int:
+        """Read the schema; return where it ends."""
+        import pyarrow as pa
+
+        self._opening, self._schema = b"", None
+        size = next((size for _, size in _messages_in(data)), 0)
+        message = pa.ipc.read_message(buffer.slice(0, size))
+        if message.type != "schema":
+            raise CodecError(f"no schema with its record batches, but a {message.type}")
+        schema = pa.ipc.read_schema(message)
+        if size <= _LONGEST_KEPT and _is_plain(schema):
+            self._opening, self._schema = bytes(data[:size]), schema
+        return size
+
+
+def read_batches(data: Buffer) -> list[Any]:
+    """Return the record batches of one stream, as a `BatchReader` does."""
+    return BatchReader().read(data)
 
 
 def _is_plain(schema: pa.Schema) -> bool:
@@ -99,28 +187,11 @@ def _is_plain(schema: pa.Schema) -> bool:
     return not any(is_nested(kind) or is_dictionary(kind) for kind in schema.types)
 
 
-def _batches_in(data: Buffer) -> list[pa.RecordBatch]:
-    import pyarrow as pa
-
-    buffer = pa.py_buffer(data)
-    bounds = list(_messages_in(memoryview(data)))
-    messages = [pa.ipc.read_message(buffer.slice(first, size)) for first, size in bounds]
-    types = [message.type for message in messages]
-    if types[:1] != ["schema"] or not {"dictionary", "record batch"}.issuperset(types[1:]):
-        raise CodecError(f"no schema with its record batches, but {types}")
-    schema = pa.ipc.read_schema(messages[0])
-    if _is_plain(schema) and "dictionary" not in types:
-        return [pa.ipc.read_record_batch(message, schema) for message in messages[1:]]
-    with pa.ipc.open_stream(buffer) as reader:  # which knows of dictionaries
-        return list(reader)
-
-
-def _messages_in(data: memoryview) -> Iterator[tuple[int, int]]:
-    """Yield where each message of a stream begins, and how long it is.
+def _messages_in(data: memoryview, at: int = 0) -> Iterator[tuple[int, int]]:
+    """Yield where each message of a stream begins, from `at` on, and how long it is.
 
     pyarrow takes the lengths that it finds for granted, and ends the process where they are wrong.
     """
-    at = 0
     while at < len(data):
         marker, size = _PREFIX.unpack_from(data, at)
         if marker != _CONTINUATION:
@@ -147,16 +218,16 @@ def _check(column: pa.Array) -> None:
     import pyarrow as pa
 
     if pa.types.is_string(column.type):
-        letters = column.buffers()[2]
-        if letters is None or _is_ascii(memoryview(letters)):
-            column = column.view(pa.binary())  # wherever they are cut, they are texts
+        present, offsets, letters = column.buffers()
+        count = 0 if letters is None else len(letters)
+        if letters is None or are_ascii(memoryview(letters).cast("B")):
+            # Wherever they are cut, they are texts.
+            if present is None and len(column):
+                places = memoryview(offsets).cast("B")
+                if lie_within(places, column.offset, len(column), count):
+                    return
+            column = column.view(pa.binary())
     column.validate(full=True)
-
-
-def _is_ascii(letters: memoryview) -> bool:
-    """Look at a piece after the other: a copy of all would be new memory, which costs more."""
-    starts = range(0, len(letters), _PIECE)
-    return all(bytes(letters[start : start + _PIECE]).isascii() for start in starts)
 
 
 def _body_length(metadata: memoryview) -> int:

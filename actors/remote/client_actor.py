@@ -8,7 +8,7 @@ from typing import Any
 
 from callboard import Actor, ActorStopped, Future
 from callboard.core.text import safe_str
-from callboard.remote.arrow import read_batches
+from callboard.remote.arrow import BatchReader
 from callboard.remote.codec import Codec
 from callboard.remote.entries import Entry
 from callboard.remote.errors import CodecError
@@ -28,6 +28,7 @@ class ClientActor(Actor[Any]):
         self._peer = peer
         self._entries = entries
         self._codec = codec
+        self._batches = BatchReader()
 
     def receive(self, deliveries: list[Delivery] | None) -> Coroutine[Any, Any, None] | None:
         """Hand on, and wait only where that is needed."""
@@ -90,7 +91,7 @@ class ClientActor(Actor[Any]):
                 raise CodecError(f"{len(rows)} rows came, and {delivery.messages} were announced")
             return rows
         if delivery.kind is MessageKind.BATCH:
-            return read_batches(delivery.body)
+            return self._batches.read(delivery.body)
         return [self._codec.decode(delivery.body)]
 
     def _answer(self, delivery: Delivery, answer: Future[Any]) -> None:

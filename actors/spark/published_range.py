@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
 
-from callboard.remote import PublishedRows, connect
+from callboard.remote import PublishedRows
 from callboard.spark.source_options import RemoteEntry
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class RowRange(InputPartition):
 @contextmanager
 def published(place: RemoteEntry) -> Iterator[PublishedRows]:
     """Lend the published rows of an entry point, over a connection of one's own."""
-    connection = connect(place.url, **place.connection)
+    connection = place.connect()
     try:
         yield connection.published(place.entry)
     finally:
