@@ -78,7 +78,7 @@ class _Writer:
         return parts
 
 
-_kept = threading.local()  # the writer of the thread's last schema: to make one takes longer than to write
+_kept = threading.local()  # a thread's last writer: to make one takes longer than to write
 
 
 def write_batch(batch: pa.RecordBatch) -> tuple[Buffer, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import select
 import time
-from contextlib import suppress
+from functools import partial
 from threading import Lock, get_ident
 from typing import Any
 
@@ -123,14 +123,13 @@ class DrivenLink(Link):
             if len(ready) > 1 or (ready and ready[0][0] == self._bell.fileno()):
                 self._bell.read(8)
                 continue
-            why = "the thread that read it was interrupted"
             try:
                 self._receive()
             except AGAIN:
                 continue
             except BREAKS as error:
-                self._call(lambda: self.abort(why_it_breaks(error)))
+                self._call(partial(self.abort, why_it_breaks(error)))
                 return
             except BaseException:
-                self._call(lambda: self.abort(why))
+                self._call(partial(self.abort, "the thread that read it was interrupted"))
                 raise

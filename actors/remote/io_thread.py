@@ -40,7 +40,7 @@ class IOThread:
         return self.run(calling()).result(timeout)
 
     def call_soon(self, function: Callable[[], object]) -> None:
-        """Call a function on the thread: now if this is it, else soon, and never if it has ended."""
+        """Call a function on the thread: now if this is it, else soon; not if it has ended."""
         if self._thread is threading.current_thread():
             function()
         else:

@@ -52,8 +52,8 @@ class Link:
         self.splitter = splitter
         self._on_frames = on_frames
         self._on_end = on_end
-        self._lock = Lock()  # of what waits to be sent, and of how the link stands; held for moments
-        # Of who writes: one thread at a time. OpenSSL wants readers to have it, too. Before the other.
+        self._lock = Lock()  # of what waits to be sent, and of how the link stands
+        # Of who writes, one thread at a time; of TLS also of who reads. Taken before the other.
         self._writing = Lock()
         self._is_stuck = False  # the socket is full: somebody waits until it is not
         self._output: deque[Buffer] = deque()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.remote.arrow import read_batches, write_batch
+from callboard.remote.arrow import BatchReader, read_batches, write_batch
 from callboard.remote.errors import CodecError
 
 pa = pytest.importorskip("pyarrow")
@@ -38,6 +38,40 @@ def test_a_batch_comes_back_as_it_was(names: list[str]) -> None:
     for each in (batch, batch.slice(1), batch.slice(0, 0)):
         (back,) = read_batches(memoryview(stream(each)))
         assert back.equals(each, check_metadata=True)
+
+
+@given(st.lists(st.sampled_from([*COLUMNS]), max_size=6))
+def test_batches_of_any_schemas_come_one_after_the_other(names: list[str]) -> None:
+    reader = BatchReader()
+    for name in names:
+        batch = pa.RecordBatch.from_pydict({name: COLUMNS[name]}, metadata={b"of": name.encode()})
+        whole = stream(batch)
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        assert whole == sink.getvalue().to_pybytes()
+        (back,) = reader.read(whole)
+        assert back.equals(batch, check_metadata=True)
+
+
+def test_a_reader_forgets_a_schema_that_was_followed_by_another() -> None:
+    reader = BatchReader()
+    first, second = (pa.RecordBatch.from_pydict({name: [1]}) for name in "ab")
+    assert reader.read(stream(first)) == [first]
+    with pytest.raises(CodecError):
+        reader.read(stream(second)[:100])
+    assert reader.read(stream(first)) == [first]
+    assert reader.read(stream(second)) == [second]
+
+
+def test_a_writer_that_failed_is_not_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = pa.RecordBatch.from_pydict({"a": [1]})
+    good = stream(batch)
+    with monkeypatch.context() as broken:
+        broken.setattr("callboard.remote.arrow._END", None)
+        with pytest.raises(TypeError):
+            write_batch(batch)
+    assert stream(batch) == good
 
 
 def test_what_is_no_batch_is_refused() -> None:
