@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from functools import partial
+from itertools import chain
 from struct import Struct
 from typing import Any
 from uuid import UUID
@@ -104,7 +105,8 @@ class Codec:
     def encode_rows(self, rows: list[Any]) -> bytes:
         """Return the bytes for a list of values: in columns if they are tuples of one length."""
         if set(map(type, rows)) == {tuple} and len(set(map(len, rows))) == 1 and rows[0]:
-            return b"\1" + self.encode(list(map(list, zip(*rows, strict=True))))
+            width, values = len(rows[0]), list(chain.from_iterable(rows))
+            return b"\1" + self.encode([values[place::width] for place in range(width)])
         return b"\0" + self.encode(rows)
 
     def _pack(self, value: Any) -> bytes:
