@@ -63,7 +63,7 @@ class Link:
         self._is_closing = False
         self._ended = False
         self.on_sent: Callable[[], None] = _nothing
-        """Called on the loop's thread when what had waited has been sent."""
+        """Called on the loop's thread when it finds that what had waited has been sent."""
 
     # --- on the loop's thread ---------------------------------------------------------------------
 
@@ -76,10 +76,14 @@ class Link:
                 self._loop.call_soon(self._read)  # what OpenSSL has read already wakes nobody
 
     def stop_reading(self) -> None:
-        """Read no more, until `start_reading()`: the other side will find the connection full."""
+        """Read no more, until `start_reading()`: the other side will find the connection full.
+
+        When all has been sent that waits, `on_sent` is called.
+        """
         if self._is_reading:
             self._is_reading = False
             self._loop.remove_reader(self._readable)
+            self._watch()
 
     def close(self) -> None:
         """Send what waits, then hang up. What comes in the meantime is not looked at."""
@@ -180,7 +184,7 @@ class Link:
         Where another thread is sending, that one goes on with it, unless there is much. With
         `helped` the caller calls `help()` next.
         """
-        while self._output and not self._is_stuck:
+        while self._output and not self._is_stuck and not self._ended:
             if not self._writing.acquire(self._is_tls or self.output_size > _MUCH):
                 return
             try:

@@ -72,6 +72,9 @@ class RemoteRef:
         It fails with what the handler raised, as RemoteFailure; with ActorStopped, AskCycle or
         MailboxFull as on the server; with ConnectionLost if the connection broke after the ask was
         sent; and with AskTimeout after `timeout` seconds. Raises like `tell`.
+
+        A thread that waits in `result()` reads the connection meanwhile, and completes all answers
+        that come; if a signal's handler raises in it in the middle of that, the connection breaks.
         """
         session = self.connection.session
         answer = Answer(session)

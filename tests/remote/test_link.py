@@ -92,6 +92,18 @@ def test_threads_that_send_while_a_link_is_aborted_come_back() -> None:
     ends.stop()
 
 
+def test_who_reads_no_more_hears_when_all_is_sent_whoever_sends_it() -> None:
+    ends = Ends()
+    sent = threading.Event()
+    ends.first.on_sent = sent.set
+    ends.first.queue(b"what another thread is about to send")
+    ends.io.call(ends.first.stop_reading)
+    ends.first.push()
+    assert sent.wait(DEADLINE)
+    assert ends.first.output_size == 0
+    ends.stop()
+
+
 def test_who_has_said_all_hangs_up_once_it_is_sent() -> None:
     ends = Ends()
     body = b"y" * 100_000

@@ -38,7 +38,7 @@ def once_driven(connection: Connection, action: Callable[[], Any]) -> Iterator[N
     other = threading.Thread(target=acting)
     other.start()
     yield
-    other.join(DEADLINE)
+    other.join()
     assert errors == []
 
 
@@ -168,10 +168,15 @@ def test_what_is_interrupted_in_the_middle_of_a_frame_breaks_the_connection(
     class Interrupted(BaseException):
         pass
 
-    def interrupted() -> bool:
-        raise Interrupted
+    eventually(lambda: connection.session.health, "the first ping is answered")
+    link, main = link_of(connection), threading.get_ident()
+    receive = link._receive
 
-    link = link_of(connection)
+    def interrupted() -> bool:
+        if threading.get_ident() == main:
+            raise Interrupted
+        return receive()
+
     monkeypatch.setattr(link, "_receive", interrupted)
     answer = connection.ref("owing").ask("please")
     with once_driven(connection, let_go(server)), pytest.raises(Interrupted):
