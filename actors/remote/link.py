@@ -112,7 +112,9 @@ class Link:
         self._on_end(why)
 
     def _let_go(self) -> None:
-        """Close what is open, with the lock."""
+        """Close what is open, with the locks."""
+        with suppress(OSError):  # the other side has hung up already
+            self._socket.shutdown(socket.SHUT_RDWR)  # wakes who waits in help(); close() does not
         self._socket.close()
 
     def _hang_up(self) -> None:
