@@ -26,7 +26,8 @@ class PublishedRows:
     A range of them is the same whenever it is read, until somebody releases it. Each call may be
     repeated, and repeats itself over new connections for the connection's timeout.
 
-    Raises NotPublished, and ConnectionLost. For one thread at a time, if that is no event loop's.
+    Raises NotPublished, and ConnectionLost. Safe in every thread, but an event loop's, where calls
+    raise CallboardError, as they would block it.
     """
 
     def __init__(self, connection: Connection, entry: str) -> None:
@@ -61,10 +62,11 @@ class PublishedRows:
             piece = PublishedPiece(*self._ask(MessageKind.READ, row_body(at)))
             behind = piece.first + piece.rows
             batches = read_batches(piece.payload)
-            if len(batches) != 1 or batches[0].num_rows != piece.rows or not at < behind:
+            sizes = [batch.num_rows for batch in batches]
+            if sizes != [piece.rows] or not piece.first <= at < behind:
                 raise CodecError(
-                    f"{piece.rows} rows from {piece.first} on were announced for row {at}, and "
-                    f"{[batch.num_rows for batch in batches]} came"
+                    f"row {at} was wanted, and the server announced {piece.rows} from "
+                    f"{piece.first} on, and sent {sizes}"
                 )
             yield batches[0].slice(at - piece.first, min(end, behind) - at)
             at = behind

@@ -9,6 +9,7 @@ import pytest
 
 from callboard import ActorSystem, ConfigError
 from callboard.remote import (
+    CodecError,
     Connection,
     NotPublished,
     Persistent,
@@ -20,8 +21,10 @@ from callboard.remote import (
     connect,
 )
 from callboard.remote.entries import entries_of
+from callboard.remote.staging import publications
 from callboard.remote.staging.journal import Journal
 from callboard.remote.staging.outbox import Outbox
+from callboard.remote.staging.publishing import PublishedPiece
 from tests.remote.conftest import DEADLINE, Start, eventually
 from tests.remote.staging.served import Served, applied, asked, commit, health
 
@@ -218,6 +221,20 @@ def test_ranges_that_make_no_sense_are_refused(served: Served) -> None:
         rows.read(5, 4)
     with pytest.raises(ValueError, match="end is a whole number"):
         rows.release(-1)
+
+
+@pytest.mark.parametrize(("first", "rows"), [(0, 2), (4, 3), (1, 3), (0, 3)])
+def test_a_server_that_sends_other_rows_is_found_out(
+    served: Served, monkeypatch: pytest.MonkeyPatch, first: int, rows: int
+) -> None:
+    outbox = Outbox(SCHEMA, 10_000)
+    outbox.add((1, "a"))
+    outbox.add((2, "b"))
+    ((_, payload),) = outbox.take()
+    connection = served.start()
+    monkeypatch.setattr(publications, "read", lambda *_: PublishedPiece(first, rows, payload))
+    with pytest.raises(CodecError, match=f"row 3 was wanted, .* announced {rows} from {first} on"):
+        read(connection, 3, 5)
 
 
 def test_other_columns_are_refused_while_rows_wait_for_readers(served: Served) -> None:
