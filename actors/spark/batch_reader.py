@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
 
 from callboard.spark import published_range
 from callboard.spark.published_range import RowRange, divided, published
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
 class BatchReader(DataSourceReader):
     """Reads what is published and not released when Spark plans the job."""
 
-    def __init__(self, place: RemoteEntry, parts: int) -> None:
+    def __init__(self, place: RemoteEntry, schema: StructType, parts: int) -> None:
         self._place = place
+        self._schema = schema
         self._parts = parts
 
     def partitions(self) -> list[RowRange]:
@@ -30,5 +32,4 @@ class BatchReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read a partition; called by Spark, in each task."""
-        assert isinstance(partition, RowRange)
-        return published_range.read(self._place, partition)
+        return published_range.read(self._place, partition, self._schema)

@@ -41,13 +41,13 @@ class CallboardSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return what reads the rows that are there. Raises ConfigError."""
         options = SourceOptions(self.options)
-        return BatchReader(options.place(_READ), _parts(options))
+        return BatchReader(options.place(_READ), schema, _parts(options))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """Return what reads rows as they are published. Raises ConfigError."""
         options = SourceOptions(self.options)
         place = options.place(_READ | _STREAM)
-        return StreamReader(place, _parts(options), options.switch("release", True))
+        return StreamReader(place, schema, _parts(options), options.switch("release", True))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return what appends a frame. Raises ConfigError."""

@@ -7,8 +7,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
+from pyspark.sql.types import StructType
 
 from callboard.remote import PublishedRows
+from callboard.spark.errors import SchemaError
+from callboard.spark.schema import arrow_schema
 from callboard.spark.source_options import RemoteEntry
 
 if TYPE_CHECKING:
@@ -42,7 +45,23 @@ def divided(start: int, end: int, parts: int) -> list[RowRange]:
     return [RowRange(*bounds[at : at + 2]) for at in range(parts)]
 
 
-def read(place: RemoteEntry, wanted: RowRange) -> Iterator[pa.RecordBatch]:
-    """In a task: yield the rows of a range."""
+def read(
+    place: RemoteEntry, wanted: InputPartition, schema: StructType
+) -> Iterator[pa.RecordBatch]:
+    """In a task: yield the rows of a range, with the Arrow types that Spark has for its schema.
+
+    Raises NotPublished; SchemaError where that would change a value.
+    """
+    assert isinstance(wanted, RowRange)
+    columns = arrow_schema(schema)
     with published(place) as rows:
-        yield from rows.read(wanted.start, wanted.end)
+        for batch in rows.read(wanted.start, wanted.end):
+            yield batch if batch.schema.equals(columns) else _cast(batch, columns)
+
+
+def _cast(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
+    try:
+        return batch.cast(columns)
+    except ValueError as error:  # Arrow's errors are such
+        was, is_ = (str(each).replace("\n", ", ") for each in (batch.schema, columns))
+        raise SchemaError(f"published rows are {was}, and do not fit {is_}: {error}") from error

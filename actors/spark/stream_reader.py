@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.types import StructType
 
 from callboard.spark import published_range
 from callboard.spark.published_range import RowRange, divided, published
@@ -25,8 +26,9 @@ Offset = dict[str, int]  # {"row": the number of the next row}
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads what is published, and releases what a query has behind it, if it is to."""
 
-    def __init__(self, place: RemoteEntry, parts: int, releases: bool) -> None:
+    def __init__(self, place: RemoteEntry, schema: StructType, parts: int, releases: bool) -> None:
         self._place = place
+        self._schema = schema
         self._parts = parts
         self._releases = releases
         self._last: Offset | None = None  # where a run ends that reads what is available
@@ -55,8 +57,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read a partition, in each task."""
-        assert isinstance(partition, RowRange)
-        return published_range.read(self._place, partition)
+        return published_range.read(self._place, partition, self._schema)
 
     def commit(self, end: Offset) -> None:
         """Release the rows of a micro-batch; called when the next one begins."""

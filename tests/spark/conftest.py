@@ -65,11 +65,17 @@ def cluster() -> Iterator[SparkSession]:
 
 @pytest.fixture
 def url(tmp_path: Path) -> Iterator[str]:
-    """The address of a server that has the entries `sums` and `echo`."""
-    from sums import Echo, Sums
+    """The address of a server that has the entries `sums`, `echo` and `kinds`."""
+    from sums import Echo, Kinds, Sums
 
     with ActorSystem(workers=1, token=False) as system:
-        entries = entries_of({"sums": system.spawn(Sums), "echo": system.spawn(Echo)})
+        entries = entries_of(
+            {
+                "sums": system.spawn(Sums),
+                "echo": system.spawn(Echo),
+                "kinds": system.spawn(Kinds),
+            }
+        )
         server = Server(system, entries, f"unix:{tmp_path}/s", state=tmp_path / "state")
         yield str(server.address)
         server.stop()

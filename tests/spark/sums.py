@@ -47,6 +47,32 @@ class Echo(Persistent):
         pass
 
 
+class Kinds(Persistent):
+    """Publishes each row, of types of Arrow that are not those of Spark."""
+
+    published: ClassVar[Any] = pa.schema(
+        [
+            pa.field("key", pa.int32(), nullable=False),
+            ("small", pa.int16()),
+            ("long_text", pa.large_string()),
+            ("local", pa.timestamp("ms")),
+            ("instant", pa.timestamp("s", "Europe/Berlin")),
+            ("day", pa.date32()),
+            ("price", pa.decimal128(10, 2)),
+            ("list", pa.list_(pa.int32())),
+        ]
+    )
+
+    def apply(self, row: Any) -> None:
+        self.publish(row)
+
+    def snapshot(self) -> Any:
+        return None
+
+    def restore(self, state: Any) -> None:
+        pass
+
+
 def sums(url: str) -> Any:
     with connect(url) as connection:
         while connection.health().result(20)["unapplied"]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +31,15 @@ def known(retrying: SparkSession) -> SparkSession:
 
 def publish(url: str, start: int, end: int) -> None:
     """Have the actor publish the numbers of a range."""
+    publish_rows(url, "echo", start, range(start, end))
+
+
+def publish_rows(url: str, entry: str, batch: int, rows: Iterable[Any]) -> None:
     with connect(url) as connection:
-        with connection.stage("echo", job="numbers", batch=start) as stage:
-            stage.send_many(range(start, end))
+        with connection.stage(entry, job=entry, batch=batch) as stage:
+            stage.send_many(rows)
         assert stage.staged is not None
-        connection.commit("numbers", start, [stage.staged])
+        connection.commit(entry, batch, [stage.staged])
         while connection.health().result(20)["unapplied"]:
             pass
 
@@ -75,6 +81,24 @@ def test_a_task_that_fails_reads_the_same_rows_again(
     rows = frame.mapInArrow(failing(tmp_path / "marks", 1), "id long").collect()
     assert len(list((tmp_path / "marks").iterdir())) == 1
     assert [row.id for row in rows] == [*range(20_000)]
+
+
+def test_types_become_those_of_spark(
+    known: SparkSession, url: str, failure_of: Callable[[Callable[[], Any]], str]
+) -> None:
+    noon = datetime(2024, 5, 17, 12)
+    some = (1, 2, "text", noon, noon.replace(tzinfo=UTC), noon.date(), Decimal("1.50"), [1, 2])
+    publish_rows(url, "kinds", 0, [some, (2, *[None] * 7)])
+    reader = known.read.format("callboard").option("url", url).option("entry", "kinds")
+    first, second = reader.load().orderBy("key").collect()
+    assert [*first][:4] == [1, 2, "text", noon]
+    assert first.instant.astimezone(UTC) == some[4]
+    assert [*first][5:] == [noon.date(), Decimal("1.50"), [1, 2]]
+    assert [*second] == [2, *[None] * 7]
+    other = "key int, small int, long_text int, local timestamp_ntz, instant timestamp, day date, "
+    shown = failure_of(reader.schema(other + "price decimal(10,2), list array<int>").load().collect)
+    assert "do not fit key: int32" in shown
+    assert "Failed to parse string: 'text'" in shown
 
 
 def test_an_entry_that_publishes_nothing_is_named_in_the_driver(
