@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple, Self
+from dataclasses import dataclass
+from typing import Self
 
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
@@ -12,7 +13,8 @@ MOST = 65_536
 _TEXT = re.compile(r"(\d{1,5})/(\d{1,5})", re.ASCII)
 
 
-class Shard(NamedTuple):
+@dataclass(frozen=True)
+class Shard:
     """A server that has a part of the keys: number `index`, from 0 on, of `count`."""
 
     index: int

@@ -71,7 +71,12 @@ def say(*words: object) -> None:
 def main(master: str, first: int, attempts: str, urls: list[str]) -> None:
     """Deliver until the input ends."""
     ended = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
+
+    def listen() -> None:
+        sys.stdin.read()
+        ended.set()
+
+    threading.Thread(target=listen, daemon=True).start()
     commit = ShardedConnection.commit
 
     def telling(
@@ -80,7 +85,7 @@ def main(master: str, first: int, attempts: str, urls: list[str]) -> None:
         say("staged", batch)
         commit(connection, job, batch, *rest, **more)
 
-    ShardedConnection.commit = telling  # type: ignore[method-assign]
+    ShardedConnection.commit = telling  # type: ignore[assignment,method-assign]
     spark = session(master, "soak", **CONF)
     batch = first
     while not ended.is_set():

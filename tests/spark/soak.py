@@ -290,7 +290,8 @@ def main() -> None:
             try:
                 soak.round(kind, seed)
             except BaseException:
-                print(f"round {number}: {kind}, --seed {seed}", flush=True)
+                print(f"round {number} ended: --kinds {kind} --seed {seed}", flush=True)
+                print(f"killed before it, and all rows counted once: {dict(soak.kills)}")
                 print((folder / "drivers.log").read_text()[-4000:], flush=True)
                 raise
             print(f"round {number}: {kind}, batch {soak.batches - 1}", flush=True)
