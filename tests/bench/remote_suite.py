@@ -57,6 +57,21 @@ def staged(smoke: bool) -> Benchmark:
     return Benchmark("remote_staged", title, "rows/s", players)
 
 
+def sharded(smoke: bool) -> Benchmark:
+    game = Game("remote.sharding", 1_000_000, 2_000, smoke)
+    players = [
+        game.alone(
+            f"{executors} executor{'s' * (executors > 1)}, {servers} server{'s' * (servers > 1)}",
+            "ours",
+            executors=executors,
+            servers=servers,
+        )
+        for executors, servers in ((1, 1), (1, 2), (2, 1), (2, 2))
+    ]
+    title = "Rows that Spark's executors deliver to shards, each counted once"
+    return Benchmark("remote_sharded", title, "rows/s", players)
+
+
 REMOTE: dict[str, Callable[[bool], Benchmark]] = {
     "remote_arrow": partial(batches, rows=10_000),
     "remote_arrow_large": partial(batches, rows=100_000),
@@ -64,4 +79,5 @@ REMOTE: dict[str, Callable[[bool], Benchmark]] = {
     "remote_cores": cores,
     "remote_ask": asks,
     "remote_staged": staged,
+    "remote_sharded": sharded,
 }
