@@ -58,7 +58,7 @@ def staged(smoke: bool) -> Benchmark:
 
 
 def sharded(smoke: bool) -> Benchmark:
-    game = Game("remote.sharding", 1_000_000, 2_000, smoke)
+    game = Game("remote.sharding", 200_000, 2_000, smoke)
     players = [
         game.alone(
             f"{executors} executor{'s' * (executors > 1)}, {servers} server{'s' * (servers > 1)}",
