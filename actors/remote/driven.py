@@ -83,16 +83,15 @@ class DrivenLink(Link):
                     return
                 self._awaited, self._driver = awaited, get_ident()
                 self._gate.modify(self._socket, 0)
-            try:
-                self._read_until_done(awaited, deadline)
-            finally:
-                with self._lock:
+            self._read_until_done(awaited, deadline)
+        finally:
+            with self._lock:
+                if self._awaited is not None:
                     self._awaited = None
                     if self._ended:
                         self._let_go()
                     else:
                         self._gate.modify(self._socket, select.EPOLLIN)
-        finally:
             self._reading.release()
 
     def ring(self, awaited: Future[Any]) -> None:
@@ -128,8 +127,13 @@ class DrivenLink(Link):
             except AGAIN:
                 continue
             except BREAKS as error:
-                self._call(partial(self.abort, why_it_breaks(error)))
+                self._break(why_it_breaks(error))
                 return
             except BaseException:
-                self._call(partial(self.abort, "the thread that read it was interrupted"))
+                self._break("the thread that read it was interrupted")
                 raise
+
+    def _break(self, why: str) -> None:
+        """Have the loop's thread abort, before anybody reads again."""
+        self.is_open = False
+        self._call(partial(self.abort, why))

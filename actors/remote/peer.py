@@ -147,27 +147,27 @@ class Peer:
             data = self._server.codec.encode(value)
             with self._lock:
                 self._link.queue(self._side.answer(delivery, data))
-            self._push()
         except CodecError as error:
             self.fail(delivery, error)
         else:
             self._server.note_handled(1)
+            self._push()
 
     def answer_staged(self, request: StagingRequest, rows: int) -> None:
         """Say how many rows a stage has that has ended."""
         with self._lock:
             self._link.queue(self._side.staged(request, rows))
-        self._push()
         self._server.note_handled(1)
+        self._push()
 
     def fail(self, delivery: Delivery | StagingRequest, error: BaseException) -> None:
         """Say that a delivery failed, and with what."""
         with self._lock:
             failed = self._side.failed(delivery, type(error).__qualname__, safe_str(error))
             self._link.queue(failed)
-        self._push()
         if delivery.kind in ANSWERED:
             self._server.note_handled(1)
+        self._push()
 
     def note_handled(self, delivery: Delivery | StagingRequest) -> None:
         """Give the credit of what was told back."""
@@ -175,8 +175,8 @@ class Peer:
             credit = self._side.handled(delivery)
             if credit:
                 self._link.queue(credit)
-        self._push()
         self._server.note_handled(delivery.messages)
+        self._push()
 
     def break_off(self, why: str) -> None:
         """Hang up, from any thread."""

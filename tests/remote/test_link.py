@@ -79,7 +79,11 @@ def test_threads_that_send_while_a_link_is_aborted_come_back() -> None:
             ends.first.queue(b"x" * 1000)
             act()
 
-    ways = [ends.first.push, lambda: (ends.first.push(helped=True), ends.first.help(DEADLINE))]
+    def helping() -> None:
+        ends.first.push(helped=True)
+        ends.first.help(DEADLINE)
+
+    ways = [ends.first.push, helping]
     threads = [threading.Thread(target=sending, args=(ways[name % 2],)) for name in range(SENDERS)]
     for thread in threads:
         thread.start()
