@@ -23,6 +23,14 @@ def link_of(connection: Connection) -> DrivenLink:
     return link
 
 
+@pytest.fixture
+def connection(connection: Connection) -> Connection:
+    """A connection that nobody reads, as the answer to its first ping has come."""
+    link = link_of(connection)
+    eventually(lambda: connection.session.health and not link._reading.locked(), "nobody reads")
+    return connection
+
+
 @contextmanager
 def once_driven(connection: Connection, action: Callable[[], Any]) -> Iterator[None]:
     """Do something in another thread as soon as a thread drives the connection."""
@@ -168,7 +176,6 @@ def test_what_is_interrupted_in_the_middle_of_a_frame_breaks_the_connection(
     class Interrupted(BaseException):
         pass
 
-    eventually(lambda: connection.session.health, "the first ping is answered")
     link, main = link_of(connection), threading.get_ident()
     receive = link._receive
 
