@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import select
 import time
-from functools import partial
 from threading import Lock, get_ident
 from typing import Any
 
@@ -132,8 +131,3 @@ class DrivenLink(Link):
             except BaseException:
                 self._break("the thread that read it was interrupted")
                 raise
-
-    def _break(self, why: str) -> None:
-        """Have the loop's thread abort, before anybody reads again."""
-        self.is_open = False
-        self._call(partial(self.abort, why))

@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from threading import Lock
 
@@ -249,14 +250,28 @@ class Link:
                 if not parts:
                     self._is_stuck = False
                     return True
-            count = self._write_some(parts)
-            if count == 0:
-                return False
-            with self._lock:
-                for _ in parts:
-                    output.popleft()
-                output.extendleft(reversed(_behind(count, parts)))
-                self.output_size -= count
+            try:
+                count = self._write_some(parts)
+                if count == 0:
+                    return False
+                with self._lock:
+                    for _ in parts:
+                        output.popleft()
+                    output.extendleft(reversed(_behind(count, parts)))
+                    self.output_size -= count
+            except OSError:
+                raise
+            except BaseException:
+                self._break("the thread that wrote to it was interrupted")
+                raise
+
+    def _break(self, why: str) -> None:
+        """Have the loop's thread abort; until then nothing more is sent, or taken."""
+        with self._lock:
+            self._is_closing = True
+            self._output.clear()
+            self.output_size = 0
+        self._call(partial(self.abort, why))
 
     def _write_some(self, parts: Sequence[Buffer]) -> int:
         """Write once; return how many bytes there was room for. Raises OSError."""

@@ -193,6 +193,32 @@ def test_what_is_interrupted_in_the_middle_of_a_frame_breaks_the_connection(
     assert connection.ref("notes").ask(1).result(DEADLINE) == 1
 
 
+def test_what_is_interrupted_while_it_is_sent_is_not_sent_again(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupted(BaseException):
+        pass
+
+    link, main = link_of(connection), threading.get_ident()
+    write = link._write_some
+
+    def interrupted(parts: Any) -> int:
+        count = write(parts)
+        if threading.get_ident() == main:
+            raise Interrupted
+        return count
+
+    monkeypatch.setattr(link, "_write_some", interrupted)
+    notes = connection.ref("notes")
+    with pytest.raises(Interrupted):
+        notes.tell(1)
+    with suppress(ConnectionLost):  # unless it is known to be handled already
+        connection.flush(DEADLINE)
+    eventually(lambda: connection.session._link is not link, "the connection was broken off")
+    assert notes.ask(2).result(DEADLINE) == 2
+    assert sorted(notes.ask("all").result(DEADLINE)) in ([1, 2], [2])
+
+
 def test_a_forked_child_waits_without_the_parents_connection(
     connection: Connection, server: Server
 ) -> None:
