@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from callboard import AskTimeout
+from callboard import AskTimeout, Future
 from callboard.core.errors import DrainTimeout
 from callboard.remote import Connection, ConnectionLost, connect
 from callboard.remote.driven import DrivenLink
@@ -50,8 +50,14 @@ def once_driven(connection: Connection, action: Callable[[], Any]) -> Iterator[N
     assert errors == []
 
 
-def let_go(server: Server) -> Callable[[], Any]:
-    return lambda: server.entries["owing"].tell(["now"])
+def let_go(server: Server, answer: Future[Any]) -> Callable[[], None]:
+    """Make what lets the server answer, as soon as it has been asked."""
+
+    def answered() -> bool:
+        server.entries["owing"].tell(["now"])
+        return answer.done()
+
+    return lambda: eventually(answered, "it was answered")
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +66,7 @@ def _let_all_go(server: Server) -> Iterator[None]:
     yield
 
     def at_rest() -> bool:
-        let_go(server)()
+        server.entries["owing"].tell(["now"])
         with suppress(DrainTimeout):
             server._system.drain(0.1)
             return True
@@ -73,7 +79,7 @@ def test_the_thread_that_waits_completes_the_answer(connection: Connection, serv
     answer = connection.ref("owing").ask("please")
     completed_by: list[int] = []
     answer.add_done_callback(lambda _: completed_by.append(threading.get_ident()))
-    with once_driven(connection, let_go(server)):
+    with once_driven(connection, let_go(server, answer)):
         assert answer.result(DEADLINE) == "late"
     assert completed_by == [threading.get_ident()]
 
@@ -87,7 +93,7 @@ def test_who_waits_too_long_gives_the_connection_back(
             answer.result(timeout)
     done = threading.Event()
     answer.add_done_callback(lambda _: done.set())
-    let_go(server)()
+    let_go(server, answer)()
     assert done.wait(DEADLINE), "nobody reads"
     assert answer.result() == "late"
 
@@ -186,7 +192,7 @@ def test_what_is_interrupted_in_the_middle_of_a_frame_breaks_the_connection(
 
     monkeypatch.setattr(link, "_receive", interrupted)
     answer = connection.ref("owing").ask("please")
-    with once_driven(connection, let_go(server)), pytest.raises(Interrupted):
+    with once_driven(connection, let_go(server, answer)), pytest.raises(Interrupted):
         answer.result(DEADLINE)
     with pytest.raises(ConnectionLost, match="the thread that read it was interrupted"):
         answer.result(DEADLINE)
@@ -231,7 +237,7 @@ def test_a_forked_child_waits_without_the_parents_connection(
             os._exit(0)
         os._exit(1)
     assert os.waitpid(child, 0)[1] == 0
-    with once_driven(connection, let_go(server)):
+    with once_driven(connection, let_go(server, answer)):
         assert answer.result(DEADLINE) == "late"
 
 
