@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from callboard.remote.session import RemoteSession
 
 
-class Answer(Future[Any]):
+class RemoteAnswer(Future[Any]):
     """A future whose `result()` reads the connection itself, unless another thread does."""
 
     __slots__ = ("_session",)

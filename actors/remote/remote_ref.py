@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from callboard import Future
 from callboard.core import checks
 from callboard.core.text import safe_repr
-from callboard.remote.answer import Answer
+from callboard.remote.answer import RemoteAnswer
 from callboard.remote.arrow import write_batch
 from callboard.remote.conversation import Parcel
 from callboard.remote.kinds import MessageKind
@@ -77,7 +77,7 @@ class RemoteRef:
         that come; if a signal's handler raises in it in the middle of that, the connection breaks.
         """
         session = self.connection.session
-        answer = Answer(session)
+        answer = RemoteAnswer(session)
         data = self.connection.codec.encode(message)
         session.submit(Parcel(_ASK, self.name, (data,), 1, answer))
         if timeout is not None:
