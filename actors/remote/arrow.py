@@ -112,7 +112,7 @@ def _write_stream(batch: pa.RecordBatch) -> tuple[Buffer, ...]:
     return tuple(written.parts)
 
 
-class BatchReader:
+class ArrowReader:
     """Reads streams that one client sends; they often begin with the same schema."""
 
     def __init__(self) -> None:
@@ -176,8 +176,8 @@ class BatchReader:
 
 
 def read_batches(data: Buffer) -> list[Any]:
-    """Return the record batches of one stream, as a `BatchReader` does."""
-    return BatchReader().read(data)
+    """Return the record batches of one stream, as a `ArrowReader` does."""
+    return ArrowReader().read(data)
 
 
 def _is_plain(schema: pa.Schema) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from callboard import Actor, ActorStopped, Future
 from callboard.core.text import safe_str
-from callboard.remote.arrow import BatchReader
+from callboard.remote.arrow import ArrowReader
 from callboard.remote.codec import Codec
 from callboard.remote.entries import Entry
 from callboard.remote.errors import CodecError
@@ -28,7 +28,7 @@ class ClientActor(Actor[Any]):
         self._peer = peer
         self._entries = entries
         self._codec = codec
-        self._batches = BatchReader()
+        self._batches = ArrowReader()
 
     def receive(self, deliveries: list[Delivery] | None) -> Coroutine[Any, Any, None] | None:
         """Hand on, and wait only where that is needed."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.remote.arrow import BatchReader, read_batches, write_batch
+from callboard.remote.arrow import ArrowReader, read_batches, write_batch
 from callboard.remote.errors import CodecError
 
 pa = pytest.importorskip("pyarrow")
@@ -42,7 +42,7 @@ def test_a_batch_comes_back_as_it_was(names: list[str]) -> None:
 
 @given(st.lists(st.sampled_from([*COLUMNS]), max_size=6))
 def test_batches_of_any_schemas_come_one_after_the_other(names: list[str]) -> None:
-    reader = BatchReader()
+    reader = ArrowReader()
     for name in names:
         batch = pa.RecordBatch.from_pydict({name: COLUMNS[name]}, metadata={b"of": name.encode()})
         whole = stream(batch)
@@ -55,7 +55,7 @@ def test_batches_of_any_schemas_come_one_after_the_other(names: list[str]) -> No
 
 
 def test_a_reader_forgets_a_schema_that_was_followed_by_another() -> None:
-    reader = BatchReader()
+    reader = ArrowReader()
     first, second = (pa.RecordBatch.from_pydict({name: [1]}) for name in "ab")
     assert reader.read(stream(first)) == [first]
     with pytest.raises(CodecError):
