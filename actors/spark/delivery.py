@@ -96,7 +96,7 @@ class _Place(NamedTuple):
             if self.by is not None:
                 raise ConfigError("by= is for a list of servers, and one address is given")
             return connect(self.url, **self.options)
-        if self.by is None or callable(self.by):
+        if not isinstance(self.by, str | Sequence):
             raise ConfigError(
                 "several servers want by=, the name of the key's column, or several names, not "
                 + safe_repr(self.by)

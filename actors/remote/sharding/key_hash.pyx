@@ -44,9 +44,9 @@ cdef enum:
 cdef uint64_t MODULUS = (<uint64_t>1 << 61) - 1
 cdef int DEEPEST = 64  # tuples in one another, as the codec has it
 
-NAIVE = datetime(1970, 1, 1)
-MICROSECOND = timedelta(microseconds=1)
-FIRST_DAY = date(1970, 1, 1).toordinal()
+cdef object NAIVE = datetime(1970, 1, 1)
+cdef object MICROSECOND = timedelta(microseconds=1)
+cdef long FIRST_DAY = date(1970, 1, 1).toordinal()
 
 KINDS = {"text": TEXT, "bytes": BYTES, "local": LOCAL_TIME, "time": TIME, "day": DAY, "duration": DURATION}
 """The kinds that columns of words, or of runs of bytes, may be of."""
