@@ -1,6 +1,7 @@
 """The words of the suite: a benchmark and those who compete in it."""
 
 import json
+import math
 import statistics
 import subprocess
 from collections.abc import Sequence
@@ -119,6 +120,10 @@ class Score:
         return statistics.median(costs) if costs else None
 
     def over(self, other: "Score") -> float:
-        """Return the median of the ratios to `other`, round by round."""
+        """Return the median of the ratios to `other`, round by round; NaN if either had nothing.
+
+        Memory may be that: a run at a tiny size asks the system for none.
+        """
         pairs = zip(self.samples, other.samples, strict=True)
-        return statistics.median(a.value / b.value for a, b in pairs if a.value and b.value)
+        ratios = [a.value / b.value for a, b in pairs if a.value and b.value]
+        return statistics.median(ratios) if ratios else math.nan

@@ -1,5 +1,6 @@
 """What a run comes to: tables in Markdown, JSON, and the machine it ran on."""
 
+import math
 import os
 import platform
 import sys
@@ -23,7 +24,8 @@ def quantity(value: float) -> str:
 
 
 def ratio(score: Score, other: Score | None) -> str:
-    return "" if other is None or score is other else f"{score.over(other):.3g}"
+    times = math.nan if other is None or score is other else score.over(other)
+    return "" if math.isnan(times) else f"{times:.3g}"
 
 
 def best(benchmark: Benchmark, scores: Scores, kind: str, role: str) -> Score | None:

@@ -85,6 +85,13 @@ def test_a_ratio_is_the_median_of_the_rounds_ratios() -> None:
     assert scores(100, 10, 90).over(scores(50, 5, 30)) == 2  # type: ignore[attr-defined]
 
 
+def test_what_had_nothing_has_no_ratio() -> None:
+    import report
+
+    assert report.ratio(scores(12, 0), scores(0, 3)) == ""  # type: ignore[arg-type]
+    assert report.ratio(scores(12, 0), scores(6, 3)) == "2"  # type: ignore[arg-type]
+
+
 def test_a_target_says_what_was_measured_and_whether_it_was_met() -> None:
     import targets
 
