@@ -30,7 +30,7 @@ class Outbox:
         """`longest` is how many bytes a reader can be sent at a time."""
         self.schema = schema
         self._longest = longest
-        self._rows: list[Sequence[Any]] = []
+        self._rows: list[tuple[Any, ...]] = []
         self._pieces: list[Piece] = []
 
     def add(self, row: Any) -> None:
@@ -42,7 +42,7 @@ class Outbox:
                 f"a row to be published has the columns {self.schema.names}, and "
                 f"{safe_repr(row)} has {len(row)} values"
             )
-        self._rows.append(row)
+        self._rows.append(tuple(row))  # a list may change before it is packed
         if len(self._rows) == _ROWS:
             self._flush()
 

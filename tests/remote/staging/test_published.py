@@ -313,3 +313,14 @@ def test_an_outbox_cuts_rows_into_pieces_in_their_order() -> None:
     assert sum(piece.rows for piece in pieces) == 10_000
     assert max(len(piece.payload) for piece in pieces) <= 10_000
     assert len(pieces) < 200
+
+
+def test_a_row_that_changes_later_is_published_as_it_was() -> None:
+    outbox = Outbox(SCHEMA, 2**20)
+    row = [1, "before"]
+    outbox.add(row)
+    row[1] = "after"
+    (piece,) = outbox.take()
+    assert pa.ipc.open_stream(piece.payload).read_all().to_pylist() == [
+        {"row": 1, "text": "before"}
+    ]
