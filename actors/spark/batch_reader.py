@@ -26,9 +26,13 @@ class BatchReader(DataSourceReader):
 
     def partitions(self) -> list[RowRange]:
         """Say which rows there are; called by Spark, once for a plan."""
-        with published(self._place) as rows:
-            first, end = rows.earliest(), rows.latest()
-        return divided(first, end, self._parts) or [RowRange(first, first)]  # Spark wants one
+        with published(self._place) as servers:
+            ranges = [
+                part
+                for shard, rows in enumerate(servers)
+                for part in divided(rows.earliest(), rows.latest(), self._parts, shard)
+            ]
+        return ranges or [RowRange(0, 0)]  # Spark wants one
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read a partition; called by Spark, in each task."""

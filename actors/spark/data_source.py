@@ -16,7 +16,7 @@ from callboard.core.errors import ConfigError
 from callboard.spark.batch_reader import BatchReader
 from callboard.spark.batch_writer import BatchWriter
 from callboard.spark.published_range import published
-from callboard.spark.source_options import SourceOptions
+from callboard.spark.source_options import BY, SourceOptions
 from callboard.spark.stream_reader import StreamReader
 
 _READ, _STREAM = {"partitions"}, {"release"}  # options
@@ -24,7 +24,7 @@ _MOST = 10_000  # partitions: each is a task, and a connection
 
 
 class CallboardSource(DataSource):
-    """An entry point of a server: rows are appended to it, and what it publishes is read."""
+    """An entry point of a server or of shards: rows are appended, what it publishes is read."""
 
     @classmethod
     def name(cls) -> str:
@@ -32,9 +32,12 @@ class CallboardSource(DataSource):
         return "callboard"
 
     def schema(self) -> StructType:
-        """Ask the server for the columns of what is read. Raises ConfigError, NotPublished."""
-        with published(SourceOptions(self.options).place(_READ | _STREAM)) as rows:
-            schema = from_arrow_schema(rows.schema())
+        """Ask the server, or the first, for the columns of what is read.
+
+        Raises ConfigError, NotPublished.
+        """
+        with published(SourceOptions(self.options).place(_READ | _STREAM)) as servers:
+            schema = from_arrow_schema(servers[0].schema())
         assert isinstance(schema, StructType)
         return schema
 
@@ -57,7 +60,7 @@ class CallboardSource(DataSource):
                 "use mode('append')"
             )
         options = SourceOptions(self.options)
-        return BatchWriter(options.place({"job", "batch"}), options.load())
+        return BatchWriter(options.place({"job", "batch"} | BY), options.load())
 
     def streamWriter(  # noqa: N802 - Spark calls it so
         self, schema: StructType, overwrite: bool
@@ -68,7 +71,7 @@ class CallboardSource(DataSource):
                 "outputMode('complete'): what an actor has of its rows cannot be taken back; "
                 "use outputMode('append')"
             )
-        place = SourceOptions(self.options).place()
+        place = SourceOptions(self.options).place(BY)
         try:
             from callboard.spark.stream_writer import StreamWriter
         except ImportError as error:

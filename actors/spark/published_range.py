@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
-from callboard.remote import PublishedRows
+from callboard.remote import PublishedRows, ShardedConnection
 from callboard.spark.errors import SchemaError
 from callboard.spark.schema import arrow_schema
 from callboard.spark.source_options import RemoteEntry
@@ -19,30 +19,32 @@ if TYPE_CHECKING:
 
 
 class RowRange(InputPartition):
-    """What one task reads: the rows from `start` on, before `end`."""
+    """What one task reads: the rows of a shard from `start` on, before `end`."""
 
-    def __init__(self, start: int, end: int) -> None:
-        super().__init__((start, end))
+    def __init__(self, start: int, end: int, shard: int = 0) -> None:
+        super().__init__((start, end, shard))
         self.start = start
         self.end = end
+        self.shard = shard
 
 
 @contextmanager
-def published(place: RemoteEntry) -> Iterator[PublishedRows]:
-    """Lend the published rows of an entry point, over a connection of one's own."""
+def published(place: RemoteEntry) -> Iterator[list[PublishedRows]]:
+    """Lend the published rows of an entry point, by server, over connections of one's own."""
     connection = place.connect()
+    servers = connection.shards if isinstance(connection, ShardedConnection) else [connection]
     try:
-        yield connection.published(place.entry)
+        yield [server.published(place.entry) for server in servers]
     finally:
         connection.close()
 
 
-def divided(start: int, end: int, parts: int) -> list[RowRange]:
+def divided(start: int, end: int, parts: int, shard: int = 0) -> list[RowRange]:
     """Divide a range into parts of the same size but for a row, none of which is empty."""
     rows = end - start
     parts = min(parts, rows)
     bounds = [start + rows * part // parts for part in range(parts + 1)] if parts else []
-    return [RowRange(*bounds[at : at + 2]) for at in range(parts)]
+    return [RowRange(*bounds[at : at + 2], shard) for at in range(parts)]
 
 
 def read(
@@ -54,9 +56,12 @@ def read(
     """
     assert isinstance(wanted, RowRange)
     columns = arrow_schema(schema)
-    with published(place) as rows:
-        for batch in rows.read(wanted.start, wanted.end):
+    connection = place.connect_to(wanted.shard)
+    try:
+        for batch in connection.published(place.entry).read(wanted.start, wanted.end):
             yield batch if batch.schema.equals(columns) else _cast(batch, columns)
+    finally:
+        connection.close()
 
 
 def _cast(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:

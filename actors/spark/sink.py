@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from pyspark.sql.datasource import WriterCommitMessage
 
-from callboard.remote import BatchCommitted, Connection, RemoteError, StageWriter, Winner
+from callboard.remote import (
+    BatchCommitted,
+    Connection,
+    RemoteError,
+    ShardedConnection,
+    ShardedStage,
+    ShardWinner,
+    StageWriter,
+    Winner,
+)
 from callboard.remote.staging.messages import BatchName
 from callboard.spark.context import PartitionContext
 from callboard.spark.source_options import RemoteEntry
@@ -22,12 +31,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Staged(WriterCommitMessage):
-    """What a task has done: which job's rows it has staged, and as which attempt, if any."""
+    """What a task has done: which job's rows it has staged, and as which attempts, if any."""
 
     job: str
-    winner: Winner | None = None
-    is_committed: bool = False
-    """Whether the batch was committed before: then it is left as it is."""
+    winners: tuple[ShardWinner, ...] = ()
+    committed: frozenset[int] = frozenset()
+    """The servers that had committed the batch before: they are left as they are."""
 
 
 def stage(place: RemoteEntry, name: BatchName, batches: Iterable[pa.RecordBatch]) -> Staged:
@@ -39,28 +48,46 @@ def stage(place: RemoteEntry, name: BatchName, batches: Iterable[pa.RecordBatch]
     partition = PartitionContext.current().partition_id
     attempt = uuid4().int >> 64
 
-    def begin(connection: Connection) -> StageWriter:
-        return connection.stage(
-            place.entry, job=name.job, batch=name.batch, partition=partition, attempt=attempt
-        )
+    ids: dict[str, Any] = {**name._asdict(), "partition": partition, "attempt": attempt}
+
+    def begin(connection: Connection | ShardedConnection) -> StageWriter | ShardedStage:
+        if isinstance(connection, ShardedConnection):
+            assert place.by is not None
+            return connection.stage(place.entry, by=place.by, skip_committed=True, **ids)
+        return connection.stage(place.entry, **ids)
 
     try:
         stage = stage_partition(place.connect, begin, batches)
     except BatchCommitted:
-        return Staged(name.job, is_committed=True)
-    return Staged(name.job, None if stage is None else stage.staged)
+        if len(place.urls) > 1:  # a commit of this moment, and the next attempt leaves it out
+            raise
+        return Staged(name.job, committed=frozenset({0}))
+    if stage is None:
+        return Staged(name.job)
+    if isinstance(stage, ShardedStage):
+        return Staged(name.job, tuple(stage.staged), frozenset(stage.committed))
+    assert stage.staged is not None
+    return Staged(name.job, (ShardWinner(0, *stage.staged),))
 
 
 def commit(
     place: RemoteEntry, name: BatchName, messages: Sequence[WriterCommitMessage | None]
 ) -> None:
-    """Commit what tasks have staged, unless one of them has found the batch committed."""
+    """Commit what tasks have staged, on each server but those where one found the batch committed.
+
+    A call that ended between the commits of two servers is made good by a repeated write: its tasks
+    find which have committed.
+    """
     staged = [message for message in messages if isinstance(message, Staged)]
-    if any(message.is_committed for message in staged):
+    left = set(range(len(place.urls))).difference(*[message.committed for message in staged])
+    if not left:
         return
-    winners = [message.winner for message in staged if message.winner is not None]
+    winners = [each for message in staged for each in message.winners if each.shard in left]
     with place.connect() as connection:
-        connection.commit(name.job, name.batch, winners)
+        if isinstance(connection, ShardedConnection):
+            connection.commit(name.job, name.batch, winners, shards=left)
+        else:
+            connection.commit(name.job, name.batch, [Winner(*each[1:]) for each in winners])
 
 
 def abort(place: RemoteEntry, name: BatchName) -> None:

@@ -8,25 +8,38 @@ from typing import Any, NamedTuple
 
 from callboard.core import checks
 from callboard.core.errors import CallboardError, ConfigError
-from callboard.remote import Connection, connect
+from callboard.remote import Connection, ShardedConnection, connect, connect_sharded
 from callboard.remote.address import parse_address
+from callboard.remote.shard import MOST, Shard
 from callboard.remote.staging.messages import BatchName, checked_name
 
 CONNECTION = frozenset({"url", "entry", "tokenfile", "cafile", "timeout"})
 """The options of all reads and writes."""
+BY = frozenset({"by"})
+"""The option of writes to several servers."""
 _SPARKS = frozenset({"checkpointlocation", "queryname"})  # of streams, which come beside ours
 
 
 class RemoteEntry(NamedTuple):
-    """An entry point of a server, and what `connect` is told."""
+    """An entry point of a server, or of the shards of one, and what `connect` is told."""
 
-    url: str
+    urls: tuple[str, ...]
     entry: str
     connection: dict[str, Any]
+    by: str | tuple[str, ...] | None = None
+    """The column of a row's key, or several; None for one server, and where nothing is written."""
 
-    def connect(self) -> Connection:
-        """Connect, as `callboard.remote.connect` does."""
-        return connect(self.url, **self.connection)
+    def connect(self) -> Connection | ShardedConnection:
+        """Connect, as `callboard.remote.connect` does, or to all shards, as `connect_sharded`."""
+        if len(self.urls) == 1:
+            return connect(self.urls[0], **self.connection)
+        return connect_sharded(self.urls, **self.connection)
+
+    def connect_to(self, shard: int) -> Connection:
+        """Connect to one of the servers."""
+        if len(self.urls) == 1:
+            return connect(self.urls[0], **self.connection)
+        return connect(self.urls[shard], shard=str(Shard(shard, len(self.urls))), **self.connection)
 
 
 @dataclass(frozen=True)
@@ -44,11 +57,14 @@ class SourceOptions:
         for name in ("url", "entry"):
             if not self.said.get(name):
                 raise ConfigError(f"the option {name!r} is missing")
-        url = self.said["url"]
-        try:
-            parse_address(url)
-        except CallboardError as error:
-            raise ConfigError(f"the option 'url': {error}") from None
+        urls = self._names("url")
+        for url in urls:
+            try:
+                parse_address(url)
+            except CallboardError as error:
+                raise ConfigError(f"the option 'url': {error}") from None
+        if len(urls) > MOST:
+            raise ConfigError(f"the option 'url' names {MOST} servers at most, not {len(urls)}")
         connection: dict[str, Any] = {
             ours: self.said[name]
             for name, ours in (("tokenfile", "token_file"), ("cafile", "ca_file"))
@@ -56,7 +72,7 @@ class SourceOptions:
         }
         if "timeout" in self.said:
             connection["timeout"] = self._seconds("timeout")
-        return RemoteEntry(url, self.said["entry"], connection)
+        return RemoteEntry(urls, self.said["entry"], connection, self._key(urls, more))
 
     def load(self) -> BatchName | None:
         """Return the batch that a user has named: a `job`, and a `batch` or 0."""
@@ -86,6 +102,31 @@ class SourceOptions:
         text = self.said.get(name, str(default)).lower()
         checks.one_of(f"the option {name!r}", text, ("true", "false"), error=ConfigError)
         return text == "true"
+
+    def _key(self, urls: tuple[str, ...], more: Set[str]) -> str | tuple[str, ...] | None:
+        """Return what is said by `by`, which writes to several servers want, and others refuse."""
+        if not more >= BY:
+            return None
+        if "by" not in self.said:
+            if len(urls) > 1:
+                raise ConfigError(
+                    f"the option 'by' is missing: 'url' names {len(urls)} servers, and a row goes "
+                    "to that of its key, which is in the column that 'by' names"
+                )
+            return None
+        if len(urls) == 1:
+            raise ConfigError(
+                f"the option 'by', {self.said['by']!r}, is for several servers, and 'url' names one"
+            )
+        names = self._names("by")
+        return names[0] if len(names) == 1 else names
+
+    def _names(self, name: str) -> tuple[str, ...]:
+        """Return an option's parts, which have commas between them."""
+        names = tuple(part.strip() for part in self.said[name].split(","))
+        if not all(names):
+            raise ConfigError(f"the option {name!r} names nothing in a place: {self.said[name]!r}")
+        return names
 
     def _seconds(self, name: str) -> float:
         text = self.said[name]

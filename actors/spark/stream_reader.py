@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
+from callboard.core.errors import ConfigError
+from callboard.remote.shard import Shard
 from callboard.spark import published_range
 from callboard.spark.published_range import RowRange, divided, published
 from callboard.spark.source_options import RemoteEntry
@@ -20,7 +22,7 @@ try:
 except ImportError:  # before PySpark 4.2, where a run of what is available is one micro-batch
     SupportsTriggerAvailableNow = object  # type: ignore[misc, assignment]
 
-Offset = dict[str, int]  # {"row": the number of the next row}
+Offset = dict[str, int]  # the number of the next row, of each server
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -31,21 +33,25 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._schema = schema
         self._parts = parts
         self._releases = releases
+        count = len(place.urls)
+        self._names = ["row"]  # in offsets
+        if count > 1:
+            self._names = [f"row of {Shard(index, count)}" for index in range(count)]
         self._last: Offset | None = None  # where a run ends that reads what is available
 
     # Spark calls these under these names; the first of them for a query without a checkpoint only.
 
     def initialOffset(self) -> Offset:  # noqa: N802
         """Begin with the first row that was not released."""
-        with published(self._place) as rows:
-            return {"row": rows.earliest()}
+        with published(self._place) as servers:
+            return self._offset([rows.earliest() for rows in servers])
 
     def latestOffset(self, start: Any = None, limit: Any = None) -> Offset:  # noqa: N802
         """Say how many rows there are; a micro-batch has all of them."""
         if self._last is not None:
             return self._last
-        with published(self._place) as rows:
-            return {"row": rows.latest()}
+        with published(self._place) as servers:
+            return self._offset([rows.latest() for rows in servers])
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Note how many rows there are: what comes later is left to another run."""
@@ -53,7 +59,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: Offset, end: Offset) -> list[RowRange]:
         """Divide the rows of a micro-batch, which may be one that was begun before a restart."""
-        return divided(start["row"], end["row"], self._parts)
+        bounds = zip(self._rows(start), self._rows(end), strict=True)
+        return [
+            part
+            for shard, (first, last) in enumerate(bounds)
+            for part in divided(first, last, self._parts, shard)
+        ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read a partition, in each task."""
@@ -62,5 +73,17 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def commit(self, end: Offset) -> None:
         """Release the rows of a micro-batch; called when the next one begins."""
         if self._releases:
-            with published(self._place) as rows:
-                rows.release(end["row"])
+            with published(self._place) as servers:
+                for rows, row in zip(servers, self._rows(end), strict=True):
+                    rows.release(row)
+
+    def _offset(self, rows: list[int]) -> Offset:
+        return dict(zip(self._names, rows, strict=True))
+
+    def _rows(self, offset: Offset) -> list[int]:
+        if offset.keys() != set(self._names):
+            raise ConfigError(
+                f"the checkpoint is of other servers than the option 'url' names: it has {offset}, "
+                f"and {', '.join(self._names)} is wanted"
+            )
+        return [offset[name] for name in self._names]

@@ -1,8 +1,8 @@
 """The driver's program of the soak: delivers one batch after the other, and says how far it is.
 
-`delivering.py MASTER FIRST ATTEMPTS SHARDS...` begins with batch FIRST, and goes on until it is
-killed, or its input ends. ATTEMPTS is a file that gets a byte for each attempt at a partition. A
-batch whose delivery fails is delivered again, as a user would.
+`delivering.py MASTER FIRST EVENTS SHARDS...` begins with batch FIRST, and goes on until it is
+killed, or its input ends. EVENTS is the folder of Spark's event log. A batch whose delivery fails
+is delivered again, as a user would.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ CONF: dict[str, Any] = {
     "spark.executor.memory": "512m",
     "spark.task.maxFailures": 8,
     "spark.deploy.maxExecutorRetries": -1,
+    "spark.eventLog.enabled": "true",
+    "spark.eventLog.compress": "false",
     "spark.speculation": "true",
     "spark.speculation.interval": "50ms",
     "spark.speculation.quantile": 0.5,
@@ -43,7 +45,7 @@ def key_of(batch: int, number: int) -> str:
     return f"key {(number * 31 + batch) % 211}"
 
 
-def rows(spark: SparkSession, batch: int, attempts: str) -> DataFrame:
+def rows(spark: SparkSession, batch: int) -> DataFrame:
     """The rows of a batch, the same each time; one partition's first attempt is slow."""
     key = f"concat('key ', (id * 31 + {batch}) % 211) as k"
     frame = spark.range(ROWS, numPartitions=PARTITIONS).selectExpr("id", key)
@@ -54,8 +56,6 @@ def rows(spark: SparkSession, batch: int, attempts: str) -> DataFrame:
 
         context = TaskContext.get()
         assert context is not None
-        with open(attempts, "a") as file:
-            file.write(".")
         for each in batches:
             if context.partitionId() == slow and context.attemptNumber() == 0:
                 threading.Event().wait(0.7)  # a slow machine: speculation is to begin
@@ -68,7 +68,7 @@ def say(*words: object) -> None:
     print(*words, flush=True)
 
 
-def main(master: str, first: int, attempts: str, urls: list[str]) -> None:
+def main(master: str, first: int, events: str, urls: list[str]) -> None:
     """Deliver until the input ends."""
     ended = threading.Event()
 
@@ -86,12 +86,12 @@ def main(master: str, first: int, attempts: str, urls: list[str]) -> None:
         commit(connection, job, batch, *rest, **more)
 
     ShardedConnection.commit = telling  # type: ignore[assignment,method-assign]
-    spark = session(master, "soak", **CONF)
+    spark = session(master, "soak", **CONF, **{"spark.eventLog.dir": Path(events).as_uri()})
     batch = first
     while not ended.is_set():
         say("begin", batch)
         try:
-            deliver(rows(spark, batch, attempts), urls, "seen", by="k", job="soak", batch=batch)
+            deliver(rows(spark, batch), urls, "seen", by="k", job="soak", batch=batch)
         except (RemoteError, PySparkException, Py4JError) as error:
             say("failed", batch, type(error).__name__)
             continue

@@ -24,7 +24,8 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from delivering import PARTITIONS, ROWS, key_of
+from delivering import ROWS, key_of
+from event_log import attempts
 from shards import Shards
 
 HERE = Path(__file__).parent
@@ -37,9 +38,11 @@ class Driver:
     """The driver's program as a process, and what it has said."""
 
     def __init__(self, master: str, first: int, urls: list[str], folder: Path) -> None:
-        """Begin with batch `first`. The folder gets `drivers.log` and `attempts`."""
+        """Begin with batch `first`. The folder gets `drivers.log` and `events`, Spark's log."""
+        events = folder / "events"
+        events.mkdir(exist_ok=True)
         command = [sys.executable, str(HERE / "delivering.py"), master, str(first)]
-        command += [str(folder / "attempts"), *urls]
+        command += [str(events), *urls]
         self._log = (folder / "drivers.log").open("a")
         self.process = subprocess.Popen(
             command,
@@ -303,10 +306,11 @@ def summary(soak: Soak) -> str:
     """Say what was done."""
     kills = ", ".join(f"{number} {kind}s" for kind, number in sorted(soak.kills.items()))
     failures: dict[str, Any] = dict(soak.failures)
-    attempts = (soak.shards.folder / "attempts").stat().st_size
+    tasks = attempts(soak.shards.folder / "events")
     return (
         f"killed: {kills}; {soak.batches} batches of {ROWS} rows on {soak.shards.count} shards: "
-        f"0 lost, 0 doubled; {attempts} attempts at {soak.batches * PARTITIONS} partitions; "
+        f"0 lost, 0 doubled; {tasks['begun']} attempts at tasks, of these {tasks['repeated']} "
+        f"repeated, {tasks['speculative']} speculative, of which {tasks['won']} won; "
         f"deliveries repeated after {failures or 'no error'}"
     )
 

@@ -246,7 +246,7 @@ RIGHT = {"url": "unix:/nowhere", "entry": "sums"}
         ({"batch": "1"}, "the option 'batch', '1', wants a 'job'"),
         ({"job": "j", "batch": "one"}, "the option 'batch' is a whole number .* not 'one'"),
         ({"job": ""}, "the option 'job': a job's name has 1 to 1000 bytes, not 0"),
-        ({"path": "/x"}, "the option 'path', '/x', is not known here; the options are batch, caf"),
+        ({"path": "/x"}, "the option 'path', '/x', is not known here; the options are batch, by, "),
     ],
 )
 def test_an_option_that_is_wrong_is_named_with_its_value(said: dict[str, str], error: str) -> None:

@@ -71,10 +71,13 @@ class ShardedConnection:
         partition: int = 0,
         attempt: int = 0,
         shards: Collection[int] | None = None,
+        skip_committed: bool = False,
     ) -> ShardedStage:
         """Return a stage, whose rows go to the shards of their keys. As `Connection.stage()`.
 
-        Rows of other shards than `shards` are left out: those that `abort()` says are wanted.
+        Rows of other shards than `shards` are left out: those that `abort()` says are wanted. With
+        `skip_committed` those of shards that have committed the batch are left out, too, and the
+        stage's `committed` has these shards, where BatchCommitted is raised otherwise.
         """
 
         def begin(shard: int) -> StageWriter:
@@ -83,7 +86,7 @@ class ShardedConnection:
             )
 
         chosen = range(len(self.shards)) if shards is None else shards
-        return ShardedStage(begin, ShardKey(by, len(self.shards)), chosen)
+        return ShardedStage(begin, ShardKey(by, len(self.shards)), chosen, skip_committed)
 
     def commit(
         self,

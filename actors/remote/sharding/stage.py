@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from callboard.remote.errors import BatchCommitted
 from callboard.remote.sharding.columns import divide_batch
 from callboard.remote.sharding.keys import ShardKey
 from callboard.remote.sharding.ref import portions
@@ -35,16 +36,23 @@ class ShardedStage:
     """
 
     def __init__(
-        self, begin: Callable[[int], StageWriter], key: ShardKey, shards: Collection[int]
+        self,
+        begin: Callable[[int], StageWriter],
+        key: ShardKey,
+        shards: Collection[int],
+        skip_committed: bool,
     ) -> None:
         """`begin` makes the stage of a shard; rows of others than `shards` are left out."""
         self._begin = begin
         self._key = key
-        self._shards = frozenset(shards)
+        self._shards = set(shards)
+        self._skip_committed = skip_committed
         self._open: dict[int, StageWriter] = {}
         self._ends = ExitStack()
         self.staged: list[ShardWinner] = []
         """What is staged where, after the end: small, and made to be sent to the driver."""
+        self.committed: set[int] = set()
+        """With `skip_committed`, the shards that were found to have committed the batch before."""
 
     def __enter__(self) -> Self:
         return self
@@ -57,14 +65,14 @@ class ShardedStage:
         """
         for portion in portions(rows, "send_many", _ROWS * self._key.shards):
             for shard, part in enumerate(self._key.divide(portion)):
-                if part and shard in self._shards:
-                    self._stage(shard).send_many(part)
+                if part and (stage := self._stage(shard)) is not None:
+                    stage.send_many(part)
 
     def send_batch(self, batch: pa.RecordBatch) -> None:
         """Stage a record batch, each shard's rows of it as one. Raises like `send_many`."""
         for shard, part in enumerate(divide_batch(batch, self._key)):
-            if part.num_rows and shard in self._shards:
-                self._stage(shard).send_batch(part)
+            if part.num_rows and (stage := self._stage(shard)) is not None:
+                stage.send_batch(part)
 
     def __exit__(
         self,
@@ -80,9 +88,19 @@ class ShardedStage:
                 if stage.staged is not None
             ]
 
-    def _stage(self, shard: int) -> StageWriter:
+    def _stage(self, shard: int) -> StageWriter | None:
+        """Return the stage of a shard, begun for its first row; None if its rows are left out."""
+        if shard not in self._shards:
+            return None
         stage = self._open.get(shard)
         if stage is None:
-            stage = self._ends.enter_context(self._begin(shard))
+            try:
+                stage = self._ends.enter_context(self._begin(shard))
+            except BatchCommitted:
+                if not self._skip_committed:
+                    raise
+                self._shards.remove(shard)
+                self.committed.add(shard)
+                return None
             self._open[shard] = stage
         return stage
