@@ -58,7 +58,7 @@ def staged(smoke: bool) -> Benchmark:
 
 
 def sharded(smoke: bool) -> Benchmark:
-    game = Game("remote.sharding", 200_000, 2_000, smoke)
+    game = Game("remote.sharding", 1_000_000, 2_000, smoke)
     players = [
         game.alone(
             f"{executors} executor{'s' * (executors > 1)}, {servers} server{'s' * (servers > 1)}",
@@ -66,7 +66,7 @@ def sharded(smoke: bool) -> Benchmark:
             executors=executors,
             servers=servers,
         )
-        for executors, servers in ((1, 1), (1, 2), (2, 1), (2, 2))
+        for executors, servers in ((1, 1), (1, 2), (2, 1), (2, 2), (4, 2))
     ]
     title = "Rows that Spark's executors deliver to shards, each counted once"
     return Benchmark("remote_sharded", title, "rows/s", players)

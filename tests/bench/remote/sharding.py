@@ -77,7 +77,7 @@ def answers(urls: list[str]) -> list[int]:
 def run(size: int, executors: int = 1, servers: int = 1, batches: int = 3) -> Result:
     """Deliver `size` rows in each of some batches, after one that warms up."""
     spark = session(f"local-cluster[{executors},1,1024]", "bench")
-    frame = spark.range(size, numPartitions=4).selectExpr("id", "concat('key ', id % 9973) as k")
+    frame = spark.range(size, numPartitions=8).selectExpr("id", "concat('key ', id % 9973) as k")
     with served(servers) as urls:
 
         def send(batch: int) -> None:
