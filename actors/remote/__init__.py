@@ -1,11 +1,11 @@
 """Entry points in another process: a server, and connections with refs on it.
 
 `python -m callboard serve app:build` runs a server; `connect()` makes a connection. The layers,
-each importing only those before it: `errors`, `codec`, `frames` and `arrow`, values and messages as
-bytes; `kinds`, `account`, `server_side`, `client_side` and `conversation`, the protocol without
-input and output; `address`, `security`, `listening`, `handshake`, `dialing`, `io_thread` and
-`link`, sockets; `entries`, `peer`, `client_actor` and `server`, who serves; `session`,
-`remote_ref` and `client`, who is served.
+each importing only those before it: `errors`, `codec`, `packed_rows`, `frames` and `arrow`, values
+and messages as bytes; `kinds`, `account`, `server_side`, `client_side` and `conversation`, the
+protocol without input and output; `address`, `security`, `listening`, `handshake`, `dialing`,
+`io_thread` and `link`, sockets; `entries`, `peer`, `client_actor` and `server`, who serves;
+`session`, `remote_ref` and `client`, who is served.
 `staging` has rows that count once, and those that actors publish: its `messages` and `publishing`
 are part of the protocol, its `service` of the server, its `writer` and `published` of the client.
 `sharding` has several servers that are one; `shard` says which of them a server is.

@@ -9,6 +9,7 @@ from typing import Any
 from callboard.remote.arrow import read_batches
 from callboard.remote.codec import Codec
 from callboard.remote.frames import Buffer
+from callboard.remote.packed_rows import count_plain_rows
 from callboard.remote.staging.messages import Layout
 from callboard.remote.staging.persistent import KeyedRow, RowKey
 
@@ -21,9 +22,11 @@ def read_rows(codec: Codec, layout: Layout, payload: Buffer) -> list[Any]:
 
 
 def count_rows(codec: Codec, layout: Layout, payload: Buffer) -> int:
-    """Return how many rows a frame has, having read them. Raises CodecError."""
-    rows = read_rows(codec, layout, payload)
-    return sum(row.num_rows for row in rows) if layout is Layout.ARROW else len(rows)
+    """Return how many rows a frame has. Raises CodecError if they cannot be read."""
+    if layout is Layout.ARROW:
+        return sum(batch.num_rows for batch in read_batches(payload))
+    count = count_plain_rows(payload)
+    return count if count >= 0 else len(codec.decode_rows(payload))
 
 
 def numbers_of(rows: list[Any], layout: Layout, first: int) -> Iterator[int]:

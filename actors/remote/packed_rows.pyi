@@ -1,0 +1,3 @@
+from callboard.remote.frames import Buffer
+
+def count_plain_rows(data: Buffer) -> int: ...
