@@ -118,8 +118,8 @@ class ServerSide:
         self.has_parted = False
         """Whether this side has said goodbye; what comes after that is not taken."""
         self.deliveries = 0
-        self._told = 0  # messages of TELL, TELL_MANY and BATCH that are on their way
-        self._handled = (0, 0)  # of those, the messages and bytes that were handled
+        self._told = 0  # bytes of what is told, DATA as well, that are on their way
+        self._handled = (0, 0)  # of that, the messages and bytes that were handled
         self._credited = (0, 0)  # what the client was told of that
 
     def receive(self, received: Frame) -> ServerEvent | None:
@@ -170,7 +170,7 @@ class ServerSide:
         self.account.take(messages, size)
         self.deliveries += 1
         if kind is not _ASK:
-            self._told += messages
+            self._told += size
         return Delivery(kind, self.deliveries, entry, messages, body, size)
 
     def _request(self, kind: MessageKind, received: Frame) -> StagingRequest | None:
@@ -187,6 +187,8 @@ class ServerSide:
         messages, size = int(kind in ANSWERED), HEAD_SIZE + len(received.body)
         self.account.take(messages, size)
         self.deliveries += 1
+        if not messages:
+            self._told += size
         return StagingRequest(kind, self.deliveries, messages, size, said)
 
     def _check(self, entry: int) -> None:
@@ -235,7 +237,7 @@ class ServerSide:
         messages, size = self._handled
         self.account.give_back(delivery.messages, delivery.size)
         self._handled = messages, size = messages + delivery.messages, size + delivery.size
-        self._told -= delivery.messages
+        self._told -= delivery.size
         waits = (
             self._told > 0
             and messages - self._credited[0] < self._limits.messages // 4

@@ -27,6 +27,7 @@ from callboard.remote.server_side import (
     ServerSide,
     StagingRequest,
 )
+from callboard.remote.staging.messages import Layout, data_head
 from tests.remote.conftest import hello
 
 CODEC = Codec()
@@ -132,6 +133,17 @@ def test_an_answer_that_cannot_be_decoded_fails_its_ask_alone() -> None:
     event: Any = side.receive(Frame(MessageKind.ANSWER, SEQUENCE.pack(1) + b"\xc1"))
     assert "cannot be decoded" in str(event.value)
     assert not side.asked
+
+
+def test_credit_for_staged_rows_waits_for_those_behind_them() -> None:
+    side = greeted()
+    data = Frame(MessageKind.DATA, data_head(0, 0, Layout.ROWS, 1) + CODEC.encode_rows([1]))
+    first, last = side.receive(data), side.receive(data)
+    assert isinstance(first, StagingRequest)
+    assert isinstance(last, StagingRequest)
+    assert side.handled(first) == b""
+    size = first.size + last.size
+    assert side.handled(last) == frame(MessageKind.CREDIT, CREDIT.pack(0, size))
 
 
 def test_nothing_is_delivered_beyond_credit() -> None:

@@ -1,28 +1,21 @@
 """What is on disk for good: committed batches, their rows until they are applied, positions, and
 what was published, until it is released.
-
-A SQLite database (https://www.sqlite.org/wal.html): with a write-ahead log and `synchronous=FULL`
-a transaction that was committed has passed an fsync.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from struct import Struct
-from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from callboard.remote.errors import StateError
+from callboard.remote.staging.database import Database
 from callboard.remote.staging.messages import BatchName, Layout, Winner
 from callboard.remote.staging.outbox import Piece
 from callboard.remote.staging.parts import StagedPart
 from callboard.remote.staging.publishing import PublishedPiece, PublishedRange
-
-VERSION = 2  # of the tables
 
 # A batch's number is its place in the order of commits. A position is the last batch whose rows an
 # entry has for good; rows up to it are deleted. What was committed is known for ever.
@@ -46,15 +39,6 @@ CREATE TABLE pieces (
     number INTEGER PRIMARY KEY, entry TEXT NOT NULL, first INTEGER NOT NULL, rows INTEGER NOT NULL,
     payload BLOB NOT NULL, UNIQUE (entry, first));
 """
-# Rows are large, and soon deleted: so pages are large, and are not overwritten with zeros, as some
-# builds of SQLite do without being told to; most never leave the log for the database.
-_SETTINGS = (
-    "page_size = 16384",
-    "secure_delete = OFF",
-    "journal_mode = WAL",
-    "wal_autocheckpoint = 2048",
-    "synchronous = FULL",
-)
 _WINNER = Struct("!IQQ")
 
 
@@ -81,43 +65,14 @@ class Publication(NamedTuple):
     pieces: Sequence[Piece]
 
 
-class Journal:
+class Journal(Database):
     """The database of one server. Safe in every thread."""
 
     def __init__(self, path: Path) -> None:
         """Open it, or make it. Raises StateError."""
-        self._lock = Lock()
-        try:
-            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        except sqlite3.Error as error:
-            raise StateError(f"{path} cannot be opened: {error}") from error
-        try:
-            self._prepare(path)
-            self.unreleased = self._count_unreleased()
-            """How many published rows wait for readers, of all entries."""
-        except sqlite3.Error as error:
-            self._db.close()
-            raise StateError(f"{path} cannot be used: {error}") from error
-        except BaseException:
-            self._db.close()
-            raise
-
-    def _prepare(self, path: Path) -> None:
-        (version,) = self._db.execute("PRAGMA user_version").fetchone()
-        if version > VERSION:
-            raise StateError(
-                f"{path} is of version {version}, from a later callboard; this one knows {VERSION}"
-            )
-        for setting in _SETTINGS:
-            self._db.execute(f"PRAGMA {setting}")
-        if version < VERSION:
-            tables = (_TABLES if version == 0 else "") + _PUBLISHED
-            self._db.executescript(f"BEGIN; {tables} PRAGMA user_version = {VERSION}; COMMIT")
-
-    def close(self) -> None:
-        """Close it. What is done with it afterwards raises sqlite3.ProgrammingError."""
-        with self._lock:
-            self._db.close()
+        super().__init__(path, (_TABLES, _PUBLISHED))
+        self.unreleased = self._count_unreleased()
+        """How many published rows wait for readers, of all entries."""
 
     # --- batches ----------------------------------------------------------------------------------
 
@@ -133,15 +88,11 @@ class Journal:
                 "INSERT INTO batches (job, batch, winners) VALUES (?, ?, ?) RETURNING number",
                 (*name, _digest(winners)),
             ).fetchone()[0]
-            for part in parts:
-                row = 0
-                for layout, rows, payload in part.frames():
-                    db.execute(
-                        "INSERT INTO frames (batch, entry, partition, row, layout, payload)"
-                        " VALUES (?, ?, ?, ?, ?, ?)",
-                        (number, part.entry, part.partition, row, layout, payload),
-                    )
-                    row += rows
+            db.executemany(
+                "INSERT INTO frames (batch, entry, partition, row, layout, payload)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                ((number, *frame) for part in parts for frame in _frames(part)),
+            )
         return number
 
     def is_committed(self, name: BatchName) -> bool:
@@ -206,9 +157,12 @@ class Journal:
         """Move entries to a batch, with their states at its end. Raises sqlite3.Error.
 
         In the same transaction the rows that are behind them are deleted, and what they have
-        published since they were moved the last time can be read.
+        published since they were moved the last time can be read. Where nobody outside can know
+        of it, that is where it has states alone, it is not durable: without it the rows, which
+        are, lead to the same states again.
         """
-        with self._transaction() as db:
+        durable = bool(published) or None in snapshots.values()
+        with self._transaction(durable) as db:
             for entry, snapshot in snapshots.items():
                 db.execute("REPLACE INTO positions VALUES (?, ?, ?)", (entry, number, snapshot))
                 db.execute("DELETE FROM frames WHERE batch <= ? AND entry = ?", (number, entry))
@@ -256,27 +210,12 @@ class Journal:
     def _count_unreleased(self) -> int:
         return self._number("SELECT sum(next - first) FROM publications") or 0
 
-    # --- SQL --------------------------------------------------------------------------------------
 
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._lock:
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._db
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise
-
-    def _rows(self, sql: str, *values: object) -> list[Any]:
-        with self._lock:
-            return self._db.execute(sql, values).fetchall()
-
-    def _number(self, sql: str) -> int | None:
-        number: int | None = self._rows(sql)[0][0]
-        return number
+def _frames(part: StagedPart) -> Iterator[tuple[str, int, int, int, bytes]]:
+    row = 0
+    for layout, rows, payload in part.frames():
+        yield part.entry, part.partition, row, layout, payload
+        row += rows
 
 
 def _publish(db: sqlite3.Connection, entry: str, publication: Publication) -> None:

@@ -32,7 +32,9 @@ from callboard.remote.frames import frame
 from callboard.remote.kinds import ENTRY, MessageKind
 from callboard.remote.server import Server
 from callboard.remote.staging import messages
-from callboard.remote.staging.journal import Journal
+from callboard.remote.staging.journal import Journal, Publication
+from callboard.remote.staging.messages import BatchName
+from callboard.remote.staging.outbox import Piece
 from callboard.streams import entry
 from tests.remote.conftest import DEADLINE, Notes, RawClient, Start, eventually, hello, logged
 
@@ -455,10 +457,27 @@ def test_a_later_version_and_a_broken_file_are_refused(start: Start, state: Path
         start(state=state)
 
 
-def test_a_transaction_of_the_journal_passes_an_fsync(tmp_path: Path) -> None:
+def test_what_somebody_outside_may_know_of_passes_an_fsync(tmp_path: Path) -> None:
+    normal, full = (1,), (2,)  # what SQLite calls them
+
+    def synchronous() -> Any:
+        return journal._db.execute("PRAGMA synchronous").fetchone()
+
     journal = Journal(tmp_path / "journal.db")
     assert journal._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    assert journal._db.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
+    assert synchronous() == full
+    acts: list[tuple[Callable[[], object], Any]] = [
+        (lambda: journal.mark(0, {"it": b"state"}), normal),
+        (lambda: journal.append(BatchName("job", 1), [], []), full),
+        (lambda: journal.mark(1, {"it": b"state", "that": None}), full),
+        (lambda: journal.mark(1, {"it": b"state"}), normal),
+        (lambda: journal.mark(1, {"it": b""}, {"it": Publication(b"", [Piece(1, b"")])}), full),
+        (lambda: journal.mark(1, {"it": b"state"}), normal),
+        (lambda: journal.release("it", 1), full),
+    ]
+    for act, expected in acts:
+        act()
+        assert synchronous() == expected
     journal.close()
 
 
