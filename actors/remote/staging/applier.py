@@ -13,6 +13,7 @@ from callboard.core.log import log
 from callboard.core.text import safe_str
 from callboard.core.wait_queue import WaitQueue
 from callboard.remote.errors import StateError
+from callboard.remote.staging.backlog import Backlog
 from callboard.remote.staging.journal import Journal
 from callboard.remote.staging.persistent import RowKey
 from callboard.remote.staging.publications import check_columns
@@ -29,10 +30,12 @@ class Applier:
     """A thread, outside of the system: it waits for full mailboxes, and for actors.
 
     A batch that cannot be applied ends its work: what follows waits for the server's next start.
+    One that the backlog holds waits for a release, and what follows behind it.
     """
 
-    def __init__(self, journal: Journal, targets: Sequence[Target]) -> None:
+    def __init__(self, journal: Journal, targets: Sequence[Target], backlog: Backlog) -> None:
         self._journal = journal
+        self._backlog = backlog
         self._targets = {target.name: target for target in targets}
         self.committed = journal.last
         """The number of the last batch that is on disk."""
@@ -69,9 +72,9 @@ class Applier:
             target.restore(positions[name].snapshot if name in positions else None)
 
     def apply_all(self) -> None:
-        """Apply what is committed, until there is trouble."""
+        """Apply what is committed, until there is trouble, or a batch that has to wait."""
         try:
-            while self.applied < self.committed:
+            while self.applied < self.committed and not self._must_wait(self.applied + 1):
                 self._apply(self.applied + 1)
                 self.applied += 1
                 self._changed.notify_all()
@@ -82,6 +85,7 @@ class Applier:
                 name = str(self._journal.name(self.applied + 1))
                 self.trouble = f"{name} cannot be applied: {safe_str(error)}"
                 log.error("batch failed", batch=name, exc_info=error)
+        finally:
             self._changed.notify_all()
 
     def start(self, name: str) -> None:
@@ -96,11 +100,17 @@ class Applier:
         self.committed = number
         self._changed.notify_all()
 
+    def note_release(self) -> None:
+        """Look again whether the next batch has to wait."""
+        self._changed.notify_all()
+
     def finish(self, timeout: float) -> None:
         """Wait until all is applied, or nothing more will be. Raises DrainTimeout."""
-        if not self._changed.wait_for(
-            lambda: self.trouble or self.applied == self.committed, timeout
-        ):
+
+        def is_over() -> bool:
+            return self.applied == self.committed or bool(self.trouble) or self._backlog.is_holding
+
+        if not self._changed.wait_for(is_over, timeout):
             raise DrainTimeout(
                 f"{self.committed - self.applied} committed batches were not applied in "
                 f"{timeout:g} s; they will be at the next start"
@@ -117,12 +127,17 @@ class Applier:
 
     def _run(self) -> None:
         while True:
-            self._changed.wait_for(
-                lambda: self._is_stopping or (self.applied < self.committed and not self.trouble)
-            )
+            self._changed.wait_for(lambda: self._is_stopping or self._can_go_on())
             if self._is_stopping:
                 return
             self.apply_all()
+
+    def _can_go_on(self) -> bool:
+        is_held = bool(self.trouble) or self._backlog.is_holding
+        return self.applied < self.committed and not is_held
+
+    def _must_wait(self, number: int) -> bool:
+        return self._backlog.holds(self._journal.name(number), self._journal.entries(number))
 
     def _apply(self, number: int) -> None:
         names = self._journal.entries(number)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from struct import Struct
+from threading import Lock
 from typing import NamedTuple
 
 from callboard.remote.staging.database import Database
@@ -38,6 +39,12 @@ CREATE TABLE publications (
 CREATE TABLE pieces (
     number INTEGER PRIMARY KEY, entry TEXT NOT NULL, first INTEGER NOT NULL, rows INTEGER NOT NULL,
     payload BLOB NOT NULL, UNIQUE (entry, first));
+"""
+# Of version 3: how many bytes the pieces have that are there.
+_BYTES = """
+ALTER TABLE publications ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+UPDATE publications SET bytes = (
+    SELECT coalesce(sum(length(payload)), 0) FROM pieces WHERE pieces.entry = publications.entry);
 """
 _WINNER = Struct("!IQQ")
 
@@ -70,9 +77,13 @@ class Journal(Database):
 
     def __init__(self, path: Path) -> None:
         """Open it, or make it. Raises StateError."""
-        super().__init__(path, (_TABLES, _PUBLISHED))
-        self.unreleased = self._count_unreleased()
+        super().__init__(path, (_TABLES, _PUBLISHED, _BYTES))
+        self.unreleased = 0
         """How many published rows wait for readers, of all entries."""
+        self.unreleased_bytes: Mapping[str, int] = {}
+        """In how many bytes they are, for each entry; with those before them in their pieces."""
+        self._counting = Lock()
+        self._count_unreleased()
 
     # --- batches ----------------------------------------------------------------------------------
 
@@ -169,7 +180,7 @@ class Journal(Database):
             for entry, publication in (published or {}).items():
                 _publish(db, entry, publication)
         if published:
-            self.unreleased = self._count_unreleased()
+            self._count_unreleased()
 
     # --- published rows ---------------------------------------------------------------------------
 
@@ -204,11 +215,19 @@ class Journal(Database):
             db.execute(
                 "UPDATE publications SET first = ? WHERE entry = ? AND first < ?", (row, entry, row)
             )
+            db.execute(
+                "UPDATE publications SET bytes = bytes - (SELECT coalesce(sum(length(payload)), 0)"
+                " FROM pieces WHERE entry = ?1 AND first + rows <= ?2) WHERE entry = ?1",
+                (entry, row),
+            )
             db.execute("DELETE FROM pieces WHERE entry = ? AND first + rows <= ?", (entry, row))
-        self.unreleased = self._count_unreleased()
+        self._count_unreleased()
 
-    def _count_unreleased(self) -> int:
-        return self._number("SELECT sum(next - first) FROM publications") or 0
+    def _count_unreleased(self) -> None:
+        with self._counting:  # who counts last has seen the most
+            found = self._rows("SELECT entry, next - first, bytes FROM publications")
+            self.unreleased = sum(rows for _, rows, _ in found)
+            self.unreleased_bytes = {entry: size for entry, _, size in found}
 
 
 def _frames(part: StagedPart) -> Iterator[tuple[str, int, int, int, bytes]]:
@@ -220,7 +239,7 @@ def _frames(part: StagedPart) -> Iterator[tuple[str, int, int, int, bytes]]:
 
 def _publish(db: sqlite3.Connection, entry: str, publication: Publication) -> None:
     db.execute(
-        "INSERT INTO publications VALUES (?, 0, 0, ?)"
+        "INSERT INTO publications (entry, first, next, schema) VALUES (?, 0, 0, ?)"
         " ON CONFLICT (entry) DO UPDATE SET schema = excluded.schema",
         (entry, publication.schema),
     )
@@ -231,7 +250,10 @@ def _publish(db: sqlite3.Connection, entry: str, publication: Publication) -> No
             (entry, at, rows, payload),
         )
         at += rows
-    db.execute("UPDATE publications SET next = ? WHERE entry = ?", (at, entry))
+    size = sum(len(payload) for _, payload in publication.pieces)
+    db.execute(
+        "UPDATE publications SET next = ?, bytes = bytes + ? WHERE entry = ?", (at, size, entry)
+    )
 
 
 def _digest(winners: Sequence[Winner]) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from callboard import Actor
@@ -24,9 +24,12 @@ class Librarian(Actor[Any]):
     Gets pairs of a peer and its request.
     """
 
-    def __init__(self, journal: Journal, targets: Sequence[Target]) -> None:
+    def __init__(
+        self, journal: Journal, targets: Sequence[Target], on_release: Callable[[], None]
+    ) -> None:
         self._journal = journal
         self._targets = targets
+        self._on_release = on_release
 
     def receive(self, message: tuple[Peer, StagingRequest]) -> None:
         """Do what a client wants, and answer it."""
@@ -51,4 +54,5 @@ class Librarian(Actor[Any]):
         if isinstance(said, ReadRows):
             return list(publications.read(self._journal, target.name, said.row))
         publications.release(self._journal, target.name, said.row)
+        self._on_release()
         return None

@@ -13,6 +13,7 @@ from callboard.remote.kinds import PUBLISHING
 from callboard.remote.security import PathLike
 from callboard.remote.shard import Shard
 from callboard.remote.staging.applier import Applier
+from callboard.remote.staging.backlog import Backlog
 from callboard.remote.staging.journal import Journal
 from callboard.remote.staging.librarian import Librarian
 from callboard.remote.staging.rows import count_rows
@@ -55,17 +56,22 @@ class StagingService:
             self._directory.close()
             raise
         try:
+            limits = limits or StagingLimits()
+            publishers = [target.name for target in targets if target.schema is not None]
+            self._backlog = Backlog(self._journal, publishers, limits.published_bytes)
             self._store = StagingStore(
-                self._directory, self._journal, partial(count_rows, codec), limits
+                self._directory, self._journal, self._backlog, partial(count_rows, codec), limits
             )
-            self._applier = Applier(self._journal, targets)
+            self._applier = Applier(self._journal, targets, self._backlog)
             self._applier.restore()
             self._applier.apply_all()
             self._applier.start(f"{system.name}-apply")
             self._stager = system.spawn(
                 Stager, self._store, targets, self._applier.note_commit, dedicated=True
             )
-            self._librarian = system.spawn(Librarian, self._journal, targets, dedicated=True)
+            self._librarian = system.spawn(
+                Librarian, self._journal, targets, self._applier.note_release, dedicated=True
+            )
         except BaseException:
             self._close()
             raise
@@ -80,7 +86,7 @@ class StagingService:
         self._stager.tell((peer, None))
 
     def finish(self, timeout: float) -> None:
-        """Wait until all that was committed is applied. Raises DrainTimeout."""
+        """Wait until all that was committed is applied, or cannot be now. Raises DrainTimeout."""
         self._applier.finish(timeout)
 
     def stop(self) -> None:
@@ -106,6 +112,7 @@ class StagingService:
             "committed": applier.committed,
             "unapplied": applier.committed - applier.applied,
             "unreleased": self._journal.unreleased,
+            "unreleased_bytes": self._backlog.bytes,
             "staged_memory": store.memory,
             "staged_disk": store.disk,
             "staged_late": store.late,

@@ -20,6 +20,7 @@ from callboard.remote.errors import (
     StageRefused,
 )
 from callboard.remote.frames import Buffer
+from callboard.remote.staging.backlog import Backlog
 from callboard.remote.staging.journal import Journal
 from callboard.remote.staging.messages import (
     BatchName,
@@ -37,7 +38,7 @@ LONGEST_PAYLOAD = 10**9  # what SQLite takes, as it is mostly built
 
 @dataclass(frozen=True)
 class StagingLimits:
-    """What staged rows may take up, of all clients together."""
+    """What staged and published rows may take up, of all clients together."""
 
     staged_memory: int = 256 * 2**20
     """Bytes of rows in memory; those above it go to files."""
@@ -47,9 +48,12 @@ class StagingLimits:
     """Attempts at partitions; more are refused."""
     staged_age: float = 3600.0
     """After how many seconds without a sign of life staged rows are dropped."""
+    published_bytes: int = 16 * 2**30
+    """Bytes of published rows that nobody has released: at so many, batches for entries that
+    publish are refused when they are to be committed. 0 is no limit."""
 
     def __post_init__(self) -> None:
-        for name in ("staged_memory", "staged_bytes"):
+        for name in ("staged_memory", "staged_bytes", "published_bytes"):
             checks.whole(name, getattr(self, name), 0, error=ConfigError)
         checks.whole("staged_attempts", self.staged_attempts, error=ConfigError)
         checks.seconds("staged_age", self.staged_age, zero=False, error=ConfigError)
@@ -66,6 +70,7 @@ class StagingStore:
         self,
         directory: StateDirectory,
         journal: Journal,
+        backlog: Backlog,
         rows_in: Callable[[Layout, Buffer], int],
         limits: StagingLimits | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -84,6 +89,7 @@ class StagingStore:
         """How many parts were dropped for their age."""
         self._folder = directory.staged
         self._journal = journal
+        self._backlog = backlog
         self._rows_in = rows_in
         self._clock = clock
         self._batches: dict[BatchName, dict[tuple[int, int], StagedPart]] = {}
@@ -160,7 +166,8 @@ class StagingStore:
         """Put a batch on disk, and return its number; None if that was done before.
 
         `winners` are ordered by partition. Raises CommitConflict, NotStaged, and StageRefused if it
-        cannot be written, after which the commit may be tried again.
+        cannot be written, or too much that is published waits for readers; after that the commit
+        may be tried again.
         """
         if self._journal.is_committed(name):
             if self._journal.has_winners(name, winners):
@@ -170,6 +177,7 @@ class StagingStore:
                 f"{name} is committed, with other winners than the {len(winners)} that are named"
             )
         parts = [self._winning_part(name, winner) for winner in winners]
+        self._backlog.refuse(name, {part.entry for part in parts})
         try:
             number = self._journal.append(name, winners, parts)
         except (sqlite3.Error, OSError) as error:

@@ -8,6 +8,7 @@ from callboard.remote import Connection, ServerLimits, connect
 from callboard.remote.entries import entries_of
 from callboard.remote.server import Server
 from callboard.remote.staging.journal import Journal
+from callboard.remote.staging.store import StagingLimits
 from tests.remote.conftest import DEADLINE, Notes, eventually
 
 
@@ -21,7 +22,11 @@ class Served:
         self.running: tuple[ActorSystem, Server, Connection] | None = None
 
     def start(
-        self, cls: type[Any] | None = None, limits: ServerLimits | None = None, **options: Any
+        self,
+        cls: type[Any] | None = None,
+        limits: ServerLimits | None = None,
+        staging: StagingLimits | None = None,
+        **options: Any,
     ) -> Connection:
         self.end()
         self.starts += 1
@@ -34,6 +39,7 @@ class Served:
                 f"unix:{self.folder}/s{self.starts}",
                 state=self.folder / "state",
                 limits=limits,
+                staging=staging,
             )
         except BaseException:
             system.stop()

@@ -446,10 +446,10 @@ def test_a_state_directory_that_cannot_be_made_is_named(start: Start, tmp_path: 
 def test_a_later_version_and_a_broken_file_are_refused(start: Start, state: Path) -> None:
     state.mkdir()
     with sqlite3.connect(state / "journal.db") as database:
-        database.execute("PRAGMA user_version = 3")
+        database.execute("PRAGMA user_version = 4")
     database.close()
     with pytest.raises(
-        StateError, match="is of version 3, from a later callboard; this one knows 2"
+        StateError, match="is of version 4, from a later callboard; this one knows 3"
     ):
         start(state=state)
     (state / "journal.db").write_bytes(b"not a database, whatever else" * 100)

@@ -26,6 +26,7 @@ from callboard.remote.frames import Splitter
 from callboard.remote.kinds import PUBLISHING, MessageKind, Parting
 from callboard.remote.server_side import Greeting, StagingRequest
 from callboard.remote.staging import messages
+from callboard.remote.staging.backlog import Backlog
 from callboard.remote.staging.journal import Journal, Publication
 from callboard.remote.staging.librarian import Librarian
 from callboard.remote.staging.messages import BatchName, Layout, Winner
@@ -115,12 +116,13 @@ class StagingNetwork(RuleBasedStateMachine):
         self.store = StagingStore(
             self.directory,
             self.journal,
+            Backlog(self.journal, ENTRIES, 0),
             lambda layout, payload: len(CODEC.decode_rows(payload)),
             StagingLimits(staged_memory=100),
         )
         targets = [PersistentTarget(name, Nobody, CODEC, 0) for name in ENTRIES]  # type: ignore[arg-type]
         self.stager = Stager(self.store, targets, lambda number: None)
-        self.librarian = Librarian(self.journal, targets)
+        self.librarian = Librarian(self.journal, targets, lambda: None)
         self.journal.mark(0, {}, {entry: Publication(b"", PIECES) for entry in ENTRIES})
         self.readings: list[tuple[MessageKind, int, StagingParcel]] = []
         self.client = Conversation(CODEC, TOKEN)

@@ -25,6 +25,7 @@ from callboard.remote import (
 )
 from callboard.remote.codec import Codec
 from callboard.remote.staging import publications
+from callboard.remote.staging.backlog import Backlog
 from callboard.remote.staging.journal import Journal, Publication
 from callboard.remote.staging.messages import (
     BatchName,
@@ -44,6 +45,7 @@ CODEC = Codec()
 ENTRIES = ("first", "second")
 AGE = 100.0
 MEMORY, FILES = 12, 60  # bytes of staged rows
+PUBLISHED = 40  # bytes of published rows
 names = st.builds(BatchName, st.sampled_from(["a", "b"]), st.integers(0, 3))
 
 
@@ -87,6 +89,7 @@ class Machine(RuleBasedStateMachine):
         self.store = StagingStore(
             self.directory,
             self.journal,
+            Backlog(self.journal, ENTRIES, PUBLISHED),
             lambda layout, payload: len(CODEC.decode_rows(payload)),
             StagingLimits(staged_memory=MEMORY, staged_bytes=FILES, staged_age=AGE),
             lambda: self.now,
@@ -203,6 +206,10 @@ class Machine(RuleBasedStateMachine):
                 self.store.commit(name, [Winner(7, 7, 7)])
             assert self.store.commit(name, self.committed[name]) is None
             return
+        if chosen and self.kept() >= PUBLISHED:
+            with pytest.raises(StageRefused, match=f"{self.kept()} bytes .* and {PUBLISHED} may"):
+                self.store.commit(name, winners)
+            return
         where = data.draw(st.sampled_from(["done", "done", "done", "before", "after"]))
         if where == "before":
             crash_before_commit(self.journal)
@@ -222,6 +229,10 @@ class Machine(RuleBasedStateMachine):
                 self.expected[each.entry] += each.rows
         if where != "done":
             self.crash()
+
+    def kept(self) -> int:
+        """Return the bytes of published rows that are there."""
+        return self.journal._number("SELECT sum(length(payload)) FROM pieces") or 0
 
     @rule(name=names, rows=st.integers(0, 3))
     def commit_what_is_not_staged(self, name: BatchName, rows: int) -> None:
@@ -333,6 +344,7 @@ class Machine(RuleBasedStateMachine):
         assert self.journal.unreleased == sum(
             len(self.published[entry]) - self.released[entry] for entry in ENTRIES
         )
+        assert sum(self.journal.unreleased_bytes.values()) == self.kept()
 
     @invariant()
     def what_is_applied_is_the_beginning_of_what_was_committed(self) -> None:
