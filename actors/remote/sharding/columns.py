@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from callboard.core.errors import ConfigError
 from callboard.remote.errors import CodecError
-from callboard.remote.sharding.key_hash import (
+from callboard.remote.sharding.column_hash import (
     hash_numbers,
     hash_runs,
     hash_tuples,
     hash_words,
-    key_hash,
     mark_nulls,
-    places_of_shards,
 )
+from callboard.remote.sharding.division import places_of_shards
+from callboard.remote.sharding.key_hash import key_hash
 from callboard.remote.sharding.keys import ShardKey
 
 if TYPE_CHECKING:

@@ -1,6 +1,7 @@
 """Published rows that nobody releases: at their limit nothing more comes, and nothing is lost."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any, ClassVar
@@ -57,6 +58,10 @@ def read(connection: Connection) -> list[int]:
     found = [row for batch in rows.read(start, end) for row in batch.column("row").to_pylist()]
     rows.release(end)
     return found
+
+
+def has_left(connection: Connection, batches: int) -> bool:
+    return bool(health(connection)["unapplied"] == batches)
 
 
 def test_a_refused_commit_succeeds_when_rows_were_released(served: Served) -> None:
@@ -125,7 +130,7 @@ def test_what_is_committed_waits_over_a_restart_and_comes_once(served: Served) -
     found = []
     for left in (1, 0):
         found += read(connection)
-        eventually(lambda left=left: health(connection)["unapplied"] == left, "one more is applied")
+        eventually(partial(has_left, connection, left), "one more is applied")
     assert [*found, *read(connection)] == [1, 2, 3]
     commit(connection, 4, [4])
     applied(connection)

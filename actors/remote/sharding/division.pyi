@@ -1,0 +1,3 @@
+from callboard.remote.frames import Buffer
+
+def places_of_shards(hashes: bytearray, shards: int) -> list[Buffer]: ...
