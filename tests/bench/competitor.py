@@ -2,9 +2,12 @@
 
 import json
 import math
+import os
+import signal
 import statistics
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from resource import RUSAGE_CHILDREN
 from typing import Any, Literal
@@ -15,6 +18,23 @@ TIMEOUT = 120.0  # seconds for one run, start-up included
 
 Kind = Literal["python", "native"]
 Role = Literal["ours", "peer", "floor"]
+
+
+@contextmanager
+def session_of(command: Sequence[str]) -> Iterator["subprocess.Popen[str]"]:
+    """Start a program in a session of its own; at the end nothing that it started runs on."""
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            with suppress(ProcessLookupError):  # all have ended
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 @dataclass(frozen=True)
@@ -33,17 +53,16 @@ class Competitor:
             return Sample(absent=self.absent)
         watch = Watch(RUSAGE_CHILDREN)
         try:
-            done = subprocess.run(
-                self.command, capture_output=True, text=True, timeout=TIMEOUT, check=False
-            )
-            return Sample.read(json.loads(done.stdout.splitlines()[-1]), watch.stop())
+            with session_of(self.command) as process:
+                output, errors = process.communicate(timeout=TIMEOUT)
+            return Sample.read(json.loads(output.splitlines()[-1]), watch.stop())
         except subprocess.TimeoutExpired:
             return Sample(error=f"no result after {TIMEOUT:.0f} s")
         except OSError as error:
             return Sample(error=str(error))
         except (IndexError, ValueError):
-            last = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[-1]
-            return Sample(error=f"exit status {done.returncode}: {last}")
+            last = (errors.strip() or output.strip() or "no output").splitlines()[-1]
+            return Sample(error=f"exit status {process.returncode}: {last}")
 
 
 @dataclass(frozen=True)

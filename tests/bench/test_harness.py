@@ -1,6 +1,8 @@
 """The harness: what it takes for a result, and what it says of those that give none."""
 
 import json
+import os
+import select
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -49,6 +51,23 @@ def test_a_program_that_is_not_there_is_an_error() -> None:
 
     sample = Competitor("it", "native", "peer", ["/no/such/program"]).run()
     assert "/no/such/program" in sample.error
+
+
+def test_what_a_program_has_started_ends_with_it(tmp_path: Path) -> None:
+    from competitor import session_of
+
+    pipe = tmp_path / "pipe"  # it has a writer for as long as the child lives
+    os.mkfifo(pipe)
+    child = f"import signal; held = open({str(pipe)!r}, 'w'); print(flush=True); signal.pause()"
+    program = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with session_of([sys.executable, "-c", program]) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline()  # the child has begun
+    ended = select.poll()
+    ended.register(reader, select.POLLHUP)
+    assert ended.poll(30_000)
+    os.close(reader)
 
 
 def test_a_library_that_is_not_installed_is_absent_and_no_error() -> None:
