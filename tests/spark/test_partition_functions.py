@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import gc
-import math
 import os
 import threading
 from collections.abc import Iterator
-from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from pyspark import cloudpickle
 
 import graphs
 from callboard import Actor, ActorRef, ActorSystem, Supervision
-from callboard.core.errors import CallboardError, ConfigError, DrainTimeout
-from callboard.scheduling.placement import RoundRobin
+from callboard.core.errors import CallboardError, DrainTimeout
 from callboard.spark import (
     AnswerError,
     CaptureError,
@@ -433,67 +428,6 @@ def test_record_batches_may_come_back_in_every_shape() -> None:
 
     shapes = map_in_arrow(lambda system, context: system.spawn(Shapes))
     assert [len(list(shapes([shape]))) for shape in range(5)] == [1, 0, 2, 1, 0]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"batch_size": 0}, "batch_size is a whole number of 1 or more, not 0"),
-        ({"batch_size": 10**30}, "batch_size is a whole number from 1 to 2"),
-        ({"in_flight": -1}, "in_flight is a whole number of 1 or more, not -1"),
-        ({"in_flight": True}, "in_flight is a whole number of 1 or more, not True"),
-        ({"workers": 1.5}, "workers is .* not 1.5"),
-        ({"drain_timeout": 0}, "drain_timeout is a number of seconds above 0, .* not 0"),
-        ({"drain_timeout": "5"}, "drain_timeout is a number of seconds above 0, .* not '5'"),
-        ({"drain_timeout": math.nan}, "drain_timeout is a number of seconds above 0, .* not nan"),
-        ({"flush": "no"}, "flush is True or False, not 'no'"),
-        ({"lifetime": "job"}, "lifetime is one of task, process, not 'job'"),
-        ({"entry": 3}, "entry is an entry point's name, or None, not 3"),
-        ({"config": 3}, "config wants a dict or the path of a TOML file, not 3"),
-        ({"config": "absent.toml"}, "'absent.toml' cannot be read: No such file"),
-        ({"config": {"wokers": 2}}, "no setting 'wokers'"),
-    ],
-)
-def test_a_wrong_option_is_refused_with_its_value_when_the_function_is_made(
-    options: Any, message: str
-) -> None:
-    with pytest.raises(ConfigError, match=message):
-        foreach_partition(graphs.echo, **options)
-
-
-def test_a_configuration_is_read_when_the_function_is_made(tmp_path: Path) -> None:
-    class Name(Actor[Any]):
-        def receive(self, message: Any) -> Any:
-            return [self.system.name]
-
-    file = tmp_path / "actors.toml"
-    file.write_text('name = "of the driver"')
-    told = map_partitions(lambda system, context: system.spawn(Name), config=file)
-    file.unlink()  # as on a worker's machine, where it never was
-    assert list(told([1])) == ["of the driver"]
-
-
-class Mine(RoundRobin):
-    """Knows nothing of what it is equal to."""
-
-
-def test_a_policy_in_the_configuration_does_not_make_the_system_anew_for_each_task() -> None:
-    count = map_partitions(graphs.tally, flush=True, config={"placement": Mine()})
-    dumps: Any = cloudpickle.dumps
-    shipped = [cloudpickle.loads(dumps(count)) for _ in range(2)]
-    (first,), (second,) = (list(task([1])) for task in shipped)
-    assert first[4] == second[4]
-
-
-def test_a_build_that_is_no_function_is_refused() -> None:
-    with pytest.raises(ConfigError, match="'graph'"):
-        foreach_partition("graph")  # type: ignore[arg-type]
-
-
-def test_a_build_that_does_not_take_a_system_and_a_context_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"build\(system, context\), and .*lambda>\(system\)"):
-        foreach_partition(lambda system: system.spawn(graphs.Echo))  # type: ignore[arg-type,misc]
-    foreach_partition(partial(lambda actor, system, context: system.spawn(actor), graphs.Echo))([1])
 
 
 def test_every_error_of_a_partition_is_a_callboard_error() -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,37 +11,9 @@ import pytest
 from callboard import Actor, ActorSystem
 from callboard.core.errors import CallboardError, ConfigError
 from callboard.messages import DeadLetter
-from callboard.streams import Graph, GraphError, Heuristic, Run, RunTimeout, StreamError, entry
-from callboard.streams.running.lanes import PythonLane
+from callboard.streams import Graph, GraphError, Run, RunTimeout, StreamError, entry
 from callboard.testing import ManualSystem
-
-ROWS = list(range(5000))
-
-
-def feed(run: Run[Any], entry: str, rows: Any) -> Any:
-    """Send rows, and finish."""
-    run.send(entry, rows)
-    return run.finish(timeout=60)
-
-
-class Sum:
-    def __init__(self) -> None:
-        self.total = 0
-
-    def receive(self, row: int) -> list[int]:
-        self.total += row
-        return [self.total]
-
-
-def shape() -> Graph[Any]:
-    return (
-        entry("numbers", int)
-        .map(lambda n: n + 1)
-        .filter(lambda n: n % 3 != 0)
-        .key_by(lambda n: n % 10, partitions=8)
-        .stateful(Sum)
-        .collect()
-    )
+from tests.streams.summing import ROWS, feed, shape
 
 
 @pytest.fixture(params=[1, 2, 4], ids="{}-workers".format)
@@ -301,98 +271,6 @@ def test_a_run_that_is_dropped_before_it_is_finished_warns() -> None:
         run.send("x", [1])
         with pytest.warns(ResourceWarning, match="was never finished"):
             del run
-
-
-# --- heuristics ---------------------------------------------------------------------------------
-
-
-class Earliest(Heuristic):
-    def choose(self, operators: Any) -> Any:
-        assert all(operator.queued > 0 for operator in operators)
-        return operators[0]
-
-
-def test_a_heuristic_of_ones_own_chooses(system: ActorSystem) -> None:
-    run = system.run(shape(), policy=Earliest())
-    run.send("numbers", ROWS)
-    assert run.finish(timeout=60) == shape().run_sequentially({"numbers": ROWS})
-
-
-def test_a_heuristic_that_fails_is_given_up_and_the_run_goes_on(system: ActorSystem) -> None:
-    class Broken(Heuristic):
-        def choose(self, operators: Any) -> Any:
-            return "nonsense"
-
-    run = system.run(shape(), policy=Broken(), batch_size=5)
-    run.send("numbers", ROWS)
-    assert run.finish(timeout=60) == shape().run_sequentially({"numbers": ROWS})
-
-
-def test_a_systems_priority_may_be_a_heuristic_of_ones_own() -> None:
-    with ActorSystem(priority=Earliest) as system:
-        run = system.run(shape())
-        run.send("numbers", ROWS)
-        assert run.finish(timeout=60) == shape().run_sequentially({"numbers": ROWS})
-
-
-def test_a_heuristic_without_choose_is_refused(system: ActorSystem) -> None:
-    class Empty(Heuristic):
-        pass
-
-    with pytest.raises(ConfigError, match="has no method `choose`"):
-        system.run(shape(), policy=Empty())
-
-
-def test_a_priority_policy_that_is_no_heuristic_is_refused(system: ActorSystem) -> None:
-    with pytest.raises(ConfigError, match="'fifo' is none"):
-        system.run(shape(), policy="fifo")
-
-
-# --- throttling ---------------------------------------------------------------------------------
-
-
-def test_a_throttled_run_takes_its_time() -> None:
-    with ActorSystem() as system:
-        run = system.run(entry("x", int).throttle(500).collect(), batch_size=1)
-        begun = time.monotonic()
-        assert feed(run, "x", range(51)) == list(range(51))
-        assert time.monotonic() - begun >= 50 / 500
-
-
-def test_a_lane_that_rests_has_one_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
-    turns = itertools.count()
-    receive = PythonLane.receive
-
-    def counted(lane: PythonLane, message: object) -> None:
-        next(turns)
-        receive(lane, message)
-
-    monkeypatch.setattr(PythonLane, "receive", counted)
-    with ActorSystem() as system:
-        run = system.run(entry("x", int).throttle(500).collect(), batch_size=1)
-        for n in range(50):
-            run.send("x", [n])
-            system.drain()  # the lane was woken, and rests again
-        run.finish(timeout=60)
-    assert next(turns) < 200
-
-
-def test_cancel_does_not_wait_until_a_throttled_operator_has_rested() -> None:
-    came = threading.Event()
-    with ActorSystem() as system:
-        graph = entry("x", int).throttle(0.001).to(lambda _: came.set())
-        run = system.run(graph, batch_size=1)
-        run.send("x", [1, 2, 3])
-        assert came.wait(60)
-        run.cancel(timeout=20)
-        statistics = run.statistics()
-        assert statistics.rounds == statistics.rounds_done
-
-
-def test_throttling_does_not_hold_up_a_manual_system() -> None:
-    with ManualSystem(max_steps=1000) as system:
-        run = system.run(entry("x", int).throttle(1).collect(), batch_size=1)
-        assert feed(run, "x", range(10)) == list(range(10))
 
 
 # --- bad input ----------------------------------------------------------------------------------
