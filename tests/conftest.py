@@ -1,6 +1,7 @@
 """What all tests share.
 
-`--hypothesis-profile=thorough` has Hypothesis look longer for counterexamples.
+`--hypothesis-profile=thorough` has Hypothesis look longer for counterexamples; with `brief` it looks
+at a few, to see that they run.
 """
 
 import json
@@ -20,6 +21,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
     print_blob=True,
 )
+settings.register_profile("brief", settings.get_profile("ci"), max_examples=10)
 settings.register_profile("thorough", settings.get_profile("ci"), max_examples=3_000)
 
 

@@ -1,8 +1,6 @@
 """What an installed callboard holds."""
 
 import importlib
-import os
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -109,32 +107,3 @@ def test_no_module_turns_the_gil_back_on(tmp_path: Path) -> None:
 
 def test_the_version_is_the_distributions() -> None:
     assert callboard.__version__ == distribution("callboard").version
-
-
-HEADERS = sorted(
-    str(place.relative_to("callboard"))
-    for place in shipped(Path(__file__).parents[1])
-    if place.suffix == ".hpp"
-)
-
-
-@pytest.fixture(scope="module")
-def includes(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the sources as they are installed."""
-    folder = tmp_path_factory.mktemp("includes")
-    for place, source in shipped(root).items():
-        (folder / place).parent.mkdir(parents=True, exist_ok=True)
-        (folder / place).symlink_to(source)
-    return folder
-
-
-@pytest.mark.parametrize("header", HEADERS)
-def test_a_header_compiles_on_its_own_without_a_warning(
-    header: str, includes: Path, tmp_path: Path
-) -> None:
-    compiler = os.environ.get("CXX") or shutil.which("c++") or pytest.skip("no C++ compiler")
-    program = tmp_path / "header.cpp"
-    program.write_text(f'#include "callboard/{header}"\n')
-    options = ["-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror"]
-    folders = [f"-I{includes}", f"-I{sysconfig.get_path('include')}"]
-    subprocess.run([compiler, *options, *folders, program], check=True)
