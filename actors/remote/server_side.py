@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from callboard.core import checks
 from callboard.core.errors import ConfigError
+from callboard.core.text import sendable
 from callboard.remote import codec, kinds
 from callboard.remote.account import Account
 from callboard.remote.codec import Codec
@@ -31,6 +32,7 @@ from callboard.remote.staging.publishing import READERS, PublishingContent
 
 # On CPython 3.11 to look into an enumeration costs more than to unpack a frame.
 _ASK, _TELL_MANY = MessageKind.ASK, MessageKind.TELL_MANY
+_LONGEST_TEXT = 10_000  # bytes of an exception's text
 _DELIVERIES = (_ASK, _TELL_MANY, MessageKind.TELL, MessageKind.BATCH)
 
 
@@ -226,10 +228,14 @@ class ServerSide:
         return frame(MessageKind.STAGED, staged_body(request.sequence, rows))
 
     def failed(self, delivery: Delivery | StagingRequest, kind: str, text: str) -> bytes:
-        """Return that a delivery failed; if it wants an answer, this gives the credit back."""
+        """Return that a delivery failed; if it wants an answer, this gives the credit back.
+
+        Texts that are too long for a frame, or for a reader, are cut.
+        """
         if delivery.kind in ANSWERED:
             self.account.give_back(1, delivery.size)
-        data = self._codec.encode([kind[:1_000], text[:10_000]])
+        longest = min(_LONGEST_TEXT, self._limits.frame // 2)  # of a frame, which has both
+        data = self._codec.encode([sendable(kind, longest // 10), sendable(text, longest)])
         return frame(MessageKind.FAILED, kinds.SEQUENCE.pack(delivery.sequence), data)
 
     def handled(self, delivery: Delivery | StagingRequest) -> bytes:

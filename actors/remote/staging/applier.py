@@ -10,7 +10,7 @@ from typing import Any
 from callboard import Future
 from callboard.core.errors import DrainTimeout
 from callboard.core.log import log
-from callboard.core.text import safe_str
+from callboard.core.text import safe_str, sendable
 from callboard.core.wait_queue import WaitQueue
 from callboard.remote.errors import StateError
 from callboard.remote.staging.backlog import Backlog
@@ -19,6 +19,7 @@ from callboard.remote.staging.persistent import RowKey
 from callboard.remote.staging.publications import check_columns
 from callboard.remote.staging.targets import Target
 
+_TROUBLE = 1_000  # bytes of an exception's text, which goes into each PONG
 _AHEAD = 16  # frames that an actor may have before it: it does not wait, and memory is bounded
 
 
@@ -83,7 +84,7 @@ class Applier:
         except Exception as error:
             if not self._is_stopping:
                 name = str(self._journal.name(self.applied + 1))
-                self.trouble = f"{name} cannot be applied: {safe_str(error)}"
+                self.trouble = f"{name} cannot be applied: {sendable(safe_str(error), _TROUBLE)}"
                 log.error("batch failed", batch=name, exc_info=error)
         finally:
             self._changed.notify_all()

@@ -1,0 +1,76 @@
+"""Failures whose texts cannot be sent as they are: who asked hears of them all the same."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callboard import Actor, ActorSystem, Supervision
+from callboard.remote import Connection, Persistent, RemoteFailure, ServerLimits, connect
+from callboard.remote.entries import entries_of
+from callboard.remote.server import Server
+from tests.remote.conftest import DEADLINE
+
+_NAME = "caf\udce9"  # as os.listdir() has the name of a file that is not in UTF-8
+
+
+class Failing(Actor[Any]):
+    def receive(self, text: str) -> None:
+        raise ValueError(_NAME if text == "name" else text)
+
+
+class FailingToApply(Persistent):
+    def apply(self, row: int) -> None:
+        raise ValueError(_NAME + "x" * row)  # longer than a frame
+
+    def snapshot(self) -> None:
+        return None
+
+
+def _served(system: ActorSystem, path: Path, ref: Any, **options: Any) -> tuple[Server, Connection]:
+    server = Server(system, entries_of({"it": ref}), f"unix:{path}/s", **options)
+    return server, connect(str(server.address), timeout=DEADLINE)
+
+
+def test_a_failure_with_a_surrogate_in_its_text_is_answered(tmp_path: Path) -> None:
+    with ActorSystem(token=False) as system:
+        ref = system.spawn(Failing, supervision=Supervision("resume"))
+        server, connection = _served(system, tmp_path, ref)
+        with connection:
+            with pytest.raises(RemoteFailure, match=r"ValueError: caf\\udce9"):
+                connection.ref("it").ask("name").result(DEADLINE)
+            connection.flush()  # its credit has come back
+        server.stop()
+
+
+@pytest.mark.parametrize("letter", ["x", "🙂"])
+def test_a_failure_whose_text_is_longer_than_a_frame_is_cut(tmp_path: Path, letter: str) -> None:
+    with ActorSystem(token=False) as system:
+        ref = system.spawn(Failing, supervision=Supervision("resume"))
+        limits = ServerLimits(frame=4096, bytes=4096 * 8)
+        server, connection = _served(system, tmp_path, ref, limits=limits)
+        with connection:
+            with pytest.raises(RemoteFailure, match="ValueError: " + letter * 500):
+                connection.ref("it").ask(letter * 1_000).result(DEADLINE)
+            assert server.health()["accepted"] == 1
+        server.stop()
+
+
+def test_the_health_says_of_a_batch_with_an_odd_failure_what_fits(tmp_path: Path) -> None:
+    with ActorSystem(token=False) as system:
+        limits = ServerLimits(frame=4096, bytes=4096 * 8)
+        state = tmp_path / "state"
+        server, connection = _served(
+            system, tmp_path, system.spawn(FailingToApply), limits=limits, state=state
+        )
+        with connection:
+            with connection.stage("it", job="job") as stage:
+                stage.send_many([100_000])
+            assert stage.staged is not None
+            connection.commit("job", 0, [stage.staged])
+            health = connection.health().result(DEADLINE)
+            while health["state"] == "serving":
+                health = connection.health().result(DEADLINE)
+            assert health["state"] == "failing"
+            assert "cannot be applied: caf\\udce9xxx" in health["trouble"]
+        server.stop()
