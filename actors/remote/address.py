@@ -60,7 +60,10 @@ def parse_address(text: str) -> Address:
 
 
 def _unix(path: str) -> UnixAddress:
-    length = len(os.fsencode(path))
+    try:
+        length = len(os.fsencode(path))
+    except UnicodeEncodeError as error:
+        raise AddressError(f"the path of a socket is a text, not {path!r}: {error}") from None
     if length > _LONGEST_PATH or "\0" in path:
         raise AddressError(
             f"the path of a socket has at most {_LONGEST_PATH} bytes, and none that is zero; "
@@ -77,4 +80,8 @@ def _tcp(text: str, rest: str) -> TCPAddress:
         raise AddressError(f"an IPv6 address stands in brackets: tcp:[{host}]:{port}, not {text!r}")
     if not host or not (port.isascii() and port.isdigit()) or int(port) > 65_535:
         raise AddressError(f"tcp:HOST:PORT has a host and a port from 0 to 65535, not {text!r}")
+    try:
+        host.encode("idna")
+    except UnicodeError as error:
+        raise AddressError(f"{host!r} is no name of a host: {error}") from None
     return TCPAddress(host, int(port))

@@ -207,6 +207,10 @@ class Codec:
 
 
 def _with_names(types: Iterable[type]) -> Iterable[tuple[str, type]]:
+    if not isinstance(types, Iterable):
+        raise ConfigError(
+            f"types= is a dict of names and classes, or several classes, not {safe_repr(types)}"
+        )
     return [(getattr(cls, "__qualname__", repr(cls)), cls) for cls in types]
 
 

@@ -28,7 +28,12 @@ class Token:
 
     def __init__(self, secret: str | bytes, source: str) -> None:
         """Take a secret; `source` says in errors where it is from. Raises SecurityError."""
-        raw = secret.encode() if isinstance(secret, str) else secret
+        try:  # the environment has bytes that are no text as surrogates
+            raw = secret.encode(errors="surrogateescape") if isinstance(secret, str) else secret
+        except UnicodeEncodeError:
+            raise SecurityError(
+                f"the token from {source} has characters that UTF-8 cannot encode"
+            ) from None
         if not _SHORTEST_TOKEN <= len(raw) <= LONGEST_TOKEN or len(set(raw)) < 8:
             raise SecurityError(
                 f"the token from {source} has {len(raw)} characters, of which {len(set(raw))} "

@@ -287,6 +287,8 @@ def test_types_may_have_other_names() -> None:
 
 @pytest.mark.parametrize("types", [[int], [Nameless], {"x": "Point"}, [None]])
 def test_only_dataclasses_and_enumerations_are_registered(types: Any) -> None:
+    with pytest.raises(ConfigError, match="several classes, not 5"):
+        Codec(5)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="only dataclasses and enumerations"):
         Codec(types)
 

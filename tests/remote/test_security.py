@@ -36,7 +36,8 @@ def test_an_address_is_read_and_written_alike(text: str, address: Any) -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "unix:", "unix", "tcp:", "tcp:80", "tcp::80", "tcp:h:", "tcp:h:65536", "tcp:h:-1",
-     "tcp:h:٣", "tcp:::1:80", "http://h:80", "unix:" + "x" * 108, "unix:a\0b", None, 3],
+     "tcp:h:٣", "tcp:::1:80", "http://h:80", "unix:" + "x" * 108, "unix:a\0b", None, 3,
+     "tcp:a..b:80", "tcp:" + "a" * 64 + ":80", "tcp:\ud800:80", "unix:\ud800"],
 )  # fmt: skip
 def test_what_is_no_address_is_refused(text: Any) -> None:
     with pytest.raises(AddressError):
@@ -56,6 +57,12 @@ def test_a_token_of_fewer_than_128_bits_or_too_long_is_refused(secret: str) -> N
     with pytest.raises(SecurityError, match="must have 128 bits at least") as caught:
         Token(secret, "here")
     assert not secret or secret not in str(caught.value)
+
+
+def test_a_token_that_is_no_text_is_refused() -> None:
+    with pytest.raises(SecurityError, match="the token from here has characters that UTF-8"):
+        Token("0123456789abcdef" * 2 + "\ud800", "here")
+    assert Token("0123456789abcdef" * 2 + "\udcff", "here").fits(b"0123456789abcdef" * 2 + b"\xff")
 
 
 def test_a_token_does_not_show_itself() -> None:
