@@ -10,17 +10,21 @@ from callboard.core import checks
 from callboard.core.errors import AskTimeout
 
 if TYPE_CHECKING:
-    from callboard.remote.session import RemoteSession
+    from callboard.remote.client import Connection
 
 
 class RemoteAnswer(Future[Any]):
-    """A future whose `result()` reads the connection itself, unless another thread does."""
+    """A future whose `result()` reads the connection itself, unless another thread does.
 
-    __slots__ = ("_session",)
+    Until it is done it keeps the connection, which else is closed when nobody has it any more.
+    """
 
-    def __init__(self, session: RemoteSession) -> None:
+    __slots__ = ("_connection", "_session")
+
+    def __init__(self, connection: Connection) -> None:
         super().__init__()
-        self._session = session
+        self._connection: Connection | None = connection
+        self._session = connection.session
 
     def wait(self, timeout: float | None = None) -> None:
         """Wait until it is done. Raises AskTimeout after `timeout` seconds."""
@@ -40,10 +44,12 @@ class RemoteAnswer(Future[Any]):
         """Complete with an answer. False if it was complete already."""
         is_first = super().set_result(value)
         self._session.wake(self)
+        self._connection = None
         return is_first
 
     def set_exception(self, error: BaseException) -> bool:
         """Complete with an exception. False if it was complete already."""
         is_first = super().set_exception(error)
         self._session.wake(self)
+        self._connection = None
         return is_first

@@ -46,11 +46,12 @@ class Connection:
     ) -> None:
         self._address = parse_address(url)
         self._token_given = token is not None
+        self.timeout = checks.seconds("timeout", timeout)
         self._options = {
             "token_file": token_file,
             "ca_file": ca_file,
             "types": types,
-            "timeout": checks.seconds("timeout", timeout),
+            "timeout": self.timeout,
             "shard": shard,
         }
         self._shard = None if shard is None else Shard.parse(shard)
@@ -58,8 +59,6 @@ class Connection:
         self._secret = b"" if found is None else found.secret
         self._context = client_context(self._address, ca_file)
         self.codec = Codec(types)
-        self.timeout = timeout
-        self._lock = Lock()
         self._session: RemoteSession | None = None
 
     # --- refs and waiting -------------------------------------------------------------------------
@@ -85,8 +84,15 @@ class Connection:
         Raises ConnectionLost if that will not be known of some of it, RemoteFailure if some was
         refused, and AskTimeout.
         """
-        self.refuse_to_block("flush")
-        self.session.flush().result(self.timeout if timeout is None else timeout)
+        self.refuse_to_block("flush()", "await flush_soon()")
+        seconds = self.seconds(timeout)
+        try:
+            self.session.flush().result(seconds)
+        except AskTimeout:
+            raise AskTimeout(
+                f"flush(): not all that was sent to {self._address} was handled in {seconds:g} s; "
+                f"{self.unacknowledged} messages that were told are not known to be"
+            ) from None
 
     def flush_soon(self) -> Future[None]:
         """Return a future that is done when all that was told or asked is handled, or fails."""
@@ -118,7 +124,7 @@ class Connection:
         it is unknown.
         """
         name = checked_name(job, batch)
-        commit(self, name, winners, self.timeout if timeout is None else timeout)
+        commit(self, name, winners, self.seconds(timeout))
 
     def abort(self, job: str, batch: int, timeout: float | None = None) -> None:
         """Drop what is staged of a batch, which may be staged anew. As often as `commit()`.
@@ -126,7 +132,7 @@ class Connection:
         Raises BatchCommitted if it is committed, and ConnectionLost.
         """
         name = checked_name(job, batch)
-        abort(self, name, self.timeout if timeout is None else timeout)
+        abort(self, name, self.seconds(timeout))
 
     def published(self, entry: str) -> PublishedRows:
         """Return the rows that the Persistent actor behind an entry point publishes, to read them.
@@ -143,7 +149,7 @@ class Connection:
 
     def close(self) -> None:
         """Say goodbye. What was not answered fails with ConnectionLost; `flush()` waits for it."""
-        with self._lock:
+        with _beginning:
             session = self._session
         if session is not None and session.pid == os.getpid():
             session.close()
@@ -160,17 +166,17 @@ class Connection:
         return self._begin()
 
     def _begin(self) -> RemoteSession:
-        if self._session is not None and self._session.pid != os.getpid():
-            self._lock = Lock()  # the fork may have copied it locked
-            self._session.forsake()
-            self._session = None
-        with self._lock:
-            if self._session is None:
-                self._session = RemoteSession(
-                    self._address, self._context, self._secret, self.codec, self._shard
-                )
-                weakref.finalize(self, self._session.close).atexit = False
-            return self._session
+        with _beginning:
+            session = self._session
+            if session is not None and session.pid == os.getpid():
+                return session
+            if session is not None:
+                session.forsake()
+            self._session = session = RemoteSession(
+                self._address, self._context, self._secret, self.codec, self._shard
+            )
+            weakref.finalize(self, session.close).atexit = False
+            return session
 
     def _open(self) -> Self:
         """Wait until the server has said welcome, or raise ConnectionLost."""
@@ -196,7 +202,7 @@ class Connection:
             sent.result()
             return
         try:
-            self.refuse_to_block(what)
+            self.refuse_to_block(f"{what}()", f"there is no credit; await {what}_soon()")
             sent.result(self.timeout)
         except AskTimeout:
             if self.session.withdraw(parcel):
@@ -208,12 +214,16 @@ class Connection:
             self.session.withdraw(parcel)
             raise
 
-    def refuse_to_block(self, what: str) -> None:
-        """Raise CallboardError on an event loop's thread."""
+    def seconds(self, timeout: float | None) -> float:
+        """Return the timeout of a call, or the connection's for None. Raises ValueError."""
+        return self.timeout if timeout is None else checks.seconds("timeout", timeout)
+
+    def refuse_to_block(
+        self, what: str, instead: str = "call it in a thread, by asyncio.to_thread()"
+    ) -> None:
+        """Raise CallboardError on an event loop's thread, which says what to do `instead`."""
         if asyncio._get_running_loop() is not None:
-            raise CallboardError(
-                f"{what}() would block the event loop: there is no credit; await {what}_soon()"
-            )
+            raise CallboardError(f"{what} would block the event loop: {instead}")
 
     def __enter__(self) -> Self:
         return self
@@ -294,6 +304,16 @@ def connect_soon(url: str, **options: Any) -> Future[Connection]:
 
 _known: weakref.WeakValueDictionary[Any, Connection] = weakref.WeakValueDictionary()
 _known_lock = Lock()
+_beginning = Lock()  # of who makes a session
+
+
+def _renew_locks() -> None:
+    """In a forked child: a thread that it has not may have held them."""
+    global _known_lock, _beginning
+    _known_lock, _beginning = Lock(), Lock()
+
+
+os.register_at_fork(after_in_child=_renew_locks)
 
 
 def _reconnect(url: str, options: dict[str, Any]) -> Connection:

@@ -76,12 +76,13 @@ class RemoteRef:
         A thread that waits in `result()` reads the connection meanwhile, and completes all answers
         that come; if a signal's handler raises in it in the middle of that, the connection breaks.
         """
-        session = self.connection.session
-        answer = RemoteAnswer(session)
+        seconds = checks.timeout("timeout", timeout)
         data = self.connection.codec.encode(message)
+        session = self.connection.session
+        answer = RemoteAnswer(self.connection)
         session.submit(Parcel(_ASK, self.name, (data,), 1, answer))
-        if timeout is not None:
-            session.fail_after(answer, checks.seconds("timeout", timeout), self.name)
+        if seconds is not None:
+            session.fail_after(answer, seconds, self.name)
         return answer
 
     def _soon(self, parcel: Parcel) -> Future[None]:

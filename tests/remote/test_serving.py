@@ -4,6 +4,7 @@ import asyncio
 import gc
 import os
 import pickle
+import signal
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ from callboard.remote import (
     RemoteError,
     RemoteFailure,
     ServerLimits,
+    client,
     connect,
     connect_soon,
 )
@@ -168,6 +170,21 @@ def test_an_ask_may_have_a_timeout(connection: Connection) -> None:
         answer.result(DEADLINE)
     connection.ref("owing").ask("now").result(DEADLINE)
     assert connection.ref("notes").ask(1, timeout=DEADLINE).result() == 1
+
+
+def test_an_ask_with_a_wrong_timeout_is_not_sent(connection: Connection) -> None:
+    notes = connection.ref("notes")
+    with pytest.raises(ValueError, match="timeout is a number of seconds from 0 to 1e9, not nan"):
+        notes.ask("odd", timeout=float("nan"))
+    assert notes.ask("all").result(DEADLINE) == []
+
+
+def test_a_flush_that_takes_too_long_says_what_is_not_handled(connection: Connection) -> None:
+    connection.ref("gate").tell_many([1, 2, 3])
+    with pytest.raises(AskTimeout, match=r"flush\(\): .* in 0\.01 s; 3 messages that were told"):
+        connection.flush(0.01)
+    with pytest.raises(ValueError, match="timeout is a number of seconds from 0 to 1e9, not nan"):
+        connection.flush(float("nan"))
 
 
 def test_many_threads_share_a_connection(connection: Connection) -> None:
@@ -420,12 +437,56 @@ def test_a_forked_child_connects_anew_and_leaves_the_parents_connection_alone(
     assert server.health()["accepted"] == 2
 
 
-def test_a_connection_that_nobody_has_any_more_is_closed(
+def test_threads_of_a_forked_child_share_one_new_connection(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    other = threading.Thread(target=lambda: found.append(connection.session))
+
+    class Copied:
+        """What a fork has copied of the parent's session: the other thread comes upon it, too."""
+
+        pid = -1
+
+        def forsake(self) -> None:
+            if other.ident is None:
+                other.start()
+                other.join(0.2)  # it may have to wait for this thread
+
+    parents = connection.session
+    monkeypatch.setattr(connection, "_session", Copied())
+    found.append(connection.session)
+    other.join(DEADLINE)
+    assert len(found) == 2
+    assert found[0] is found[1]
+    found[0].close()
+    monkeypatch.setattr(connection, "_session", parents)
+
+
+def test_a_child_that_is_forked_while_a_thread_unpickles_can_unpickle_too(
+    connection: Connection,
+) -> None:
+    pickled = pickle.dumps(connection.ref("notes"))
+    with client._known_lock:
+        child = os.fork()
+    if child == 0:
+        signal.alarm(int(DEADLINE))
+        try:
+            os._exit(0 if pickle.loads(pickled).ask("child").result(DEADLINE) == "child" else 1)
+        finally:
+            os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_connection_that_nobody_has_any_more_is_closed_when_all_asks_are_answered(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
-    connection = connect(str(server.address))
-    assert connection.ref("notes").ask(1).result(DEADLINE) == 1
-    del connection
+    gate = connect(str(server.address)).ref("gate")
+    answer = gate.ask(1)
+    del gate
+    gc.collect()
+    Gate.opened.set()
+    assert answer.result(DEADLINE) == 1
     gc.collect()
     eventually(lambda: server.health()["connections"] == 0, "it is gone")
 

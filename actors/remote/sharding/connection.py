@@ -49,11 +49,10 @@ class ShardedConnection:
 
         Raises what the flush of any of the connections does.
         """
-        self.shards[0].refuse_to_block("flush")
-        seconds = self.shards[0].timeout if timeout is None else timeout
-        deadline = time.monotonic() + seconds
-        for flushed in [shard.flush_soon() for shard in self.shards]:
-            flushed.result(max(0.0, deadline - time.monotonic()))
+        self.shards[0].refuse_to_block("flush()")
+        deadline = time.monotonic() + self.shards[0].seconds(timeout)
+        for shard in self.shards:
+            shard.flush(max(0.0, deadline - time.monotonic()))
 
     def health(self) -> list[Future[dict[str, Any]]]:
         """Ask each server how it is."""
@@ -135,7 +134,7 @@ class ShardedConnection:
 
     def _on_each(self, shards: Collection[int], work: Callable[[int], T]) -> list[T]:
         """Do something with several shards at once; raise what the first of them has raised."""
-        self.shards[0].refuse_to_block("commit")
+        self.shards[0].refuse_to_block("commit() or abort()")
         with ThreadPoolExecutor(max(1, len(shards)), "callboard-shards") as threads:
             futures = [threads.submit(work, shard) for shard in shards]
         return [future.result() for future in futures]

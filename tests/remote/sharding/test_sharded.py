@@ -2,6 +2,7 @@
 
 import asyncio
 import pickle
+from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
 
@@ -94,11 +95,20 @@ def test_what_has_no_key_is_refused(connection: ShardedConnection) -> None:
 
 
 def test_an_event_loop_is_not_blocked(connection: ShardedConnection) -> None:
-    async def flush() -> None:
-        connection.flush()
+    async def call(function: Callable[..., Any], *arguments: Any) -> None:
+        function(*arguments)
 
-    with pytest.raises(CallboardError, match="would block the event loop"):
-        asyncio.run(flush())
+    shard = connection.shards[0]
+    calls: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = [
+        (r"flush\(\)", connection.flush, ()),
+        ("commit of batch 1 of the job 'job'", shard.commit, ("job", 1, [])),
+        ("stage", shard.stage("notes", job="job").__enter__, ()),
+        ("PUBLISHED of 'notes'", shard.published("notes").latest, ()),
+    ]
+    for what, function, arguments in calls:
+        thread = what + r" would block the event loop: call it in a thread, by asyncio\.to_thread"
+        with pytest.raises(CallboardError, match=thread):
+            asyncio.run(call(function, *arguments))
 
 
 def test_it_can_be_pickled_with_its_refs(connection: ShardedConnection) -> None:
