@@ -300,8 +300,9 @@ class Conversation:
     def _note_rest(self) -> None:
         on_its_way = 0 if self.side is None else self.side.account.messages
         if self._flushes and not self.waiting and not on_its_way:
+            refused, self._refused = self._refused, None
             for flushed in self._flushes:
-                self._complete(flushed, None)
+                self._complete(flushed, None, refused)
             self._flushes.clear()
 
     def _complete(

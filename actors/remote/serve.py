@@ -25,6 +25,7 @@ from callboard.remote.server_side import ServerLimits
 from callboard.remote.shard import Shard
 from callboard.remote.staging.store import StagingLimits
 
+_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 L = TypeVar("L", ServerLimits, StagingLimits)
 _GRACE = 1.0  # seconds that actors have to stop when it is too late for the rest
@@ -104,6 +105,8 @@ def serve(options: argparse.Namespace) -> int:
     shard = None if options.shard is None else Shard.parse(options.shard)
     types = () if options.types is None else named(options.types)
     build = named(options.build)
+    if not callable(build):
+        raise ConfigError(f"{options.build} is no function of an actor system: {safe_repr(build)}")
     end = _EndWanted()
     system = ActorSystem("serve", config=options.config)
     try:
@@ -172,10 +175,9 @@ class _EndWanted:
 def main(arguments: Sequence[str]) -> int:
     """Run the command; errors of the user go to stderr as one line. Returns the exit status."""
     options = parse(arguments)
-    logging.basicConfig(
-        level=options.log_level.upper(), format="%(asctime)s %(levelname)s %(message)s"
-    )
     try:
+        level = checks.one_of("--log-level", options.log_level.upper(), _LEVELS, error=ConfigError)
+        logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(message)s")
         return serve(options)
     except CallboardError as error:
         print(f"callboard serve: {error}", file=sys.stderr)

@@ -45,9 +45,9 @@ def in_order(
 
 def names_of(what: str, names: str | Sequence[str]) -> list[str]:
     """Return one or several names of columns as a list; raise ConfigError for none."""
-    listed = [names] if isinstance(names, str) else list(names)
-    if not listed:
-        raise ConfigError(f"{what} is a column's name, or several names, not none")
+    listed = [names] if isinstance(names, str) else names
+    if not isinstance(listed, Iterable) or not (listed := list(listed)):
+        raise ConfigError(f"{what} is a column's name, or several names, not {safe_repr(names)}")
     return listed
 
 

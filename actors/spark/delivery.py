@@ -61,6 +61,8 @@ def deliver(
     left but the chance to try again; StageRefused, NotStaged, and ConnectionLost, after which the
     same call says what came of it; Refused where a server is not the shard of its place.
     """
+    if not isinstance(url, str | Sequence):
+        raise ConfigError(f"url is the address of a server, or of several, not {safe_repr(url)}")
     place = _Place(url if isinstance(url, str) else tuple(url), entry, job, batch, by, options)
     with place.connect() as connection:
         try:

@@ -176,6 +176,8 @@ def test_health_is_told_to_who_watches(tmp_path: Path, processes: list[Process])
         (["app:nothing"], "has no 'nothing'"),
         (["nowhere:build"], "there is no module 'nowhere'"),
         (["app"], "MODULE:NAME is wanted"),
+        (["os:name"], "os:name is no function of an actor system: 'posix'"),
+        (["app:build", "--log-level", "LOUD"], "--log-level is one of DEBUG, INFO, "),
         (["app:broken"], "build must return a ref"),
         (["app:build", "--drain-timeout", "-1"], "--drain-timeout is a number of seconds"),
         (["app:build", "--max-frame", "7"], "frame is a whole number from 4096"),

@@ -113,7 +113,9 @@ def test_an_actor_that_has_stopped_is_said_to_be(connection: Connection, server:
     connection.flush(DEADLINE)
 
 
-def test_a_mailbox_that_refuses_is_said_to_at_the_next_call(connection: Connection) -> None:
+def test_a_mailbox_that_refuses_is_said_to_at_the_next_call_or_the_flush_that_waits(
+    connection: Connection,
+) -> None:
     refusing = connection.ref("refusing")
     refusing.tell(1)
     eventually(lambda: Gate.seen == [1], "the gate has its first message")
@@ -121,9 +123,17 @@ def test_a_mailbox_that_refuses_is_said_to_at_the_next_call(connection: Connecti
     with pytest.raises(MailboxFull, match="is full"):
         refusing.ask(3).result(DEADLINE)
     refusing.tell(4)
-    connection.flush(DEADLINE)  # the refusal comes before the credit
     with pytest.raises(RemoteFailure, match="MailboxFull"):
-        refusing.tell(5)
+        connection.flush(DEADLINE)
+    refusing.tell(5)
+    eventually(lambda: connection.unacknowledged == 0, "the refusal comes before the credit")
+    with pytest.raises(RemoteFailure, match="MailboxFull"):
+        refusing.tell(6)
+    with (
+        pytest.raises(RemoteFailure, match="MailboxFull"),
+        connect(str(connection._address)) as other,
+    ):
+        other.ref("refusing").tell(7)
 
 
 def test_an_entry_point_that_is_not_there_is_an_error_at_the_call(connection: Connection) -> None:

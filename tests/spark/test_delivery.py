@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from callboard.core.errors import ConfigError
 from callboard.spark import deliver
 from sums import failing, health, sums
 
@@ -88,3 +89,8 @@ def test_a_batch_that_a_query_replays_counts_once(
     run()
     assert returned[2:] == [(1, False)]
     assert sums(url)[:2] == [200, sum(range(200))]
+
+
+def test_what_is_no_address_is_shown(retrying: SparkSession) -> None:
+    with pytest.raises(ConfigError, match="url is the address of a server, or of several, not 5"):
+        deliver(retrying.range(1), 5, "sums", job="job")  # type: ignore[arg-type]

@@ -100,8 +100,10 @@ def test_rows_of_one_order_are_sorted_by_the_other_columns(spark: SparkSession) 
     [
         ({"key": "users"}, "the frame has no column 'users': it has ['ts', 'user']"),
         ({"order": "time"}, "the frame has no column 'time'"),
-        ({"key": []}, "key is a column's name, or several names, not none"),
-        ({"order": ()}, "order is a column's name, or several names, not none"),
+        ({"key": []}, "key is a column's name, or several names, not []"),
+        ({"key": None}, "key is a column's name, or several names, not None"),
+        ({"order": 5}, "order is a column's name, or several names, not 5"),
+        ({"order": ()}, "order is a column's name, or several names, not ()"),
         ({"partitions": 0}, "partitions"),
         ({"partitions": None}, "partitions"),
         ({"frame": [1]}, "frame is a frame of Spark, not [1]"),

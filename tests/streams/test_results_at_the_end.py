@@ -194,3 +194,30 @@ def test_a_limit_that_is_none_is_refused_with_its_value(system: ActorSystem, lim
     run = system.run(entry("x").collect())
     with pytest.raises(ConfigError, match=f"limit .* not {limit!r}"):
         run.results(limit=limit)
+
+
+def test_rows_that_take_their_own_outputs_are_told_so(system: ActorSystem) -> None:
+    def rows() -> Iterator[int]:
+        yield 1
+        yield next(results)
+
+    results = system.run(fragile()).results(rows())
+    with pytest.raises(RunError, match="for one taker at a time, and another one, or the rows"):
+        list(results)
+
+
+def test_who_takes_hears_that_another_thread_has_closed(system: ActorSystem) -> None:
+    begun, closed = threading.Event(), threading.Event()
+
+    def rows() -> Iterator[int]:
+        begun.set()
+        assert closed.wait(20.0)
+        yield from range(100, 1_000_000)
+
+    results = system.run(fragile()).results(rows())
+    taking = Thread(lambda: list(results))
+    assert begun.wait(20.0)
+    results.close()
+    closed.set()
+    with pytest.raises(RunError):
+        taking.ends()

@@ -9,13 +9,14 @@ that of its sequence number, from 0 on; `checksum` is the CRC-32 of all payloads
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from itertools import pairwise
 from struct import Struct
 from typing import Any, NamedTuple
 
 from callboard.core import checks
+from callboard.core.text import safe_repr
 from callboard.remote.codec import Codec
 from callboard.remote.errors import CodecError
 from callboard.remote.frames import Buffer
@@ -113,15 +114,26 @@ def checked_name(job: str, batch: int) -> BatchName:
     """Check what a user gives. Raises ValueError, TypeError."""
     if not isinstance(job, str):
         raise TypeError(f"a job is a text, not a {type(job).__name__}")
-    if not 0 < len(job.encode(errors="replace")) <= LONGEST_JOB:
+    try:
+        size = len(job.encode())
+    except UnicodeEncodeError:
+        raise ValueError(f"a job's name is a text that UTF-8 can encode, not {job!r}") from None
+    if not 0 < size <= LONGEST_JOB:
         raise ValueError(f"a job's name has 1 to {LONGEST_JOB} bytes, not {len(job)} characters")
     return BatchName(job, checks.whole("batch", batch, -(2**63), 2**63 - 1))
 
 
 def checked_winners(winners: Any) -> list[Winner]:
-    """Check what a user gives: one winner at most for each partition. Raises ValueError."""
+    """Check what a user gives: one winner at most for each partition. Raises ValueError, TypeError.
+
+    A None among them is of a stage that has not ended.
+    """
+    if not isinstance(winners, Iterable):
+        raise TypeError(f"winners are what stages have as `staged`, not {safe_repr(winners)}")
     checked = []
     for each in winners:
+        if not isinstance(each, Sequence) or len(each) != len(Winner._fields):
+            raise TypeError(f"a winner is what a stage has as `staged`, not {safe_repr(each)}")
         partition, attempt, rows = each
         checks.whole("partition", partition, 0, 2**32 - 1)
         checks.whole("attempt", attempt, 0, 2**64 - 1)

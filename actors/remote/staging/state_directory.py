@@ -49,7 +49,7 @@ class StateDirectory:
         """Compare it with that of the state, or note it down where there is no state yet."""
         note, wanted = self.path / "shard", "" if shard is None else str(shard)
         if self.journal.exists():
-            noted = note.read_text() if note.exists() else ""
+            noted = note.read_text(errors="replace") if note.exists() else ""
             if noted != wanted:
                 has = f"shard {noted}" if noted else "a server without --shard"
                 what = f"shard {wanted}" if wanted else "one without it"

@@ -135,7 +135,7 @@ def request(
         return answer.result(seconds)
     except AskTimeout:
         connection.session.withdraw(parcel)
-        raise ConnectionLost(f"{what}(): no answer in {seconds:g} s; it may still come") from None
+        raise ConnectionLost(f"{what}: no answer in {seconds:g} s; it may still come") from None
     except BaseException:
         connection.session.withdraw(parcel)
         raise

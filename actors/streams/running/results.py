@@ -121,13 +121,26 @@ class PulledResults(Results[T]):
     def __init__(self, run: Run[Any], untaken: Untaken[T], inputs: Inputs) -> None:
         super().__init__(run, untaken)
         self._pulling = _pull(run, untaken, inputs)
+        self._turn = threading.Lock()  # held by who sends
 
     def _more(self) -> bool:
-        return next(self._pulling, False) or self.untaken > 0
+        if not self._turn.acquire(blocking=False):
+            raise RunError(
+                f"results() with rows is for one taker at a time, and another one, or the rows "
+                f"themselves, takes those of {self._run!r}"
+            )
+        try:
+            return next(self._pulling, False) or self.untaken > 0
+        finally:
+            self._turn.release()
 
     def close(self) -> None:
-        """Cancel the run."""
-        self._pulling.close()
+        """Cancel the run; whoever is taking gets RunEnded."""
+        if self._turn.acquire(blocking=False):
+            try:
+                self._pulling.close()
+            finally:
+                self._turn.release()
         self._run.cancel(_GRACE)
 
     def _begin_async(self) -> None:

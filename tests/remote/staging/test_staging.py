@@ -495,3 +495,22 @@ def test_what_is_staged_goes_with_the_server(start: Start, state: Path) -> None:
         pytest.raises(NotStaged),
     ):
         connection.commit("job", 1, [winner])
+
+
+@pytest.mark.parametrize(
+    ("winners", "said"),
+    [
+        (None, "winners are what stages have as `staged`, not None"),
+        ([None], "a winner is what a stage has as `staged`, not None"),
+        ([(1, 2)], r"a winner is what a stage has as `staged`, not \(1, 2\)"),
+    ],
+)
+def test_what_is_no_winner_is_shown(connection: Connection, winners: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        connection.commit("job", 1, winners)
+
+
+def test_a_jobs_name_is_a_text_that_can_be_sent(connection: Connection) -> None:
+    for call in (connection.commit, partial(connection.stage, "notes")):
+        with pytest.raises(ValueError, match=r"UTF-8 can encode, not '\\ud800'"):
+            call(job="\ud800", batch=1, **({"winners": []} if call == connection.commit else {}))
