@@ -1,12 +1,13 @@
 // A parker puts its owner's thread to sleep and lets any thread wake it, without losing a wake-up.
 //
-// One word in one of three states. unpark() before park() makes that park() return at once, so the
+// One word in one of four states. unpark() before park() makes that park() return at once, so the
 // owner may check its queues, find nothing and park without a race. A wake-up costs a system call
 // only when the owner really sleeps. Linux futexes directly: a condition variable would add a mutex
 // and a second wake-up of its own.
 #pragma once
 
 #include <linux/futex.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -46,18 +47,34 @@ public:
         return word_.exchange(empty, acquire) == notified;
     }
 
+    // The owner. Sleeps in `wait`, which may look at descriptors: it returns once `bell`, that of an eventfd, can be
+    // read, or when it likes. Returns true if there was an unpark(). The bell may ring after that, and must outlive
+    // the parker; who listens to it again may be woken for nothing, and empties it.
+    template <class Wait>
+    bool park_by(int bell, Wait&& wait) {
+        std::uint32_t state = empty;
+        if (word_.compare_exchange_strong(state, listening + static_cast<std::uint32_t>(bell), acquire)) wait();
+        return word_.exchange(empty, acquire) == notified;
+    }
+
     // Any thread. Returns true if it had to wake a sleeping owner.
     bool unpark() {
-        if (word_.exchange(notified, release) != parked) return false;
-        syscall(SYS_futex, &word_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+        const std::uint32_t before = word_.exchange(notified, release);
+        if (before == empty || before == notified) return false;
+        if (before == parked) syscall(SYS_futex, &word_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+        else eventfd_write(static_cast<int>(before - listening), 1);
         return true;
     }
 
     // Any thread, a hint: for tests that want their owner asleep.
-    bool is_parked() const { return word_.load(relaxed) == parked; }
+    bool is_parked() const {
+        const std::uint32_t state = word_.load(relaxed);
+        return state != empty && state != notified;
+    }
 
 private:
     static constexpr std::uint32_t empty = 0, parked = 1, notified = 2;
+    static constexpr std::uint32_t listening = 3;  // and from there on: to the bell of so much less
 
     void wait(std::int64_t nanoseconds) {
         timespec time{nanoseconds / 1000000000, nanoseconds % 1000000000};

@@ -159,6 +159,7 @@ cdef extern from "callboard/scheduling/stealing.hpp" namespace "callboard" nogil
     void let_share(TeamState& team, const vector[Worker*]& members)
     bint find_work(Context* context)
     bint sleep(Worker& worker, int64_t nanoseconds)
+    bint sleep_reading(Worker& worker, int descriptor, int bell, int milliseconds)
     bint steal(Worker& worker)
     void consider_sharing(Worker& worker, int64_t now)
 

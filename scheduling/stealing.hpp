@@ -31,6 +31,9 @@
 // To be safe, sleepers look again now and then unless all others rest.
 #pragma once
 
+#include <poll.h>
+#include <sys/eventfd.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -170,6 +173,17 @@ inline bool find_work(Context* context) {
     }, worker_patience);
 }
 
+// From here on others may call it. Before it looks for the last time whether they rest.
+inline void begin_sleeping(Worker& worker) {
+    worker.is_asleep.store(true, relaxed);
+    worker.team->sleepers.fetch_add(1, seq_cst);
+}
+
+inline void stop_sleeping(Worker& worker) {
+    if (worker.is_asleep.load(relaxed) && worker.is_asleep.exchange(false, relaxed))
+        worker.team->sleepers.fetch_sub(1, relaxed);
+}
+
 // A worker that found nothing. Sleeps until it is woken, for `nanoseconds` at most unless that is negative.
 // False: for so long. True: it is to look again.
 inline bool sleep(Worker& worker, std::int64_t nanoseconds) {
@@ -185,8 +199,7 @@ inline bool sleep(Worker& worker, std::int64_t nanoseconds) {
         if (worker.parker.park(nap) || !worker.others_rest()) return true;
         worker.give_up_watch();
     }
-    worker.is_asleep.store(true, relaxed);
-    team.sleepers.fetch_add(1, seq_cst);
+    begin_sleeping(worker);
     bool again = true;
     if (worker.others_rest()) {
         again = worker.parker.park(nanoseconds);
@@ -195,9 +208,35 @@ inline bool sleep(Worker& worker, std::int64_t nanoseconds) {
         if (watcher->trials.is_apart.load(relaxed) && !worker.trials.is_apart.load(relaxed)) watcher->parker.unpark();
         again = park(longest_sleep);
     }
-    if (worker.is_asleep.load(relaxed) && worker.is_asleep.exchange(false, relaxed))
-        team.sleepers.fetch_sub(1, relaxed);
+    stop_sleeping(worker);
     return again;
+}
+
+// As sleep(), but ends also when `descriptor` can be read, and after so many milliseconds. Others wake the worker by
+// `bell`: see Parker. True: the descriptor can be read. At once if others of the team are at work: that is to be
+// looked at instead.
+inline bool sleep_reading(Worker& worker, int descriptor, int bell, int milliseconds) {
+    pollfd looked_at[] = {{descriptor, POLLIN, 0}, {bell, POLLIN, 0}};
+    bool has_looked = false;
+    const auto look = [&] {
+        has_looked = true;
+        poll(looked_at, 2, milliseconds);
+        eventfd_t count;
+        if (looked_at[1].revents != 0) eventfd_read(bell, &count);
+    };
+    const auto park = [&] {
+        // An unpark of before, for what was taken in since, is no reason to stay awake.
+        while (worker.parker.park_by(bell, look) && !has_looked && worker.inbox.is_empty() &&
+               worker.team->stopping.load(relaxed) == 0) {}
+    };
+    if (!worker.shares) {
+        park();
+    } else if (!worker.is_watching()) {
+        begin_sleeping(worker);
+        if (worker.others_rest()) park();
+        stop_sleeping(worker);
+    }
+    return looked_at[0].revents != 0;
 }
 
 // What was announced to a busy worker: those that roam, the newest first. The others are announced anew.

@@ -32,6 +32,9 @@ cdef class WorkerThread:
     cdef uint32_t nested          # dispatches within dispatches
     cdef bint retiring            # its only actor has ended
     cdef bint runs                # on a thread, from now on its own
+    cdef bint attends             # it reads a descriptor at its next rest:
+    cdef object attended          # that of this object, with `lend` and `take_back`
+    cdef int bell                 # that wakes it then; -1 until the first time
     cdef Roster team              # keeps what the worker shares alive
     cdef readonly object thread
     cdef readonly str name
@@ -42,6 +45,9 @@ cdef class WorkerThread:
     cdef void sweep(self) noexcept
     cdef int adopt_thread(self) except -1
     cdef void rest(self) noexcept nogil
+    cdef bint rest_reading(self) noexcept nogil
+    cdef int borrow(self) noexcept with gil
+    cdef void give_back(self, bint is_readable) noexcept with gil
     cdef void park(self) noexcept nogil
     cdef void tell_drainer(self) noexcept nogil
     cdef bint step(self) noexcept

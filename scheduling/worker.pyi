@@ -1,4 +1,5 @@
 import threading
+from typing import Protocol
 
 from typing_extensions import disjoint_base
 
@@ -6,7 +7,12 @@ from callboard.scheduling.handle import Handle
 from callboard.scheduling.priority import PriorityPolicy
 from callboard.scheduling.roster import Roster
 
+class Lender(Protocol):
+    def lend(self, bell: int) -> int: ...
+    def take_back(self, is_readable: bool) -> None: ...
+
 def on_worker() -> bool: ...
+def attend(lender: Lender) -> bool: ...
 
 @disjoint_base
 class WorkerThread:

@@ -21,7 +21,7 @@ from callboard.core.clock cimport monotonic_ns
 from callboard.core.node cimport Surplus, acquire, await_interpreter, relaxed, release, seq_cst
 from callboard.scheduling.cell cimport (
     Cell, Context, DispatchRecord, RecordRing, TeamState, Worker, consider_sharing, dedicated_cell, dispatch,
-    find_work, python_cell, roaming_cell, sleep, steal, wants_token,
+    find_work, python_cell, roaming_cell, sleep, sleep_reading, steal, wants_token,
 )
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.handle cimport Handle
@@ -29,6 +29,7 @@ from callboard.scheduling.priority cimport PriorityPolicy
 from callboard.scheduling.roster cimport Roster
 
 from callboard.core.errors import CallboardError, PolicyError
+from callboard.core.log import log
 
 cdef extern from "Python.h":
     void XDECREF "Py_XDECREF" (PyObject*)
@@ -38,6 +39,9 @@ cdef extern from "Python.h" nogil:
     PyThreadState* PyEval_SaveThread()
     void PyEval_RestoreThread(PyThreadState* state)
 
+cdef extern from "unistd.h" nogil:
+    int close(int descriptor)
+
 cdef extern from "sys/prctl.h" nogil:
     int PR_SET_NAME
     int prctl(int option, ...)
@@ -45,6 +49,8 @@ cdef extern from "sys/prctl.h" nogil:
 # How long a worker sleeps before it takes a burst to be over. The next burst allocates its nodes anew,
 # which costs a few nanoseconds for each message.
 cdef int64_t TIDY_NS = 10_000_000
+# How long a worker without anything to do attends to a descriptor.
+cdef int ATTENTIVE_MS = 10
 # How many dispatches may pass before the worker's clock is read again (for diagnosis only), and before
 # it does what the interpreter asks of it.
 cdef uint64_t CLOCK_EVERY = 64
@@ -60,6 +66,28 @@ cdef uint64_t RECORDS = 8192
 def on_worker():
     """Tell whether the calling thread is a worker's."""
     return current_context().worker != NULL
+
+
+def attend(lender):
+    """Let the calling worker read something itself when it has nothing to do the next time.
+
+    What it answers to is often followed by the next question: then no other thread has to read that and to
+    wake it. In that rest the worker calls `lender.lend(bell)`, which returns a descriptor that nobody else
+    reads from then on, or -1. It sleeps until that can be read, it is woken, or 10 ms are over; somebody who
+    wants the descriptor back wakes it by `bell`, that of an eventfd. After the rest it calls
+    `lender.take_back(is_readable)`, which reads if there is something, on the worker's thread and outside of
+    any actor. What they raise is logged. Calls before that rest count as one, the last. False, and nothing
+    comes of it, on a thread that is no worker's.
+    """
+    cdef Worker* core = current_context().worker
+    if core == NULL:
+        return False
+    cdef WorkerThread worker = <WorkerThread>core.owner
+    if worker.bell < 0:
+        worker.bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+    worker.attended = lender
+    worker.attends = True
+    return True
 
 
 cdef void heed_interpreter() noexcept nogil:
@@ -87,6 +115,7 @@ cdef class WorkerThread:
         self.name = name
         self.short_name = name[max(0, len(name) - 15):].encode()  # what the kernel keeps, and debuggers show
         self.cpu = cpu
+        self.bell = -1
         if not dedicated:
             team.workers.append(self)
 
@@ -94,6 +123,8 @@ cdef class WorkerThread:
         if self.core != NULL:
             del self.core.ring
             del self.core
+        if self.bell >= 0:
+            close(self.bell)
 
     @property
     def index(self):
@@ -298,11 +329,13 @@ cdef class WorkerThread:
         cdef Worker* core = self.core
         cdef int64_t begin = monotonic_ns()
         cdef int64_t now
+        cdef bint is_readable
         core.set_loop_time(begin, relaxed)
         core.begin_idle(begin)
         core.add_rests(1, release)
         self.tell_drainer()
-        if not find_work(self.context):
+        is_readable = self.attends and self.rest_reading()
+        if not is_readable and not find_work(self.context):
             self.park()
         now = monotonic_ns()
         core.end_idle(now)
@@ -310,6 +343,36 @@ cdef class WorkerThread:
         if core.notes_waits:
             core.ring.write(DispatchRecord(now, now - begin, 0, core.get_rests(relaxed) // 2, 0, -1))
         core.add_rests(1, seq_cst)  # before the puts to come: see stealing.hpp
+        if is_readable:
+            self.give_back(True)
+
+    cdef bint rest_reading(self) noexcept nogil:
+        """Sleep, as what it attends to may be read. True: it can be; it is given back after the rest."""
+        cdef int descriptor = self.borrow()
+        if descriptor < 0:
+            return False
+        if sleep_reading(self.core[0], descriptor, self.bell, ATTENTIVE_MS):
+            return True
+        self.give_back(False)
+        return False
+
+    cdef int borrow(self) noexcept with gil:
+        cdef int descriptor = -1
+        self.attends = False
+        try:
+            descriptor = self.attended.lend(self.bell)
+        except BaseException as error:
+            log.error("a worker could not attend to what it answers", worker=self.name, exc_info=error)
+        if descriptor < 0:
+            self.attended = None
+        return descriptor
+
+    cdef void give_back(self, bint is_readable) noexcept with gil:
+        lender, self.attended = self.attended, None
+        try:
+            lender.take_back(is_readable)
+        except BaseException as error:
+            log.error("a worker could not read what it attends to", worker=self.name, exc_info=error)
 
     cdef void park(self) noexcept nogil:
         """Sleep until there is work; after a while without any, free the spare nodes that bursts left."""

@@ -58,6 +58,9 @@ seed "a consumer goes idle by its link instead of the tail" mailbox/mpsc.hpp \
 seed "a notified park ends with a store" core/parker.hpp \
     's/^\( *\)word_\.exchange(empty, acquire);/\1word_.store(empty, relaxed);/' \
     stress_parker "end of a park" "lost wake-up" "-O2"
+seed "an unpark does not ring the bell" core/parker.hpp \
+    's/else eventfd_write(/else if (false) eventfd_write(/' \
+    stress_parker "in either way" "lost wake-up" "-O2"
 seed "a delegated request is pushed relaxed" mailbox/delegation.hpp \
     's/^\( *\)release, relaxed))$/\1relaxed, relaxed))/' \
     stress_delegation "served once" "data race" "-O1 -fsanitize=thread"

@@ -1,5 +1,9 @@
 // Wake-ups that meet the edges of a park: its begin, its end, its time limit. A park that ran out of
 // patience, although somebody had posted and unparked, is a lost wake-up.
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include "callboard/core/parker.hpp"
 #include "stress.hpp"
 
@@ -120,6 +124,46 @@ TEST("an unpark that meets the end of the time is neither lost nor doubled") {
     CHECK(sent > 0);
     CHECK_EQUAL(woken, sent);
     CHECK(!parker.park(0));
+}
+
+TEST("an owner that sleeps in either way hears each unpark, by a futex or by its bell") {
+    Rounds rounds(20000);
+    Parker parker;
+    Counter posted, seen;
+    const int bell = eventfd(0, EFD_NONBLOCK);
+    together(2, [&](int index) {
+        Random random(static_cast<std::uint64_t>(index));
+        if (index == 0) {
+            for (int round = 1; rounds.go_on(round); ++round) {
+                for (auto i = random.below(256); i != 0; --i) asm volatile("");
+                posted.value.store(round, relaxed);
+                parker.unpark();
+                await([&] { return seen.value.load(relaxed) == round || rounds.over(); });
+            }
+            parker.unpark();
+            return;
+        }
+        const auto listen = [&] {
+            pollfd looked_at{bell, POLLIN, 0};
+            eventfd_t count;
+            if (poll(&looked_at, 1, static_cast<int>(patience / 1'000'000)) == 1) eventfd_read(bell, &count);
+        };
+        while (!rounds.over()) {
+            for (auto i = random.below(256); i != 0; --i) asm volatile("");
+            // A bell that rings late wakes for nothing; nobody waits in vain for long.
+            const std::int64_t begin = callboard::monotonic_ns();
+            if (random.below(2) != 0) parker.park(patience);
+            else parker.park_by(bell, listen);
+            const int now = posted.value.load(relaxed);
+            if (callboard::monotonic_ns() - begin >= patience && now != seen.value.load(relaxed)) {
+                check::fail(__FILE__, __LINE__, "a lost wake-up");
+                rounds.stop();
+            }
+            seen.value.store(now, relaxed);
+        }
+    });
+    CHECK(posted.value.load(relaxed) > 0);
+    close(bell);
 }
 
 CHECK_MAIN

@@ -1,4 +1,8 @@
 // The parker's contract, without contention; stress_parker.cpp hunts lost wake-ups.
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <ctime>
 #include <thread>
 
@@ -55,6 +59,49 @@ TEST("an unpark wakes a sleeping owner and says so") {
     owner.join();
     CHECK(notified);
     CHECK(!parker.is_parked());
+}
+
+namespace {
+
+struct Bell {
+    int descriptor = eventfd(0, EFD_NONBLOCK);
+    ~Bell() { close(descriptor); }
+
+    // True: it rang within so many milliseconds.
+    bool rings(int milliseconds) const {
+        pollfd looked_at{descriptor, POLLIN, 0};
+        eventfd_t count;
+        return poll(&looked_at, 1, milliseconds) == 1 && eventfd_read(descriptor, &count) == 0;
+    }
+};
+
+}  // namespace
+
+TEST("an unpark rings the bell of an owner that looks at descriptors, and says so") {
+    Parker parker;
+    const Bell bell;
+    bool rang = false, notified = false;
+    std::thread owner([&] { notified = parker.park_by(bell.descriptor, [&] { rang = bell.rings(20'000); }); });
+    while (!parker.is_parked()) std::this_thread::yield();
+    CHECK(parker.unpark());
+    owner.join();
+    CHECK(rang);
+    CHECK(notified);
+    CHECK(!parker.is_parked());
+}
+
+TEST("an unpark before that lets the owner look at nothing, and rings for nobody") {
+    Parker parker;
+    const Bell bell;
+    bool waited = false;
+    CHECK(!parker.unpark());
+    CHECK(parker.park_by(bell.descriptor, [&] { waited = true; }));
+    CHECK(!waited);
+    CHECK(!parker.park_by(bell.descriptor, [&] { waited = true; }));
+    CHECK(waited);
+    CHECK(!parker.unpark());
+    CHECK(!bell.rings(0));
+    CHECK(parker.park());
 }
 
 TEST("what was written before the unpark is seen after the park") {

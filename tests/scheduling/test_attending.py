@@ -1,0 +1,133 @@
+"""A worker that rests reads what it attends to, and is woken all the same."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from callboard import Actor, ActorSystem
+from callboard.scheduling.worker import attend, on_worker
+
+DEADLINE = 20.0  # seconds: far more than anything takes
+
+
+class Pipe:
+    """Lends the end of a pipe; what is done with it is noted, and by which thread."""
+
+    def __init__(self) -> None:
+        self.end, self.other = os.pipe()
+        os.set_blocking(self.end, False)
+        self.bells: list[int] = []
+        self.lent, self.taken_back = threading.Event(), threading.Event()
+        self.read: list[tuple[bytes, str]] = []
+        self.lends = True
+
+    def close(self) -> None:
+        os.close(self.end)
+        os.close(self.other)
+
+    def lend(self, bell: int) -> int:
+        self.bells.append(bell)
+        self.lent.set()
+        return self.end if self.lends else -1
+
+    def take_back(self, is_readable: bool) -> None:
+        if is_readable:
+            self.read.append((os.read(self.end, 100), threading.current_thread().name))
+        self.taken_back.set()
+
+
+class Attentive(Actor[Any]):
+    """Attends to what it is told of."""
+
+    def receive(self, message: Any) -> Any:
+        return threading.current_thread().name if message == "who" else attend(message)
+
+
+@pytest.fixture
+def pipe() -> Iterator[Pipe]:
+    pipe = Pipe()
+    yield pipe
+    pipe.close()
+
+
+@pytest.fixture(params=[1, 2], ids="workers={}".format)
+def ask(request: pytest.FixtureRequest) -> Iterator[Callable[[Any], Any]]:
+    with ActorSystem(workers=request.param) as system:
+        ref = system.spawn(Attentive)
+        yield lambda message: ref.ask(message).result(DEADLINE)
+
+
+def test_what_can_be_read_is_read_by_the_worker(ask: Callable[[Any], Any], pipe: Pipe) -> None:
+    os.write(pipe.other, b"a question")
+    name = ask("who")
+    for _ in range(1000):  # not while the other worker is at work
+        pipe.taken_back.clear()
+        assert ask(pipe)
+        assert pipe.taken_back.wait(DEADLINE)
+        if pipe.read:
+            break
+    (read,) = pipe.read
+    assert read[0] == b"a question"
+    assert read[1].rpartition("-")[0] == name.rpartition("-")[0]
+
+
+def test_what_nobody_writes_to_is_given_back_unread(ask: Callable[[Any], Any], pipe: Pipe) -> None:
+    assert ask(pipe)
+    assert pipe.taken_back.wait(DEADLINE)
+    assert pipe.read == []
+
+
+def test_a_message_is_handled_while_the_worker_attends(
+    ask: Callable[[Any], Any], pipe: Pipe
+) -> None:
+    for _ in range(100):
+        pipe.lent.clear()
+        pipe.taken_back.clear()
+        assert ask(pipe)
+        assert pipe.lent.wait(DEADLINE)
+        assert ask("who")
+        assert pipe.taken_back.wait(DEADLINE)
+    assert len(set(pipe.bells)) == 1  # one for a worker, however often
+
+
+def test_a_bell_that_is_rung_ends_it(ask: Callable[[Any], Any], pipe: Pipe) -> None:
+    for _ in range(2):  # and the next one is as the first
+        pipe.lent.clear()
+        pipe.taken_back.clear()
+        assert ask(pipe)
+        assert pipe.lent.wait(DEADLINE)
+        os.eventfd_write(pipe.bells[-1], 1)
+        assert pipe.taken_back.wait(DEADLINE)
+
+
+def test_what_is_not_lent_is_not_taken_back(ask: Callable[[Any], Any], pipe: Pipe) -> None:
+    pipe.lends = False
+    os.write(pipe.other, b"a question")
+    assert ask(pipe)
+    assert pipe.lent.wait(DEADLINE)
+    assert ask("who")
+    assert not pipe.taken_back.is_set()
+    assert pipe.read == []
+
+
+def test_what_a_lender_raises_is_logged(
+    ask: Callable[[Any], Any], pipe: Pipe, caplog: pytest.LogCaptureFixture
+) -> None:
+    def failing(bell: int) -> int:
+        pipe.lent.set()
+        raise ValueError("nothing is lent")
+
+    pipe.lend = failing  # type: ignore[method-assign]
+    assert ask(pipe)
+    assert pipe.lent.wait(DEADLINE)
+    assert ask("who")
+    assert "nothing is lent" in caplog.text
+
+
+def test_only_a_worker_attends(pipe: Pipe) -> None:
+    assert not on_worker()
+    assert not attend(pipe)
+    assert pipe.bells == []
