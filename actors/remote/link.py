@@ -34,8 +34,8 @@ class Link:
     Frames are read on the loop's thread. Bytes may be sent in any thread, and leave at once, from
     that thread, unless others wait: who answers need not wake the loop. They are queued first, with
     whatever lock keeps them in order, and pushed without it: what they wake runs at once, often in
-    the place of who sent them, and would wait for that lock. `on_frames` and `on_end` are called on
-    the loop's thread; `on_end` once, with the reason.
+    the place of who sent them, and would wait for that lock. `on_frames` is called on the thread
+    that reads, `on_end` on the loop's, once, with the reason.
     """
 
     def __init__(
@@ -223,7 +223,14 @@ class Link:
 
     def call_close(self) -> None:
         """`close()`, from any thread."""
-        self._call(self.close)
+        self.call(self.close)
+
+    def call(self, function: Callable[[], None]) -> None:
+        """Call a function on the loop's thread: now if this is it, else soon."""
+        if asyncio._get_running_loop() is self._loop:
+            function()
+        else:
+            self._call(function)
 
     def forsake(self) -> None:
         """In a forked child: let go of the copy of the socket, and touch nothing that is shared."""
@@ -255,10 +262,14 @@ class Link:
                 if count == 0:
                     return False
                 with self._lock:
+                    self.output_size = max(0, self.output_size - count)
+                    if self.output_size == 0:  # that was all, or the link broke
+                        output.clear()
+                        self._is_stuck = False
+                        return True
                     for _ in parts:
                         output.popleft()
                     output.extendleft(reversed(_behind(count, parts)))
-                    self.output_size -= count
             except OSError:
                 raise
             except BaseException:

@@ -13,8 +13,9 @@ from callboard.core.text import safe_str
 from callboard.remote.errors import CodecError
 from callboard.remote.frames import Frame, Splitter
 from callboard.remote.kinds import ANSWERED, HELLO_LIMIT, Farewell, Parting, Rejected
-from callboard.remote.link import Link
+from callboard.remote.lent import LentLink
 from callboard.remote.server_side import Delivery, Greeting, Ping, ServerSide, StagingRequest
+from callboard.scheduling.worker import attend
 
 if TYPE_CHECKING:
     from callboard.remote.server import Server
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 class Peer:
     """Frames from a client go to its actor; what is to be said to the client comes here.
 
-    Made on the loop's thread. What the client sends is looked at there, and not worked on.
+    Made on the loop's thread. What the client sends is looked at there, and not worked on. Who asks
+    one thing after the other is read by the worker that answers: the loop's thread would have to
+    wake it for each of them.
     """
 
     def __init__(self, server: Server, connected: socket.socket, name: str) -> None:
@@ -34,7 +37,7 @@ class Peer:
         self._side = ServerSide(server.codec, limits, list(server.entries), server.is_token)
         self._loop = server.loop
         splitter = Splitter(HELLO_LIMIT)
-        self._link = Link(self._loop, connected, splitter, self._on_frames, self._on_end)
+        self._link = LentLink(self._loop, connected, splitter, self._on_frames, self._on_end)
         self._link.on_sent = self._link.start_reading
         self._actor: ActorRef[Any] | None = None
         self._is_leaving = False
@@ -47,7 +50,7 @@ class Peer:
         """Whether it is known who the client is."""
         return self._side.is_greeted
 
-    # --- on the loop's thread ---------------------------------------------------------------------
+    # --- on the loop's thread; `_on_frames()` on the reader's ----------------------------------
 
     def part(self, reason: Farewell, text: str) -> None:
         """Say goodbye: nothing more is taken, and the connection ends when all was answered."""
@@ -84,7 +87,8 @@ class Peer:
         except Rejected as error:
             self._refuse(error.reason, str(error))
         self._hand_on(deliveries)
-        self._hold()
+        if self._is_held_up:
+            self._link.call(self._hold)
 
     def _hand_on(self, deliveries: list[Delivery]) -> None:
         if deliveries and self._actor is not None:
@@ -102,6 +106,7 @@ class Peer:
         with self._lock:
             self._link.queue(self._side.welcome(self._server.about()))
         self._link.push()
+        self._link.is_open = True
         log.info("client connected", client=self.name)
 
     def _refuse(self, reason: Farewell, text: str) -> None:
@@ -110,7 +115,7 @@ class Peer:
         with self._lock:
             self._link.queue(self._side.goodbye(reason, text))
         self._link.push()
-        self._link.close()
+        self._link.call_close()
 
     def _check_handshake(self) -> None:
         self._refuse(Farewell.IDLE, f"no HELLO in {self._limits.handshake_time:g} s")
@@ -128,7 +133,7 @@ class Peer:
         with self._lock:
             done = self._side.account.messages == 0
         if done:
-            self._link.close()
+            self._link.call_close()
 
     def _on_end(self, why: str) -> None:
         self._timer.cancel()
@@ -152,6 +157,8 @@ class Peer:
         else:
             self._server.note_handled(1)
             self._push()
+            if self._side.account.messages == 0:  # it waits for nothing else
+                attend(self._link)
 
     def answer_staged(self, request: StagingRequest, rows: int) -> None:
         """Say how many rows a stage has that has ended."""
@@ -192,7 +199,7 @@ class Peer:
                 f"{self._limits.output} may"
             )
         elif waits and self._is_held_up:
-            self._loop.call_soon_threadsafe(self._hold)
+            self._link.call(self._hold)
         if self._is_leaving and self._side.account.messages == 0:
             self._link.call_close()
 

@@ -1,0 +1,115 @@
+"""Who answers a client that waits for nothing else reads its next question."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from callboard.remote import Connection, Refused, connect
+from callboard.remote.frames import frame
+from callboard.remote.kinds import MessageKind
+from callboard.remote.peer import Peer
+from callboard.remote.server import Server
+from tests.remote.conftest import DEADLINE, eventually
+
+Readers = list[tuple[str, int]]
+
+
+@pytest.fixture
+def readers(monkeypatch: pytest.MonkeyPatch) -> Readers:
+    """The names of the threads that read at the server, and how many frames came at once."""
+    seen: Readers = []
+    on_frames = Peer._on_frames
+
+    def noting(peer: Peer, frames: list[Any]) -> None:
+        seen.append((threading.current_thread().name, len(frames)))
+        on_frames(peer, frames)
+
+    monkeypatch.setattr(Peer, "_on_frames", noting)
+    return seen
+
+
+def are_workers(readers: Readers) -> Iterator[bool]:
+    return (not name.endswith("-serve") for name, _ in readers)
+
+
+@pytest.fixture
+def attended(readers: Readers, connection: Connection) -> Connection:
+    """A connection of which a worker has read something."""
+    ask = connection.ref("notes").ask
+
+    def is_read_by_a_worker() -> bool:
+        ask("all").result(DEADLINE)
+        return any(are_workers(readers))
+
+    eventually(is_read_by_a_worker, "a worker reads")
+    return connection
+
+
+def lent(server: Server) -> bool:
+    (peer,) = server._peers
+    return peer._link._bell >= 0
+
+
+def test_questions_are_answered_in_order_whoever_reads_them(
+    readers: Readers, attended: Connection
+) -> None:
+    notes = attended.ref("notes")
+    expected = []
+    for number in range(300):
+        for one in range(number % 3):
+            notes.tell((number, one))
+            expected.append((number, one))
+        assert notes.ask(number).result(DEADLINE) == number
+        expected.append(number)
+    assert notes.ask("all").result(DEADLINE) == expected
+    assert attended.health().result(DEADLINE)["handled"] >= len(expected)
+
+
+def test_a_client_that_waits_for_more_is_read_by_the_loop(
+    readers: Readers, attended: Connection, server: Server
+) -> None:
+    owed = attended.ref("owing").ask("please")
+    readers.clear()
+    for number in range(50):
+        assert attended.ref("notes").ask(number).result(DEADLINE) == number
+    later = list(are_workers(readers))[1:]  # the first may be read before it is known
+    assert later
+    assert not any(later)
+    attended.ref("owing").tell("now")
+    assert owed.result(DEADLINE) == "late"
+
+
+def test_a_health_check_is_answered_while_a_worker_is_busy(attended: Connection) -> None:
+    held = attended.ref("gate").ask("wait")
+    for _ in range(3):
+        assert attended.health().result(DEADLINE)["state"] == "serving"
+    assert not held.done()
+
+
+def test_a_refusal_by_a_worker_ends_the_connection(readers: Readers, server: Server) -> None:
+    def is_refused_by_a_worker() -> bool:
+        connection = connect(str(server.address), timeout=DEADLINE)
+        assert connection.ref("notes").ask(1).result(DEADLINE) == 1
+        link = connection.session._link
+        assert link is not None
+        link.queue(frame(MessageKind.WELCOME, b"from a client"))
+        link.push()
+        connection.session.closed.result(DEADLINE)
+        with pytest.raises(Refused, match="a server gets no WELCOME at this point"):
+            connection.flush()
+        return list(are_workers(readers))[-1]
+
+    eventually(is_refused_by_a_worker, "a worker read what is refused")
+    eventually(lambda: not server._peers, "all were hung up on")
+
+
+def test_a_server_stops_while_a_worker_attends(server: Server, attended: Connection) -> None:
+    def is_lent() -> bool:
+        attended.ref("notes").ask("all").result(DEADLINE)
+        return lent(server)
+
+    eventually(is_lent, "a worker attends")
+    server.stop()
+    assert not server._peers
