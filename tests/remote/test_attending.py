@@ -56,7 +56,7 @@ def test_questions_are_answered_in_order_whoever_reads_them(
     readers: Readers, attended: Connection
 ) -> None:
     notes = attended.ref("notes")
-    expected = []
+    expected: list[Any] = []
     for number in range(300):
         for one in range(number % 3):
             notes.tell((number, one))
