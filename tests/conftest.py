@@ -1,7 +1,7 @@
 """What all tests share.
 
-`--hypothesis-profile=thorough` has Hypothesis look longer for counterexamples; with `brief` it looks
-at a few, to see that they run.
+`--hypothesis-profile=thorough` has Hypothesis look longer for counterexamples, and
+`--hypothesis-profile=brief` shortly.
 """
 
 import json
