@@ -16,7 +16,7 @@ _NAME = "caf\udce9"  # as os.listdir() has the name of a file that is not in UTF
 
 class Failing(Actor[Any]):
     def receive(self, text: str) -> None:
-        raise ValueError(_NAME if text == "name" else text)
+        raise ValueError(_NAME if text == "name" else text * 20)  # longer than a frame
 
 
 class FailingToApply(Persistent):
@@ -50,8 +50,8 @@ def test_a_failure_whose_text_is_longer_than_a_frame_is_cut(tmp_path: Path, lett
         limits = ServerLimits(frame=4096, bytes=4096 * 8)
         server, connection = _served(system, tmp_path, ref, limits=limits)
         with connection:
-            with pytest.raises(RemoteFailure, match="ValueError: " + letter * 500):
-                connection.ref("it").ask(letter * 1_000).result(DEADLINE)
+            with pytest.raises(RemoteFailure, match="ValueError: " + letter * 400):
+                connection.ref("it").ask(letter * 500).result(DEADLINE)
             assert server.health()["accepted"] == 1
         server.stop()
 
