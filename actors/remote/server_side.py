@@ -234,8 +234,9 @@ class ServerSide:
         """
         if delivery.kind in ANSWERED:
             self.account.give_back(1, delivery.size)
-        longest = min(_LONGEST_TEXT, self._limits.frame // 2)  # of a frame, which has both
-        data = self._codec.encode([sendable(kind, longest // 10), sendable(text, longest)])
+        longest = min(_LONGEST_TEXT, self._limits.frame // 2)  # of both, which share a frame
+        kind = sendable(kind, longest // 2)
+        data = self._codec.encode([kind, sendable(text, longest - len(kind.encode()))])
         return frame(MessageKind.FAILED, kinds.SEQUENCE.pack(delivery.sequence), data)
 
     def handled(self, delivery: Delivery | StagingRequest) -> bytes:
