@@ -64,7 +64,7 @@ def find_token(token: str | None = None, token_file: PathLike | None = None) -> 
         return Token(token, "token=")
     path = token_file or os.environ.get("CALLBOARD_TOKEN_FILE")
     if path:
-        return Token(_read_secret(Path(path)), str(path))
+        return Token(_read_secret(_path("token_file", path)), str(path))
     said = os.environ.get("CALLBOARD_TOKEN")
     return None if said is None else Token(said, "CALLBOARD_TOKEN")
 
@@ -79,8 +79,15 @@ def _read_secret(path: Path) -> bytes:
                     "owner, and at most to be read by its group (chmod 600)"
                 )
             return file.read(LONGEST_TOKEN + 2).strip()
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a path with a zero byte is a ValueError
         raise SecurityError(f"the token's file cannot be read: {error}") from None
+
+
+def _path(what: str, path: PathLike) -> Path:
+    try:
+        return Path(path)
+    except TypeError:
+        raise SecurityError(f"{what} is a path, not {safe_repr(path)}") from None
 
 
 def server_context(
@@ -105,9 +112,10 @@ def server_context(
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    files = _path("certificate", certificate), _path("key", key)
     try:
-        context.load_cert_chain(certificate, key)
-    except (OSError, ssl.SSLError) as error:
+        context.load_cert_chain(*files)
+    except (OSError, ValueError) as error:
         raise SecurityError(
             f"the certificate {safe_repr(str(certificate))} with the key {safe_repr(str(key))} "
             f"cannot be used: {error}"
@@ -128,9 +136,10 @@ def client_context(address: Address, authority: PathLike | None) -> ssl.SSLConte
         return None
     if authority is None and address.is_loopback:
         return None
+    file = None if authority is None else _path("ca_file", authority)
     try:
-        context = ssl.create_default_context(cafile=authority)
-    except (OSError, ssl.SSLError) as error:
+        context = ssl.create_default_context(cafile=file)
+    except (OSError, ValueError) as error:
         raise SecurityError(
             f"the certificate {safe_repr(str(authority))} cannot be used: {error}"
         ) from None

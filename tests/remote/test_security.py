@@ -108,6 +108,19 @@ def test_a_token_that_others_may_read_is_refused(tmp_path: Path) -> None:
         find_token(token_file=tmp_path / "none")
 
 
+def test_a_file_that_is_no_path_is_named() -> None:
+    for refused, said in (
+        (lambda: find_token(token_file=5), "token_file is a path, not 5"),  # type: ignore[arg-type]
+        (lambda: find_token(token_file="a\0b"), "cannot be read: embedded null byte"),
+        (lambda: client_context(ANYWHERE, 5), "ca_file is a path, not 5"),  # type: ignore[arg-type]
+        (lambda: client_context(ANYWHERE, "a\0b"), r"'a\\x00b' cannot be used: "),
+        (lambda: server_context(ANYWHERE, 5, "key"), "certificate is a path, not 5"),  # type: ignore[arg-type]
+        (lambda: server_context(ANYWHERE, "certificate", 5), "key is a path, not 5"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(SecurityError, match=said):
+            refused()
+
+
 def test_tcp_wants_a_token_and_off_loopback_a_certificate(start: Start) -> None:
     with pytest.raises(SecurityError, match="wants a token"):
         start("tcp:127.0.0.1:0")
