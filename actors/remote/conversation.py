@@ -100,6 +100,10 @@ class Parcel:
             )
         return None
 
+    def loss(self, side: ClientSide | None) -> ConnectionLost | None:
+        """Return why no connection will ever take it, from `side` on, or None."""
+        return None
+
     def dispatch(
         self, side: ClientSide, places: Mapping[str, int]
     ) -> tuple[int, tuple[Buffer, ...]]:
@@ -171,6 +175,9 @@ class Conversation:
 
     def submit(self, parcel: Parcel) -> None:
         """Send a parcel as soon as there is a connection, and credit. Those before it go first."""
+        if (loss := parcel.loss(self.side)) is not None:
+            self._fail_parcel(parcel, loss)
+            return
         self.waiting.append(parcel)
         self._send_waiting()
 
@@ -242,6 +249,10 @@ class Conversation:
             )
         self._answers.clear()
         self._pings.clear()
+        for parcel in [*self.waiting]:
+            if (loss := parcel.loss(None)) is not None:
+                self.waiting.remove(parcel)
+                self._fail_parcel(parcel, loss)
         if self.lost and self._flushes:
             lost, self.lost = self.lost, 0
             error = ConnectionLost(f"{why}, and {lost} messages were not acknowledged", lost)

@@ -44,7 +44,7 @@ def divided(start: int, end: int, parts: int, shard: int = 0) -> list[RowRange]:
     rows = end - start
     parts = min(parts, rows)
     bounds = [start + rows * part // parts for part in range(parts + 1)] if parts else []
-    return [RowRange(*bounds[at : at + 2], shard) for at in range(parts)]
+    return [RowRange(bounds[at], bounds[at + 1], shard) for at in range(parts)]
 
 
 def read(

@@ -45,15 +45,18 @@ class StagingParcel(Parcel):
         """Tell whether it may be sent now."""
         if self.kind in _FOR_AN_ENTRY:
             return super().fits(side, places)
-        is_here = self.stage is None or self.stage.side is side
-        return is_here and side.has_room(self.messages, self.size)
+        return side.has_room(self.messages, self.size)
+
+    def loss(self, side: ClientSide | None) -> ConnectionLost | None:
+        """Return why no connection will ever take it, from `side` on, or None."""
+        if self.kind is MessageKind.BEGIN or self.stage is None or self.stage.side is side:
+            return None
+        return ConnectionLost("the connection was lost in the middle of a stage")
 
     def obstacle(self, side: ClientSide, places: Mapping[str, int]) -> RemoteError | None:
         """Return why the server will never take it, or None."""
         if self.kind in _FOR_AN_ENTRY:
             return super().obstacle(side, places)
-        if self.stage is not None and self.stage.side is not side:
-            return ConnectionLost("the connection was lost in the middle of a stage")
         server = side.server
         assert server is not None
         size, most = self.size + BEFORE_DATA, min(server.frame, server.bytes)

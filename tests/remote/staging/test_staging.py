@@ -25,11 +25,14 @@ from callboard.remote import (
     connect,
     with_keys,
 )
+from callboard.remote.codec import Codec
+from callboard.remote.conversation import Conversation
 from callboard.remote.entries import entries_of
 from callboard.remote.frames import frame
 from callboard.remote.kinds import ENTRY, MessageKind
 from callboard.remote.server import Server
 from callboard.remote.staging import messages
+from callboard.remote.staging.parcels import StagePlace, StagingParcel
 from callboard.streams import entry
 from tests.remote.conftest import DEADLINE, Notes, RawClient, Start, eventually, hello, logged
 
@@ -257,6 +260,35 @@ def test_a_connection_that_breaks_fails_the_stage(server: Server, connection: Co
     with pytest.raises(ConnectionLost):
         begun.__exit__(None, None, None)
     assert stage(connection, ["again"], attempt=1) == Winner(0, 1, 1)
+
+
+def test_a_stage_whose_server_is_gone_does_not_wait_for_another(
+    server: Server, connection: Connection
+) -> None:
+    begun = connection.stage("notes", job="job", batch=1)
+    begun.__enter__()
+    server.stop()
+    eventually(lambda: connection.session._talk.side is None, "the client has noticed")
+    with pytest.raises(ConnectionLost, match="in the middle of a stage"):
+        begun.send_many(["a"])
+    with pytest.raises(ConnectionLost, match="in the middle of a stage"):
+        begun.__exit__(None, None, None)
+
+
+def test_what_is_staged_and_waits_for_credit_fails_with_its_connection() -> None:
+    talk = Conversation(Codec(), b"")
+    talk.begin()
+    place = StagePlace()
+    place.side = talk.side
+    data = StagingParcel(MessageKind.DATA, b"rows", stage=place)
+    others = StagingParcel(MessageKind.ABORT, b"a batch")
+    for parcel in (data, others):
+        talk.submit(parcel)
+    talk.end("the test ends it")
+    ((failed, _, error),) = talk.take()[1]
+    assert failed is data.sent
+    assert isinstance(error, ConnectionLost)
+    assert list(talk.waiting) == [others]
 
 
 def test_a_commit_is_repeated_over_new_connections(server: Server, connection: Connection) -> None:
