@@ -71,15 +71,14 @@ class Persistent(Actor[Any]):
 
     _is_current = False
     _outbox: Outbox | None = None
-    _first: RowKey | None = None  # of the frame in work
-    _row = 0  # the number of the row in work
+    _key_in_work: Callable[[], RowKey] | None = None
 
     @property
     def key(self) -> RowKey:
         """The key of the row that `apply` has in work. Raises RemoteError when there is none."""
-        if self._first is None:
+        if self._key_in_work is None:
             raise RemoteError(f"{type(self).__name__} has no row in work, and so no key")
-        return self._first._replace(row=self._row)
+        return self._key_in_work()
 
     def publish(self, row: tuple[Any, ...] | list[Any]) -> None:
         """In `apply`: give readers a row, with a value for each column of `published`.
@@ -93,7 +92,7 @@ class Persistent(Actor[Any]):
         name = type(self).__name__
         if self._outbox is None:
             raise RemoteError(f"{name} publishes no rows: it has no `published`, or is not served")
-        if self._first is None:
+        if self._key_in_work is None:
             raise RemoteError(f"{name} has no row in work, and only apply() publishes")
         self._outbox.add(row)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import accumulate, count
+from operator import length_hint
 from typing import Any
 
 from callboard.remote.arrow import read_batches
@@ -27,6 +28,13 @@ def count_rows(codec: Codec, layout: Layout, payload: Buffer) -> int:
         return sum(batch.num_rows for batch in read_batches(payload))
     count = count_plain_rows(payload)
     return count if count >= 0 else len(codec.decode_rows(payload))
+
+
+def key_in_work(rows: list[Any], left: Iterator[Any], layout: Layout, first: RowKey) -> RowKey:
+    """Return the key of the row that `left`, an iterator of these rows, has given last."""
+    at = len(rows) - length_hint(left) - 1
+    before = sum(batch.num_rows for batch in rows[:at]) if layout is Layout.ARROW else at
+    return first._replace(row=first.row + before)
 
 
 def numbers_of(rows: list[Any], layout: Layout, first: int) -> Iterator[int]:

@@ -19,7 +19,7 @@ from callboard.remote.staging.persistent import (
     RowKey,
     StateCommand,
 )
-from callboard.remote.staging.rows import keyed_rows, numbers_of, read_rows
+from callboard.remote.staging.rows import key_in_work, keyed_rows, read_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -182,10 +182,11 @@ def _apply(codec: Codec, layout: Layout, payload: bytes, first: RowKey, actor: P
     actor._is_current = False  # and it stays so if a row fails
     apply = actor.apply
     rows = read_rows(codec, layout, payload)
-    actor._first = first
-    for actor._row, row in zip(numbers_of(rows, layout, first.row), rows, strict=False):
+    left = iter(rows)
+    actor._key_in_work = partial(key_in_work, rows, left, layout, first)
+    for row in left:
         apply(row)
-    actor._first = None
+    actor._key_in_work = None
     actor._is_current = True
 
 
