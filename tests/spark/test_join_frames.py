@@ -225,7 +225,7 @@ def test_null_where_the_schema_has_none_is_refused(
     [
         ({"key": "price"}, "the right frame has no column 'price': it has ['ts', "),
         ({"key": ["symbol", "bid"]}, "the left frame has no column 'bid'"),
-        ({"key": []}, "not none"),
+        ({"key": []}, "or several names, not []"),
         ({"key": [7]}, "the left frame has no column 7"),
         ({"order": "time"}, "the left frame has no column 'time'"),
         ({"partitions": 0}, "partitions"),
