@@ -170,6 +170,7 @@ def test_a_batch_that_is_replayed_has_the_same_rows(query: Query, url: str) -> N
     query.forget_the_last_commit()
     publish(url, 150, 160)
     query.run(partitions="3")
+    query.run()  # before PySpark 4.2 a run ends with the batch that it replays
     assert query.batches[1:] == [
         (1, [*range(100, 150)]),
         (1, [*range(100, 150)]),
