@@ -102,10 +102,8 @@ class Timers(Deadlines):
             if future is None or future.done():
                 continue
             timer = Timer(self, partial(self._fail, future, ask.seconds), None, at_close=True)
-            heapq.heappush(self._heap, (ask.due, next(self._order), timer))
-            future._timer = timer
-            if future.done():  # meanwhile, and it may not have seen its timer
-                self._cancel(timer)
+            if future._take_timer(timer):  # who completes it now waits for the lock to cancel that
+                heapq.heappush(self._heap, (ask.due, next(self._order), timer))
 
     def _fail(self, future: Any, seconds: float) -> None:
         when = "before its system was stopped" if self.closed else f"in {seconds} s"

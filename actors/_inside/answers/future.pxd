@@ -51,7 +51,7 @@ cdef class Future:
     cdef int64_t length        # of the longest chain of futures that are deferred to this one
     cdef readonly object target  # the ref that was asked, or None
     cdef readonly object asker   # the ref that asked, or None
-    cdef public object _timer
+    cdef object _timer
     cdef object variables        # the context that an asked actor wants with it, or None
 
     cdef bint complete(self, object value, object error)

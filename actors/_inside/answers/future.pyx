@@ -166,6 +166,14 @@ cdef class Future:
                 self.call_all(callbacks)
         return True
 
+    def _take_timer(self, timer):
+        """Have a timer cancelled when it is done; False, and nothing will be, if it is done."""
+        with cython.critical_section(self):
+            if self.flag.is_set():
+                return False
+            self._timer = timer
+        return True
+
     cdef bint attach(self, object callback):
         """Add to what is called back; False if the future is done."""
         with cython.critical_section(self):
