@@ -483,6 +483,9 @@ def test_what_is_no_winner_is_shown(connection: Connection, winners: Any, said: 
 
 
 def test_a_jobs_name_is_a_text_that_can_be_sent(connection: Connection) -> None:
-    for call in (connection.commit, partial(connection.stage, "notes")):
+    for call in (
+        lambda: connection.commit("\ud800", 1, []),
+        lambda: connection.stage("notes", job="\ud800", batch=1),
+    ):
         with pytest.raises(ValueError, match=r"UTF-8 can encode, not '\\ud800'"):
-            call(job="\ud800", batch=1, **({"winners": []} if call == connection.commit else {}))
+            call()
