@@ -12,6 +12,7 @@ from struct import Struct
 from threading import Lock
 from typing import NamedTuple
 
+from callboard.remote.errors import StateError
 from callboard.remote.staging.database import Database
 from callboard.remote.staging.messages import BatchName, Layout, Winner
 from callboard.remote.staging.outbox import Piece
@@ -83,7 +84,11 @@ class Journal(Database):
         self.unreleased_bytes: Mapping[str, int] = {}
         """In how many bytes they are, for each entry; with those before them in their pieces."""
         self._counting = Lock()
-        self._count_unreleased()
+        try:
+            self._count_unreleased()
+        except sqlite3.Error as error:
+            self.close()
+            raise StateError(f"{path} cannot be used: {error}") from error
 
     # --- batches ----------------------------------------------------------------------------------
 

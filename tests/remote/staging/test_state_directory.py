@@ -48,6 +48,11 @@ def test_a_later_version_and_a_broken_file_are_refused(start: Start, state: Path
         StateError, match="is of version 4, from a later callboard; this one knows 3"
     ):
         start(state=state)
+    with sqlite3.connect(state / "journal.db") as database:
+        database.execute("PRAGMA user_version = 3")
+    database.close()
+    with pytest.raises(StateError, match="cannot be used: no such table: publications"):
+        start(state=state)
     (state / "journal.db").write_bytes(b"not a database, whatever else" * 100)
     with pytest.raises(StateError, match="file is not a database"):
         start(state=state)
