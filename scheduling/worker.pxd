@@ -34,6 +34,7 @@ cdef class WorkerThread:
     cdef bint runs                # on a thread, from now on its own
     cdef bint attends             # it reads a descriptor at its next rest:
     cdef object attended          # that of this object, with `lend` and `take_back`
+    cdef bint keeps               # which wants it to, whatever else is attended to
     cdef int bell                 # that wakes it then; -1 until the first time
     cdef Roster team              # keeps what the worker shares alive
     cdef readonly object thread

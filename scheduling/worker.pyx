@@ -76,13 +76,16 @@ def attend(lender):
     reads from then on, or -1. It sleeps until that can be read, it is woken, or 10 ms are over; somebody who
     wants the descriptor back wakes it by `bell`, that of an eventfd. After the rest it calls
     `lender.take_back(is_readable)`, which reads if there is something, on the worker's thread and outside of
-    any actor. What they raise is logged. Calls before that rest count as one, the last. False, and nothing
-    comes of it, on a thread that is no worker's.
+    any actor, and returns whether the worker is to attend in its next rest, too. What they raise is logged.
+    Calls before that rest count as one, the last, unless the worker attends in it anyway. False, and nothing
+    comes of it, then, and on a thread that is no worker's.
     """
     cdef Worker* core = current_context().worker
     if core == NULL:
         return False
     cdef WorkerThread worker = <WorkerThread>core.owner
+    if worker.keeps:
+        return False
     if worker.bell < 0:
         worker.bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
     worker.attended = lender
@@ -252,6 +255,8 @@ cdef class WorkerThread:
         self.loop_with(state)
         # loop_with() leaves the interpreter detached.
         PyEval_RestoreThread(state)
+        if self.keeps:
+            self.give_back(False)
         XDECREF(set_variables(state, variables))
         self.context.worker = NULL
         if self.retiring:
@@ -358,7 +363,7 @@ cdef class WorkerThread:
 
     cdef int borrow(self) noexcept with gil:
         cdef int descriptor = -1
-        self.attends = False
+        self.attends = self.keeps = False
         try:
             descriptor = self.attended.lend(self.bell)
         except BaseException as error:
@@ -370,7 +375,9 @@ cdef class WorkerThread:
     cdef void give_back(self, bint is_readable) noexcept with gil:
         lender, self.attended = self.attended, None
         try:
-            lender.take_back(is_readable)
+            if lender.take_back(is_readable):
+                self.attended = lender
+                self.attends = self.keeps = True
         except BaseException as error:
             log.error("a worker could not read what it attends to", worker=self.name, exc_info=error)
 

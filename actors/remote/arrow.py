@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from importlib.util import find_spec
-from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 from callboard.remote.errors import CodecError
 from callboard.remote.frames import Buffer
+from callboard.remote.ipc_messages import BATCH, DICTIONARY, SCHEMA, messages_in
 from callboard.remote.texts import are_ascii, lie_within
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_U16 = Struct("<H")
-_I32 = Struct("<i")
-_U32 = Struct("<I")
-_I64 = Struct("<q")
-_PREFIX = Struct("<Ii")  # of a message: a mark, and how long its metadata are
 _SMALL = 4096  # bytes: to copy them costs less than another part of a write
 _LONGEST_KEPT = 16 * 1024  # bytes of a schema that a reader keeps
-_CONTINUATION = 0xFFFFFFFF
-_END = _PREFIX.pack(-1 & 0xFFFFFFFF, 0)
-# Of Message.fbs: the places of fields in their tables, and two kinds of header.
-_HEADER_TYPE, _HEADER, _BODY = 1, 2, 3
-_DATA, _COMPRESSION = 1, 3
-_DICTIONARY, _BATCH = 2, 3
+_END = b"\xff\xff\xff\xff\0\0\0\0"  # of a stream: a message without metadata
 
 
 class _Parts:
@@ -144,35 +133,35 @@ class ArrowReader:
     def _batches_in(self, data: Buffer) -> list[pa.RecordBatch]:
         import pyarrow as pa
 
-        buffer = pa.py_buffer(data)
+        buffer, data = pa.py_buffer(data), memoryview(data).cast("B")
         known = len(self._opening)
         if not known or bytes(data[:known]) != self._opening:
-            known = self._open(memoryview(data), buffer)
-        messages = [
-            pa.ipc.read_message(buffer.slice(first, size))
-            for first, size in _messages_in(memoryview(data), known)
-        ]
-        types = {message.type for message in messages}
-        if not types <= {"dictionary", "record batch"}:
-            raise CodecError(f"no record batches behind the schema, but {sorted(types)}")
-        if self._opening and "dictionary" not in types:
-            return [pa.ipc.read_record_batch(message, self._schema) for message in messages]
+            known = self._open(data, buffer)
+        messages = messages_in(data, known)
+        kinds = {kind for _, _, kind in messages}
+        if not kinds <= {DICTIONARY, BATCH}:
+            raise CodecError(f"messages of kind {sorted(kinds)} behind a schema, and no batches")
+        if self._opening and DICTIONARY not in kinds:
+            return [
+                pa.ipc.read_record_batch(buffer.slice(first, size), self._schema)
+                for first, size, _ in messages
+            ]
         with pa.ipc.open_stream(buffer) as reader:  # which knows of dictionaries
             return list(reader)
 
-    def _open(self, data: memoryview, buffer: pa.Buffer) -> int:
+    def _open(self, data: Buffer, buffer: pa.Buffer) -> int:
         """Read the schema; return where it ends."""
         import pyarrow as pa
 
         self._opening, self._schema = b"", None
-        size = next((size for _, size in _messages_in(data)), 0)
-        message = pa.ipc.read_message(buffer.slice(0, size))
-        if message.type != "schema":
-            raise CodecError(f"no schema with its record batches, but a {message.type}")
-        schema = pa.ipc.read_schema(message)
-        if size <= _LONGEST_KEPT and _is_plain(schema):
-            self._opening, self._schema = bytes(data[:size]), schema
-        return size
+        messages = messages_in(data)
+        if not messages or messages[0][2] != SCHEMA:
+            raise CodecError("no schema before the record batches")
+        first = buffer.slice(0, messages[0][1])
+        schema = pa.ipc.read_schema(first)
+        if len(first) <= _LONGEST_KEPT and _is_plain(schema):
+            self._opening, self._schema = first.to_pybytes(), schema
+        return len(first)
 
 
 def read_batches(data: Buffer) -> list[Any]:
@@ -185,32 +174,6 @@ def _is_plain(schema: pa.Schema) -> bool:
     from pyarrow.types import is_dictionary, is_nested
 
     return not any(is_nested(kind) or is_dictionary(kind) for kind in schema.types)
-
-
-def _messages_in(data: memoryview, at: int = 0) -> Iterator[tuple[int, int]]:
-    """Yield where each message of a stream begins, from `at` on, and how long it is.
-
-    pyarrow takes the lengths that it finds for granted, and ends the process where they are wrong.
-    """
-    while at < len(data):
-        marker, size = _PREFIX.unpack_from(data, at)
-        if marker != _CONTINUATION:
-            raise CodecError(f"no message at {at}")
-        if size == 0:
-            return
-        begin = at + _PREFIX.size
-        if not 8 <= size <= len(data) - begin:
-            raise CodecError(
-                f"a message's metadata of {size} bytes, and {len(data) - begin} are there"
-            )
-        metadata = data[begin : begin + size]
-        body = _body_length(metadata)
-        if not 0 <= body <= len(data) - begin - size:
-            raise CodecError(f"a message's body of {body} bytes, and fewer are there")
-        if _is_compressed(metadata):
-            raise CodecError("compressed record batches are not taken")
-        yield at, _PREFIX.size + size + body
-        at = begin + size + body
 
 
 def _check(column: pa.Array) -> None:
@@ -228,38 +191,3 @@ def _check(column: pa.Array) -> None:
                     return
             column = column.view(pa.binary())
     column.validate(full=True)
-
-
-def _body_length(metadata: memoryview) -> int:
-    """Read in a Message's FlatBuffer how long the body behind it is."""
-    at = _field(metadata, _U32.unpack_from(metadata)[0], _BODY)
-    length: int = _I64.unpack_from(metadata, at)[0] if at else 0
-    return length
-
-
-def _is_compressed(metadata: memoryview) -> bool:
-    """Read in a Message's FlatBuffer whether its record batch has a BodyCompression."""
-    message = _U32.unpack_from(metadata)[0]
-    kind = _field(metadata, message, _HEADER_TYPE)
-    header = _field(metadata, message, _HEADER)
-    if not kind or not header or metadata[kind] not in (_DICTIONARY, _BATCH):
-        return False
-    table = header + _U32.unpack_from(metadata, header)[0]
-    if metadata[kind] == _DICTIONARY:
-        inner = _field(metadata, table, _DATA)
-        if not inner:
-            return False
-        table = inner + _U32.unpack_from(metadata, inner)[0]
-    return _field(metadata, table, _COMPRESSION) != 0
-
-
-def _field(data: memoryview, table: int, place: int) -> int:
-    """Return where a table's field lies; 0 if it has none. Raises struct.error beyond the data."""
-    layout = table - _I32.unpack_from(data, table)[0]
-    if layout < 0:
-        raise CodecError(f"a table at {table} has its layout at {layout}")
-    at = 4 + 2 * place
-    if at >= _U16.unpack_from(data, layout)[0]:
-        return 0
-    offset: int = _U16.unpack_from(data, layout + at)[0]
-    return table + offset if offset else 0

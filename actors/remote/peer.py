@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard import ActorRef
 from callboard.core.errors import CallboardError
+from callboard.core.interpreter import has_gil
 from callboard.core.log import log
 from callboard.core.text import safe_str
 from callboard.remote.errors import CodecError
@@ -26,7 +27,7 @@ class Peer:
 
     Made on the loop's thread. What the client sends is looked at there, and not worked on. Who asks
     one thing after the other is read by the worker that answers: the loop's thread would have to
-    wake it for each of them.
+    wake it for each of them. So is who only tells, by the worker that handles it.
     """
 
     def __init__(self, server: Server, connected: socket.socket, name: str) -> None:
@@ -39,8 +40,11 @@ class Peer:
         splitter = Splitter(HELLO_LIMIT)
         self._link = LentLink(self._loop, connected, splitter, self._on_frames, self._on_end)
         self._link.on_sent = self._link.start_reading
+        self._link.on_turn = self._on_turn
+        self._may_keep = has_gil()  # without one, to read and to work at the same time is faster
         self._actor: ActorRef[Any] | None = None
         self._is_leaving = False
+        self._stages = False  # whether it stages rows: to put them away needs no interpreter
         self._heard = self._loop.time()
         self._timer = self._loop.call_later(limits.handshake_time, self._check_handshake)
         self._link.start_reading()
@@ -72,7 +76,9 @@ class Peer:
                     event = self._side.receive(received)
                 if isinstance(event, Delivery):
                     deliveries.append(event)
+                    self._stages = False
                 elif isinstance(event, StagingRequest):
+                    self._stages = True
                     self._server.stage(self, event)
                 elif isinstance(event, Ping):
                     with self._lock:
@@ -131,7 +137,9 @@ class Peer:
         """Close the connection as soon as all that was taken is handled and answered."""
         self._is_leaving = True
         with self._lock:
+            self._queue_owed()
             done = self._side.account.messages == 0
+        self._link.push()
         if done:
             self._link.call_close()
 
@@ -179,11 +187,31 @@ class Peer:
     def note_handled(self, delivery: Delivery | StagingRequest) -> None:
         """Give the credit of what was told back."""
         with self._lock:
-            credit = self._side.handled(delivery)
+            credit = self._side.handled(delivery, self._link.has_more)
             if credit:
                 self._link.queue(credit)
+            is_rest = self._side.account.messages == 0
         self._server.note_handled(delivery.messages)
-        self._push()
+        if credit or self._is_leaving:
+            self._push()
+        if is_rest and self._may_keep and not self._stages:
+            attend(self._link)
+
+    def _on_turn(self) -> bool:
+        """Give the credit that could wait for more. A worker may keep who waits for no answer."""
+        with self._lock:
+            owes = self._queue_owed()
+            has_asked = self._side.has_asked
+        if owes:
+            self._push()
+        return self._may_keep and not has_asked and not self._stages
+
+    def _queue_owed(self) -> bool:
+        """Queue the credit that has waited, with the lock. False: none has."""
+        credit = self._side.owed()
+        if credit:
+            self._link.queue(credit)
+        return bool(credit)
 
     def break_off(self, why: str) -> None:
         """Hang up, from any thread."""

@@ -88,6 +88,10 @@ class StagingRequest(NamedTuple):
     content: StagingContent | PublishingContent
 
 
+def _nothing_more() -> bool:
+    return False
+
+
 class Ping(NamedTuple):
     """The client wants a PONG with this number, and with the server's health."""
 
@@ -239,19 +243,34 @@ class ServerSide:
         data = self._codec.encode([kind, sendable(text, longest - len(kind.encode()))])
         return frame(MessageKind.FAILED, kinds.SEQUENCE.pack(delivery.sequence), data)
 
-    def handled(self, delivery: Delivery | StagingRequest) -> bytes:
-        """Note that what was told was handled. Returns the CREDIT, or nothing while it can wait."""
+    @property
+    def has_asked(self) -> bool:
+        """Whether something is on its way that wants an answer."""
+        return self.account.bytes > self._told
+
+    def handled(
+        self, delivery: Delivery | StagingRequest, has_more: Callable[[], bool] = _nothing_more
+    ) -> bytes:
+        """Note that what was told was handled. Returns the CREDIT, or nothing while it can wait:
+        others are on their way, or will be, if `has_more()`; then `owed()` is called some time.
+        """
         messages, size = self._handled
         self.account.give_back(delivery.messages, delivery.size)
         self._handled = messages, size = messages + delivery.messages, size + delivery.size
         self._told -= delivery.size
-        waits = (
-            self._told > 0
-            and messages - self._credited[0] < self._limits.messages // 4
+        can_wait = (
+            messages - self._credited[0] < self._limits.messages // 4
             and size - self._credited[1] < self._limits.bytes // 4
         )
-        if waits:
+        if can_wait and (self._told > 0 or (not self.has_parted and has_more())):
             return b""
+        return self._credit()
+
+    def owed(self) -> bytes:
+        """Return the CREDIT that has waited though nothing else is on its way, or nothing."""
+        return b"" if self._told or self._credited == self._handled else self._credit()
+
+    def _credit(self) -> bytes:
         self._credited = self._handled
         return frame(MessageKind.CREDIT, kinds.CREDIT.pack(*self._handled))
 

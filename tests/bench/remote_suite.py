@@ -8,7 +8,8 @@ from players import Game
 
 
 def batches(smoke: bool, rows: int) -> Benchmark:
-    game = Game("remote.feeding", 20_000_000, rows, smoke)
+    # For half a second: OpenBLAS, which pyarrow brings by way of NumPy, spins for 50 ms at first.
+    game = Game("remote.feeding", 100_000_000, rows, smoke)
     players = [
         game.alone("callboard", "ours", by="arrow", batch=rows),
         game.alone("bare socket", "floor", by="socket", batch=rows),

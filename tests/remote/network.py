@@ -60,9 +60,13 @@ class SimulatedServer:
                 connection.say(connection.side.pong(event, {"handled": len(self.handled)}))
             else:
                 assert event is None or isinstance(event, Parting)
+        connection.say(connection.side.owed())
 
-    def handle(self) -> None:
-        """Handle the oldest delivery. An ask for an odd number fails."""
+    def handle(self, *, looks: bool = False) -> None:
+        """Handle the oldest delivery. An ask for an odd number fails.
+
+        With `looks` the server looks whether more is coming before it gives credit.
+        """
         connection, delivery = self.taken.popleft()
         entry = ENTRIES[delivery.entry]
         if delivery.kind is MessageKind.TELL_MANY:
@@ -72,7 +76,9 @@ class SimulatedServer:
             values = [CODEC.decode(delivery.body)]
         self.handled += [(entry, value) for value in values]
         if delivery.kind is not MessageKind.ASK:
-            connection.say(connection.side.handled(delivery))
+            connection.say(
+                connection.side.handled(delivery, lambda: looks and bool(connection.to_server))
+            )
             return
         self.asked += values
         if values[0] % 2:

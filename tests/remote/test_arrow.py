@@ -149,3 +149,17 @@ def test_a_damaged_stream_is_refused_or_can_be_read(whole: bytes, data: st.DataO
     for batch in batches:
         with suppress(ValueError, OverflowError, KeyError, pa.ArrowException, ArithmeticError):
             batch.to_pylist()  # a time beyond the calendar, a zone that is none
+
+
+def test_metadata_that_lead_out_of_themselves_are_refused() -> None:
+    whole = WHOLE[0]
+    for place in (8, 24):  # where the message's table lies, and where that says its layout is
+        forged = whole[:place] + b"\xff\xff\xff\x7f" + whole[place + 4 :]
+        with pytest.raises(CodecError, match="a message's metadata at 0 lead out of their"):
+            read_batches(forged)
+
+
+def test_what_is_no_batch_behind_a_schema_is_refused() -> None:
+    schema = WHOLE[0][: WHOLE[0].index(b"\xff\xff\xff\xff", 4)]
+    with pytest.raises(CodecError, match=r"messages of kind \[1\] behind a schema"):
+        read_batches(schema * 2)

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from callboard.core.interpreter import has_gil
 from callboard.remote import Connection, Refused, connect
 from callboard.remote.frames import frame
 from callboard.remote.kinds import MessageKind
 from callboard.remote.peer import Peer
 from callboard.remote.server import Server
-from tests.remote.conftest import DEADLINE, eventually
+from tests.remote.conftest import DEADLINE, Gate, eventually
 
 Readers = list[tuple[str, int]]
 
@@ -86,6 +87,28 @@ def test_a_health_check_is_answered_while_a_worker_is_busy(attended: Connection)
     for _ in range(3):
         assert attended.health().result(DEADLINE)["state"] == "serving"
     assert not held.done()
+
+
+@pytest.mark.skipif(not has_gil(), reason="the loop reads while workers work")
+def test_who_only_tells_is_read_by_the_worker_that_handles_it(
+    readers: Readers, connection: Connection
+) -> None:
+    notes = connection.ref("notes")
+    told: list[int] = []
+
+    def is_read_by_a_worker() -> bool:
+        for _ in range(10):
+            notes.tell(len(told))
+            told.append(len(told))
+        connection.flush(DEADLINE)
+        return any(are_workers(readers))
+
+    eventually(is_read_by_a_worker, "a worker reads")
+    held = connection.ref("gate")
+    held.tell("wait")
+    assert connection.health().result(DEADLINE)["state"] == "serving", "while it is busy"
+    Gate.opened.set()
+    assert notes.ask("all").result(DEADLINE) == told
 
 
 def test_a_refusal_by_a_worker_ends_the_connection(readers: Readers, server: Server) -> None:

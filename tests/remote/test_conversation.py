@@ -120,9 +120,9 @@ class Network(RuleBasedStateMachine):
             self.send()
 
     @precondition(lambda self: self.server.taken)
-    @rule()
-    def the_server_handles_a_delivery(self) -> None:
-        self.server.handle()
+    @rule(looks=st.booleans())
+    def the_server_handles_a_delivery(self, looks: bool) -> None:
+        self.server.handle(looks=looks)
 
     @precondition(lambda self: self.connection)
     @rule()
@@ -194,7 +194,7 @@ class Network(RuleBasedStateMachine):
             elif self.connection.to_server:
                 self.bytes_reach_the_server(1_000)
             elif self.server.taken:
-                self.the_server_handles_a_delivery()
+                self.the_server_handles_a_delivery(looks=True)
             elif self.connection.to_client:
                 self.bytes_reach_the_client(1_000)
             else:

@@ -13,6 +13,7 @@ from callboard.remote.errors import ProtocolError
 from callboard.remote.frames import Frame, frame
 from callboard.remote.kinds import (
     CREDIT,
+    ENTRY,
     SEQUENCE,
     Farewell,
     MessageKind,
@@ -47,8 +48,8 @@ def cut(data: bytes) -> Frame:
     return Frame(data[4], data[5:])
 
 
-def greeted() -> ServerSide:
-    side = ServerSide(CODEC, ServerLimits(messages=10), ["e"], TOKEN.__eq__)
+def greeted(messages: int = 10) -> ServerSide:
+    side = ServerSide(CODEC, ServerLimits(messages=messages), ["e"], TOKEN.__eq__)
     assert isinstance(side.receive(cut(hello(TOKEN))), Greeting)
     return side
 
@@ -144,6 +145,40 @@ def test_credit_for_staged_rows_waits_for_those_behind_them() -> None:
     assert side.handled(first) == b""
     size = first.size + last.size
     assert side.handled(last) == frame(MessageKind.CREDIT, CREDIT.pack(0, size))
+
+
+def test_credit_waits_for_what_is_coming_but_not_for_ever() -> None:
+    side = greeted(messages=100)
+    told = Frame(MessageKind.TELL, ENTRY.pack(0) + CODEC.encode(1))
+    first, last = side.receive(told), side.receive(told)
+    assert isinstance(first, Delivery)
+    assert isinstance(last, Delivery)
+    assert side.handled(first, lambda: True) == b""
+    assert side.owed() == b"", "another is on its way"
+    assert side.handled(last, lambda: True) == b""
+    credit = frame(MessageKind.CREDIT, CREDIT.pack(2, first.size + last.size))
+    assert side.owed() == credit
+    assert side.owed() == b""
+
+
+def test_who_has_parted_waits_for_no_more() -> None:
+    side = greeted()
+    told = side.receive(Frame(MessageKind.TELL, ENTRY.pack(0) + CODEC.encode(1)))
+    assert isinstance(told, Delivery)
+    side.goodbye(Farewell.DRAINING, "enough")
+    assert side.handled(told, lambda: True) != b""
+
+
+def test_a_quarter_of_the_credit_waits_for_nothing() -> None:
+    side = greeted()
+    told = Frame(MessageKind.TELL, ENTRY.pack(0) + CODEC.encode(1))
+    said = []
+    for _ in range(10 // 4):
+        delivery = side.receive(told)
+        assert isinstance(delivery, Delivery)
+        said.append(side.handled(delivery, lambda: True))
+    assert said[-1] != b""
+    assert not any(said[:-1])
 
 
 def test_nothing_is_delivered_beyond_credit() -> None:

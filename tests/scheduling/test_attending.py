@@ -3,11 +3,12 @@
 import os
 import threading
 from collections.abc import Callable, Iterator
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
 
-from callboard import Actor, ActorSystem
+from callboard import Actor, ActorSystem, Future
 from callboard.scheduling.worker import attend, on_worker
 
 DEADLINE = 20.0  # seconds: far more than anything takes
@@ -33,10 +34,27 @@ class Pipe:
         self.lent.set()
         return self.end if self.lends else -1
 
-    def take_back(self, is_readable: bool) -> None:
+    def take_back(self, is_readable: bool) -> bool:
         if is_readable:
             self.read.append((os.read(self.end, 100), threading.current_thread().name))
         self.taken_back.set()
+        return False
+
+
+class Kept(Pipe):
+    """One that a worker keeps until it has read it so often; something is done after each time."""
+
+    def __init__(self, times: int, after: Callable[[], Any]) -> None:
+        super().__init__()
+        self.left, self.after = times, after
+        self.times_taken_back = 0
+
+    def take_back(self, is_readable: bool) -> bool:
+        super().take_back(is_readable)
+        self.times_taken_back += 1
+        self.left -= 1
+        self.after()
+        return self.left > 0
 
 
 class Attentive(Actor[Any]):
@@ -125,6 +143,60 @@ def test_what_a_lender_raises_is_logged(
     assert pipe.lent.wait(DEADLINE)
     assert ask("who")
     assert "nothing is lent" in caplog.text
+
+
+@pytest.fixture
+def kept(request: pytest.FixtureRequest) -> Callable[..., Kept]:
+    def make(times: int, after: Callable[[], Any] = lambda: None) -> Kept:
+        kept = Kept(times, after)
+        request.addfinalizer(kept.close)
+        return kept
+
+    return make
+
+
+def test_what_a_worker_keeps_is_lent_to_it_again_in_each_rest(kept: Callable[..., Kept]) -> None:
+    ended = threading.Event()
+
+    def go_on() -> None:
+        if pipe.left:
+            os.write(pipe.other, b"another")
+        else:
+            ended.set()
+
+    pipe = kept(100, go_on)
+    os.write(pipe.other, b"a question")
+    with ActorSystem(workers=1) as system:
+        assert system.spawn(Attentive).ask(pipe).result(DEADLINE)
+        assert ended.wait(DEADLINE)
+    assert [data for data, _ in pipe.read] == [b"a question"] + [b"another"] * 99
+    assert len({name for _, name in pipe.read}) == 1
+
+
+def test_who_keeps_something_attends_to_nothing_else(
+    kept: Callable[..., Kept], pipe: Pipe
+) -> None:
+    with ActorSystem(workers=1) as system:
+        ref = system.spawn(Attentive)
+        answers: SimpleQueue[Future[Any]] = SimpleQueue()
+
+        def ask_once() -> None:
+            if keeps.left:
+                answers.put(ref.ask(pipe))
+
+        keeps = kept(2, ask_once)
+        os.write(keeps.other, b"a question")
+        assert ref.ask(keeps).result(DEADLINE)
+        assert not answers.get(timeout=DEADLINE).result(DEADLINE)
+        assert pipe.bells == []
+
+
+def test_what_a_worker_keeps_is_taken_back_at_its_end(kept: Callable[..., Kept]) -> None:
+    pipe = kept(1_000_000)
+    with ActorSystem(workers=1) as system:
+        assert system.spawn(Attentive).ask(pipe).result(DEADLINE)
+        assert pipe.taken_back.wait(DEADLINE)
+    assert pipe.times_taken_back == len(pipe.bells) + 1
 
 
 def test_only_a_worker_attends(pipe: Pipe) -> None:

@@ -1,0 +1,7 @@
+from callboard.remote.frames import Buffer
+
+SCHEMA: int
+DICTIONARY: int
+BATCH: int
+
+def messages_in(data: Buffer, at: int = 0) -> list[tuple[int, int, int]]: ...
