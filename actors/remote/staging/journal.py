@@ -5,7 +5,7 @@ what was published, until it is released.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from struct import Struct
@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from callboard.remote.errors import StateError
 from callboard.remote.staging.database import Database
+from callboard.remote.staging.fresh_frames import FreshFrames, JournalFrame, frames_of
 from callboard.remote.staging.messages import BatchName, Layout, Winner
 from callboard.remote.staging.outbox import Piece
 from callboard.remote.staging.parts import StagedPart
@@ -48,15 +49,7 @@ UPDATE publications SET bytes = (
     SELECT coalesce(sum(length(payload)), 0) FROM pieces WHERE pieces.entry = publications.entry);
 """
 _WINNER = Struct("!IQQ")
-
-
-class JournalFrame(NamedTuple):
-    """Committed rows: which partition's, from which row on, and the bytes that hold them."""
-
-    partition: int
-    row: int
-    layout: Layout
-    payload: bytes
+_FRESH = 64 * 2**20  # bytes of committed rows that are kept in memory until they are applied
 
 
 class Position(NamedTuple):
@@ -84,6 +77,7 @@ class Journal(Database):
         self.unreleased_bytes: Mapping[str, int] = {}
         """In how many bytes they are, for each entry; with those before them in their pieces."""
         self._counting = Lock()
+        self._fresh = FreshFrames(_FRESH)
         try:
             self._count_unreleased()
         except sqlite3.Error as error:
@@ -93,7 +87,7 @@ class Journal(Database):
     # --- batches ----------------------------------------------------------------------------------
 
     def append(
-        self, name: BatchName, winners: Sequence[Winner], parts: Iterable[StagedPart]
+        self, name: BatchName, winners: Sequence[Winner], parts: Sequence[StagedPart]
     ) -> int:
         """Commit a batch, with all its rows, and return its number when it is on disk.
 
@@ -107,8 +101,9 @@ class Journal(Database):
             db.executemany(
                 "INSERT INTO frames (batch, entry, partition, row, layout, payload)"
                 " VALUES (?, ?, ?, ?, ?, ?)",
-                ((number, *frame) for part in parts for frame in _frames(part)),
+                ((number, part.entry, *frame) for part in parts for frame in frames_of(part)),
             )
+        self._fresh.keep(number, parts)
         return number
 
     def is_committed(self, name: BatchName) -> bool:
@@ -147,7 +142,14 @@ class Journal(Database):
         return sorted(entry for (entry,) in found)
 
     def frames(self, number: int, entry: str) -> Iterator[JournalFrame]:
-        """Return the rows of a batch that are for an entry, by partition and row."""
+        """Return the rows of a batch that are for an entry, by partition and row.
+
+        The first time after the commit they come from memory, where there was room for them.
+        """
+        fresh = self._fresh.take(number, entry)
+        if fresh is not None:
+            yield from fresh
+            return
         places = self._rows(
             "SELECT number FROM frames WHERE (batch, entry) = (?, ?) ORDER BY number", number, entry
         )
@@ -233,13 +235,6 @@ class Journal(Database):
             found = self._rows("SELECT entry, next - first, bytes FROM publications")
             self.unreleased = sum(rows for _, rows, _ in found)
             self.unreleased_bytes = {entry: size for entry, _, size in found}
-
-
-def _frames(part: StagedPart) -> Iterator[tuple[str, int, int, int, bytes]]:
-    row = 0
-    for layout, rows, payload in part.frames():
-        yield part.entry, part.partition, row, layout, payload
-        row += rows
 
 
 def _publish(db: sqlite3.Connection, entry: str, publication: Publication) -> None:

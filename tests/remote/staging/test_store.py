@@ -273,7 +273,9 @@ class Machine(RuleBasedStateMachine):
     def apply_a_batch(self, crash: str, mark: bool) -> None:
         number = self.cursor + 1
         for entry in self.journal.entries(number):
-            for frame in self.journal.frames(number, entry):
+            frames = list(self.journal.frames(number, entry))
+            assert frames == list(self.journal.frames(number, entry)), "from memory as from disk"
+            for frame in frames:
                 rows = CODEC.decode_rows(frame.payload)
                 self.applied[entry] += rows
                 self.outbox[entry] += twice(rows)
