@@ -25,7 +25,6 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from functools import partial
-from itertools import chain
 from struct import Struct
 from typing import Any
 from uuid import UUID
@@ -35,6 +34,7 @@ import msgpack
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr, safe_str
 from callboard.remote.errors import CodecError
+from callboard.remote.row_columns import columns_of
 
 VERSION = 1
 
@@ -104,10 +104,8 @@ class Codec:
 
     def encode_rows(self, rows: list[Any]) -> bytes:
         """Return the bytes for a list of values: in columns if they are tuples of one length."""
-        if set(map(type, rows)) == {tuple} and len(set(map(len, rows))) == 1 and rows[0]:
-            width, values = len(rows[0]), list(chain.from_iterable(rows))
-            return b"\1" + self.encode([values[place::width] for place in range(width)])
-        return b"\0" + self.encode(rows)
+        columns = columns_of(rows)
+        return b"\0" + self.encode(rows) if columns is None else b"\1" + self.encode(columns)
 
     def _pack(self, value: Any) -> bytes:
         """Pack on this level of extensions: each has a packer of its own, kept by the thread."""

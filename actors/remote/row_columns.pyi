@@ -1,0 +1,3 @@
+from typing import Any
+
+def columns_of(rows: list[Any]) -> list[list[Any]] | None: ...
