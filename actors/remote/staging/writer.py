@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from callboard.remote.client import Connection
 
-_ROWS = 1024  # in a frame
+_ROWS = 1536  # in a frame: of short rows, more or fewer take longer
 _SPARE = 64  # bytes of a frame that are no rows, and more
 
 _numbers = count()
