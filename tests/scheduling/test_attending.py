@@ -44,7 +44,7 @@ class Pipe:
 class Kept(Pipe):
     """One that a worker keeps until it has read it so often; something is done after each time."""
 
-    def __init__(self, times: int, after: Callable[[], Any]) -> None:
+    def __init__(self, times: int, after: Callable[["Kept"], None]) -> None:
         super().__init__()
         self.left, self.after = times, after
         self.times_taken_back = 0
@@ -53,7 +53,7 @@ class Kept(Pipe):
         super().take_back(is_readable)
         self.times_taken_back += 1
         self.left -= 1
-        self.after()
+        self.after(self)
         return self.left > 0
 
 
@@ -147,7 +147,7 @@ def test_what_a_lender_raises_is_logged(
 
 @pytest.fixture
 def kept(request: pytest.FixtureRequest) -> Callable[..., Kept]:
-    def make(times: int, after: Callable[[], Any] = lambda: None) -> Kept:
+    def make(times: int, after: Callable[[Kept], None] = lambda kept: None) -> Kept:
         kept = Kept(times, after)
         request.addfinalizer(kept.close)
         return kept
@@ -158,7 +158,7 @@ def kept(request: pytest.FixtureRequest) -> Callable[..., Kept]:
 def test_what_a_worker_keeps_is_lent_to_it_again_in_each_rest(kept: Callable[..., Kept]) -> None:
     ended = threading.Event()
 
-    def go_on() -> None:
+    def go_on(pipe: Kept) -> None:
         if pipe.left:
             os.write(pipe.other, b"another")
         else:
@@ -180,7 +180,7 @@ def test_who_keeps_something_attends_to_nothing_else(
         ref = system.spawn(Attentive)
         answers: SimpleQueue[Future[Any]] = SimpleQueue()
 
-        def ask_once() -> None:
+        def ask_once(keeps: Kept) -> None:
             if keeps.left:
                 answers.put(ref.ask(pipe))
 
