@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.remote.errors import CodecError
 from callboard.remote.frames import Buffer
-from callboard.remote.ipc_messages import BATCH, DICTIONARY, SCHEMA, messages_in
+from callboard.remote.ipc_messages import BATCH, DICTIONARY, messages_in
 from callboard.remote.texts import are_ascii, lie_within
 
 if TYPE_CHECKING:
@@ -155,8 +155,8 @@ class ArrowReader:
 
         self._opening, self._schema = b"", None
         messages = messages_in(data)
-        if not messages or messages[0][2] != SCHEMA:
-            raise CodecError("no schema before the record batches")
+        if not messages:
+            raise CodecError("no schema, and no record batches")
         first = buffer.slice(0, messages[0][1])
         schema = pa.ipc.read_schema(first)
         if len(first) <= _LONGEST_KEPT and _is_plain(schema):

@@ -1,6 +1,5 @@
 from callboard.remote.frames import Buffer
 
-SCHEMA: int
 DICTIONARY: int
 BATCH: int
 

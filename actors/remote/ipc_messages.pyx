@@ -72,7 +72,7 @@ cdef extern from * nogil:
     IpcMessage read_ipc_message "callboard::read_ipc_message"(const unsigned char* data, int64_t size)
 
 # MessageHeader of Message.fbs.
-SCHEMA, DICTIONARY, BATCH = 1, 2, 3
+DICTIONARY, BATCH = 2, 3
 # Before a message's metadata: a mark, and how long they are. A stream ends with a length of 0.
 cdef uint32_t CONTINUATION = 0xFFFFFFFF
 cdef Py_ssize_t PREFIX = 8

@@ -51,8 +51,7 @@ class LentLink(Link):
         """Send what waits, then hang up. Who has borrowed it gives it back."""
         super().close()
         with self._lock:
-            if not self._reclaim():
-                self._ring()
+            self._ring()
 
     def _read(self) -> None:
         if self._reading.acquire(blocking=False):

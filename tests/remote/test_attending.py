@@ -10,6 +10,7 @@ from callboard.core.interpreter import has_gil
 from callboard.remote import Connection, Refused, connect
 from callboard.remote.frames import frame
 from callboard.remote.kinds import MessageKind
+from callboard.remote.lent import LentLink
 from callboard.remote.peer import Peer
 from callboard.remote.server import Server
 from tests.remote.conftest import DEADLINE, Gate, eventually
@@ -109,6 +110,45 @@ def test_who_only_tells_is_read_by_the_worker_that_handles_it(
     assert connection.health().result(DEADLINE)["state"] == "serving", "while it is busy"
     Gate.opened.set()
     assert notes.ask("all").result(DEADLINE) == told
+
+
+@pytest.mark.skipif(not has_gil(), reason="the loop reads while workers work")
+def test_credit_does_not_wait_for_the_rest_of_a_message(
+    readers: Readers, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("callboard.remote.lent._PATIENCE", DEADLINE)
+
+    def is_begun_while_a_worker_is_away() -> bool:
+        Gate.opened.clear()
+        with connect(str(server.address), timeout=DEADLINE) as connection:
+            for number in range(10):
+                connection.ref("notes").tell(number)
+                connection.flush()
+            seen = len(Gate.seen)
+            connection.ref("gate").tell("wait")
+            eventually(lambda: len(Gate.seen) > seen, "it is in work")
+            by_a_worker = list(are_workers(readers))[-1]
+            link = connection.session._link
+            assert link is not None
+            link.queue(b"\0\0")
+            link.push()
+            Gate.opened.set()
+            connection.flush()
+        return by_a_worker
+
+    eventually(is_begun_while_a_worker_is_away, "a worker reads the beginning of a message")
+
+
+def test_who_is_left_gets_the_credit_that_has_waited(
+    connection: Connection, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LentLink, "has_more", lambda link: True)
+    (peer,) = server._peers
+    peer._link.on_turn = lambda: False
+    connection.ref("notes").tell(1)
+    eventually(lambda: connection.health().result(DEADLINE)["handled"] > 0, "it is handled")
+    server.drain(DEADLINE)
+    connection.flush()
 
 
 def test_a_refusal_by_a_worker_ends_the_connection(readers: Readers, server: Server) -> None:

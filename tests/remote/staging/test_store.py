@@ -183,6 +183,22 @@ class Machine(RuleBasedStateMachine):
                 self.add_rows(staged, size)
             self.end_it(staged)
 
+    @rule(
+        name=names,
+        entry=st.sampled_from(ENTRIES),
+        size=st.integers(1, 4),
+        applies=st.booleans(),
+        data=st.data(),
+    )
+    def stage_and_commit(
+        self, name: BatchName, entry: str, size: int, applies: bool, data: st.DataObject
+    ) -> None:
+        self.stage_a_whole_partition(name, entry, [size])
+        if any(each.ended for each in self.known(name)):
+            self.commit_batch(name, data)
+        while applies and self.cursor < self.journal.last:
+            self.apply_a_batch("no", True)
+
     @precondition(lambda self: self.committed)
     @rule(data=st.data())
     def commit_again(self, data: st.DataObject) -> None:
