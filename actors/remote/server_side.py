@@ -88,10 +88,6 @@ class StagingRequest(NamedTuple):
     content: StagingContent | PublishingContent
 
 
-def _nothing_more() -> bool:
-    return False
-
-
 class Ping(NamedTuple):
     """The client wants a PONG with this number, and with the server's health."""
 
@@ -103,6 +99,10 @@ class Greeting(NamedTuple):
 
 
 ServerEvent = Delivery | StagingRequest | Ping | Parting | Greeting
+
+
+def _nothing_more() -> bool:
+    return False
 
 
 class ServerSide:
