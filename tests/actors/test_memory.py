@@ -7,11 +7,13 @@ import sys
 import sysconfig
 import time
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from callboard import Actor, ActorSystem, BoundedMailbox, PriorityMailbox
+from callboard.testing import ManualSystem
 
 
 class Thing:
@@ -136,6 +138,27 @@ def test_a_system_is_freed_with_its_actors() -> None:
     gc.collect()
     assert reference() is None
     assert [reference() for reference in born] == [None] * 10
+
+
+@pytest.mark.parametrize("make", [ActorSystem, ManualSystem])
+def test_a_stopped_system_is_freed_though_the_failure_that_stopped_it_refers_to_it(
+    make: Callable[[], ActorSystem],
+) -> None:
+    class Tells(Actor[Any]):
+        def __init__(self, system: ActorSystem) -> None:
+            self.mine = system
+
+        def receive(self, message: Any) -> None:
+            raise LookupError(message)
+
+    def fail() -> weakref.ref[ActorSystem]:
+        with pytest.raises(LookupError), make() as system:
+            system.spawn(Tells, system, supervision="escalate").tell("x")
+        return weakref.ref(system)
+
+    reference = fail()
+    gc.collect()
+    assert reference() is None
 
 
 MILLION = """

@@ -23,18 +23,26 @@ EXIT_TIMEOUT = 2.0
 # collector would free actors that their workers are about to run.
 _unfinished: set[Runtime] = set()
 
-_live: weakref.WeakKeyDictionary[ActorSystem, Runtime] = weakref.WeakKeyDictionary()
+# What is called when a system is collected that was not stopped.
+_live: weakref.WeakKeyDictionary[ActorSystem, weakref.finalize[..., ActorSystem]] = (
+    weakref.WeakKeyDictionary()
+)
 
 
 def remember(system: ActorSystem, runtime: Runtime) -> None:
     """Look after a system from now on."""
-    _live[system] = runtime
-    weakref.finalize(system, _collected, runtime).atexit = False
+    collected = _live[system] = weakref.finalize(system, _collected, runtime)
+    collected.atexit = False
 
 
 def forget(system: ActorSystem) -> None:
-    """Look no more after a system that has stopped."""
-    _live.pop(system, None)
+    """Look no more after a system that has stopped.
+
+    Its runtime may hold what refers to it, as the traceback of an actor's failure can: held from
+    here, it would live for ever.
+    """
+    if (collected := _live.pop(system, None)) is not None:
+        collected.detach()
 
 
 def leave_behind(runtime: Runtime) -> None:
@@ -44,7 +52,7 @@ def leave_behind(runtime: Runtime) -> None:
 
 def _collected(runtime: Runtime) -> None:
     """Stop a system that nobody refers to. In whatever thread the collector runs: do not wait."""
-    if runtime.closed or runtime.forked:
+    if runtime.forked:
         return
     _unfinished.add(runtime)
     runtime.closing = True
@@ -80,7 +88,8 @@ def _stop_all() -> None:
 
 def _forbid_copies() -> None:
     """Make every use of these actors an error: in a forked child the workers do not exist."""
-    for runtime in _live.values():
+    for system in _live:
+        runtime = system._runtime
         runtime.forked = True
         for ref in all_actors(runtime):
             ref._forbid()
