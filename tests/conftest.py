@@ -25,9 +25,16 @@ settings.register_profile("brief", settings.get_profile("ci"), max_examples=10)
 settings.register_profile("thorough", settings.get_profile("ci"), max_examples=3_000)
 
 
+# Spark's Java is started some twenty times, for seconds each, and has ended before it pays to
+# compile it well: that is more than a third of what a session costs.
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+SPARK_SUBMIT_OPTS = f"{JAVA} '-Dspark.executor.defaultJavaOptions={JAVA}'"
+
+
 def pytest_configure(config: pytest.Config) -> None:
     if not config.getoption("--hypothesis-profile", None):
         settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", SPARK_SUBMIT_OPTS)
     # With a GIL, Python actors share one worker unless a test says `workers=`. So they do without
     # one, too: else a test would be about something else there.
     if sysconfig.get_config_var("Py_GIL_DISABLED"):

@@ -36,20 +36,16 @@ def run(script: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=Path.home())
 
 
-def test_a_session_starts_and_runs_jobs_without_a_word() -> None:
-    done = run(START.format(options=""))
+def test_a_session_starts_and_runs_jobs_without_a_word_and_shows_errors() -> None:
+    done = run(START.format(options="") + FAIL)
     assert done.returncode == 0
     assert done.stdout == ""
     # At its end Spark may kill a worker in the middle of a line.
-    assert done.stderr.partition("so far\n")[0] == ""
-
-
-def test_an_error_of_spark_is_shown() -> None:
-    done = run(START.format(options="") + FAIL)
-    assert done.returncode == 0
-    assert "ERROR Executor: Exception in task" in done.stderr
-    assert "broken on purpose" in done.stderr
-    assert "WARN" not in done.stderr
+    said, _, then = done.stderr.partition("so far\n")
+    assert said == ""
+    assert "ERROR Executor: Exception in task" in then
+    assert "broken on purpose" in then
+    assert "WARN" not in then
 
 
 def test_a_java_that_does_not_start_says_why() -> None:
