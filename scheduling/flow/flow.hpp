@@ -131,8 +131,10 @@ public:
 
     // --- the end -----------------------------------------------------------------------------------
 
-    // One thread, when no lane runs and no stage rests: lets all that is on its way go its way.
+    // One thread, when no lane runs and no stage rests: lets all that is on its way go its way. Lanes, which
+    // may be no more, are not told.
     void drain() {
+        for (auto& pool : pools_) pool->retire_lanes();
         for (bool worked = true; worked;) {
             worked = false;
             for (auto& pool : pools_)

@@ -133,6 +133,9 @@ public:
         wake_for(stage);
     }
 
+    // When none runs: none is woken any more.
+    void retire_lanes() { idle_.store(0, relaxed); }
+
 private:
     struct Lane {
         LaneKinds kinds;

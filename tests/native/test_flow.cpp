@@ -123,6 +123,26 @@ TEST("an empty round passes a chain of idle stages, however long, and ends no st
     CHECK_EQUAL(flow.done(), 3);
 }
 
+TEST("what is on its way at the end wakes no lane, which may be no more") {
+    OneStage one, other;  // for the work
+    Flow flow{{}};
+    Pool& pool = flow.add_pool(nullptr);
+    Pool& second = flow.add_pool(nullptr);
+    Work passing = one.work();
+    passing.process = [](void* self, std::int64_t, void**, RowCounts&) { return self; };
+    Stage& first = flow.add_ordered(pool, passing, all_lanes, 1);
+    flow.add_entry(first, 0);
+    flow.connect(first, flow.add_ordered(second, other.work(), all_lanes, 1), 0);
+    flow.finish_graph();
+    int woken = 0;
+    second.add_lane(all_lanes, [](void* lane) { ++*static_cast<int*>(lane); }, &woken);
+    void* batch = &one;
+    for (int i = 0; i < 3; ++i) flow.admit(&batch);
+    flow.drain();
+    CHECK_EQUAL(flow.done(), 3);
+    CHECK_EQUAL(woken, 0);
+}
+
 TEST("a round leaves when it has left all sinks, and not before") {
     OneStage one, other;
     Flow flow{{}};

@@ -5,13 +5,13 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
 
 from callboard import Actor, ActorSystem
-from callboard.streams import Graph, Heuristic, Run, entry
+from callboard.streams import Graph, Heuristic, Run, StreamError, entry
 from callboard.streams.programs.program import Batch
 from callboard.testing import ManualSystem
 
@@ -53,6 +53,99 @@ def test_rows_and_results_are_let_go_with_their_run(
         system.drain()
         gc.collect()
         assert [row() for row in known if row() is not None] == []
+
+
+class Owner:
+    """Has a run, of operators that are its methods."""
+
+    def __init__(self, system: ActorSystem, **options: Any) -> None:
+        keyed = entry("rows", int).map(self.work).key_by(self.key, partitions=4)
+        graph = keyed.batch(10).flat_map(self.rows).collect()
+        self.run: Run[Any] = system.run(graph, batch_size=3, **options)
+
+    def work(self, row: int) -> int:
+        1 // (50 - row)
+        return row
+
+    def key(self, row: int) -> int:
+        return row % 10
+
+    def rows(self, batch: tuple[int, list[int]]) -> list[int]:
+        return batch[1]
+
+
+def send_and_finish(run: Run[Any], rows: Iterable[Any]) -> Any:
+    run.send("rows", rows)
+    return run.finish(timeout=30)
+
+
+def end_with_an_error(run: Run[Any]) -> None:
+    with pytest.raises(StreamError, match=r"failed at input \d+, 50"):
+        send_and_finish(run, range(100))
+    run.cancel()  # send() may have raised: then nothing has ended it
+
+
+def end_before_the_error(run: Run[Any]) -> None:
+    assert len(send_and_finish(run, range(50))) == 50
+
+
+def cancel_at_once(run: Run[Any]) -> None:
+    run.send("rows", range(50))
+    run.cancel(timeout=0)  # rounds are on their way when the collector comes
+
+
+@pytest.mark.parametrize("end", [end_with_an_error, end_before_the_error, cancel_at_once])
+@pytest.mark.parametrize("kind", [ActorSystem, ManualSystem])
+@pytest.mark.parametrize("model", ["dynamic", "assigned", "manual"])
+def test_operators_may_refer_to_their_run_which_is_let_go_at_its_end(
+    kind: type[ActorSystem], end: Callable[[Run[Any]], None], model: str
+) -> None:
+    with kind() as system:
+        owner = Owner(system, threading=model)
+        known = weakref.ref(owner)
+        end(owner.run)
+        system.drain()
+        del owner
+        gc.collect()
+        assert known() is None
+
+
+@pytest.mark.parametrize("kind", [ActorSystem, ManualSystem])
+def test_rounds_on_their_way_are_dropped_though_the_collector_has_emptied_what_works_on_them(
+    kind: type[ActorSystem],
+) -> None:
+    with kind() as system:
+        known = weakref.ref(Owner(system, threading="assigned").run)
+        run = known()
+        assert run is not None
+        first, *others = run._programs  # the collector looks at what is referred to from
+        del run, others  # outside before it looks at the others, and so begins there next time
+        gc.collect()
+        run = known()
+        assert run is not None
+        cancel_at_once(run)
+        assert run._flow.done == 0
+        del run, first
+        system.drain()
+        gc.collect()  # an error in what works on rounds would be shown as unraisable
+        assert known() is None
+
+
+def test_what_failed_is_let_go_with_its_run() -> None:
+    def fail(row: Row) -> None:
+        raise LookupError(row)
+
+    rows = [Row()]
+    known = weakref.ref(rows[0])
+    with ActorSystem() as system:
+        run = system.run(entry("rows", Row).map(fail).collect())
+        with pytest.raises(StreamError, match="failed at input 0"):
+            send_and_finish(run, rows)
+        run.cancel()
+        del run, rows
+        system.drain()
+        gc.collect()
+        assert known() is None
 
 
 def test_the_wake_ups_of_a_run_that_has_ended_are_no_dead_letters() -> None:

@@ -156,6 +156,7 @@ cdef class Ending:
         return self.positions.get(error.operator, 0)
 
 
+@cython.no_gc_clear  # the end of its flow, in a circle that the collector breaks, asks `ending`
 cdef class Program:
     """The base of all programs.
 

@@ -40,11 +40,13 @@ cdef Work divider_of(Program program) noexcept:
 cdef void* process(void* this, int64_t serial, void** inputs, RowCounts& counts) noexcept with gil:
     cdef Program program = <Program>this
     cdef list batches = [take(program, i, inputs) for i in range(program.from_lots.size())]
+    if is_dropped(program, serial):
+        return NULL
     cdef Batch one, batch = whole(batches, program.ending)
     if batch is None and program.looks_every > 0:
         batches = [Batch([]) for _ in batches]
         batch = batches[0]
-    if batch is None or is_dropped(program, serial):
+    if batch is None:
         return NULL
     cdef object error = batch.error
     cdef list into = fresh(program, batch)

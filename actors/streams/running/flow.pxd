@@ -1,4 +1,3 @@
-from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t
 from libcpp.vector cimport vector
 
@@ -32,7 +31,7 @@ cdef class GraphFlow:
     cdef vector[Seat] seats
     cdef list readers                 # until they are connected: (program or -1, port, program, input)
     cdef list of_stages               # the program of each stage, in the stages' order
-    cdef vector[PyObject*] kept       # owned
+    cdef tuple kept                   # (what the stages point to, the others or None)
     cdef vector[Exit] entries         # the graph's edges in; a port is the number of an entry
     cdef vector[void*] slots          # the batches for these, while a round is admitted
     cdef object heuristic
@@ -49,7 +48,7 @@ cdef class GraphFlow:
     cdef Ending ending
 
     cdef int check(self, bint connected) except -1
-    cdef void keep(self, object what) noexcept
+    cdef int keep(self, object what) except -1
     cdef Pool* pool(self, size_t number) except NULL
     cdef int add_program(self, number, Program program, sources) except -1
     cdef Seat* seat(self, number) except NULL

@@ -1,7 +1,6 @@
 """A graph at work: the stages of a flow, and the lanes that work on them."""
 
 cimport cython
-from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport INT64_MAX, int64_t, uint32_t
 from libcpp.memory cimport unique_ptr
@@ -30,9 +29,6 @@ from callboard.streams.running.at_work cimport call_through, help_pool, is_at_wo
 
 from callboard.core.interpreter import has_gil
 from callboard.core.log import log
-
-cdef extern from "Python.h":
-    void DECREF "Py_DECREF" (PyObject*)
 
 LONGEST_CHAIN = most_members
 
@@ -79,19 +75,17 @@ cdef class GraphFlow:
         self.drop_all()
         self.flow.drain()
         del self.flow
-        for kept in self.kept:
-            DECREF(kept)
 
     cdef int check(self, bint connected) except -1:
         if self.connected != connected:
             raise RuntimeError("a flow works once its graph is connected, and grows no more then")
         return 0
 
-    cdef void keep(self, object what) noexcept:
-        """Let `what` live as long as the stages, which point to it: not in a list, because the garbage
-        collector may empty that before this object's end."""
-        Py_INCREF(what)
-        self.kept.push_back(<PyObject*>what)
+    cdef int keep(self, object what) except -1:
+        """Let `what` live as long as the stages, which point to it. In tuples: the garbage collector finds
+        circles through them, and does not empty them before this object's end, as it may do with a list."""
+        self.kept = (what, self.kept)
+        return 0
 
     # --- the graph -----------------------------------------------------------------------------------
 
