@@ -161,6 +161,18 @@ def test_a_stopped_system_is_freed_though_the_failure_that_stopped_it_refers_to_
     assert reference() is None
 
 
+def test_a_manual_system_that_nobody_stopped_is_freed_with_its_actors() -> None:
+    system = ManualSystem()
+    thing = Thing()
+    reference = weakref.ref(thing)
+    system.spawn(Holder).tell([thing])  # which it keeps
+    system.run_until_idle()
+    del system, thing
+    gc.collect()
+    assert [reference() for reference in born] == [None]
+    assert reference() is None
+
+
 MILLION = """
 import resource
 import sysconfig

@@ -52,7 +52,7 @@ def leave_behind(runtime: Runtime) -> None:
 
 def _collected(runtime: Runtime) -> None:
     """Stop a system that nobody refers to. In whatever thread the collector runs: do not wait."""
-    if runtime.forked:
+    if runtime.forked or runtime.manual:  # whose actors nobody runs any more
         return
     _unfinished.add(runtime)
     runtime.closing = True
