@@ -218,25 +218,21 @@ def test_dropped_messages_are_dead_letters(system: ActorSystem, letters: list[De
 
 
 def test_what_is_left_when_the_system_stops_says_so() -> None:
-    gate, entered = threading.Event(), threading.Event()
+    gate = threading.Event()
 
-    class Held(Sink):
+    class Stopping(Sink):
         def receive(self, message: Any) -> None:
-            entered.set()
             assert gate.wait(30)
+            system.stop()  # from here it only asks for it
 
     kept: list[DeadLetter] = []
     system = ActorSystem()
     system.dead_letters.subscribe(kept.append)
-    ref = system.spawn(Held)
+    ref = system.spawn(Stopping)
     ref.tell_many(["in work", "left", "over"])
-    assert entered.wait(30)
-    stopper = threading.Thread(target=system.stop, args=(30,))
-    stopper.start()
-    while not system.is_closed:
-        pass
     gate.set()
-    stopper.join()
+    assert system.join(30)
+    system.stop(30)
     assert kept == [
         DeadLetter("left", ref, None, "system stopped"),
         DeadLetter("over", ref, None, "system stopped"),

@@ -51,6 +51,16 @@ def test_in_a_manual_system_nobody_waits_for_what_cannot_come() -> None:
         assert results.take() == [0, 1, 2]
 
 
+def test_what_came_while_a_sender_waited_for_the_window_counts_for_the_limit() -> None:
+    with ManualSystem() as system:
+        run = system.run(entry("x").collect(), batch_size=1, window=1)
+        results = run.results(limit=1)
+        with pytest.raises(RunError, match="nothing is ready: 1 outputs of 'collect' wait") as cut:
+            run.send("x", [0, 1])  # the second waits for the window, and then is one too many
+        assert (cut.value.sent, cut.value.unsent) == (1, [1])
+        assert results.take() == [0]
+
+
 def test_the_caller_of_manual_operators_does_not_wait_for_itself(system: ActorSystem) -> None:
     run = system.run(entry("x").collect(), threading="manual", batch_size=2)
     results = run.results(limit=4)

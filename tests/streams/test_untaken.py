@@ -27,6 +27,22 @@ def test_what_a_lane_appends_while_others_take_is_not_lost() -> None:
     assert [untaken.take_one(), untaken.take_one()] == [2, 1]
 
 
+def test_who_counts_while_another_takes_misses_none() -> None:
+    seen = []
+
+    class Watched(list[Any]):
+        def __delitem__(self, where: Any) -> None:
+            seen.append(len(untaken))
+            super().__delitem__(where)
+            seen.append(len(untaken))
+
+    untaken = Untaken("all", Watched(range(4)), 4)
+    assert untaken.take_one() == 0
+    assert len(seen) == 2
+    assert min(seen) >= 4
+    assert len(untaken) == 3
+
+
 @pytest.mark.parametrize("take", [Untaken.take_all, Untaken.take_one, Untaken.unbind])
 def test_who_waits_for_a_taker_is_woken_by_one(take: Callable[[Untaken[int]], object]) -> None:
     untaken = Untaken("all", [1], 1)

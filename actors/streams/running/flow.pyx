@@ -282,6 +282,11 @@ cdef class GraphFlow:
         with cython.critical_section(self.ending):
             return None if self.ending.failed is None else self.ending.failed[1]
 
+    @property
+    def has_room(self):
+        """Another round can be admitted. Only who admits one takes the room."""
+        return self.flow.has_room()
+
     def try_admit(self, dict batches):
         """Admit a round with batches for some entries, by their numbers, and work on what the caller's thread
         runs. False: no room yet.

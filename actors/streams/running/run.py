@@ -147,8 +147,9 @@ class Run(Generic[R]):
                 self._begin_sending(deadline)
                 try:
                     self._refuse_if_ended(deadline)
-                    await_takers(self, deadline)
-                    self._admit({number: Batch(batch, self._sent[entry])}, deadline)
+                    self._await_room(deadline)
+                    await_takers(self, deadline)  # last: what was on its way has come by then
+                    self._flow.try_admit({number: Batch(batch, self._sent[entry])})
                     self._sent[entry] += len(batch)
                 finally:
                     self._lock.release()
@@ -182,10 +183,11 @@ class Run(Generic[R]):
         """Work for a slice, on a worker's thread: it waits for what it would do itself."""
         return on_worker() and self._flow.help(self._crew.pools_here())
 
-    def _admit(self, batches: dict[int, Batch], deadline: float | None) -> None:
+    def _await_room(self, deadline: float | None) -> None:
+        """Wait until a round can be admitted; by who has the lock, and so is the next to do it."""
         flow = self._flow
         self._rest(deadline)
-        while not flow.try_admit(batches):
+        while not flow.has_room:
             # Many rounds at once: to wake a sender costs more than a round.
             if not self._wait(flow.admitted - flow.window + self._refill, deadline):
                 raise RunTimeout(f"no room came in time in {self!r}: {self._slowest()}")
@@ -348,7 +350,8 @@ class Run(Generic[R]):
         try:
             if not self._flushed and not self._flow.is_stopped:
                 sent = enumerate(self._sent.values())
-                self._admit({entry: Batch([], rows, True) for entry, rows in sent}, deadline)
+                self._await_room(deadline)
+                self._flow.try_admit({entry: Batch([], rows, True) for entry, rows in sent})
                 self._flushed = True
         finally:
             self._lock.release()

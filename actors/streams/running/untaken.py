@@ -47,7 +47,12 @@ class Untaken(Generic[T]):
         """Take the first; raise IndexError if there is none."""
         with self._lock:
             if not self.hand:
-                self.hand = self._fetch()[::-1]
+                rows = self._collected[:]
+                hand, number = rows[::-1], len(rows)
+                # In hand first: rows that are counted twice have a sender wait, rows that are in
+                # neither would let it go on. And no call between the two, after which Ctrl-C comes.
+                self.hand = hand
+                del self._collected[:number]
             row = self.hand.pop()
         self._taken.notify_all()
         return row
@@ -59,19 +64,15 @@ class Untaken(Generic[T]):
             with suppress(IndexError):
                 while True:  # one by one: others may do so, and have no lock
                     rows.append(self.hand.pop())
-            rows += self._fetch()
+            fetched = self._collected[:]
+            del self._collected[: len(fetched)]
         self._taken.notify_all()
-        return rows
+        return rows + fetched
 
     def rows(self) -> list[T]:
         """Return all that there are, and leave them to be taken."""
         with self._lock:
             return self.hand[::-1] + self._collected
-
-    def _fetch(self) -> list[T]:
-        rows = self._collected[:]
-        del self._collected[: len(rows)]
-        return rows
 
     def unbind(self) -> None:
         """Let senders go on, however many outputs there are."""
