@@ -46,9 +46,9 @@ class WaitQueue:
             lock.acquire()
             self._asleep.append(lock)
             try:
+                left = longest if deadline is None else deadline - time.monotonic()
                 if predicate():
                     return True
-                left = longest if deadline is None else deadline - time.monotonic()
                 if left <= 0:
                     return False
                 lock.acquire(timeout=min(left, longest))

@@ -3,6 +3,7 @@
 import signal
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -58,28 +59,27 @@ def letters(system: ActorSystem) -> list[DeadLetter]:
     return found
 
 
-@pytest.fixture
+@contextmanager
 def interrupted_soon() -> Iterator[None]:
     def interrupt(*_: object) -> None:
         raise Interrupted
 
     before = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, 0.2)
-    yield
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    signal.signal(signal.SIGALRM, before)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @kinds
 @pytest.mark.parametrize("way", ["tell", "ask", "tell_many"])
-def test_ctrl_c_ends_a_wait_for_room(
-    kind: Any, way: str, system: ActorSystem, request: pytest.FixtureRequest
-) -> None:
+def test_ctrl_c_ends_a_wait_for_room(kind: Any, way: str, system: ActorSystem) -> None:
     full = Full(system, kind, "block")
     send: Any = getattr(full.ref, way)
     try:
-        request.getfixturevalue("interrupted_soon")
-        with pytest.raises(Interrupted):
+        with pytest.raises(Interrupted), interrupted_soon():
             send([1] if way == "tell_many" else 1)
         assert full.ref.queue_length == 1
     finally:

@@ -12,9 +12,11 @@ from callboard import Actor, ActorSystem, CallboardError, ConfigError, SystemClo
 
 PREAMBLE = """
 import os, signal, sys, threading, time
+import callboard._inside.life.exit
 from callboard import Actor, ActorSystem, DrainTimeout
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores Ctrl-C
+callboard._inside.life.exit.EXIT_TIMEOUT = 60.0  # on a busy machine an exit takes its time
 go = threading.Event()
 
 class Counter(Actor):
@@ -113,6 +115,8 @@ class Loud(ActorSystem):
         super()._drain_for_signal()
 
     def stop(self, timeout=10.0):
+        for ref in self.actors:
+            ref.stop()  # before it can go on
         go.set()
         super().stop(timeout)
 
@@ -153,8 +157,8 @@ with Heeding() as other, Heeding() as system:
     for each in (other, system):
         each.install_signal_handlers()
     mine, others = system.spawn(Counter), other.spawn(Counter)
-    mine.tell_many(range(20))
     others.tell_many(range(1, 20))
+    mine.tell_many(range(20))  # last: the signal comes when it is at work
     system.join()
 """,
         signal.SIGTERM,

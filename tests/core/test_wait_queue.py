@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from callboard.core import wait_queue
 from callboard.core.wait_queue import WaitQueue
 
 DEADLINE = 30.0
@@ -78,11 +79,30 @@ def test_a_signal_ends_a_wait_without_end() -> None:
         signal.signal(signal.SIGUSR1, before)
 
 
-def test_it_looks_before_it_waits_and_when_the_time_is_over() -> None:
+class Clock:
+    """Stands in for the module `time`."""
+
+    def __init__(self, moments: list[float]) -> None:
+        self.moments = moments  # to come
+
+    def monotonic(self) -> float:
+        return self.moments.pop(0)
+
+
+def test_it_looks_before_it_waits_and_when_the_time_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert WaitQueue().wait_for(lambda: True, 0.0)
     assert not WaitQueue().wait_for(lambda: False, 0.0)
-    answers = iter([False, True])
-    assert WaitQueue().wait_for(lambda: next(answers), 1e-4)
+    monkeypatch.setattr(wait_queue, "time", clock := Clock([0.0, 0.0, 1.0]))
+    assert WaitQueue().wait_for(lambda: not clock.moments, 1e-4)
+
+
+def test_what_becomes_so_when_the_time_is_just_over_is_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(wait_queue, "time", clock := Clock([0.0, 1.0]))
+    assert WaitQueue().wait_for(lambda: not clock.moments, 1e-4)
 
 
 @pytest.mark.parametrize("threads", [1, 4])
