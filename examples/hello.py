@@ -25,4 +25,4 @@ if __name__ == "__main__":
         greeter = system.spawn(Greeter, name="greeter")
         greeter.tell("Ada")  # returns at once; the actor's worker handles it
         answer = greeter.ask("Grace")  # returns a future
-        print("greeted", answer.result(timeout=5.0))
+        print("greeted", answer.result(timeout=30.0))

@@ -41,4 +41,4 @@ if __name__ == "__main__":
         system.drain()
         for actor in sorted(system.statistics().actors, key=lambda actor: actor.path):
             print(f"{actor.path} on {actor.worker}: {actor.messages} messages")
-        print("the sum is", total.ask(0).result(timeout=5.0))
+        print("the sum is", total.ask(0).result(timeout=30.0))

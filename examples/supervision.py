@@ -37,7 +37,7 @@ def decide(error: BaseException) -> Directive:
 
 def transfer(account: ActorRef[object], amount: object) -> None:
     try:
-        print(account.ask(amount).result(timeout=5.0))
+        print(account.ask(amount).result(timeout=30.0))
     except Refused as error:
         print("refused:", error)
     except TypeError as error:

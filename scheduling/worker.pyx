@@ -286,7 +286,8 @@ cdef class WorkerThread:
         cdef bint attached = False
         cdef uint64_t turns = 0
         cdef int64_t now
-        core.set_loop_time(monotonic_ns(), relaxed)
+        core.started = monotonic_ns()
+        core.set_loop_time(core.started, relaxed)
         core.add_rests(1, seq_cst)  # it rested until now
         while True:
             cell = core.fetch()

@@ -3,6 +3,7 @@
 Metwally, Agrawal and El Abbadi 2006, as Das et al. 2009 describe it in section 2.2. See counters.hpp.
 """
 
+cimport cython
 from libc.stdint cimport int64_t, uint64_t
 from libcpp.string cimport string
 
@@ -314,8 +315,15 @@ cdef class SpaceSaving:
             self.gate.open()
         self.guard.leave()
         while self.owed:
-            self._count_lot(self.owed.pop(0))
+            lot = self._next_owed()
+            if lot is not None:
+                self._count_lot(lot)
         return 0
+
+    cdef Lot _next_owed(self):
+        """What this or another thread owed within the guard; None if another one takes the last."""
+        with cython.critical_section(self):
+            return self.owed.pop(0) if self.owed else None
 
     cdef SummaryState _ask(self, size_t most, double share):
         self._enter()
@@ -359,7 +367,7 @@ cdef class SpaceSaving:
         if self.capacity == 0:
             raise RuntimeError("the summary was not made: __init__ was not called")
         if elements > MOST or not self.gate.admit(elements):
-            raise ValueError(f"counts are at most 2**63 - 1: {self.store.total()} and {elements} are more")
+            raise ValueError(f"counts are at most 2**63 - 1: {self.gate.admitted()} and {elements} are more")
         return 0
 
     cdef unsigned _take_stream(self) noexcept:

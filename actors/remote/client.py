@@ -210,6 +210,7 @@ class Connection:
                     f"{what}() found no connection or no credit on {self._address} for "
                     f"{self.timeout:g} s"
                 ) from None
+            sent.result()  # it has left, or was refused: who did that says so at once
         except BaseException:
             self.session.withdraw(parcel)
             raise

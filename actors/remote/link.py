@@ -164,6 +164,8 @@ class Link:
         except OSError as error:
             self.abort(why_it_breaks(error))
             return
+        if self._output:  # left to this one, as it was sending: the loop calls again
+            return
         self._loop.remove_writer(self._socket.fileno())
         if self._is_closing:
             self._hang_up()
@@ -220,6 +222,8 @@ class Link:
         finally:
             if not is_sent:
                 self._call(self._watch)
+        if is_sent:
+            self.push()  # what others left to this one, as it was sending
 
     def call_close(self) -> None:
         """`close()`, from any thread."""

@@ -231,6 +231,7 @@ class RemoteSession:
             log.error("a connection failed", address=str(self._address), exc_info=error)
             self._hang_up(f"the client failed: {error!r}")
         finally:
+            self._hang_up("closed by this side")  # of one that was being made when this was ended
             self._end(ConnectionLost(f"the connection to {self._address} is closed"))
             self.closed.set_result(None)
             self._io.loop.call_soon(self._io.loop.stop)

@@ -134,8 +134,9 @@ public:
 
     std::uint32_t lanes() const { return lanes_.load(seq_cst); }
 
-    // Before this time, in monotonic ns, the operator wants no input (throttling).
-    void rest_until(std::int64_t time) { not_before_.store(time, relaxed); }
+    // Before this time, in monotonic ns, the operator wants no input (throttling). Sequentially consistent, as
+    // a cancel is: a lane that does not see one yet has set its time before the cancel takes it back.
+    void rest_until(std::int64_t time) { not_before_.store(time, seq_cst); }
     std::int64_t not_before() const { return not_before_.load(relaxed); }
 
     // --- rounds ------------------------------------------------------------------------------------

@@ -53,9 +53,10 @@ def test_what_several_threads_count_adds_up(
         for _ in range(5):
             summary.update(mine)
             assert summary.total >= len(summary)
-            assert len(summary.top(3)) == 3
+            assert len(summary.top(3)) <= 3  # one that gives its counter up meanwhile is left out
 
     in_threads(*(lambda mine=mine: count(mine) for mine in keys))
+    assert len(summary.top(3)) == 3
     exact: Counter[Any] = Counter()
     for mine in keys:
         for _ in range(5):

@@ -64,7 +64,7 @@ class Structure:
         return [int(word) for word in self.get()]
 
     def close(self) -> None:
-        self.process.communicate(timeout=10)
+        self.process.communicate(timeout=60)
 
 
 class Machine(RuleBasedStateMachine):

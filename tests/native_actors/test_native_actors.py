@@ -3,6 +3,7 @@
 import struct
 import sys
 import threading
+import time
 from array import array
 from collections.abc import Iterator
 from types import ModuleType
@@ -178,6 +179,20 @@ def test_a_restarted_native_actor_goes_on(system: ActorSystem, behaviours: Modul
     with pytest.raises(NativeFailure):
         first.result(30)
     assert second.result(30) == 5
+
+
+def test_a_dedicated_one_is_not_charged_for_the_time_before_its_thread(
+    behaviours: ModuleType,
+) -> None:
+    for _ in range(50):
+        began = time.monotonic_ns()
+        with ActorSystem(workers=1, monitoring="times") as timed:
+            refs = [timed.spawn(behaviours.Echo, dedicated=True) for _ in range(3)]
+            for ref in refs:
+                ref.tell(1)
+            timed.drain(30)
+            busy = [ref.busy_ns for ref in refs]
+        assert max(busy) <= time.monotonic_ns() - began
 
 
 def test_hooks_run_at_start_and_stop(system: ActorSystem, behaviours: ModuleType) -> None:

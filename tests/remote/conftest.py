@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem, BoundedMailbox, Future, Supervision
-from callboard.remote import Connection, connect
+from callboard.remote import Connection, ConnectionLost, connect
 from callboard.remote.codec import VERSION as ENCODING
 from callboard.remote.entries import entries_of
 from callboard.remote.frames import Frame, Splitter, frame
@@ -117,6 +117,13 @@ def eventually(condition: Callable[[], Any], what: str) -> None:
             return
         ticks.wait(0.002)
     pytest.fail(f"never came to be: {what}")
+
+
+def loss(call: Callable[[], object]) -> str:
+    """Return what the ConnectionLost says that the call raises."""
+    with pytest.raises(ConnectionLost) as raised:
+        call()
+    return str(raised.value)
 
 
 def logged(caplog: pytest.LogCaptureFixture, *parts: str) -> Callable[[], bool]:

@@ -76,9 +76,9 @@ def test_a_client_that_waits_for_more_is_read_by_the_loop(
     readers.clear()
     for number in range(50):
         assert attended.ref("notes").ask(number).result(DEADLINE) == number
-    later = list(are_workers(readers))[1:]  # the first may be read before it is known
-    assert later
-    assert not any(later)
+    assert len(readers) > 10
+    # Before it is known, each of the two workers may have set out to read what comes next.
+    assert sum(are_workers(readers)) <= 2
     attended.ref("owing").tell("now")
     assert owed.result(DEADLINE) == "late"
 

@@ -29,6 +29,7 @@ class Gate(Actor):
 
     def receive(self, message):
         if message == "stuck":
+            print("at work", flush=True)
             threading.Event().wait(60)
         if self.waits:
             open("go").close()  # a pipe: until the test opens it, too
@@ -65,8 +66,11 @@ class Process:
         )
 
     def wait_ready(self) -> None:
+        self.wait_for(f"serving on {self.url}")
+
+    def wait_for(self, line: str) -> None:
         assert self.process.stdout is not None
-        assert self.process.stdout.readline() == f"serving on {self.url}\n"
+        assert self.process.stdout.readline() == line + "\n"
 
     def end(self) -> tuple[int, str, str]:
         output, errors = self.process.communicate(timeout=60)
@@ -117,7 +121,7 @@ def test_what_is_stuck_is_named_and_the_status_is_1(
     served.wait_ready()
     connection = connect(served.url, timeout=DEADLINE)
     connection.ref("gate").tell("stuck")
-    connection.health().result(DEADLINE)
+    served.wait_for("at work")
     served.process.terminate()
     status, _, errors = served.end()
     assert status == 1
@@ -157,7 +161,7 @@ def test_health_is_told_to_who_watches(tmp_path: Path, processes: list[Process])
     served = Process(tmp_path, "--types", "app:TYPES", "--max-connections", "7")
     processes.append(served)
     served.wait_ready()
-    look = [sys.executable, "-m", "callboard", "health", served.url]
+    look = [sys.executable, "-m", "callboard", "health", served.url, "--timeout", "60"]
     seen = subprocess.run(look, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert json.loads(seen.stdout)["state"] == "serving"
     assert json.loads(seen.stdout)["connections"] == 1

@@ -85,6 +85,7 @@ def test_who_stays_away_loses_it_to_the_loop(served: Served) -> None:
     served.keep()
     served.other.sendall(MESSAGE)
     eventually(served.is_read_by_the_loop, "the loop reads")
+    served.io.call(lambda: None)  # and has read
     assert served.turns == [HERE, "lent-loop"]
     assert served.link.lend(served.bell) >= 0, "it is borrowed anew"
     assert not served.link.take_back(is_readable=False)

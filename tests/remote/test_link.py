@@ -10,7 +10,7 @@ import pytest
 from callboard.remote.frames import Frame, Splitter, frame
 from callboard.remote.io_thread import IOThread
 from callboard.remote.link import Link
-from tests.remote.conftest import DEADLINE
+from tests.remote.conftest import DEADLINE, eventually
 
 SENDERS, FRAMES = 4, 200
 
@@ -117,4 +117,36 @@ def test_who_has_said_all_hangs_up_once_it_is_sent() -> None:
     ends.io.call(ends.second.start_reading)
     assert ends.ended.wait(DEADLINE)
     assert [bytes(each.body) for each in ends.got] == [body]
+    ends.stop()
+
+
+@pytest.mark.parametrize("helping", [False, True])
+def test_what_is_left_to_one_that_is_about_to_stop_sending_is_sent(
+    helping: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = Ends()
+    write_all = Link._write_all
+    left: list[threading.Thread] = []
+
+    def leave_more() -> None:
+        ends.first.queue(frame(2, b"left"))
+        ends.first.push()  # which finds the other one sending
+
+    def writing(link: Link) -> bool:
+        done = write_all(link)
+        if done and not left and link is ends.first:
+            left.append(threading.Thread(target=leave_more))
+            left[0].start()
+            left[0].join(DEADLINE)
+        return done
+
+    ends.first.queue(frame(1, b"y" * 100_000))
+    ends.first.push(helped=helping)
+    assert ends.first.output_size > 0, "it is full"
+    monkeypatch.setattr(Link, "_write_all", writing)
+    ends.io.call(ends.second.start_reading)
+    if helping:
+        ends.first.help(DEADLINE)
+    eventually(lambda: len(ends.got) == 2, "what was left is sent")
+    assert bytes(ends.got[1].body) == b"left"
     ends.stop()

@@ -38,7 +38,7 @@ def hold() -> Hold:
         try:
             yield
         finally:
+            gate.stop()  # first, so that it is not woken once more to stop
             leave.set()
-            gate.stop()
 
     return held

@@ -252,8 +252,10 @@ def test_an_actor_that_is_stuck_behind_a_sink_is_named() -> None:
     def build(system: ActorSystem, context: PartitionContext) -> Graph[Any]:
         return entry("x", int).to(system.spawn(graphs.Stuck, name="stuck"))
 
+    graphs.Stuck.reached.clear()
+    graph = spark_graph(build, batch_size=1, drain_timeout=0.1)
     with pytest.raises(DrainTimeout, match="/stuck"):
-        spark_graph(build, drain_timeout=0.1).foreach_partition([1])
+        graph.foreach_partition(graphs.until_stuck(range(11)))
 
 
 # --- what fails -----------------------------------------------------------------------------------

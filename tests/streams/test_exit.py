@@ -10,6 +10,8 @@ import pytest
 
 PROGRAM = """
 import sys
+import callboard._inside.life.exit
+callboard._inside.life.exit.EXIT_TIMEOUT = 60.0  # on a busy machine an exit takes its time
 from callboard import ActorSystem
 from callboard.streams import entry
 

@@ -43,6 +43,35 @@ def test_who_counts_while_another_takes_misses_none() -> None:
     assert len(untaken) == 3
 
 
+def test_who_counts_as_another_takes_misses_none() -> None:
+    class Counted(list[Any]):
+        def __len__(self) -> int:
+            taken.append(untaken.take_one())
+            return super().__len__()
+
+    taken: list[Any] = []
+    untaken = Untaken("all", Counted(range(4)), 4)
+    assert len(untaken) == 3
+    assert taken == [0]
+
+
+def test_who_waits_is_woken_by_one_that_takes_from_its_hand() -> None:
+    untaken = Untaken("all", list(range(8)), 8)
+    waiting = Thread(lambda: untaken.wait_for_taker(3600.0))
+    taken = [untaken.hand.pop() if untaken.hand else untaken.take_one() for _ in range(5)]
+    waiting.ends()
+    assert taken == list(range(5))
+    assert untaken.rows() == [5, 6, 7]
+
+
+def test_closed_results_are_never_full() -> None:
+    untaken = Untaken("all", list(range(8)), 8)
+    untaken.unbind()
+    assert not untaken.is_full()
+    assert untaken.has_room()
+    assert untaken.take_one() == 0
+
+
 @pytest.mark.parametrize("take", [Untaken.take_all, Untaken.take_one, Untaken.unbind])
 def test_who_waits_for_a_taker_is_woken_by_one(take: Callable[[Untaken[int]], object]) -> None:
     untaken = Untaken("all", [1], 1)

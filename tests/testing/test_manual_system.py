@@ -200,7 +200,7 @@ def test_a_real_system_works_beside_it() -> None:
     with ManualSystem() as manual, ActorSystem() as real:
         probe = manual.probe()
         adder = real.spawn(Sum)
-        assert adder.ask(5).result(timeout=5.0) == 5
+        assert adder.ask(5).result(timeout=30.0) == 5
         real.spawn(Forward, probe.ref).tell("from the other world")
         real.drain()
         manual.run_until_idle()

@@ -29,6 +29,11 @@ class Later(Actor[str]):
             self.after(self.seconds, "now")
 
 
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("callboard.testing.probe._PATIENCE", 60.0)  # on a busy machine
+
+
 @pytest.fixture(params=[ManualSystem, ActorSystem])
 def system(request: pytest.FixtureRequest) -> Iterator[ActorSystem]:
     make: Callable[[], ActorSystem] = request.param

@@ -19,7 +19,8 @@ cdef class Deadline:
 
     def cancel(self):
         """Forget the ask, which is answered."""
-        self.future = None
+        with cython.critical_section(self):  # the timers' thread may be reading it
+            _answered, self.future = self.future, None  # which goes after the section
 
 
 cdef class Deadlines:

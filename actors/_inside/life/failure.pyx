@@ -1,5 +1,7 @@
 """An actor's failure: who is told, and what its supervisor decides."""
 
+cimport cython
+
 from callboard._inside.life.ending cimport begin_restart, begin_stop
 from callboard._inside.sending.burying cimport FAILED, bury_and_go_on
 from callboard._inside.sending.letter cimport Letter, copy_of
@@ -63,7 +65,8 @@ cdef int decide(ActorRef ref, object error) except -1:
             parent.send_system(Kind.failed, ref, error)
         else:
             runtime.dead_letters.note_fatal(ref, error)
-            runtime.failure = error
+            with cython.critical_section(runtime):  # others may read it, or set it at once
+                runtime.failure = error
             runtime.on_change()
     elif directive == "stop":
         ref.runtime.dead_letters.note_fatal(ref, error)

@@ -52,6 +52,7 @@ public:
         while (!admitted_.compare_exchange_weak(total, total + elements, relaxed));
         return true;
     }
+    std::uint64_t admitted() const { return admitted_.load(relaxed); }
     void retract(std::uint64_t elements) { admitted_.fetch_sub(elements, relaxed); }
     void admit_first(std::uint64_t elements) { admitted_.store(elements, relaxed); }
 

@@ -76,5 +76,6 @@ cdef extern from "callboard/frequency/designs/gate.hpp" namespace "callboard" no
         void close()
         void open()
         bint admit(uint64_t elements)
+        uint64_t admitted()
         void retract(uint64_t elements)
         void admit_first(uint64_t elements)

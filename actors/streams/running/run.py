@@ -40,6 +40,7 @@ R = TypeVar("R", covariant=True)
 T = TypeVar("T")
 
 _LOOK = 0.1  # seconds: how often a waiting caller looks whether the system still runs
+_LEAVE = 10.0  # how long lanes that have ended their last round may take to be gone
 _HELP = 0.001  # how often one that keeps a worker busy looks whether there is work for it
 
 
@@ -378,9 +379,10 @@ class Run(Generic[R]):
 
     def _end(self) -> None:
         """End, and let lanes and programs go."""
-        if self._ended:
-            return
-        self._ended = True
+        with self._claim:  # who waits ends a run whose system was stopped; several may
+            if self._ended:
+                return
+            self._ended = True
         self._crew.lanes.stop()
         if self._flow.done < self._flow.admitted:  # an operator is in the middle of a row
             return
@@ -410,7 +412,8 @@ class Run(Generic[R]):
         A worker counts when it turns to something else, so until then the latest rows are not in
         it; those of a finished run all are.
         """
-        deadline = time.monotonic() + _LOOK
+        at_work = self._flow.done < self._flow.admitted  # for as long as an operator likes
+        deadline = time.monotonic() + (_LOOK if at_work else _LEAVE)
         while self._ended and time.monotonic() < deadline:
             if not any(operator.workers for _, operator in self._flow.operators()):
                 break

@@ -89,14 +89,15 @@ def collect(
     middle = times[len(times) // 5 : max(len(times) * 4 // 5, len(times) // 5 + 1)]
     begun = [one for one in middle if one[2]]
     operators = flow.operators()
+    skipped, late, unpaired = tally.totals()
     last = dict(operators)  # of one that works divided, what does the work
     return RunStatistics(
         rows=rows,
         rounds=flow.admitted,
         rounds_done=flow.done,
-        skipped=sum(tally.skips.values()),
-        late=sum(tally.lates.values()),
-        unpaired=sum(tally.unpaireds.values()),
+        skipped=skipped,
+        late=late,
+        unpaired=unpaired,
         seconds=seconds,
         throughput=rows / seconds if seconds else 0.0,
         processing=latency([(left - first) / 1e9 for _, _, first, left in begun]),

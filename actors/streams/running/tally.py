@@ -48,6 +48,11 @@ class Tally:
             self.unpaireds[operator] += 1
         self._tell("unpaired", row)
 
+    def totals(self) -> tuple[int, int, int]:
+        """Return how many were skipped, late and unpaired, while others go on counting."""
+        with self._lock:
+            return self.skips.total(), self.lates.total(), self.unpaireds.total()
+
     def now(self) -> float:
         """Return the time of the run's clock, in seconds. This one stands still."""
         return 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from contextlib import suppress
 from typing import Generic, TypeVar
@@ -22,8 +23,8 @@ class Untaken(Generic[T]):
 
     def __init__(self, name: str, collected: list[T], limit: int | None) -> None:
         self.name = name
-        self.limit = limit
-        """As many make senders wait; None: they do not."""
+        self.limit = sys.maxsize if limit is None else limit
+        """As many make senders wait."""
         self.loop: threading.Thread | None = None
         """Whose event loop has the task that takes, if one does."""
         self.hand: list[T] = []
@@ -33,29 +34,34 @@ class Untaken(Generic[T]):
         self._taken = WaitQueue()
 
     def __len__(self) -> int:
-        return len(self.hand) + len(self._collected)
+        # In this order: what a taker takes in hand meanwhile is counted twice, and not missed.
+        return len(self._collected) + len(self.hand)
 
     def is_full(self) -> bool:
         """Tell whether senders wait."""
-        return self.limit is not None and len(self) >= self.limit
+        return len(self) >= self.limit
 
     def has_room(self) -> bool:
         """Tell whether senders that wait go on: to wake one costs more than an output."""
-        return self.limit is None or len(self) <= self.limit // 2
+        return len(self) <= self.limit // 2
 
     def take_one(self) -> T:
         """Take the first; raise IndexError if there is none."""
         with self._lock:
-            if not self.hand:
-                rows = self._collected[:]
+            fetches = not self.hand
+            if fetches:
+                # Half of what has a sender wait: it goes on while the rest of it is taken.
+                rows = self._collected[: (self.limit + 1) // 2]
                 hand, number = rows[::-1], len(rows)
                 # In hand first: rows that are counted twice have a sender wait, rows that are in
                 # neither would let it go on. And no call between the two, after which Ctrl-C comes.
                 self.hand = hand
                 del self._collected[:number]
-            row = self.hand.pop()
-        self._taken.notify_all()
-        return row
+            try:
+                return self.hand.pop()
+            finally:
+                if fetches:
+                    self._taken.notify_all()
 
     def take_all(self) -> list[T]:
         """Take all that there are."""
@@ -76,7 +82,7 @@ class Untaken(Generic[T]):
 
     def unbind(self) -> None:
         """Let senders go on, however many outputs there are."""
-        self.limit = None
+        self.limit = sys.maxsize
         self._taken.notify_all()
 
     def wait_for_taker(self, seconds: float) -> None:

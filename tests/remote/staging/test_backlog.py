@@ -119,6 +119,9 @@ def test_what_is_committed_waits_over_a_restart_and_comes_once(served: Served) -
         commit(connection, batch, [batch])
     Repeat.gate.set()
     eventually(lambda: health(connection)["unapplied"] == 2, "the first is applied")
+    assert served.running is not None
+    backlog = served.running[1]._staging._backlog  # type: ignore[union-attr]
+    eventually(lambda: backlog.is_holding, "the second waits")
     for _ in range(2):
         for batch, entry in ((4, "it"), (5, "notes")):  # behind what waits there is room for none
             with pytest.raises(StageRefused, match=f"batch {batch} of the job .* is not committed"):

@@ -119,7 +119,7 @@ def test_a_batch_that_fails_waits_for_the_next_start_and_holds_up_what_follows(
     found = health(connection)
     assert (found["committed"], found["unapplied"]) == (3, 2)
     assert "batch 2 of the job 'job' cannot be applied: no 5" in found["trouble"]
-    assert logged(caplog, "batch failed")()
+    eventually(logged(caplog, "batch failed"), "it is in the log")
     with pytest.raises(RemoteFailure, match="Totals has no state: a batch failed"):
         asked(connection)
     assert asked(connection, "all", "notes") == []
