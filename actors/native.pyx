@@ -24,6 +24,9 @@ from callboard._inside.sending.values import Record, Tagged
 from callboard.core.errors import CallboardError
 from callboard.core.text import safe_repr
 
+cdef extern from *:
+    bint unlikely "__builtin_expect" (bint condition, bint usual) nogil
+
 # What native.pxd cimports is a type for Cython, but no name of this module for Python.
 globals().update(NativeBuffer=NativeBuffer, NativeRef=NativeRef)
 
@@ -36,8 +39,13 @@ class NativeFailure(CallboardError):
 
 @cython.nonecheck(False)
 cdef inline Node* blank(NativeActor actor, ActorRef to, Kind kind, uint32_t tag) noexcept nogil:
-    """Take a node for a message that wants no answer; its value is still to be filled in."""
-    cdef Node* node = actor.context.nodes.take(to.cell.pool)
+    """Take a node for a message that wants no answer; its value is still to be filled in. NULL, and the
+    actor fails: there is nobody to send it to."""
+    cdef Node* node
+    if unlikely(to is None, False):
+        actor.fail(b"this native actor sends to None: a ref that it was not given?")
+        return NULL
+    node = actor.context.nodes.take(to.cell.pool)
     node.kind = kind
     node.flags = 0
     node.tag = tag
@@ -100,18 +108,24 @@ cdef class NativeActor:
     @cython.nonecheck(False)
     cdef bint send_integer(self, ActorRef to, int64_t value, uint32_t tag=0) noexcept nogil:
         cdef Node* node = blank(self, to, Kind.integer, tag)
+        if node == NULL:
+            return False
         node.integer = value
         return send(to, node, self.context)
 
     @cython.nonecheck(False)
     cdef bint send_real(self, ActorRef to, double value, uint32_t tag=0) noexcept nogil:
         cdef Node* node = blank(self, to, Kind.real, tag)
+        if node == NULL:
+            return False
         node.real = value
         return send(to, node, self.context)
 
     @cython.nonecheck(False)
     cdef bint send_record(self, ActorRef to, const void* bytes16, uint32_t tag=0) noexcept nogil:
         cdef Node* node = blank(self, to, Kind.record, tag)
+        if node == NULL:
+            return False
         memcpy(&node.integer, bytes16, 8)
         memcpy(&node.second, <const char*>bytes16 + 8, 8)
         return send(to, node, self.context)
@@ -119,6 +133,8 @@ cdef class NativeActor:
     @cython.nonecheck(False)
     cdef bint send_buffer(self, ActorRef to, Buffer* buffer, uint32_t tag=0) noexcept nogil:
         cdef Node* node = blank(self, to, Kind.buffer, tag)
+        if node == NULL:
+            return False
         buffer.retain()
         node.first = buffer
         return send(to, node, self.context)
@@ -128,6 +144,8 @@ cdef class NativeActor:
         """Pass the message in work on as it is, with its tag; with an ask, its answer is passed on to
         be given there."""
         cdef Node* node = blank(self, to, message.kind, message.tag)
+        if node == NULL:
+            return False
         node.integer = message.integer
         if message.kind == Kind.record:
             node.second = message.second

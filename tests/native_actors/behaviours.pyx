@@ -41,6 +41,13 @@ cdef class Forwarder(NativeActor):
         self.forward(self.to, message)
 
 
+cdef class Passer(NativeActor):
+    """Pass everything on to nobody."""
+
+    cdef void receive(self, Message* message) noexcept nogil:
+        self.forward(None, message)
+
+
 cdef class Silent(NativeActor):
     """Answer nothing, and keep nothing."""
 

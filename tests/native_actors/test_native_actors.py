@@ -187,7 +187,7 @@ def test_a_dedicated_one_is_not_charged_for_the_time_before_its_thread(
     for _ in range(50):
         began = time.monotonic_ns()
         with ActorSystem(workers=1, monitoring="times") as timed:
-            refs = [timed.spawn(behaviours.Echo, dedicated=True) for _ in range(3)]
+            refs = [timed.spawn(behaviours.Silent, dedicated=True) for _ in range(3)]
             for ref in refs:
                 ref.tell(1)
             timed.drain(30)
@@ -233,6 +233,15 @@ def test_what_waits_in_a_stopped_mailbox_becomes_dead_letters(
 def test_without_receive_an_actor_fails(system: ActorSystem, behaviours: ModuleType) -> None:
     with pytest.raises(NativeFailure, match="override"):
         system.spawn(behaviours.NoReceive).ask(1).result(30)
+
+
+def test_who_sends_to_none_fails(system: ActorSystem, behaviours: ModuleType) -> None:
+    ref = system.spawn(behaviours.Echo, supervision=Supervision("resume"))
+    ref.tell(1)
+    assert ref.ask(2).result(30) == 2
+    assert "sends to None" in system.dead_letters.failures[0][1].text
+    with pytest.raises(NativeFailure, match="sends to None"):
+        system.spawn(behaviours.Passer).ask(1).result(30)
 
 
 def test_mailboxes_that_a_native_actor_cannot_have_are_refused(

@@ -14,7 +14,7 @@ cdef void wake_closed(ActorRef to, Context* context) noexcept nogil
 cdef bint may_send(ActorRef to, Node* node, Context* context) noexcept nogil
 
 
-# Each send passes here: who sends to None is at fault, and not checked.
+# Each send passes here, after blank(), which knows that it is not None.
 @cython.nonecheck(False)
 cdef inline bint send(ActorRef to, Node* node, Context* context) noexcept nogil:
     """Send a node with a native value, without the interpreter. False: it was not admitted."""
