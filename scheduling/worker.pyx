@@ -68,6 +68,14 @@ def on_worker():
     return current_context().worker != NULL
 
 
+def shares_worker_here():
+    """Tell whether the calling thread is a worker's that other actors need, too; a dedicated actor's is not."""
+    cdef Context* context = current_context()
+    if context.worker == NULL:
+        return False
+    return context.current == NULL or not context.current.has(dedicated_cell)
+
+
 def attend(lender):
     """Let the calling worker read something itself when it has nothing to do the next time.
 

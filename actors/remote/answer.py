@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from callboard import Future
 from callboard.core import checks
-from callboard.core.errors import AskTimeout
+from callboard.core.errors import AskTimeout, CallboardError
+from callboard.remote.session import WAITS_FOR_ITSELF
 
 if TYPE_CHECKING:
     from callboard.remote.client import Connection
@@ -27,7 +28,11 @@ class RemoteAnswer(Future[Any]):
         self._session = connection.session
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until it is done. Raises AskTimeout after `timeout` seconds."""
+        """Wait until it is done. Raises AskTimeout after `timeout` seconds; CallboardError in a
+        callback of an answer, on the thread that reads them.
+        """
+        if not self.done() and self._session.is_read_here:
+            raise CallboardError(f"result() in a callback of an answer {WAITS_FOR_ITSELF}")
         if timeout is None:
             self._session.drive(self, None)
             super().wait()

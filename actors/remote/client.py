@@ -19,11 +19,12 @@ from callboard.remote.conversation import Parcel
 from callboard.remote.errors import ConnectionLost
 from callboard.remote.remote_ref import RemoteRef
 from callboard.remote.security import PathLike, client_context, find_token
-from callboard.remote.session import RemoteSession, may_block
+from callboard.remote.session import WAITS_FOR_ITSELF, RemoteSession, may_block
 from callboard.remote.shard import Shard
 from callboard.remote.staging.messages import Winner, checked_name
 from callboard.remote.staging.published import PublishedRows
 from callboard.remote.staging.writer import StageWriter, abort, commit
+from callboard.scheduling.worker import shares_worker_here
 
 
 class Connection:
@@ -165,6 +166,12 @@ class Connection:
             return session
         return self._begin()
 
+    @property
+    def _is_over(self) -> bool:
+        """Whether it was closed, or refused for good."""
+        session = self._session
+        return session is not None and session.pid == os.getpid() and session.is_over
+
     def _begin(self) -> RemoteSession:
         with _beginning:
             session = self._session
@@ -198,22 +205,20 @@ class Connection:
         sent = parcel.sent
         assert sent is not None
         self.session.submit(parcel, self.timeout if may_block() else None)
-        if sent.done():
-            sent.result()
-            return
         try:
-            self.refuse_to_block(f"{what}()", f"there is no credit; await {what}_soon()")
-            sent.result(self.timeout)
-        except AskTimeout:
-            if self.session.withdraw(parcel):
+            if not sent.done():
+                self.refuse_to_block(f"{what}()", f"there is no credit; await {what}_soon()")
+                sent.result(self.timeout)
+        except BaseException as error:
+            is_withdrawn = self.session.withdraw(parcel)
+            if is_withdrawn and isinstance(error, AskTimeout):
                 raise ConnectionLost(
                     f"{what}() found no connection or no credit on {self._address} for "
                     f"{self.timeout:g} s"
                 ) from None
-            sent.result()  # it has left, or was refused: who did that says so at once
-        except BaseException:
-            self.session.withdraw(parcel)
-            raise
+            if is_withdrawn or not isinstance(error, CallboardError):
+                raise
+        sent.result(self.timeout)  # where it was not withdrawn, who sent or refused it says so soon
 
     def seconds(self, timeout: float | None) -> float:
         """Return the timeout of a call, or the connection's for None. Raises ValueError."""
@@ -225,6 +230,10 @@ class Connection:
         """Raise CallboardError on an event loop's thread, which says what to do `instead`."""
         if asyncio._get_running_loop() is not None:
             raise CallboardError(f"{what} would block the event loop: {instead}")
+        if shares_worker_here():
+            raise CallboardError(f"{what} would block a worker: spawn with dedicated=True")
+        if self.session.is_read_here:
+            raise CallboardError(f"{what} in a callback of an answer {WAITS_FOR_ITSELF}")
 
     def __enter__(self) -> Self:
         return self
@@ -322,7 +331,7 @@ def _reconnect(url: str, options: dict[str, Any]) -> Connection:
     key = (os.getpid(), url, repr(sorted(options.items())))
     with _known_lock:
         connection = _known.get(key)
-        if connection is None:
+        if connection is None or connection._is_over:
             connection = _known[key] = Connection(url, **options)
     return connection
 

@@ -46,6 +46,11 @@ class Welcome:
     shard: str | None
     """Which of several servers it is, as its user has said."""
 
+    @property
+    def longest(self) -> int:
+        """How many bytes a frame may have."""
+        return min(self.frame, self.bytes)
+
 
 class Answered(NamedTuple):
     """The answer to the ASK of this sequence number, or to a request of staging."""

@@ -93,10 +93,10 @@ class Parcel:
             known = ", ".join(map(repr, server.entries)) or "none"
             return RemoteError(f"the server has no entry point {self.entry!r}; it has {known}")
         size = self.size + BEFORE_DATA
-        if size > min(server.frame, server.bytes) or self.messages > server.messages:
+        if size > server.longest or self.messages > server.messages:
             return RemoteError(
                 f"{self.messages} messages of {size} bytes are more than the server takes at a "
-                f"time: {server.messages} messages, {min(server.frame, server.bytes)} bytes"
+                f"time: {server.messages} messages, {server.longest} bytes"
             )
         return None
 
@@ -135,6 +135,8 @@ class Conversation:
         self._token = token
         self._shard = shard
         self.side: ClientSide | None = None
+        self.last_server: Welcome | None = None
+        """What the last server said of itself."""
         self.health: dict[str, Any] = {}
         """What the last PONG said."""
         self.waiting: deque[Parcel] = deque()
@@ -186,24 +188,21 @@ class Conversation:
         if parcel not in self.waiting:
             return False
         self.waiting.remove(parcel)
+        self._go_on()  # with what waited behind it, or for the end of it
         return True
 
-    def flush(self) -> Future[None]:
-        """Return a future that is done when all was handled; it fails if some of it was lost."""
-        flushed: Future[None] = Future()
+    def flush(self, flushed: Future[None]) -> None:
+        """Complete a future when all was handled; it fails if some of it was lost."""
         self._flushes.append(flushed)
         self._note_rest()
-        return flushed
 
-    def ping(self) -> Future[dict[str, Any]]:
+    def ping(self, answer: Future[dict[str, Any]]) -> None:
         """Ask how the server is. Raises ConnectionLost without a connection."""
         if self.side is None or self.side.server is None:
             raise ConnectionLost("there is no connection to ask over")
         self._pinged += 1
-        answer: Future[dict[str, Any]] = Future()
         self._pings[self._pinged] = answer
         self._output.append(self.side.ping(self._pinged))
-        return answer
 
     def part(self) -> None:
         """Say goodbye."""
@@ -232,6 +231,7 @@ class Conversation:
             self.health = event.health
             self._complete(self._pings.pop(event.nonce, None), event.health)
         elif isinstance(event, Welcome):
+            self.last_server = event
             self._places = {name: place for place, name in enumerate(event.entries)}
         self._go_on()
         return event if isinstance(event, (Welcome, Parting)) else None
@@ -243,6 +243,7 @@ class Conversation:
         side, self.side = self.side, None
         self._output.clear()
         self.lost += side.unacknowledged
+        asked = len(self._answers)
         for answer in (*self._answers.values(), *self._pings.values()):
             self._complete(
                 answer, None, ConnectionLost(f"{why}; whether it was handled is unknown")
@@ -253,9 +254,11 @@ class Conversation:
             if (loss := parcel.loss(None)) is not None:
                 self.waiting.remove(parcel)
                 self._fail_parcel(parcel, loss)
-        if self.lost and self._flushes:
+        if (self.lost or asked) and self._flushes:
             lost, self.lost = self.lost, 0
-            error = ConnectionLost(f"{why}, and {lost} messages were not acknowledged", lost)
+            error = ConnectionLost(
+                f"{why}, and {lost} messages were not acknowledged, {asked} asks not answered", lost
+            )
             for flushed in self._flushes:
                 self._complete(flushed, None, error)
             self._flushes.clear()
@@ -296,13 +299,13 @@ class Conversation:
                 waiting.popleft()
                 self._fail_parcel(parcel, obstacle)
                 continue
-            waiting.popleft()
             sequence, parts = parcel.dispatch(side, self._places)
             self._output += parts
             if parcel.answer is not None:
                 self._answers[sequence] = parcel.answer
             else:
                 self._complete(parcel.sent, None)
+            waiting.popleft()
 
     def _fail_parcel(self, parcel: Parcel, error: RemoteError) -> None:
         self._complete(parcel.sent, None, error)

@@ -47,6 +47,11 @@ class DrivenLink(LentLink):
             self._awaited = None
             self._return()
 
+    @property
+    def is_driven_here(self) -> bool:
+        """Whether this thread drives it, and is in the middle of what it has read."""
+        return self._awaited is not None and self._driver == get_ident()
+
     def ring(self, awaited: Future[Any]) -> None:
         """Wake the thread that drives until `awaited` is done. In any thread."""
         with self._lock:

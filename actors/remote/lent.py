@@ -199,10 +199,10 @@ class LentLink(Link):
         except AGAIN:
             pass
         except BREAKS as error:
-            self._break(why_it_breaks(error))
+            self.break_off(why_it_breaks(error))
             return False
         except BaseException:
-            self._break("the thread that read it was interrupted")
+            self.break_off("the thread that read it was interrupted")
             raise
         return True
 

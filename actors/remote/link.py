@@ -21,6 +21,7 @@ _PARTS = 1000  # of a vectored write; the kernel takes 1,024
 _READS = 64  # one after the other, before others have their turn
 _MUCH = 1 << 20  # bytes: who has more to send waits for others who send
 _SMALL = 4096  # bytes: to copy them costs less than another part of a write
+_STUCK = 20.0  # seconds: how long one that has said all waits for the other side to read on
 _LINGER = 1.0  # seconds: how long one that has said all waits for the other side to hang up
 AGAIN = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 """What a socket raises that has nothing to read, or no room."""
@@ -63,6 +64,8 @@ class Link:
         self._is_reading = False
         self._is_closing = False
         self._ended = False
+        self.received = 0
+        """How many bytes have come."""
         self.on_sent: Callable[[], None] = _nothing
         """Called on the loop's thread when it finds that what had waited has been sent."""
 
@@ -96,8 +99,19 @@ class Link:
         self.push()
         if self._output:
             self._watch()
+            self._loop.call_later(_STUCK, self._end_if_stuck, self.output_size)
         else:
             self._hang_up()
+
+    def _end_if_stuck(self, before: int) -> None:
+        """Hang up on one that has read nothing of so much; else look again."""
+        if self._ended or not self._output:
+            return
+        left = self.output_size
+        if left >= before:
+            self.abort(f"the other side has read nothing for {_STUCK:g} s")
+        else:
+            self._loop.call_later(_STUCK, self._end_if_stuck, left)
 
     def abort(self, why: str) -> None:
         """Hang up at once. What waits to be sent is lost."""
@@ -129,6 +143,8 @@ class Link:
             for _ in range(_READS):
                 if not self._is_reading or self._ended or not self._receive():
                     return
+            if self._is_tls:
+                self._loop.call_soon(self._read)  # what OpenSSL has read already wakes nobody
         except AGAIN:
             pass
         except BREAKS as error:
@@ -148,6 +164,7 @@ class Link:
         if count == 0:
             middle = "" if self.splitter.is_empty else ", in the middle of a frame"
             raise EOFError(f"the other side hung up{middle}")
+        self.received += count
         full = count == len(place) or self._is_tls
         if self._is_closing:
             return full
@@ -180,8 +197,8 @@ class Link:
             parts = (b"".join(parts),)  # with TLS, each write is a record of its own
         with self._lock:
             if not self._ended and not self._is_closing:
+                self.output_size += size  # first: who writes takes 0 for all of it
                 self._output.extend(parts)
-                self.output_size += size
 
     def push(self, *, helped: bool = False) -> None:
         """Send what is queued, now or as soon as the other side has read what is before it.
@@ -205,14 +222,12 @@ class Link:
 
     def help(self, timeout: float) -> None:
         """Write what waits in this thread, which may block so long; else the loop's would do it."""
-        if not self._output:
-            return
-        poller = select.poll()
-        with suppress(ValueError):  # it was closed
-            poller.register(self._socket, select.POLLOUT)
-        deadline = time.monotonic() + timeout
-        is_sent = False
+        is_sent = not self._output
         try:
+            poller = select.poll()
+            with suppress(ValueError):  # it was closed
+                poller.register(self._socket, select.POLLOUT)
+            deadline = time.monotonic() + timeout
             while self._output and not is_sent and time.monotonic() < deadline:
                 poller.poll(max(0.0, deadline - time.monotonic()) * 1000)
                 with self._writing:
@@ -277,10 +292,10 @@ class Link:
             except OSError:
                 raise
             except BaseException:
-                self._break("the thread that wrote to it was interrupted")
+                self.break_off("the thread that wrote to it was interrupted")
                 raise
 
-    def _break(self, why: str) -> None:
+    def break_off(self, why: str) -> None:
         """Have the loop's thread abort; until then nothing more is sent, or taken."""
         with self._lock:
             self._is_closing = True

@@ -46,6 +46,7 @@ class Peer:
         self._is_leaving = False
         self._stages = False  # whether it stages rows: to put them away needs no interpreter
         self._heard = self._loop.time()
+        self._moved = (0, 0)  # bytes that had come, and that waited to be sent, at the last look
         self._timer = self._loop.call_later(limits.handshake_time, self._check_handshake)
         self._link.start_reading()
 
@@ -109,6 +110,7 @@ class Peer:
         self._link.splitter.limit = self._limits.frame
         self._timer.cancel()
         self._timer = self._loop.call_later(self._limits.idle_time, self._check_idleness)
+        self._moved = (self._link.received, 0)
         with self._lock:
             self._link.queue(self._side.welcome(self._server.about()))
         self._link.push()
@@ -127,7 +129,11 @@ class Peer:
         self._refuse(Farewell.IDLE, f"no HELLO in {self._limits.handshake_time:g} s")
 
     def _check_idleness(self) -> None:
-        left = self._heard + self._limits.idle_time - self._loop.time()
+        idle_time = self._limits.idle_time
+        left = self._heard + idle_time - self._loop.time()
+        before, self._moved = self._moved, (self._link.received, self._link.output_size)
+        if left <= 0 and (self._moved[0] > before[0] or self._moved[1] < before[1]):
+            left = idle_time  # in the middle of a long frame, on a slow line
         if left <= 0:
             self._refuse(Farewell.IDLE, f"silent for {self._limits.idle_time:g} s")
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from callboard import Future
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from callboard.remote.client import Connection
 
 _ROWS = 1024  # of tell_many(), in a frame
+_UNKNOWN = (1, 4096)  # rows and bytes, before there is a connection: any server takes as many
 _ASK, _TELL = MessageKind.ASK, MessageKind.TELL
 
 
@@ -52,11 +54,11 @@ class RemoteRef:
             self.connection.deliver(parcel, "tell_many")
 
     def tell_many_soon(self, messages: Iterable[Any]) -> Future[None]:
-        """Send all of `messages` as soon as the server takes them; return the last one's future."""
-        last: Future[None] = _done()
-        for parcel in self._parcels(messages):
-            last = self._soon(parcel)
-        return last
+        """Send all of `messages` as soon as the server takes them; return a future.
+
+        It is done when all have left, and fails as the first that is refused or lost.
+        """
+        return _together([self._soon(parcel) for parcel in self._parcels(messages)])
 
     def send_batch(self, batch: pa.RecordBatch) -> None:
         """Send an Arrow record batch as one message. Waits and raises like `tell`."""
@@ -103,16 +105,18 @@ class RemoteRef:
             raise TypeError(
                 f"tell_many() wants an iterable of messages, not {safe_repr(messages)}"
             ) from None
-        server = self.connection.session.server
-        most = _ROWS if server is None else min(_ROWS, server.messages)
-        longest = None if server is None else min(server.frame, server.bytes)
-        while rows := list(islice(source, most)):
+        while True:
+            server = self.connection.session.last_server
+            most, longest = _UNKNOWN if server is None else (server.messages, server.longest)
+            rows = list(islice(source, min(_ROWS, most)))
+            if not rows:
+                return
             yield from self._cut(rows, longest)
 
-    def _cut(self, rows: list[Any], longest: int | None) -> Iterator[Parcel]:
+    def _cut(self, rows: list[Any], longest: int) -> Iterator[Parcel]:
         """Put rows into one frame, or into several where one would be too long."""
         data = self.connection.codec.encode_rows(rows)
-        if longest is not None and len(data) + 64 > longest and len(rows) > 1:
+        if len(data) + 64 > longest and len(rows) > 1:
             middle = len(rows) // 2
             yield from self._cut(rows[:middle], longest)
             yield from self._cut(rows[middle:], longest)
@@ -133,7 +137,28 @@ class RemoteRef:
         return hash((id(self.connection), self.name))
 
 
-def _done() -> Future[None]:
-    done: Future[None] = Future()
-    done.set_result(None)
-    return done
+def _together(futures: list[Future[None]]) -> Future[None]:
+    """Return a future that is done when all are, and fails as the first of them that does."""
+    if len(futures) == 1:
+        return futures[0]
+    together: Future[None] = Future()
+    left = len(futures) or 1
+    lock = Lock()
+
+    def count(_: object) -> None:
+        nonlocal left
+        with lock:
+            left -= 1
+            if left > 0:
+                return
+        error = next((error for each in futures if (error := each.exception()) is not None), None)
+        if error is None:
+            together.set_result(None)
+        else:
+            together.set_exception(error)
+
+    for future in futures:
+        future.add_done_callback(count)
+    if not futures:
+        count(None)
+    return together

@@ -7,6 +7,7 @@ import os
 import random
 import ssl
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -34,6 +35,9 @@ _END = 3.0  # seconds that closing may take
 _BEFORE_WELCOME = 1 << 20  # bytes: what a server may say of itself
 
 
+WAITS_FOR_ITSELF = "would wait for what this very thread is to read: have another thread do it"
+
+
 class RemoteSession:
     """Connects, and connects again, until it is closed or refused for good.
 
@@ -53,7 +57,8 @@ class RemoteSession:
         self.pid = os.getpid()
         self._lock = threading.Lock()  # of the conversation, and of the order of what it sends
         self._talk = Conversation(encoding, token, shard)
-        self._link: DrivenLink | None = None
+        self._link: DrivenLink | None = None  # written with the lock
+        self._current: object = None  # what the connection is known by; written with the lock
         self._error: RemoteError | None = None  # why there will be no other connection
         self.trouble = "it was not tried yet"
         """Why there is no connection, or was none the last time."""
@@ -71,6 +76,11 @@ class RemoteSession:
         """What the server said of itself; None while there is no connection."""
         side = self._talk.side
         return None if side is None else side.server
+
+    @property
+    def last_server(self) -> Welcome | None:
+        """What the last server said of itself; None if there was none yet."""
+        return self._talk.last_server
 
     @property
     def unacknowledged(self) -> int:
@@ -94,15 +104,7 @@ class RemoteSession:
         With `help_for` this thread writes what the socket has no room for, in so many seconds; it
         would else be left to the loop's thread.
         """
-        with self._lock:
-            if self._error is not None:
-                raise self._error
-            if parcel.hears_of_trouble:
-                self._talk.raise_trouble()
-            self._talk.submit(parcel)
-            outcomes = self._queue()
-            link = self._link
-        self._push(outcomes, helped=help_for is not None)
+        link = self._do(self._submit, parcel, helped=help_for is not None)
         if help_for is not None and link is not None:
             link.help(help_for)
 
@@ -120,27 +122,34 @@ class RemoteSession:
 
     def withdraw(self, parcel: Parcel) -> bool:
         """Take a parcel back that has not left. False: it has."""
-        with self._lock:
-            return self._talk.withdraw(parcel)
+        is_withdrawn = False
+
+        def withdraw() -> None:
+            nonlocal is_withdrawn
+            is_withdrawn = self._talk.withdraw(parcel)
+
+        self._do(withdraw)
+        return is_withdrawn
 
     def flush(self) -> Future[None]:
         """Return a future that is done when all was handled. Raises like `submit()`."""
-        with self._lock:
-            if self._error is not None:
-                raise self._error
-            self._talk.raise_trouble()
-            flushed = self._talk.flush()
-            outcomes = self._queue()
-        self._push(outcomes)
+        flushed: Future[None] = Future()
+        self._do(self._flush, flushed)
         return flushed
 
     def ping(self) -> Future[dict[str, Any]]:
         """Ask how the server is. Raises ConnectionLost without a connection."""
-        with self._lock:
-            answer = self._talk.ping()
-            outcomes = self._queue()
-        self._push(outcomes)
+        answer: Future[dict[str, Any]] = Future()
+        self._do(self._talk.ping, answer)
         return answer
+
+    @property
+    def is_read_here(self) -> bool:
+        """Whether this is the thread that reads the connection, in a callback of an answer."""
+        if asyncio._get_running_loop() is self._io.loop:
+            return True
+        link = self._link
+        return link is not None and link.is_driven_here
 
     def close(self) -> None:
         """Say goodbye, and end. What waits fails; open asks fail unless answered soon."""
@@ -186,20 +195,54 @@ class RemoteSession:
         if link is not None:
             link.forsake()
 
-    def _queue(self) -> list[Completion]:
-        """Queue what the conversation has to say, with the lock. Return whom to tell afterwards."""
-        output, outcomes = self._talk.take()
-        if output and self._link is not None:
-            self._link.queue(*output)
-        return outcomes
+    def _submit(self, parcel: Parcel) -> None:
+        self._refuse_if_over()
+        if parcel.hears_of_trouble:
+            self._talk.raise_trouble()
+        self._talk.submit(parcel)
 
-    def _push(self, outcomes: list[Completion], *, helped: bool = False) -> None:
-        """Send what is queued, without the lock, then tell those who wait."""
+    def _flush(self, flushed: Future[None]) -> None:
+        self._refuse_if_over()
+        self._talk.raise_trouble()
+        self._talk.flush(flushed)
+
+    def _refuse_if_over(self) -> None:
+        if self._error is not None:
+            raise self._error.with_traceback(None)  # it would grow with each that raises it
+
+    def _do(
+        self, act: Callable[..., None], *arguments: Any, helped: bool = False
+    ) -> DrivenLink | None:
+        """Do something in the conversation, with the lock; then, without it, send what it has to
+        say, and tell those who wait. Return the link that it goes by.
+
+        `act` may raise a RemoteError before it has changed anything. Who is interrupted in the
+        middle, by what a signal's handler raises, breaks the connection: the numbers of what has
+        left would not be the server's any more.
+        """
+        outcomes: list[Completion] = []
         link = self._link
-        if link is not None:
-            link.push(helped=helped)
-        for outcome in outcomes:
-            outcome.complete()
+        try:
+            with self._lock:
+                act(*arguments)
+                link = self._link
+                output, told = self._talk.take()
+                outcomes += told
+                if output and link is not None:
+                    link.queue(*output)
+            if link is not None:
+                link.push(helped=helped)
+            for outcome in outcomes:
+                outcome.complete()
+        except RemoteError:
+            raise
+        except BaseException:
+            if link is not None:
+                link.break_off("a thread was interrupted while it sent")
+            for outcome in outcomes:
+                outcome.complete()
+            raise
+        return link
 
     # --- on the loop's thread ---------------------------------------------------------------------
 
@@ -242,33 +285,40 @@ class RemoteSession:
         welcome: asyncio.Future[None] = loop.create_future()
         connected = await dial(self._address, self._context)
         splitter = Splitter(_BEFORE_WELCOME)
-        self._link = link = DrivenLink(
+        link = DrivenLink(
             loop,
             connected,
             splitter,
             partial(self._on_frames, welcome, splitter),
             partial(self._on_end, welcome, ended),
         )
-        with self._lock:
-            self._talk.begin()
-            outcomes = self._queue()
-        self._push(outcomes)
+        self._do(self._begin, link, welcome)
         link.start_reading()
         await welcome
         link.is_open = True
 
+    def _begin(self, link: DrivenLink, welcome: asyncio.Future[None]) -> None:
+        self._link, self._current = link, welcome
+        self._talk.begin()
+
     def _on_frames(
         self, welcome: asyncio.Future[None], splitter: Splitter, frames: list[Frame]
     ) -> None:
-        """On the thread that reads the link."""
+        """On the thread that reads the link. Callbacks of answers run in between."""
+        event: Any = None
+
+        def receive(received: Frame) -> None:
+            nonlocal event
+            event = None
+            if self._current is not welcome:  # it has ended meanwhile
+                return
+            try:
+                event = self._talk.receive(received)
+            except (ProtocolError, Refused) as error:
+                event = error
+
         for received in frames:
-            with self._lock:
-                try:
-                    event: Any = self._talk.receive(received)
-                except (ProtocolError, Refused) as error:
-                    event = error
-                outcomes = self._queue()
-            self._push(outcomes)
+            self._do(receive, received)
             if isinstance(event, Refused):
                 text = f"{self._address}: {event}"
                 self._end(Refused(text))
@@ -292,7 +342,6 @@ class RemoteSession:
             welcome.set_exception(ConnectionLost(text))
 
     def _on_end(self, welcome: asyncio.Future[None], ended: asyncio.Future[str], why: str) -> None:
-        self._link = None
         why = f"the connection to {self._address} was lost: {why}"
         self._settle(why)
         if not welcome.done():
@@ -306,11 +355,16 @@ class RemoteSession:
         if server is None:
             return
         pause = max(0.01, server.idle / 3)
+        link = self._link
+        assert link is not None
         with suppress(ConnectionLost):  # another connection has its own
+            answer = self.ping()
             while True:
-                answer = self.ping()
+                received, waiting = link.received, link.output_size
                 await asyncio.sleep(pause)
-                if not answer.done():
+                if answer.done():
+                    answer = self.ping()
+                elif link.received == received and link.output_size >= waiting:  # nothing moves
                     self._hang_up(f"no answer to a ping in {pause:g} s")
 
     def _hang_up(self, why: str) -> None:
@@ -320,17 +374,14 @@ class RemoteSession:
 
     def _settle(self, why: str) -> None:
         """Tell those who have waited for what a lost connection was to bring."""
-        with self._lock:
-            self._talk.end(why)
-            outcomes = self._queue()
-        self._push(outcomes)
+        self._do(self._end_talk, why)
+
+    def _end_talk(self, why: str) -> None:
+        self._link = self._current = None
+        self._talk.end(why)
 
     def _close(self) -> None:
-        with self._lock:
-            self._talk.part()
-            outcomes = self._queue()
-        self._push(outcomes)
-        link = self._link
+        link = self._do(self._talk.part)
         self._end(ConnectionLost(f"the connection to {self._address} was closed"))
         if link is not None:
             link.close()

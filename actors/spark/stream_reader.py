@@ -9,6 +9,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from callboard.core.errors import ConfigError
+from callboard.remote.errors import NotPublished
 from callboard.remote.shard import Shard
 from callboard.spark import published_range
 from callboard.spark.published_range import RowRange, divided, published
@@ -59,7 +60,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: Offset, end: Offset) -> list[RowRange]:
         """Divide the rows of a micro-batch, which may be one that was begun before a restart."""
-        bounds = zip(self._rows(start), self._rows(end), strict=True)
+        bounds = [*zip(self._rows(start), self._rows(end), strict=True)]
+        for name, (first, last) in zip(self._names, bounds, strict=True):
+            if last < first:
+                raise NotPublished(
+                    f"{self._place.entry!r} has published {last} rows, and the checkpoint of the "
+                    f"query has read {first} ({name}): is it the server's state directory?"
+                )
         return [
             part
             for shard, (first, last) in enumerate(bounds)

@@ -143,7 +143,8 @@ class Network(RuleBasedStateMachine):
     @rule()
     def ping(self) -> None:
         if self.client.side is not None and self.client.side.server is not None:
-            answer = self.client.ping()
+            answer: Future[dict[str, Any]] = Future()
+            self.client.ping(answer)
             self.send()
             assert not answer.done()
 
@@ -157,7 +158,8 @@ class Network(RuleBasedStateMachine):
 
     @rule(target=flushes)
     def flush(self) -> Any:
-        flushed = self.client.flush()
+        flushed: Future[None] = Future()
+        self.client.flush(flushed)
         self.send()
         return multiple((flushed, list(self.told), self.lost + self.client.lost))
 

@@ -120,6 +120,22 @@ def test_who_has_said_all_hangs_up_once_it_is_sent() -> None:
     ends.stop()
 
 
+def test_who_has_said_all_does_not_wait_for_one_that_reads_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("callboard.remote.link._STUCK", 0.01)
+    ends = Ends()
+    why: list[str] = []
+    ends.first._on_end = why.append
+    ends.first.queue(frame(1, b"y" * 1_000_000))
+    ends.first.push()
+    ends.first.call_close()
+    eventually(lambda: why, "it hangs up")
+    assert why == ["the other side has read nothing for 0.01 s"]
+    assert ends.first.output_size == 0
+    ends.stop()
+
+
 @pytest.mark.parametrize("helping", [False, True])
 def test_what_is_left_to_one_that_is_about_to_stop_sending_is_sent(
     helping: bool, monkeypatch: pytest.MonkeyPatch

@@ -191,6 +191,13 @@ def test_a_client_that_falls_silent_is_let_go_and_one_that_pings_is_not(
         assert client.receive() is not None
         patient._io.call(pass_a_minute)
         assert connection.health().result(DEADLINE)  # as its pings do
+        came = [peer._link.received for peer in patient._peers]
+        client.socket.sendall(b"\x10")  # a part of a frame
+        eventually(lambda: [peer._link.received for peer in patient._peers] != came, "it came")
+        patient._io.call(look)
+        assert patient.health()["connections"] == 2
+        patient._io.call(pass_a_minute)
+        assert connection.health().result(DEADLINE)
         patient._io.call(look)
         said = client.farewell()
         assert (said.reason, said.text) == (Farewell.IDLE, "silent for 60 s")

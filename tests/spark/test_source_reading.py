@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from callboard.core.errors import ConfigError
-from callboard.remote import PublishedRows, connect
+from callboard.remote import NotPublished, PublishedRows, connect
 from callboard.spark import register
 from callboard.spark.data_source import CallboardSource
 from callboard.spark.published_range import divided
@@ -216,6 +216,12 @@ def test_an_option_that_is_wrong_is_named_with_its_value(said: dict[str, str], e
 def test_only_a_stream_releases() -> None:
     with pytest.raises(ConfigError, match="the option 'release', 'true', is not known here"):
         CallboardSource(RIGHT | {"release": "true"}).reader(StructType())
+
+
+def test_a_checkpoint_of_more_rows_than_there_are_is_an_error() -> None:
+    reader = CallboardSource(RIGHT).streamReader(StructType())
+    with pytest.raises(NotPublished, match=r"has published 10 rows, .* has read 100"):
+        reader.partitions({"row": 100}, {"row": 10})
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ class StagingParcel(Parcel):
             return super().obstacle(side, places)
         server = side.server
         assert server is not None
-        size, most = self.size + BEFORE_DATA, min(server.frame, server.bytes)
+        size, most = self.size + BEFORE_DATA, server.longest
         if size > most:
             return RemoteError(f"a {self.kind.name} of {size} bytes; the server takes {most}")
         return None

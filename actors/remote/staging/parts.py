@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from callboard.core.log import log
 from callboard.remote.errors import RemoteError, StageRefused
 from callboard.remote.staging.messages import (
     Begin,
@@ -48,6 +49,7 @@ class StagedPart:
         self.trouble: RemoteError | None = None
         """Why it was dropped."""
         self._file = file
+        self._has_file = False  # or may have one
         self._frames: list[StagedFrame] = []
         self._checksum = 0
 
@@ -64,6 +66,7 @@ class StagedPart:
         size = len(data.payload)
         payload = None if to_file else bytes(data.payload)
         if to_file:
+            self._has_file = True
             try:
                 with self._file.open("ab") as file:
                     file.write(data.payload)
@@ -108,8 +111,11 @@ class StagedPart:
         """Let the rows go. What comes after this is refused for the same reason."""
         self.trouble = why
         self._frames.clear()
-        if self.disk:
-            self._file.unlink(missing_ok=True)
+        if self._has_file:
+            try:
+                self._file.unlink(missing_ok=True)
+            except OSError as error:  # the next start removes it
+                log.warning("staged rows could not be removed", part=str(self), error=error)
         self.memory = self.disk = 0
 
     def __str__(self) -> str:

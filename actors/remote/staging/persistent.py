@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -152,6 +153,12 @@ def checked_class(cls: type[Persistent]) -> type[Persistent]:
             f"{cls.__name__} has a receive() of its own: of a Persistent actor apply() gets the "
             "rows, and answer() the questions"
         )
+    for name in ("apply", "snapshot", "restore"):
+        hook = inspect.unwrap(getattr(cls, name))
+        if inspect.iscoroutinefunction(hook) or inspect.isasyncgenfunction(hook):
+            raise ConfigError(f"{cls.__name__}.{name}() is async: nobody would await it")
+        if inspect.isgeneratorfunction(hook):
+            raise ConfigError(f"{cls.__name__}.{name}() is a generator: nobody would run it")
     if cls.published is not None:
         _check_published(cls)
     return cls

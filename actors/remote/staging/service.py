@@ -65,13 +65,13 @@ class StagingService:
             self._applier = Applier(self._journal, targets, self._backlog)
             self._applier.restore()
             self._applier.apply_all()
-            self._applier.start(f"{system.name}-apply")
             self._stager = system.spawn(
                 Stager, self._store, targets, self._applier.note_commit, dedicated=True
             )
             self._librarian = system.spawn(
                 Librarian, self._journal, targets, self._applier.note_release, dedicated=True
             )
+            self._applier.start(f"{system.name}-apply")  # last: it would go on if these failed
         except BaseException:
             self._close()
             raise
@@ -108,9 +108,11 @@ class StagingService:
     def health(self) -> dict[str, Any]:
         """Return how it is, in numbers. In any thread; waits for nothing."""
         applier, store = self._applier, self._store
+        applied = applier.applied  # before what it runs after
+        committed = applier.committed
         return {
-            "committed": applier.committed,
-            "unapplied": applier.committed - applier.applied,
+            "committed": committed,
+            "unapplied": committed - applied,
             "unreleased": self._journal.unreleased,
             "unreleased_bytes": self._backlog.bytes,
             "staged_memory": store.memory,

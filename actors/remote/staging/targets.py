@@ -94,20 +94,24 @@ class ActorTarget(Target):
         return self._turn()
 
     def _turn(self) -> Future[Any]:
-        """Return a future that is done when all that was told is handled. Raises StageRefused."""
-        turn = self._ref._in_turn()
-        if turn is None:
-            raise StageRefused(
-                f"the mailbox of the entry {self.name!r} drops or refuses messages: staged rows "
-                "want one that has room for all, or in which they wait for it"
-            )
-        return turn
+        return _turn_of(self._ref, self.name)
 
     def settle(self, given: Future[Any]) -> None:
         """Raise if the actor does not exist any more."""
         error = given.exception()
         if isinstance(error, ActorStopped | SystemClosed):
             raise error
+
+
+def _turn_of(ref: ActorRef[Any], name: str) -> Future[Any]:
+    """Return a future that is done when all that was told is handled. Raises StageRefused."""
+    turn = ref._in_turn()
+    if turn is None:
+        raise StageRefused(
+            f"the mailbox of the entry {name!r} drops or refuses messages: staged rows "
+            "want one that has room for all, or in which they wait for it"
+        )
+    return turn
 
 
 class PersistentTarget(Target):
@@ -125,7 +129,8 @@ class PersistentTarget(Target):
         self.schema = ref.actor_class.published  # type: ignore[attr-defined]
 
     def refuse_if_unfit(self) -> None:
-        """Do nothing: it takes rows."""
+        """Raise StageRefused for a mailbox that would drop or refuse what applies the rows."""
+        _turn_of(self._ref, self.name)
 
     def restore(self, snapshot: bytes | None) -> None:
         """Have the actor take its state back, or begin without one."""
@@ -149,6 +154,8 @@ class PersistentTarget(Target):
         return taken
 
     def _command(self, perform: Any) -> Future[Any]:
+        while self._ref._room == 0 and (turn := self._ref._in_turn()) is not None:
+            turn.exception()  # clients' questions are before it
         return self._ref.ask(StateCommand(perform))
 
 

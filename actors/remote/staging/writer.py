@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import count, islice
+from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -29,6 +30,7 @@ _ROWS = 1536  # in a frame: of short rows, more or fewer take longer
 _SPARE = 64  # bytes of a frame that are no rows, and more
 
 _numbers = count()
+_numbering = Lock()
 
 
 class StageWriter:
@@ -48,7 +50,8 @@ class StageWriter:
         self._name = name
         self._partition = partition
         self._attempt = attempt
-        self._number = next(_numbers) % 2**32
+        with _numbering:
+            self._number = next(_numbers) % 2**32
         self._place = StagePlace()
         self._frames = 0
         self._rows = 0
@@ -112,13 +115,11 @@ class StageWriter:
         """Put rows into one frame, or into several where one would be too long."""
         server = self._connection.session.server
         data = self._connection.codec.encode_rows(rows)
-        if server is not None and len(rows) > 1:
-            longest = min(server.frame, server.bytes)
-            if len(data) + _SPARE > longest:
-                middle = len(rows) // 2
-                yield from self._cut(rows[:middle])
-                yield from self._cut(rows[middle:])
-                return
+        if server is not None and len(rows) > 1 and len(data) + _SPARE > server.longest:
+            middle = len(rows) // 2
+            yield from self._cut(rows[:middle])
+            yield from self._cut(rows[middle:])
+            return
         yield data, len(rows)
 
 

@@ -2,7 +2,7 @@
 
 import threading
 
-from callboard.scheduling.cell cimport Context, dedicated_cell
+from callboard.scheduling.cell cimport Context
 from callboard.scheduling.context cimport current_context
 
 
@@ -19,11 +19,3 @@ def worker_here():
     """Return the worker whose thread calls; None on another thread."""
     cdef Context* context = current_context()
     return <object>context.worker.owner if context.worker != NULL else None
-
-
-def shares_worker_here():
-    """Tell whether the calling thread is a worker's that other actors need, too; a dedicated actor's is not."""
-    cdef Context* context = current_context()
-    if context.worker == NULL:
-        return False
-    return context.current == NULL or not context.current.has(dedicated_cell)

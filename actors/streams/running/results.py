@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from callboard.core.batches import Batches
 from callboard.core.text import safe_repr
+from callboard.scheduling.worker import shares_worker_here
 from callboard.streams.checks import check_entry
 from callboard.streams.errors import RunError, RunTimeout
-from callboard.streams.running.callers import caller_here, shares_worker_here
+from callboard.streams.running.callers import caller_here
 from callboard.streams.running.untaken import Untaken
 
 if TYPE_CHECKING:

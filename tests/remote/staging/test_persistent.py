@@ -8,11 +8,19 @@ from typing import Any, ClassVar
 
 import pytest
 
-from callboard import ActorSystem, CallboardError, ConfigError, DrainTimeout, Supervision
+from callboard import (
+    ActorSystem,
+    BoundedMailbox,
+    CallboardError,
+    ConfigError,
+    DrainTimeout,
+    Supervision,
+)
 from callboard.remote import (
     Persistent,
     RemoteFailure,
     RowKey,
+    StageRefused,
     StateError,
     Winner,
     with_keys,
@@ -260,6 +268,20 @@ def test_a_drain_says_what_was_not_applied(served: Served) -> None:
     Gate.opened.set()
 
 
+def test_a_small_mailbox_holds_up_a_large_batch(served: Served) -> None:
+    connection = served.start(mailbox=BoundedMailbox(2, timeout=1e-9))
+    commit(connection, 1, [1] * 10_000)
+    applied(connection)
+    assert asked(connection) == (10_000, 10_000)
+
+
+@pytest.mark.parametrize("overflow", ["fail", "drop_newest", "drop_oldest"])
+def test_a_mailbox_that_would_lose_commands_takes_no_rows(served: Served, overflow: Any) -> None:
+    connection = served.start(mailbox=BoundedMailbox(1_000, overflow))
+    with pytest.raises(StageRefused, match="drops or refuses messages"):
+        commit(connection, 1, [1])
+
+
 def test_a_class_that_cannot_be_right_is_refused() -> None:
     class OwnReceive(Totals):
         def receive(self, message: Any) -> Any:
@@ -268,8 +290,18 @@ def test_a_class_that_cannot_be_right_is_refused() -> None:
     class Never(Totals):
         snapshot_every = 0
 
+    class Async(Totals):
+        async def apply(self, row: Any) -> None:  # type: ignore[override]
+            await self.ref.ask(row)
+
+    class Generator(Totals):
+        def snapshot(self) -> Any:
+            yield self.total
+
     with ActorSystem(workers=1, token=False) as system:
         for cls, said in [
+            (Async, r"Async.apply\(\) is async"),
+            (Generator, r"Generator.snapshot\(\) is a generator"),
             (OwnReceive, "OwnReceive has a receive"),
             (Never, "Never.snapshot_every is a whole number"),
         ]:

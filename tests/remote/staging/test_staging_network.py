@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from callboard import Future
 from callboard.remote.conversation import Conversation
 from callboard.remote.errors import (
     BatchCommitted,
@@ -55,6 +56,10 @@ class Nobody:
     """In the place of a ref: nothing is applied here."""
 
     actor_class = Publishing
+
+    @staticmethod
+    def _in_turn() -> Future[None]:
+        return Future()
 
 
 class SimulatedPeer:
