@@ -222,7 +222,9 @@ class Link:
 
     def help(self, timeout: float) -> None:
         """Write what waits in this thread, which may block so long; else the loop's would do it."""
-        is_sent = not self._output
+        if not self._output:
+            return
+        is_sent = False
         try:
             poller = select.poll()
             with suppress(ValueError):  # it was closed

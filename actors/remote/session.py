@@ -7,7 +7,7 @@ import os
 import random
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -104,7 +104,29 @@ class RemoteSession:
         With `help_for` this thread writes what the socket has no room for, in so many seconds; it
         would else be left to the loop's thread.
         """
-        link = self._do(self._submit, parcel, helped=help_for is not None)
+        outcomes: Sequence[Completion] = ()
+        link = self._link
+        try:  # as _do(), without its calls: each message passes here
+            with self._lock:
+                if self._error is not None:
+                    raise self._error.with_traceback(None)  # it would grow with each raise
+                talk = self._talk
+                if parcel.hears_of_trouble:
+                    talk.raise_trouble()
+                talk.submit(parcel)
+                link = self._link
+                output, outcomes = talk.take()
+                if output and link is not None:
+                    link.queue(*output)
+            if link is not None:
+                link.push(helped=help_for is not None)
+            for outcome in outcomes:
+                outcome.complete()
+        except RemoteError:
+            raise
+        except BaseException:
+            _break_off(link, outcomes)
+            raise
         if help_for is not None and link is not None:
             link.help(help_for)
 
@@ -195,24 +217,13 @@ class RemoteSession:
         if link is not None:
             link.forsake()
 
-    def _submit(self, parcel: Parcel) -> None:
-        self._refuse_if_over()
-        if parcel.hears_of_trouble:
-            self._talk.raise_trouble()
-        self._talk.submit(parcel)
-
     def _flush(self, flushed: Future[None]) -> None:
-        self._refuse_if_over()
+        if self._error is not None:
+            raise self._error.with_traceback(None)
         self._talk.raise_trouble()
         self._talk.flush(flushed)
 
-    def _refuse_if_over(self) -> None:
-        if self._error is not None:
-            raise self._error.with_traceback(None)  # it would grow with each that raises it
-
-    def _do(
-        self, act: Callable[..., None], *arguments: Any, helped: bool = False
-    ) -> DrivenLink | None:
+    def _do(self, act: Callable[..., None], *arguments: Any) -> DrivenLink | None:
         """Do something in the conversation, with the lock; then, without it, send what it has to
         say, and tell those who wait. Return the link that it goes by.
 
@@ -220,27 +231,23 @@ class RemoteSession:
         middle, by what a signal's handler raises, breaks the connection: the numbers of what has
         left would not be the server's any more.
         """
-        outcomes: list[Completion] = []
+        outcomes: Sequence[Completion] = ()
         link = self._link
         try:
             with self._lock:
                 act(*arguments)
                 link = self._link
-                output, told = self._talk.take()
-                outcomes += told
+                output, outcomes = self._talk.take()
                 if output and link is not None:
                     link.queue(*output)
             if link is not None:
-                link.push(helped=helped)
+                link.push()
             for outcome in outcomes:
                 outcome.complete()
         except RemoteError:
             raise
         except BaseException:
-            if link is not None:
-                link.break_off("a thread was interrupted while it sent")
-            for outcome in outcomes:
-                outcome.complete()
+            _break_off(link, outcomes)
             raise
         return link
 
@@ -398,6 +405,14 @@ class RemoteSession:
         for outcome in outcomes:
             outcome.complete()
         self.opened.set_exception(self._error)
+
+
+def _break_off(link: DrivenLink | None, outcomes: Sequence[Completion]) -> None:
+    """End a connection on which a thread was interrupted, and tell whom it had not told yet."""
+    if link is not None:
+        link.break_off("a thread was interrupted while it sent")
+    for outcome in outcomes:
+        outcome.complete()
 
 
 def may_block() -> bool:
