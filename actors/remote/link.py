@@ -190,6 +190,11 @@ class Link:
 
     # --- in any thread ----------------------------------------------------------------------------
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it was hung up."""
+        return self._ended
+
     def queue(self, *parts: Buffer) -> None:
         """Put bytes behind all that is to be sent. `push()` comes next, in this thread."""
         size = sum(map(len, parts))

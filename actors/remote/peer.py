@@ -51,6 +51,11 @@ class Peer:
         self._link.start_reading()
 
     @property
+    def is_gone(self) -> bool:
+        """Whether the connection has ended."""
+        return self._link.has_ended
+
+    @property
     def is_greeted(self) -> bool:
         """Whether it is known who the client is."""
         return self._side.is_greeted

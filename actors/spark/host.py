@@ -23,6 +23,7 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 from callboard import ActorSystem
 from callboard.core.errors import CallboardError, DrainTimeout
+from callboard.core.log import log
 from callboard.dead_letters import FailureReport
 from callboard.spark.context import PartitionContext
 from callboard.spark.errors import PartitionFailed
@@ -83,15 +84,26 @@ class Host:
         self.is_idle = True
         self._kept: tuple[bytes, Any] | None = None
 
+    def gives_way(self, spec: GraphSpec[T]) -> bool:
+        """Stop what is kept, if that is not this graph. False: what failed in that is no failure of
+        the task that comes, which wants another system.
+        """
+        if self._kept is None or self._kept[0] == spec.key:
+            return True
+        self._kept = None
+        try:
+            self._stop_actors(_GRACE)
+        except DrainTimeout as error:
+            log.warning("a kept graph did not end", error=error)
+            return False
+        for actor, failure in self.system.dead_letters.fatal:
+            log.warning("a kept graph failed at its end", actor=actor, error=failure)
+        return not self.system.dead_letters.fatal
+
     def open(self, spec: GraphSpec[T], context: PartitionContext) -> TaskGraph[T]:
         """Build a graph, or take the kept one when it has the same key."""
         kept, self._kept = self._kept, None
-        if kept is not None and kept[0] == spec.key:
-            built = kept[1]
-        else:
-            if kept is not None:
-                self._stop_actors(spec.drain_timeout)
-            built = spec.build(self.system, context)
+        built = kept[1] if kept is not None else spec.build(self.system, context)
         self.is_idle = False
         return TaskGraph(self, built, context)
 
@@ -148,7 +160,7 @@ def host_for(spec: GraphSpec[T], context: PartitionContext) -> Host:
         _host = None  # a forked copy: its threads are the parent's
     if _host is not None and not _host.is_idle:
         return Host(settings)
-    if _host is not None and _host.settings != settings:
+    if _host is not None and not (_host.settings == settings and _host.gives_way(spec)):
         _host.dispose()
     if _host is None:
         _host = Host(settings)

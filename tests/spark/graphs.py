@@ -117,6 +117,20 @@ def refuse_behind(system: ActorSystem, context: PartitionContext) -> ActorRef[An
     return system.spawn(Forward, system.spawn(Refuse, name="refuse"), name="forward")
 
 
+class FailsAtEnd(Actor[Any]):
+    """Passes on what it gets, and raises when it stops."""
+
+    def receive(self, message: Any) -> Any:
+        return message
+
+    def on_stop(self) -> None:
+        raise ValueError("at the end")
+
+
+def kept_failing_at_end(system: ActorSystem, context: PartitionContext) -> ActorRef[Any]:
+    return system.spawn(FailsAtEnd)
+
+
 class Stuck(Actor[Any]):
     """Says that it has a message, and never comes back from it."""
 

@@ -115,6 +115,12 @@ def test_a_graph_that_is_kept_for_the_process_knows_what_it_saw() -> None:
     assert list(count(range(2))) == [(os.getpid(), 2, (0,))], "another graph was run between"
 
 
+def test_a_kept_graph_that_fails_at_its_end_fails_no_other_task() -> None:
+    function = map_partitions(graphs.kept_failing_at_end, lifetime="process")
+    assert list(function([1, 2])) == [1, 2]
+    assert next(map_partitions(graphs.tally, flush=True)(range(4)))[3] == 4
+
+
 def test_a_kept_graph_is_given_up_when_its_task_is_abandoned() -> None:
     count = map_partitions(graphs.kept_tally, flush=True, lifetime="process")
     abandoned = count(range(7))

@@ -79,6 +79,8 @@ class Stager(Actor[Any]):
             peer.answer(request, None)
 
     def _begin(self, peer: Peer, begun: Begin) -> None:
+        if peer.is_gone:  # which this actor may have been told before
+            raise StageRefused("the client is gone")
         stages = self._open.setdefault(peer, {})
         if begun.stage in stages:
             raise StageRefused(f"the stage {begun.stage} is open already: {stages[begun.stage]}")

@@ -66,6 +66,7 @@ class SimulatedPeer:
     """What the stager answers to, at the server's end of a connection."""
 
     name = "simulated"
+    is_gone = False
 
     def __init__(self, connection: SimulatedConnection) -> None:
         self.connection = connection
