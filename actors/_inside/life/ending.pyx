@@ -190,8 +190,8 @@ cdef void leave_parent(ActorRef ref) noexcept:
         runtime.names.pop((parent, ref.own_name), None)
     if parent is None:
         runtime.children.pop(ref, None)
-        if not runtime.children and runtime.on_change is not None:
-            runtime.on_change()  # who stops the system waits for its end, though its spawn may have failed
+        if not runtime.children:
+            runtime.tell_change()  # who stops the system waits for its end, though its spawn may have failed
         return
     with cython.critical_section(parent):
         was_child = parent.children_of is not None and ref in parent.children_of  # else its spawn failed
