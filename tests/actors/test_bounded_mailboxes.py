@@ -5,7 +5,17 @@ from typing import Any
 
 import pytest
 
-from callboard import Actor, ActorRef, ActorSystem, BoundedMailbox, ConfigError, MailboxFull
+from callboard import (
+    Actor,
+    ActorRef,
+    ActorSystem,
+    BoundedMailbox,
+    ConfigError,
+    DeadLetter,
+    MailboxFull,
+)
+from callboard.testing import ManualSystem
+from tests.actors.supervised import Parent
 
 
 class Gated(Actor[Any]):
@@ -153,3 +163,17 @@ def test_a_fast_producer_and_a_slow_consumer_lose_nothing(
 def test_a_wrong_mailbox_is_refused_with_its_value(arguments: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         BoundedMailbox(*arguments)
+
+
+def test_a_send_that_a_subscriber_of_dead_letters_breaks_off_takes_no_room() -> None:
+    def leave(letter: DeadLetter) -> None:
+        raise SystemExit
+
+    with ManualSystem() as system:
+        ref = system.spawn(Parent, mailbox=BoundedMailbox(1, "drop_oldest"))
+        system.dead_letters.subscribe(leave)
+        oldest = ref.ask("a")
+        with pytest.raises(SystemExit):
+            ref.tell("b")
+        assert isinstance(oldest.exception(timeout=30), MailboxFull)
+        assert ref.queue_length == 0
