@@ -107,6 +107,36 @@ def test_throttle_sends_in_the_end_what_the_capacity_has_no_room_for(system: Act
     assert box.seen == [1, 2, 3, 4]
 
 
+@pytest.mark.parametrize("when", ["start", "await", "stop"])
+def test_an_actor_that_fills_its_own_mailbox_between_messages_is_told_at_once(when: str) -> None:
+    class Self(Actor[Any]):
+        def fill(self) -> None:
+            try:
+                self.ref.tell_many(range(10))
+            except MailboxFull as error:
+                errors.append(str(error))
+
+        def on_start(self) -> None:
+            if when == "start":
+                self.fill()
+
+        async def receive(self, message: Any) -> None:
+            if message == "go" and when == "await":
+                await self.sleep(1)
+                self.fill()
+
+        def on_stop(self) -> None:
+            if when == "stop":
+                self.fill()
+
+    errors: list[str] = []
+    with ManualSystem() as system:
+        system.spawn(Self, mailbox=BoundedMailbox(3)).tell("go")
+        system.advance(2)
+    (error,) = errors
+    assert "in the middle of the message that led to this send" in error
+
+
 def test_an_actor_that_fills_its_own_mailbox_is_told_at_once(system: ActorSystem) -> None:
     class Self(Actor[Any]):
         def receive(self, message: Any) -> None:
