@@ -123,28 +123,31 @@ cdef class ActorRef(Waiter):
             source = iter(messages)
         except TypeError:
             raise TypeError(f"tell_many() wants an iterable of messages, not {safe_repr(messages)}") from None
-        if cell.has(slow_cell):
-            for message in source:
-                self.send_slowly(to_tell(<PyObject*>message, sender), context)
-            return
-        try:
-            for message in source:
-                node = filled(context.nodes.take(cell.pool), to_tell(<PyObject*>message, sender))
-                if first == NULL:
-                    first = node
+        if not cell.has(slow_cell):
+            try:
+                for message in source:
+                    node = filled(context.nodes.take(cell.pool), to_tell(<PyObject*>message, sender))
+                    if first == NULL:
+                        first = node
+                    else:
+                        last.set_next(node, relaxed)
+                    last = node
+                    count += 1
+                    if count == CHUNK:
+                        if cell.tail.push_chain(first, last):
+                            self.wake(context)
+                        first = NULL
+                        count = 0
+                        note_sent(self, context, CHUNK)
+                        if cell.has(slow_cell):  # it has stopped, and would bury for as long as this goes on
+                            break
                 else:
-                    last.set_next(node, relaxed)
-                last = node
-                count += 1
-                if count == CHUNK:
-                    if cell.tail.push_chain(first, last):
-                        self.wake(context)
-                    first = NULL
-                    count = 0
-                    note_sent(self, context, CHUNK)
-        finally:
-            if first != NULL and cell.tail.push_chain(first, last):
-                self.wake(context)
+                    return
+            finally:
+                if first != NULL and cell.tail.push_chain(first, last):
+                    self.wake(context)
+        for message in source:
+            self.send_slowly(to_tell(<PyObject*>message, sender), context)
 
     def ask(self, message, timeout=None):
         """Send `message` and return a Future of the answer: what `receive` returns for it.
