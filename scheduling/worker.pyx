@@ -265,14 +265,17 @@ cdef class WorkerThread:
         if self.retiring:
             self.team.dismiss(self)
             self.tell_drainer()
+        self.team.note_end(self)
 
-    cdef void sweep(self) noexcept:
-        """Dispatch what came after the loop's end."""
+    cdef bint sweep(self) noexcept:
+        """Dispatch what came after the loop's end. False: there was nothing."""
         cdef Worker* other = current_context().worker
+        cdef bint found = False
         self.adopt_thread()
         while self.step():
-            pass
+            found = True
         self.context.worker = other
+        return found
 
     cdef int adopt_thread(self) except -1:
         """Make the calling thread this worker's."""
