@@ -25,9 +25,6 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
     cdef Node* node
     cdef Node* following
     while True:
-        # Code of the actor's runs here, too, and a send to its own full mailbox must not wait for itself.
-        if cell.limits != NULL:
-            cell.limits.set_runner(context, relaxed)
         put_on(cell, context)
         node = cell.take_system()
         while node != NULL:
@@ -47,8 +44,6 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
         if cell.has(carrying_cell) and ref.phase != SUSPENDED:
             replace(context, NULL)  # those of a message whose handler went on just now
         take_off(cell, context)
-        if cell.limits != NULL:  # before the cell may be another's
-            cell.limits.set_runner(NULL, relaxed)
         if failed:
             charge(cell, context)
             return LATER

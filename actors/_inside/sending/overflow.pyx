@@ -45,7 +45,10 @@ cdef class Block(Overflow):
         cdef int64_t steps = runtime.system.max_steps if is_logical else -1
         while obstacle is None:
             left = limits.timeout_ns - (0 if is_logical else monotonic_ns() - begin)
-            if context.worker != NULL and limits.get_runner(relaxed) == <void*>context:
+            # In the middle of a message, and in a hook, the actor itself is current; the runner is one further
+            # down the stack, too.
+            if context.current == to.cell or (
+                    context.worker != NULL and limits.get_runner(relaxed) == <void*>context):
                 obstacle = (
                     f"is full ({limits.capacity} messages), and its actor is in the middle of the message "
                     "that led to this send, so nobody can make room"
