@@ -15,7 +15,7 @@ from callboard.scheduling.context cimport current_context
 from callboard.scheduling.cell cimport Cell, Context, dedicated_cell
 
 from callboard.core import checks
-from callboard.core.errors import AskTimeout, CallboardError
+from callboard.core.errors import ActorStopped, AskTimeout, CallboardError
 from callboard.core.log import log
 
 
@@ -293,6 +293,9 @@ cdef class Future:
     def was_run_here(self, timeout):
         """On the thread that runs the asked actor's manual system: run that until complete."""
         system = getattr(self.target, "system", None)
+        if system is None and getattr(self.target, "_is_abandoned", False):
+            self.complete(None, ActorStopped(f"{self.target.path}: its manual system was dropped"))
+            return True
         if system is None or not system.is_run_here:
             return False
         if not system._run_until(self.done, timeout):
