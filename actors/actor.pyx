@@ -7,13 +7,17 @@ from functools import partial
 cimport cython
 
 from callboard._inside.sending.letter cimport copy_of, sender_of
-from callboard._inside.sending.ref cimport ActorRef, Envelope, Extra, cell_of, no_system
+from callboard._inside.sending.ref cimport CLOSED, ActorRef, Envelope, Extra, cell_of, no_system
 from callboard._inside.sending.variables cimport current_variables
 from callboard.core.node cimport Kind
 from callboard.scheduling.cell cimport carrying_cell
 
 from callboard.core.errors import CallboardError
 from callboard.core.text import safe_repr
+
+
+# How many an actor watches until it looks who of them has ended.
+cdef Py_ssize_t FEW_WATCHED = 64
 
 
 cdef ActorRef own(actor):
@@ -168,6 +172,8 @@ class Actor:
         if extra.watching is None:
             extra.watching = {}
         extra.watching[ref] = None
+        if len(extra.watching) > extra.most_watching:
+            forget_ended(extra)
         (<ActorRef>ref).send_system(Kind.watch, mine, None)
 
     def unwatch(self, ref):
@@ -181,6 +187,15 @@ class Actor:
     def children(self):
         """The refs of this actor's children, in the order of their spawning."""
         return own(self).children
+
+
+cdef void forget_ended(Extra extra) noexcept:
+    """Watch those no more that have ended: they say so, if they have not yet, and need not hear of it."""
+    cdef ActorRef other
+    for other in list(extra.watching):
+        if other.phase == CLOSED:
+            del extra.watching[other]
+    extra.most_watching = max(FEW_WATCHED, 2 * len(extra.watching))
 
 
 cdef object start_timer(ActorRef ref, seconds, period, message):

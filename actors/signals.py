@@ -41,22 +41,30 @@ class Signals:
         for number in chosen:
             if number not in _before:
                 _before[number] = signal.signal(number, _handle)
-                _heeding[number] = weakref.WeakSet()
-            _heeding[number].add(self)
+            with _lock:
+                _heeding[number] = (*_others(self, number), weakref.ref(self))
 
     def restore(self) -> None:
         """Heed no more signals. The handlers from before are back when no other system does."""
-        for number, heeding in list(_heeding.items()):
-            heeding.discard(self)
+        for number in list(_heeding):
+            with _lock:
+                heeding = _heeding[number] = _others(self, number)
             if not heeding and threading.current_thread() is threading.main_thread():
                 _give_back(number)
 
 
 # By signal: who heeds it, and the handler from before. A system may stop in any thread, but
 # handlers are set in the main one: what is left here without a system is given back by the next
-# signal.
-_heeding: dict[int, weakref.WeakSet[Signals]] = {}
+# signal. Who heeds it is replaced as a whole, with the lock: a handler may be reading it, and takes
+# none.
+_lock = threading.RLock()
+_heeding: dict[int, tuple[weakref.ref[Signals], ...]] = {}
 _before: dict[int, Any] = {}
+
+
+def _others(signals: Signals, number: int) -> tuple[weakref.ref[Signals], ...]:
+    """Return who heeds a signal, without `signals`, and without those that are no more."""
+    return tuple(ref for ref in _heeding.get(number, ()) if ref() not in (signals, None))
 
 
 def _checked(number: Any) -> signal.Signals:
@@ -70,7 +78,7 @@ def _checked(number: Any) -> signal.Signals:
 
 
 def _handle(number: int, frame: FrameType | None) -> None:
-    heeding = list(_heeding.get(number, ()))
+    heeding = [signals for ref in _heeding.get(number, ()) if (signals := ref()) is not None]
     if not heeding:
         _give_back(number)
         signal.raise_signal(number)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,13 +60,23 @@ def _worker(worker: WorkerThread) -> WorkerStatistics:
     )
 
 
+def _free_name(stem: str, taken: set[str]) -> str:
+    """Return the name of a log, with a number if there is one of that name."""
+    name = f"{stem}.log"
+    numbers = itertools.count(2)
+    while name in taken:
+        name = f"{stem}-{next(numbers)}.log"
+    return name
+
+
 class Logs:
     """The logs of one system's workers."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._paths: dict[int, str] = {}
-        self._written: dict[str, WorkerLog] = {}
+        self._lock = threading.Lock()
+        self._written: dict[WorkerThread, tuple[str, WorkerLog]] = {}  # the file's name, the log
 
     def lines(self, worker: int) -> list[str]:
         """Return the latest lines of the worker with the index `worker`."""
@@ -80,13 +92,25 @@ class Logs:
         folder.mkdir(parents=True, exist_ok=True)
         self._learn()
         written = []
-        for worker in self._runtime.team.everyone:
-            log = self._written.setdefault(worker.name, WorkerLog(worker))
-            path = folder / f"{worker.name.replace('/', '_')}.log"
-            with path.open("a", encoding="utf-8") as file:
-                file.writelines(f"{line}\n" for line in log.read(self._path_of))
-            written.append(path)
+        with self._lock:
+            for name, log in self._logs_of(self._runtime.team.everyone):
+                path = folder / name
+                with path.open("a", encoding="utf-8") as file:
+                    file.writelines(f"{line}\n" for line in log.read(self._path_of))
+                written.append(path)
         return written
+
+    def _logs_of(self, workers: list[WorkerThread]) -> list[tuple[str, WorkerLog]]:
+        """Return each worker's log with its file's name; forget the workers that have ended."""
+        before = self._written
+        self._written = {worker: before[worker] for worker in workers if worker in before}
+        names = {name for name, _ in self._written.values()}
+        for worker in workers:
+            if worker not in self._written:
+                name = _free_name(worker.name.replace("/", "_"), names)
+                names.add(name)
+                self._written[worker] = (name, WorkerLog(worker))
+        return [self._written[worker] for worker in workers]
 
     def _learn(self) -> None:
         """Remember the live actors' paths, for when they have ended and their records are read."""

@@ -48,7 +48,10 @@ class Timers(Deadlines):
 
     def __init__(self, name: str = "callboard") -> None:
         self._name = name
-        self._changed = threading.Condition()
+        # A signal's handler may raise in Condition.__enter__() and __exit__(), and the lock would
+        # stay taken: those are functions in Python, the lock's own are not.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         self._heap: list[tuple[float, int, Timer]] = []
         self._cancelled = 0  # of those in the heap
         self._order = itertools.count()
@@ -77,13 +80,13 @@ class Timers(Deadlines):
 
     def start(self) -> None:
         """Start the thread, unless it runs or is not needed any more."""
-        with self._changed:
+        with self._lock:
             if self._thread is None and not self.closed:
                 self._start()
 
     def see_to(self, due: float) -> None:
         """Look at the asks that were noted: one is due early, or there are many, or all is over."""
-        with self._changed:
+        with self._lock:
             if not self.closed:
                 if due < self.wakes_at:
                     self.wakes_at = due
@@ -111,7 +114,7 @@ class Timers(Deadlines):
 
     def close(self) -> None:
         """Drop all timers and end the thread."""
-        with self._changed:
+        with self._lock:
             self.closed = True
             self._set_timers_of_asks()
             pending, self._heap = self._heap, []
@@ -122,7 +125,7 @@ class Timers(Deadlines):
                 self._act(action)
 
     def _cancel(self, timer: Timer) -> bool:
-        with self._changed:
+        with self._lock:
             if timer.is_over:
                 return False
             timer.is_over = True
@@ -135,7 +138,7 @@ class Timers(Deadlines):
             return True
 
     def _add(self, due: float, timer: Timer) -> None:
-        with self._changed:
+        with self._lock:
             if self.closed:
                 timer.is_over = True
                 return
@@ -151,7 +154,7 @@ class Timers(Deadlines):
 
     def _run(self) -> None:
         while True:
-            with self._changed:
+            with self._lock:
                 if self.closed:
                     return
                 # An ask that is noted from here on, however late it is due, waits for the lock.
@@ -174,7 +177,7 @@ class Timers(Deadlines):
 
     def _claim(self, timer: Timer) -> Callable[[], object] | None:
         """Return what to do for a timer that left the heap, or None if it was cancelled before."""
-        with self._changed:
+        with self._lock:
             if timer.is_over:
                 self._cancelled = max(0, self._cancelled - 1)
                 return None
@@ -184,7 +187,9 @@ class Timers(Deadlines):
     def _act(self, action: Callable[[], object]) -> None:
         try:
             action()
-        except Exception as error:
+        except BaseException as error:
+            if not isinstance(error, Exception) and threading.current_thread() is not self._thread:
+                raise  # Ctrl-C, on a thread of the program's own
             log.error("a timer failed", exc_info=error)
 
     def _fire(self, timer: Timer, due: float) -> None:
@@ -212,7 +217,7 @@ class ManualTimers(Timers):
     def see_to(self, due: float) -> None:
         """Give the asks that were noted their timers, as nobody waits for time to pass."""
         super().see_to(due)
-        with self._changed:
+        with self._lock:
             self._set_timers_of_asks()
 
     def _start(self) -> None:

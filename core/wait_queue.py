@@ -28,10 +28,32 @@ class WaitQueue:
         self._asleep: deque[threading.Lock] = deque()
 
     def notify_all(self) -> None:
-        """Have all who wait look again; in any thread."""
-        with suppress(IndexError):
-            while True:
-                self._asleep.popleft().release()
+        """Have all who wait look again; in any thread.
+
+        What a signal's handler raises meanwhile comes out when all have been woken.
+        """
+        raised: BaseException | None = None
+        while True:
+            try:
+                self._wake_all()
+            except BaseException as error:
+                raised = error
+            else:
+                break
+        if raised is not None:
+            raise raised
+
+    def _wake_all(self) -> None:
+        # Who waits leaves the queue after it was woken: an interruption in between loses nobody.
+        while True:
+            try:
+                lock = self._asleep[0]
+            except IndexError:
+                return
+            with suppress(RuntimeError):  # another thread has woken it
+                lock.release()
+            with suppress(ValueError):
+                self._asleep.remove(lock)
 
     def wait_for(self, predicate: Callable[[], object], timeout: float | None = None) -> bool:
         """Wait until `predicate()` is true; False if it is not after `timeout` seconds.

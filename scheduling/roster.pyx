@@ -31,6 +31,10 @@ cdef class Roster:
         with self.lock:
             self.dedicated = [other for other in self.dedicated if other is not worker]
 
+    def note_end(self, worker):
+        """Note that a worker's thread ends, which calls this last."""
+        raise NotImplementedError
+
     @property
     def everyone(self):
         """The workers that have a thread, and the dedicated ones."""

@@ -2,14 +2,18 @@ from libc.stdint cimport int64_t
 
 from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.roster cimport Roster
+from callboard.scheduling.worker cimport WorkerThread
 
 
 cdef class Team(Roster):
     cdef object drainer
     cdef readonly bint token
     cdef readonly bint shares     # its workers take each other's work
+    cdef set running              # the workers that have a thread, which has not come to its end
     cdef bint is_over             # the workers' threads have ended
 
     cdef bint wait_until(self, int64_t deadline) except -1
     cdef int retire(self, Cell* cell) except -1
+    cdef int start_one(self, WorkerThread worker) except -1
+    cdef int end_if_last(self) except -1
     cdef int sweep(self) except -1

@@ -43,6 +43,7 @@ cdef class Team(Roster):
     def __cinit__(self, bint token):
         self.drainer = threading.Lock()  # who has it waits on state.rested; others wait for it
         self.token = token
+        self.running = set()
 
     def share(self):
         """Let the workers take each other's work. Before the first one starts."""
@@ -64,12 +65,23 @@ cdef class Team(Roster):
                 return  # what a late spawn makes ready is swept up
             for worker in self.workers[self.started:workers]:
                 try:
-                    worker.start()
+                    self.start_one(worker)
                 except RuntimeError as error:
                     raise CallboardError(
                         f"only {self.started} of {len(self.workers)} workers could be started: {error}"
                     ) from error
                 self.started += 1
+
+    cdef int start_one(self, WorkerThread worker) except -1:
+        with self.lock:
+            self.running.add(worker)  # before it can come to its end
+        try:
+            worker.start()
+        except BaseException:  # there may be no more threads
+            with self.lock:
+                self.running.discard(worker)
+            raise
+        return 0
 
     def is_at_rest(self):
         """Tell whether no worker has anything to do and no actor is in the middle of a message.
@@ -133,8 +145,8 @@ cdef class Team(Roster):
             worker = WorkerThread(self, Fifo(), 64, f"{name}-{actor}", dedicated=True)
             self.dedicated = self.dedicated + [worker]
         try:
-            worker.start()
-        except BaseException:  # there may be no more threads
+            self.start_one(worker)
+        except BaseException:
             self.dismiss(worker)
             raise
         return worker
@@ -147,13 +159,27 @@ cdef class Team(Roster):
         return 0
 
     def end(self):
-        """Join the workers, which were told to stop, and dispatch what came after their loops' ends."""
-        for worker in self.everyone:
+        """Join the workers, which were told to stop."""
+        joined = self.everyone
+        for worker in joined:
             if worker.thread is not None:
                 worker.thread.join()
         with self.lock:
+            self.running.difference_update(joined)  # a thread may have ended by an exception
+            self.end_if_last()
+
+    def note_end(self, worker):
+        """Note that a worker's thread ends. With the last of them ends the team, whoever waits for that."""
+        with self.lock:
+            self.running.discard(worker)
+            self.end_if_last()
+
+    cdef int end_if_last(self) except -1:
+        """Dispatch what came after the loops' ends, if all of them have ended. The caller has the lock."""
+        if not self.running and self.state.is_stopping(acquire):
             self.is_over = True
             self.sweep()
+        return 0
 
     def sweep_if_over(self):
         """Dispatch what the caller made ready, if there are no workers any more that would."""
@@ -165,8 +191,11 @@ cdef class Team(Roster):
         # Under the lock: who announces an actor and then finds the team not over yet has announced it
         # before the end's own sweep.
         cdef WorkerThread worker
-        for worker in self.workers:
-            worker.sweep()
+        cdef bint found = True
+        while found:  # what one of them dispatches may wake what lives on another
+            found = False
+            for worker in self.workers + self.dedicated:  # of which some may end before their actors
+                found = worker.sweep() or found
         return 0
 
     def tell_stopping(self):

@@ -43,7 +43,7 @@ cdef class WorkerThread:
     cdef readonly object cpu  # the core that it is pinned to, or None
 
     cdef void loop_with(self, PyThreadState* state) noexcept nogil
-    cdef void sweep(self) noexcept
+    cdef bint sweep(self) noexcept
     cdef int adopt_thread(self) except -1
     cdef void rest(self) noexcept nogil
     cdef bint rest_reading(self) noexcept nogil

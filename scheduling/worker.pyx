@@ -86,7 +86,7 @@ def attend(lender):
     `lender.take_back(is_readable)`, which reads if there is something, on the worker's thread and outside of
     any actor, and returns whether the worker is to attend in its next rest, too. What they raise is logged.
     Calls before that rest count as one, the last, unless the worker attends in it anyway. False, and nothing
-    comes of it, then, and on a thread that is no worker's.
+    comes of it, then, on a thread that is no worker's, and where there is no descriptor left for a bell.
     """
     cdef Worker* core = current_context().worker
     if core == NULL:
@@ -95,7 +95,10 @@ def attend(lender):
     if worker.keeps:
         return False
     if worker.bell < 0:
-        worker.bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        try:
+            worker.bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        except OSError:
+            return False  # the process may have no more descriptors
     worker.attended = lender
     worker.attends = True
     return True
@@ -263,21 +266,24 @@ cdef class WorkerThread:
         self.loop_with(state)
         # loop_with() leaves the interpreter detached.
         PyEval_RestoreThread(state)
-        if self.keeps:
+        if self.keeps and self.borrow() >= 0:  # it may have been taken away meanwhile
             self.give_back(False)
         XDECREF(set_variables(state, variables))
         self.context.worker = NULL
         if self.retiring:
             self.team.dismiss(self)
             self.tell_drainer()
+        self.team.note_end(self)
 
-    cdef void sweep(self) noexcept:
-        """Dispatch what came after the loop's end."""
+    cdef bint sweep(self) noexcept:
+        """Dispatch what came after the loop's end. False: there was nothing."""
         cdef Worker* other = current_context().worker
+        cdef bint found = False
         self.adopt_thread()
         while self.step():
-            pass
+            found = True
         self.context.worker = other
+        return found
 
     cdef int adopt_thread(self) except -1:
         """Make the calling thread this worker's."""
@@ -358,6 +364,7 @@ cdef class WorkerThread:
             core.ring.write(DispatchRecord(now, now - begin, 0, core.get_rests(relaxed) // 2, 0, -1))
         core.add_rests(1, seq_cst)  # before the puts to come: see stealing.hpp
         if is_readable:
+            core.stop_watching()  # first: that may be much work
             self.give_back(True)
 
     cdef bint rest_reading(self) noexcept nogil:

@@ -11,13 +11,13 @@ from callboard._inside.receiving.dispatch cimport run_python
 from callboard._inside.receiving.native_dispatch cimport run_native
 from callboard._inside.sending.native_ref cimport NativeRef
 from callboard._inside.sending.overflow cimport Overflow, overflow_named
-from callboard._inside.sending.ref cimport STOPPING, ActorCell, ActorRef, Recipe, cell_of
+from callboard._inside.sending.ref cimport CLOSED, RESTARTING, ActorCell, ActorRef, Recipe, cell_of
 from callboard._inside.sending.runtime cimport Runtime
 from callboard.core.node cimport relaxed
 from callboard.mailbox.limits cimport Limits
 from callboard.native cimport NativeActor
 from callboard.scheduling.cell cimport (
-    Run, Worker, carrying_cell, dedicated_cell, limited, make_ready, native_cell, python_cell,
+    Run, Worker, carrying_cell, closed_cell, dedicated_cell, limited, make_ready, native_cell, python_cell,
     roaming_cell, wants_token,
 )
 from callboard.scheduling.context cimport current_context
@@ -91,9 +91,21 @@ def spawn(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs
         ref.cell.set_home(home_of(ref, placement, dedicated).core, relaxed)
     except BaseException:
         leave_parent(ref)
+        close_unborn(ref)
         raise
     make_ready(ref.cell, current_context())
     return ref
+
+
+cdef int close_unborn(ActorRef ref) except -1:
+    """Have a worker bury what was sent to an actor whose spawn fails: others may have found it."""
+    cdef Team team = ref.runtime.team
+    ref.cell.set_home((<WorkerThread>(<list>team.workers)[0]).core, relaxed)
+    ref.cell.set(closed_cell)
+    ref.phase = CLOSED
+    ref.kept = True  # by the reference that wake_closed() makes
+    ref.wake_closed(current_context())
+    return 0
 
 
 cdef ActorRef make_ref(Runtime runtime, bint native, bint dedicated):
@@ -305,8 +317,9 @@ cdef int join_family(ActorRef ref) except -1:
         ref.runtime.children[ref] = None
         return 0
     with cython.critical_section(parent):
-        if parent.phase >= STOPPING:
-            raise SpawnError(f"{parent.path} is stopping, and cannot spawn {ref.name}")
+        if parent.phase >= RESTARTING:
+            what = "restarting" if parent.phase == RESTARTING else "stopping"
+            raise SpawnError(f"{parent.path} is {what}, and cannot spawn {ref.name}")
         if parent.children_of is None:
             parent.children_of = {}
         parent.children_of[ref] = None

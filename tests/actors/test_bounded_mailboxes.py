@@ -5,7 +5,17 @@ from typing import Any
 
 import pytest
 
-from callboard import Actor, ActorRef, ActorSystem, BoundedMailbox, ConfigError, MailboxFull
+from callboard import (
+    Actor,
+    ActorRef,
+    ActorSystem,
+    BoundedMailbox,
+    ConfigError,
+    DeadLetter,
+    MailboxFull,
+)
+from callboard.testing import ManualSystem
+from tests.actors.supervised import Parent
 
 
 class Gated(Actor[Any]):
@@ -97,6 +107,36 @@ def test_throttle_sends_in_the_end_what_the_capacity_has_no_room_for(system: Act
     assert box.seen == [1, 2, 3, 4]
 
 
+@pytest.mark.parametrize("when", ["start", "await", "stop"])
+def test_an_actor_that_fills_its_own_mailbox_between_messages_is_told_at_once(when: str) -> None:
+    class Self(Actor[Any]):
+        def fill(self) -> None:
+            try:
+                self.ref.tell_many(range(10))
+            except MailboxFull as error:
+                errors.append(str(error))
+
+        def on_start(self) -> None:
+            if when == "start":
+                self.fill()
+
+        async def receive(self, message: Any) -> None:
+            if message == "go" and when == "await":
+                await self.sleep(1)
+                self.fill()
+
+        def on_stop(self) -> None:
+            if when == "stop":
+                self.fill()
+
+    errors: list[str] = []
+    with ManualSystem() as system:
+        system.spawn(Self, mailbox=BoundedMailbox(3)).tell("go")
+        system.advance(2)
+    (error,) = errors
+    assert "in the middle of the message that led to this send" in error
+
+
 def test_an_actor_that_fills_its_own_mailbox_is_told_at_once(system: ActorSystem) -> None:
     class Self(Actor[Any]):
         def receive(self, message: Any) -> None:
@@ -153,3 +193,17 @@ def test_a_fast_producer_and_a_slow_consumer_lose_nothing(
 def test_a_wrong_mailbox_is_refused_with_its_value(arguments: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         BoundedMailbox(*arguments)
+
+
+def test_a_send_that_a_subscriber_of_dead_letters_breaks_off_takes_no_room() -> None:
+    def leave(letter: DeadLetter) -> None:
+        raise SystemExit
+
+    with ManualSystem() as system:
+        ref = system.spawn(Parent, mailbox=BoundedMailbox(1, "drop_oldest"))
+        system.dead_letters.subscribe(leave)
+        oldest = ref.ask("a")
+        with pytest.raises(SystemExit):
+            ref.tell("b")
+        assert isinstance(oldest.exception(timeout=30), MailboxFull)
+        assert ref.queue_length == 0

@@ -12,8 +12,10 @@ from callboard import (
     ActorRef,
     ActorSystem,
     AskCycle,
+    BoundedMailbox,
     CallboardError,
     Future,
+    MailboxFull,
     SpawnError,
 )
 from callboard.testing import ManualSystem
@@ -124,6 +126,22 @@ def test_callboards_futures_can_be_awaited_beside_asyncios(
         return [first, *await asyncio.gather(ask(2), ask(3))]
 
     assert caller.ask(ask_in_all_ways).result(timeout=30) == [2, 4, 6]
+
+
+def test_an_actor_that_fills_its_own_mailbox_on_the_loop_is_told_at_once(
+    system: ActorSystem,
+) -> None:
+    async def nothing(actor: Caller) -> None:
+        pass
+
+    async def fill(actor: Caller) -> None:
+        for _ in range(3):
+            actor.ref.tell(nothing)
+
+    ref = system.spawn(Caller, event_loop=True, mailbox=BoundedMailbox(2, timeout=1_000))
+    error = ref.ask(fill).exception(timeout=30)
+    assert isinstance(error, MailboxFull)
+    assert "in the middle of the message that led to this send" in str(error)
 
 
 def test_one_message_is_handled_at_a_time(system: ActorSystem) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 import threading
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
@@ -81,6 +82,30 @@ def test_an_actor_that_is_stopped_cancels_its_task_and_waits_for_its_end(
         ("wait", "stopped"),
         ("behind", "stopped"),
     ]
+
+
+def test_a_task_is_cancelled_in_a_context_of_nobodys(system: ActorSystem) -> None:
+    name = ContextVar("name", default="nobody's")
+    seen: list[str] = []
+
+    class Noting(asyncio.Future[None]):
+        def cancel(self, msg: Any = None) -> bool:
+            seen.append(name.get())
+            return super().cancel(msg)
+
+    class Named(Actor[threading.Event]):
+        async def receive(self, entered: threading.Event) -> None:
+            name.set("the actor's")
+            entered.set()
+            await Noting()
+
+    entered = threading.Event()
+    ref = system.spawn(Named, event_loop=True)
+    ref.tell(entered)
+    assert entered.wait(30)
+    ref.stop()
+    system.drain()
+    assert seen == ["nobody's"]
 
 
 def test_an_actor_that_restarts_cancels_its_task_and_keeps_what_is_behind(

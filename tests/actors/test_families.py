@@ -67,6 +67,25 @@ def test_an_actor_that_stops_can_spawn_no_children(system: ActorSystem) -> None:
     assert errors == ["/head is stopping, and cannot spawn Worker-2"]
 
 
+def test_an_actor_that_restarts_can_spawn_no_children(system: ActorSystem) -> None:
+    class Head(Parent):
+        def on_stop(self) -> None:
+            try:
+                self.spawn(Worker)
+            except SpawnError as error:
+                errors.append(str(error))
+
+    def fail(actor: Any) -> None:
+        raise ValueError("as told")
+
+    errors: list[str] = []
+    head = system.spawn(Head, name="head", supervision="restart")
+    head.tell(fail)
+    system.drain()
+    assert errors == ["/head is restarting, and cannot spawn Worker-2"]
+    assert head.children == []
+
+
 def test_children_spawned_after_stop_was_called_are_stopped_too(system: ActorSystem) -> None:
     class Head(Parent):
         def receive(self, message: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from callboard import Actor, ActorSystem, Future
+from callboard import Actor, ActorSystem, AskTimeout, Future
 
 # --- completion -----------------------------------------------------------------------------------
 
@@ -230,3 +230,45 @@ def test_an_exception_that_cannot_be_written_to_is_raised_as_it_is() -> None:
     future.set_exception(error)
     assert future.exception() is error
     assert future.exception() is error
+
+
+# --- who waits no more ----------------------------------------------------------------------------
+
+
+def waiting(future: Future[Any]) -> list[str]:
+    """The names of the classes of what waits for a future."""
+    found = []
+    for referent in gc.get_referents(future):
+        found += referent if isinstance(referent, list) else [referent]
+    return [type(each).__name__ for each in found if type(each).__name__[0] == "_"]
+
+
+def test_who_looks_for_an_answer_again_and_again_leaves_nothing_behind() -> None:
+    future: Future[int] = Future()
+    called: list[Future[int]] = []
+    future.add_done_callback(called.append)
+    for _ in range(10):
+        with pytest.raises(AskTimeout):
+            future.result(timeout=0)
+    assert waiting(future) == []
+    future.set_result(1)
+    assert called == [future]
+
+
+def test_an_await_that_is_cancelled_leaves_nothing_behind() -> None:
+    future: Future[int] = Future()
+
+    async def wait() -> int:
+        return await future
+
+    async def cancel_and_wait() -> int:
+        cancelled, waits = asyncio.ensure_future(wait()), asyncio.ensure_future(wait())
+        await asyncio.sleep(0)
+        assert waiting(future) == ["_Relay"] * 2
+        cancelled.cancel()
+        await asyncio.wait([cancelled])
+        assert waiting(future) == ["_Relay"]
+        future.set_result(1)
+        return await waits
+
+    assert asyncio.run(cancel_and_wait()) == 1

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from callboard import Actor, ActorSystem, BoundedMailbox, PriorityMailbox
+from callboard import Actor, ActorStopped, ActorSystem, BoundedMailbox, PriorityMailbox
 from callboard.testing import ManualSystem
 
 
@@ -171,6 +171,26 @@ def test_a_manual_system_that_nobody_stopped_is_freed_with_its_actors() -> None:
     gc.collect()
     assert [reference() for reference in born] == [None]
     assert reference() is None
+
+
+def test_what_waits_in_a_manual_system_that_nobody_stopped_is_freed() -> None:
+    system = ManualSystem()
+    things = [Thing(), Thing()]
+    references = [weakref.ref(thing) for thing in things]
+    ref = system.spawn(Holder)
+    ref.tell_many(things)
+    ref.stop()
+    del system, things, ref
+    gc.collect()
+    assert [reference() for reference in references] == [None, None]
+
+
+def test_an_ask_of_a_manual_system_that_was_dropped_comes_to_an_end() -> None:
+    future = ManualSystem().spawn(Holder).ask("x")
+    gc.collect()
+    with pytest.raises(ActorStopped, match="its manual system was dropped"):
+        future.result(timeout=30)
+    assert future.done()
 
 
 MILLION = """

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from callboard import Actor, ActorSystem, CallboardError, ConfigError, SystemClosed
+from callboard import Actor, ActorSystem, CallboardError, ConfigError, SystemClosed, signals
 
 PREAMBLE = """
 import os, signal, sys, threading, time
@@ -259,3 +259,23 @@ def test_a_stopped_system_heeds_no_signals() -> None:
         pass
     with pytest.raises(SystemClosed, match="heeds no signals"):
         system.install_signal_handlers()
+
+
+def test_a_handler_may_read_who_heeds_its_signal_while_another_thread_stops_a_system() -> None:
+    number = signal.SIGUSR1
+    first, second = signals.Signals(), signals.Signals()
+    first.install([number])
+    second.install([number])
+    try:
+        reading = iter(signals._heeding[number])
+        next(reading)
+        other = threading.Thread(target=second.restore)
+        other.start()
+        other.join()
+        assert len(list(reading)) == 1
+        with pytest.raises(SystemExit):
+            signal.raise_signal(number)
+        assert (first.count, second.count) == (1, 0)
+    finally:
+        first.restore()
+    assert signal.getsignal(number) is signal.SIG_DFL

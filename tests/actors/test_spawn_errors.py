@@ -13,12 +13,16 @@ import pytest
 from callboard import (
     Actor,
     ActorRef,
+    ActorStopped,
     ActorSystem,
     BoundedMailbox,
     CallboardError,
+    DeadLetter,
+    Future,
     SpawnError,
     SystemClosed,
 )
+from callboard.scheduling.placement import PlacementPolicy
 
 M = TypeVar("M")
 
@@ -127,6 +131,27 @@ def test_a_name_is_free_again_when_a_spawn_failed(system: ActorSystem) -> None:
     with pytest.raises(CallboardError):
         system.spawn(Echo, name="echo", placement="nowhere")
     assert ask(system.spawn(Echo, name="echo")) == "x"
+
+
+def test_who_asks_an_actor_whose_spawn_fails_is_told_so(system: ActorSystem) -> None:
+    class Early(PlacementPolicy):
+        def place(self, actor: Any, workers: Any) -> Any:
+            asked.append(actor.ask("x"))
+            watching.append(actor)
+            raise ValueError("no place")
+
+    asked: list[Future[Any]] = []
+    watching: list[ActorRef[Any]] = []
+    letters: list[DeadLetter] = []
+    system.dead_letters.subscribe(letters.append)
+    with pytest.raises(CallboardError, match="no place"):
+        system.spawn(Echo, name="echo", placement=Early())
+    with pytest.raises(ActorStopped, match="/echo has stopped"):
+        asked[0].result(timeout=30)
+    assert [(letter.message, letter.reason) for letter in letters] == [("x", "stopped")]
+    assert not watching[0].is_alive
+    with pytest.raises(ActorStopped):
+        ask(watching[0])
 
 
 def test_siblings_have_different_names_and_cousins_may_have_the_same(system: ActorSystem) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from callboard import Actor, ActorSystem, CallboardError, DrainTimeout
 from callboard.core.wait_queue import WaitQueue
+from callboard.scheduling.placement import Fixed
 
 PREAMBLE = """
 import gc, os, signal, sys, threading
@@ -187,6 +188,53 @@ def test_a_system_that_nobody_refers_to_stops() -> None:
         thread.join(30)
         assert not thread.is_alive()
     assert set(threading.enumerate()) <= before
+
+
+class Head(Actor[Any]):
+    """Has a child that waits until a gate is opened."""
+
+    def __init__(self, gate: threading.Event, journal: list[str]) -> None:
+        self.gate, self.journal = gate, journal
+
+    def receive(self, entered: threading.Event) -> None:
+        self.spawn(Child, self.gate, self.journal, placement=Fixed(1)).tell(entered)
+
+    def on_stop(self) -> None:
+        self.journal.append("head")
+
+
+class Child(Head):
+    def receive(self, entered: threading.Event) -> None:
+        entered.set()
+        assert self.gate.wait(60)
+
+    def on_stop(self) -> None:
+        self.journal.append("child")
+
+
+@pytest.mark.parametrize("options", [{"placement": Fixed(0)}, {"dedicated": True}], ids=str)
+def test_actors_that_were_left_behind_end_when_the_last_thread_does(options: Any) -> None:
+    gate, entered = threading.Event(), threading.Event()
+    journal: list[str] = []
+    system = ActorSystem(workers=2, threading="assigned", token=False)
+    head = system.spawn(Head, gate, journal, **options)
+    head.tell(entered)
+    assert entered.wait(30)
+    first, last, *others = [worker.thread for worker in system._runtime.team.everyone]
+    assert first is not None
+    assert last is not None
+    with pytest.raises(DrainTimeout):
+        system.stop(timeout=0)
+    for thread in (first, *others):
+        assert thread is not None
+        thread.join(30)
+        assert not thread.is_alive()
+    assert journal == []
+    gate.set()
+    last.join(30)
+    assert not last.is_alive()
+    assert journal == ["child", "head"]
+    assert system.actors == []
 
 
 def test_systems_dropped_with_messages_in_flight_do_no_harm() -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from callboard import Actor, ActorRef, ActorSystem
+from callboard import Actor, ActorRef, ActorSystem, DeadLetter
+from callboard.testing import ManualSystem
 
 
 class Recorder(Actor[Any]):
@@ -210,3 +211,30 @@ def test_an_actor_may_tell_itself(system: ActorSystem) -> None:
     done = threading.Event()
     system.spawn(Countdown).tell(1_000)
     assert done.wait(30)
+
+
+def test_what_is_left_of_a_tell_many_is_buried_by_its_sender_when_the_actor_has_stopped() -> None:
+    def numbers() -> Iterator[int]:
+        yield from range(300)
+        ref.stop()
+        system.run_until_idle()
+        yield from range(300, 2_000)
+
+    with ManualSystem() as system:
+        ref = system.spawn(Recorder)
+        letters: list[DeadLetter] = []
+        system.dead_letters.subscribe(letters.append)
+        ref.tell_many(numbers())
+        waiting = sorted(set(range(2_000)) - {letter.message for letter in letters})
+        assert waiting == list(range(256, 512))  # sent together, before it was seen
+        system.run_until_idle()
+        assert len(letters) == 2_000
+
+
+def test_a_stopped_actor_whose_letters_are_many_lets_others_run() -> None:
+    with ManualSystem() as system:
+        ref = system.spawn(Recorder)
+        ref.stop()
+        ref.tell_many(range(100_000))
+        assert system.step()
+        assert 0 < system.dead_letters.count < 100_000

@@ -1,10 +1,13 @@
 """Timers: `after`, `every`, `sleep`, and the clock that drives them."""
 
 import gc
+import sys
 import threading
 import time
 import weakref
+from contextlib import suppress
 from itertools import pairwise
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -261,7 +264,7 @@ class Payload:
 
 def let_go(system: ActorSystem) -> None:
     """Wait until the timers' thread has let go of the asks that it looked at."""
-    with system._runtime.timers._changed:
+    with system._runtime.timers._lock:
         pass
 
 
@@ -466,3 +469,77 @@ def test_asks_time_out_in_the_order_of_their_timeouts_among_many_that_are_answer
     # On a busy machine the third may be asked so late that it is over after the first.
     for before, after in pairwise(over):
         assert due[before][0] <= due[after][1]
+
+
+def test_a_timer_that_would_end_its_thread_is_logged_and_the_others_come(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def leave() -> None:
+        raise SystemExit
+
+    timers, came = Timers(), threading.Event()
+    timers.call_after(0, leave)
+    timers.call_after(0, came.set)
+    assert came.wait(30)
+    timers.close()
+    assert "a timer failed" in caplog.text
+
+
+def test_ctrl_c_in_the_middle_of_the_threading_module_leaves_the_timers_unlocked() -> None:
+    def interrupt(frame: FrameType, event: str, argument: Any) -> Any:
+        if frame.f_code.co_filename != threading.__file__:
+            return None
+        if event == "return" and frame.f_code.co_name in ("__enter__", "__exit__"):
+            raise KeyboardInterrupt
+        return interrupt
+
+    timers = ManualTimers()
+    before = sys.gettrace()
+    sys.settrace(interrupt)
+    try:
+        with suppress(KeyboardInterrupt):
+            timers.call_after(1, lambda: None)
+    finally:
+        sys.settrace(before)
+    other = threading.Thread(target=timers.call_after, args=[2, lambda: None], daemon=True)
+    other.start()
+    other.join(30)
+    assert not other.is_alive(), "it waits for a lock that nobody will let go"
+
+
+class Unsteady(weakref.WeakSet[Timer]):
+    """One that shrinks in the middle of the first look at it."""
+
+    looks = 0
+
+    def __iter__(self) -> Any:
+        Unsteady.looks += 1
+        if Unsteady.looks == 1:
+            raise RuntimeError("Set changed size during iteration")
+        return super().__iter__()
+
+
+def test_timers_are_cancelled_though_one_is_over_just_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(weakref, "WeakSet", Unsteady)
+    with ManualSystem() as system:
+        ref = system.spawn(Clock)
+        ref.tell(("every", 1, "tick"))
+        system.run_until_idle()
+        ref.stop()
+        system.advance(5)
+        assert system.dead_letters.count == 0
+    assert Unsteady.looks == 2
+
+
+def test_timers_that_the_old_object_sets_in_its_end_are_not_the_new_ones() -> None:
+    class Late(Clock):
+        def on_stop(self) -> None:
+            self.after(1, "of the old object")
+
+    with ManualSystem() as system:
+        ticks: list[Any] = []
+        system.spawn(Late, ticks, supervision="restart").tell("fail")
+        system.advance(5)
+        assert ticks == []

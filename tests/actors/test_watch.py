@@ -1,13 +1,16 @@
 """`watch`: being told of another actor's end."""
 
+import gc
 import random
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from callboard import Actor, ActorRef, ActorSystem, BoundedMailbox, Terminated
+from callboard.testing import ManualSystem
 
 
 class Watcher(Actor[Any]):
@@ -38,6 +41,12 @@ class Mortal(Actor[Any]):
             message.tell("last words")
             self.stop()
         return message
+
+
+def threads_of(system: ActorSystem) -> list[threading.Thread]:
+    """Return the threads of a system's workers."""
+    threads = [worker.thread for worker in system._runtime.team.everyone]
+    return [thread for thread in threads if thread is not None]
 
 
 def stop_it(ref: ActorRef[Any]) -> None:
@@ -223,3 +232,41 @@ def test_however_a_watch_and_an_end_race_the_end_is_told_once() -> None:
             refs.append(ref)
         system.drain()
         assert [report(watcher) for watcher in watchers] == [[Terminated(ref)] for ref in refs]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_actor_of_a_system_that_was_dropped_is_known_to_have_ended(workers: int) -> None:
+    dropped = ActorSystem(workers=workers, threading="assigned")
+    ref, threads = dropped.spawn(Mortal), threads_of(dropped)
+    assert len(threads) == workers
+    del dropped
+    gc.collect()
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive()
+    with ActorSystem(workers=1) as system:
+        watcher = system.spawn(Watcher, ref)
+        system.drain()
+        assert report(watcher) == [Terminated(ref)]
+
+
+def test_who_watches_many_that_end_forgets_them() -> None:
+    with ManualSystem(trace=False) as system:
+        watcher = system.spawn(Watcher)
+        refs: list[weakref.ref[Any]] = []
+        for _ in range(1_000):
+            ref = system.spawn(Mortal)
+            refs.append(weakref.ref(ref))
+            watcher.tell(ref)
+            system.run_until_idle()
+            ref.stop()
+            system.run_until_idle()
+            del ref
+        watcher.ask(lambda actor: actor.seen.clear()).result()
+        gc.collect()
+        assert sum(ref() is not None for ref in refs) < 200
+        last = system.spawn(Mortal)
+        watcher.tell(last)
+        last.stop()
+        system.run_until_idle()
+        assert report(watcher) == [Terminated(last)]

@@ -131,3 +131,24 @@ def test_no_change_is_missed(threads: int) -> None:
     for thread in [first, *others]:
         thread.join(DEADLINE)
     assert (missed, turns) == ([], rounds * (threads + 1))
+
+
+class Lock:
+    """Stands in for a waiter's; where it is let go first, a signal's handler raises."""
+
+    def __init__(self, interrupts: bool = False) -> None:
+        self.interrupts, self.is_free = interrupts, False
+
+    def release(self) -> None:
+        if self.interrupts:
+            self.interrupts = False
+            raise Handled
+        self.is_free = True
+
+
+def test_what_a_handler_raises_in_a_notification_comes_out_when_all_are_woken() -> None:
+    queue, locks = WaitQueue(), [Lock(), Lock(interrupts=True), Lock()]
+    queue._asleep.extend(locks)  # type: ignore[arg-type]
+    with pytest.raises(Handled):
+        queue.notify_all()
+    assert [lock.is_free for lock in locks] == [True] * 3

@@ -1,5 +1,6 @@
 """A worker that rests reads what it attends to, and is woken all the same."""
 
+import errno
 import os
 import threading
 import time
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from callboard import Actor, ActorSystem, Future
+from callboard import Actor, ActorSystem, DrainTimeout, Future
 from callboard.scheduling.worker import attend, on_worker
 
 DEADLINE = 20.0  # seconds: far more than anything takes
@@ -22,6 +23,7 @@ class Pipe:
         self.end, self.other = os.pipe()
         os.set_blocking(self.end, False)
         self.bells: list[int] = []
+        self.loans = 0
         self.lent, self.taken_back = threading.Event(), threading.Event()
         self.read: list[tuple[bytes, str]] = []
         self.lends = True
@@ -33,6 +35,7 @@ class Pipe:
     def lend(self, bell: int) -> int:
         self.bells.append(bell)
         self.lent.set()
+        self.loans += self.lends
         return self.end if self.lends else -1
 
     def take_back(self, is_readable: bool) -> bool:
@@ -201,7 +204,49 @@ def test_what_a_worker_keeps_is_taken_back_at_its_end(kept: Callable[..., Kept])
     with ActorSystem(workers=1) as system:
         assert system.spawn(Attentive).ask(pipe).result(DEADLINE)
         assert pipe.taken_back.wait(DEADLINE)
-    assert pipe.times_taken_back == len(pipe.bells) + 1
+    assert pipe.times_taken_back == len(pipe.bells)
+
+
+class Held(Attentive):
+    """Keeps its worker until a gate is opened, too."""
+
+    def receive(self, message: Any) -> Any:
+        if isinstance(message, threading.Event):
+            assert message.wait(DEADLINE)
+            return None
+        return super().receive(message)
+
+
+def test_what_was_taken_away_from_a_worker_is_not_taken_back_at_its_end(
+    kept: Callable[..., Kept],
+) -> None:
+    pipe, gate = kept(1), threading.Event()
+    system = ActorSystem(workers=1)
+    ref = system.spawn(Held)
+    worker = system._runtime.team.workers[0]
+    assert ref.ask(pipe).result(DEADLINE)
+    assert pipe.taken_back.wait(DEADLINE)
+    ref.tell(gate)
+    with pytest.raises(DrainTimeout):
+        system.stop(timeout=0)
+    pipe.lends = False
+    gate.set()
+    assert worker.thread is not None
+    worker.thread.join(DEADLINE)
+    assert not worker.thread.is_alive()
+    assert pipe.loans < len(pipe.bells), "it was to be lent once more"
+    assert pipe.times_taken_back == pipe.loans
+
+
+def test_without_a_descriptor_for_a_bell_nobody_attends(
+    ask: Callable[[Any], Any], pipe: Pipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: Any) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(os, "eventfd", fail)
+    assert not ask(pipe)
+    assert pipe.bells == []
 
 
 def test_only_a_worker_attends(pipe: Pipe) -> None:

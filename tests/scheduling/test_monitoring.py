@@ -391,6 +391,33 @@ def test_logs_are_appended_to_files_one_for_each_worker(tmp_path: Path) -> None:
             assert {match[3] for match in found} == {box.path}
 
 
+class Head(Actor[Any]):
+    def receive(self, message: Any) -> ActorRef[Any]:
+        return self.spawn(Box, name="box", dedicated=True)
+
+
+def test_workers_of_one_name_have_a_file_each_and_ended_ones_are_forgotten(tmp_path: Path) -> None:
+    with ActorSystem("net", workers=1, monitoring="times") as system:
+        heads = [system.spawn(Head, name=name) for name in "abc"]
+        boxes = [head.ask(None).result(30) for head in heads]
+        for box in boxes:
+            box.ask(0).result(30)
+        system.drain()
+        files = system.write_logs(tmp_path)
+        names = ["net-0.log", "net-box.log", "net-box-2.log", "net-box-3.log"]
+        assert [path.name for path in files] == names
+        for path, box in zip(files[1:], boxes, strict=True):
+            assert f" {box.path} disp 1 " in path.read_text()
+        thread = boxes[0].worker.thread
+        boxes[0].stop()
+        thread.join(30)
+        boxes[1].ask(0).result(30)
+        system.drain()
+        assert [path.name for path in system.write_logs(tmp_path)] == [names[0], *names[2:]]
+        assert f" {boxes[1].path} disp 2 " in files[2].read_text()
+        assert len(system._logs._written) == 3
+
+
 def test_a_stopped_actor_keeps_its_path_in_later_logs(tmp_path: Path) -> None:
     with ActorSystem(monitoring="times") as system:
         box = system.spawn(Box, name="box")

@@ -56,7 +56,7 @@ cdef class Future:
 
     cdef bint complete(self, object value, object error)
     cdef bint attach(self, object callback)
-    cdef void detach(self, Future waiting) noexcept
+    cdef void detach(self, object callback) noexcept
     cdef void call_all(self, object callbacks) noexcept
     cdef void call_each(self, object callbacks) noexcept
     cdef void call_back(self, object callback) noexcept

@@ -15,7 +15,7 @@ from callboard.scheduling.context cimport current_context
 from callboard.scheduling.cell cimport Cell, Context, dedicated_cell
 
 from callboard.core import checks
-from callboard.core.errors import AskTimeout, CallboardError
+from callboard.core.errors import ActorStopped, AskTimeout, CallboardError
 from callboard.core.log import log
 
 
@@ -129,9 +129,13 @@ cdef class Future:
         else:
             loop = asyncio.get_running_loop()
             waiter = loop.create_future()
-            self.add_done_callback(_Relay(loop, waiter))
+            relay = _Relay(loop, waiter)
+            self.add_done_callback(relay)
             current_context().awaited = <void*>self  # see errand.pyx: actors that wait in a circle
-            yield from waiter.__await__()
+            try:
+                yield from waiter.__await__()
+            finally:
+                self.detach(relay)
         return self.take()
 
     def __repr__(self):
@@ -187,13 +191,14 @@ cdef class Future:
                 self.callbacks = [self.callbacks, callback]
         return True
 
-    cdef void detach(self, Future waiting) noexcept:
-        """Forget a future that waits no more for this one's outcome."""
+    cdef void detach(self, object callback) noexcept:
+        """Forget what was attached, if it waits still: nobody does for its sake."""
         with cython.critical_section(self):
-            if self.callbacks is waiting:
+            if self.callbacks is callback:
                 self.callbacks = None
-            elif type(self.callbacks) is list and waiting in <list>self.callbacks:
-                (<list>self.callbacks).remove(waiting)
+            elif type(self.callbacks) is list:
+                # By identity: a callback of the user's may compare as it likes.
+                self.callbacks = [other for other in <list>self.callbacks if other is not callback] or None
 
     cdef void call_all(self, object callbacks) noexcept:
         """Call back. Within a callback, leave that to who called it."""
@@ -257,15 +262,19 @@ cdef class Future:
             return
         sleeper = _Sleeper.__new__(_Sleeper)
         self.add_done_callback(sleeper)
-        while not self.flag.is_set():
-            left = SLICE_NS
-            if limit >= 0:
-                left = min(left, limit - (monotonic_ns() - begin))
-                if left <= 0:
-                    raise AskTimeout(f"no answer from {self.target!r} after {timeout} s")
-            with nogil:
-                sleeper.parker.park_for(left)
-            PyErr_CheckSignals()
+        try:
+            while not self.flag.is_set():
+                left = SLICE_NS
+                if limit >= 0:
+                    left = min(left, limit - (monotonic_ns() - begin))
+                    if left <= 0:
+                        raise AskTimeout(f"no answer from {self.target!r} after {timeout} s")
+                with nogil:
+                    sleeper.parker.park_for(left)
+                PyErr_CheckSignals()
+        finally:
+            if not self.flag.is_set():
+                self.detach(sleeper)
 
     cdef int wait_until_done(self, object timeout) except -1:
         cdef Cell* current
@@ -284,6 +293,9 @@ cdef class Future:
     def was_run_here(self, timeout):
         """On the thread that runs the asked actor's manual system: run that until complete."""
         system = getattr(self.target, "system", None)
+        if system is None and getattr(self.target, "_is_abandoned", False):
+            self.complete(None, ActorStopped(f"{self.target.path}: its manual system was dropped"))
+            return True
         if system is None or not system.is_run_here:
             return False
         if not system._run_until(self.done, timeout):

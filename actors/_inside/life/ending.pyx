@@ -52,7 +52,8 @@ cdef void begin_restart(ActorRef ref, object error) noexcept:
     if extra.owed:
         fail_owed(ref, error)
     cancel_timers(ref)
-    ref.phase = RESTARTING
+    with cython.critical_section(ref):
+        ref.phase = RESTARTING  # from here on none can be spawned
     if delay > 0:
         extra.backing_off = True
         ref.runtime.team.add_waiting(1)
@@ -69,6 +70,7 @@ cdef void restart_now(ActorRef ref) noexcept:
     cdef Extra extra = ref.extra
     log.warning("actor restarts", actor=ref.path)
     run_on_stop(ref)
+    cancel_timers(ref)  # those of on_stop()
     replace(current_context(), NULL)  # a new object has no variables yet
     ref.instance = None
     ref.handler = None
@@ -188,8 +190,8 @@ cdef void leave_parent(ActorRef ref) noexcept:
         runtime.names.pop((parent, ref.own_name), None)
     if parent is None:
         runtime.children.pop(ref, None)
-        if not runtime.children and runtime.on_change is not None:
-            runtime.on_change()  # who stops the system waits for its end, though its spawn may have failed
+        if not runtime.children:
+            runtime.tell_change()  # who stops the system waits for its end, though its spawn may have failed
         return
     with cython.critical_section(parent):
         was_child = parent.children_of is not None and ref in parent.children_of  # else its spawn failed
@@ -223,5 +225,13 @@ cdef void cancel_timers(ActorRef ref) noexcept:
     timers = ref.extra.timers
     ref.extra.timers = None
     if timers:
-        for timer in list(timers):
+        for timer in snapshot(timers):
             timer.cancel()
+
+
+cdef list snapshot(object timers):
+    while True:
+        try:
+            return list(timers)
+        except RuntimeError:
+            pass  # one was over in the middle, and left: the timers' thread holds them

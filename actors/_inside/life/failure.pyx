@@ -67,7 +67,7 @@ cdef int decide(ActorRef ref, object error) except -1:
             runtime.dead_letters.note_fatal(ref, error)
             with cython.critical_section(runtime):  # others may read it, or set it at once
                 runtime.failure = error
-            runtime.on_change()
+            runtime.tell_change()
     elif directive == "stop":
         ref.runtime.dead_letters.note_fatal(ref, error)
         begin_stop(ref)

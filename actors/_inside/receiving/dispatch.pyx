@@ -33,6 +33,11 @@ cdef extern from "Python.h":
     void DECREF "Py_DECREF" (PyObject*)
 
 
+# How many messages one dispatch of a closed actor buries. Its senders may go on for long, and the
+# worker has other actors.
+cdef uint32_t BURIED_AT_ONCE = 1024
+
+
 cdef extern from *:
     """
     // Takes the exception that a C call left: Cython's `except` does the rest.
@@ -413,6 +418,7 @@ cdef Outcome bury_all(ActorRef ref, Context* context) noexcept:
     cdef ActorCell* cell = cell_of(ref)
     cdef Node* spent = NULL
     cdef Node* node
+    cdef uint32_t left = BURIED_AT_ONCE
     cdef bint drops = senders_pop(cell)
     if not ref.kept:
         INCREF(<PyObject*>ref)  # nobody else keeps a closed actor; see also ActorRef.wake()
@@ -426,12 +432,13 @@ cdef Outcome bury_all(ActorRef ref, Context* context) noexcept:
         if cell.limits != NULL:
             cell.limits.give_back(1)
         bury_and_go_on(ref, ref.runtime, letter, STOPPED)
-        node = cell.head.pop(spent)
+        left -= 1
+        node = cell.head.pop(spent) if left != 0 else NULL
     if drops:
         release_popping(ref, ref.runtime, context)
     replace(context, NULL)  # what a subscriber of dead letters has set is nobody's
     charge(cell, context)
-    if not try_idle(ref, context):
+    if left == 0 or not try_idle(ref, context):
         return Outcome.more
     # `kept` stays true from now on: each later wake() brings a reference of its own.
     DECREF(<PyObject*>ref)

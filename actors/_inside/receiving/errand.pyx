@@ -9,6 +9,7 @@ until the task is over; a stop and a restart cancel the task.
 """
 
 import asyncio
+import contextvars
 from collections.abc import Coroutine
 
 from callboard._inside.answers.future cimport Future
@@ -92,7 +93,9 @@ cdef class Errand:
             return
         self.cancelled = True
         try:
-            self.ref.runtime.event_loop.call(self.cancel_task)
+            # In a context of its own: to copy the worker's would be to read the actor's, which the task
+            # is changing.
+            self.ref.runtime.event_loop.call(self.cancel_task, contextvars.Context())
         except RuntimeError:
             pass  # the loop was closed, and has cancelled what it had
 

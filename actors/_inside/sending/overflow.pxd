@@ -12,7 +12,7 @@ cdef class Overflow:
 
 
 cdef Overflow overflow_named(str name)
-cdef int release_popping(Handle to, Runtime runtime, Context* context) except -1
+cdef void release_popping(Handle to, Runtime runtime, Context* context) noexcept
 
 
 cdef inline bint senders_pop(Cell* cell) noexcept nogil:

@@ -12,6 +12,7 @@ from callboard.scheduling.cell cimport wait_for_room
 from callboard.scheduling.worker cimport WorkerThread
 
 from callboard.core.errors import MailboxFull
+from callboard.core.log import log
 
 
 cdef class Overflow:
@@ -44,7 +45,10 @@ cdef class Block(Overflow):
         cdef int64_t steps = runtime.system.max_steps if is_logical else -1
         while obstacle is None:
             left = limits.timeout_ns - (0 if is_logical else monotonic_ns() - begin)
-            if context.worker != NULL and limits.get_runner(relaxed) == <void*>context:
+            # In the middle of a message, and in a hook, the actor itself is current; the runner is one further
+            # down the stack, too.
+            if context.current == to.cell or (
+                    context.worker != NULL and limits.get_runner(relaxed) == <void*>context):
                 obstacle = (
                     f"is full ({limits.capacity} messages), and its actor is in the middle of the message "
                     "that led to this send, so nobody can make room"
@@ -140,7 +144,10 @@ cdef class DropOldest(Overflow):
         if to.cell.limits.popping.own_or_delegate():
             pop_one(to.cell, &dropped)
             release(to.cell, &dropped)
-            bury_dropped(to, runtime, context, dropped.first)
+            error = bury_dropped(to, runtime, context, dropped.first)
+            if error is not None:
+                to.cell.limits.give_back(1)  # of the message, which is not sent
+                raise error
         return ADMITTED
 
 
@@ -171,11 +178,15 @@ cdef struct Dropped:
     Node* last
 
 
-cdef int release_popping(Handle to, Runtime runtime, Context* context) except -1:
+cdef void release_popping(Handle to, Runtime runtime, Context* context) noexcept:
     """Let the popping go, after all drops that were handed over."""
     cdef Dropped dropped = [NULL, NULL]
     release(to.cell, &dropped)
-    return bury_dropped(to, runtime, context, dropped.first)
+    if dropped.first == NULL:
+        return
+    error = bury_dropped(to, runtime, context, dropped.first)
+    if error is not None:
+        log.error("a dead letter could not be posted", actor=to.path, exc_info=error)
 
 
 cdef void pop_one(Cell* cell, Dropped* dropped) noexcept nogil:
@@ -207,12 +218,17 @@ cdef void release(Cell* cell, Dropped* dropped) noexcept nogil:
         due = cell.limits.popping.settle(due)
 
 
-cdef int bury_dropped(Handle to, Runtime runtime, Context* context, Node* node) except -1:
+cdef object bury_dropped(Handle to, Runtime runtime, Context* context, Node* node):
+    """Make dead letters of them all. Return the last exception that came out of that, or None."""
     cdef Node* following
+    cdef object raised = None
     while node != NULL:
         following = node.get_next(relaxed)
         letter = take_letter(node)
         context.nodes.give(node, to.cell.pool)
         node = following
-        bury(to, runtime, letter, DROPPED_OLDEST)
-    return 0
+        try:
+            bury(to, runtime, letter, DROPPED_OLDEST)
+        except BaseException as error:
+            raised = error
+    return raised

@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t, uint32_t
 from callboard._inside.answers.circles cimport circle
 from callboard._inside.sending.admission cimport ADMITTED, admit_or_bury, look_in
 from callboard._inside.sending.envelope cimport copied, filled, push, to_ask, to_tell
-from callboard._inside.sending.letter cimport MARK, Carried, copy_of
+from callboard._inside.sending.letter cimport MARK, Carried, copy_of, take_letter
 from callboard._inside.sending.overflow cimport Overflow
 from callboard._inside.sending.variables cimport current_variables
 from callboard.core.clock cimport monotonic_ns
@@ -58,6 +58,28 @@ cdef inline void note_sent(ActorRef ref, Context* context, uint32_t messages) no
             let_workers_run(ref, context)
 
 
+cdef void let_go(ActorCell* cell) noexcept:
+    """Let go of what waits in a mailbox that nobody looks into any more: its manual system was dropped."""
+    cdef Context* context
+    cdef Node* spent = NULL
+    cdef Node* following
+    cdef Node* node = cell.head.pop(spent)
+    if node == NULL and not cell.has_system():
+        return
+    context = current_context()
+    while node != NULL:
+        take_letter(node)
+        context.nodes.give(spent, cell.pool)
+        node = cell.head.pop(spent)
+    node = cell.take_system()
+    while node != NULL:
+        following = node.get_next(relaxed)
+        Py_XDECREF(<PyObject*>node.first)
+        Py_XDECREF(<PyObject*>node.second)
+        context.nodes.give(node, cell.pool)
+        node = following
+
+
 cdef object no_system(actor):
     """Return the error for an actor that is none: nobody spawned it."""
     return CallboardError(
@@ -82,6 +104,7 @@ cdef class ActorRef(Waiter):
     def __dealloc__(self):
         cdef ActorCell* cell = <ActorCell*>self.cell
         if cell != NULL:
+            let_go(cell)
             Py_XDECREF(<PyObject*>cell.variables)
             del cell
 
@@ -123,28 +146,31 @@ cdef class ActorRef(Waiter):
             source = iter(messages)
         except TypeError:
             raise TypeError(f"tell_many() wants an iterable of messages, not {safe_repr(messages)}") from None
-        if cell.has(slow_cell):
-            for message in source:
-                self.send_slowly(to_tell(<PyObject*>message, sender), context)
-            return
-        try:
-            for message in source:
-                node = filled(context.nodes.take(cell.pool), to_tell(<PyObject*>message, sender))
-                if first == NULL:
-                    first = node
+        if not cell.has(slow_cell):
+            try:
+                for message in source:
+                    node = filled(context.nodes.take(cell.pool), to_tell(<PyObject*>message, sender))
+                    if first == NULL:
+                        first = node
+                    else:
+                        last.set_next(node, relaxed)
+                    last = node
+                    count += 1
+                    if count == CHUNK:
+                        if cell.tail.push_chain(first, last):
+                            self.wake(context)
+                        first = NULL
+                        count = 0
+                        note_sent(self, context, CHUNK)
+                        if cell.has(slow_cell):  # it has stopped, and would bury for as long as this goes on
+                            break
                 else:
-                    last.set_next(node, relaxed)
-                last = node
-                count += 1
-                if count == CHUNK:
-                    if cell.tail.push_chain(first, last):
-                        self.wake(context)
-                    first = NULL
-                    count = 0
-                    note_sent(self, context, CHUNK)
-        finally:
-            if first != NULL and cell.tail.push_chain(first, last):
-                self.wake(context)
+                    return
+            finally:
+                if first != NULL and cell.tail.push_chain(first, last):
+                    self.wake(context)
+        for message in source:
+            self.send_slowly(to_tell(<PyObject*>message, sender), context)
 
     def ask(self, message, timeout=None):
         """Send `message` and return a Future of the answer: what `receive` returns for it.
@@ -334,6 +360,11 @@ cdef class ActorRef(Waiter):
         with cython.critical_section(self):
             extra = self.extra
         return len(extra.owed) if extra is not None and extra.owed is not None else 0
+
+    @property
+    def _is_abandoned(self):
+        """True if nobody will ever run the actor: its manual system was dropped."""
+        return self.runtime.manual and self.runtime.system is None
 
     @property
     def is_waiting(self):

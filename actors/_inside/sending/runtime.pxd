@@ -28,4 +28,5 @@ cdef class Runtime:
     cdef public bint carrying          # messages bring their senders' context variables
     cdef public bint tuned             # the configuration has options for some actors
 
+    cdef int tell_change(self) except -1
     cdef uint64_t next_number(self) noexcept

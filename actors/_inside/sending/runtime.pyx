@@ -47,6 +47,14 @@ cdef class Runtime:
                 "make one in this process"
             )
 
+    cdef int tell_change(self) except -1:
+        """Call `on_change`, if there is one."""
+        with cython.critical_section(self):  # another thread may replace it
+            on_change = self.on_change
+        if on_change is not None:
+            on_change()
+        return 0
+
     cdef uint64_t next_number(self) noexcept:
         with cython.critical_section(self):
             self.last_number += 1

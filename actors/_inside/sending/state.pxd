@@ -33,6 +33,7 @@ cdef class Extra:
     cdef object replay            # a deque of Letters, to be handled before the mailbox
     cdef dict watchers            # refs, in their order: a replay tells them in the same one
     cdef dict watching            # likewise
+    cdef Py_ssize_t most_watching  # with more of them it looks who has ended
     cdef object timers            # WeakSet
     cdef object restarts          # times of the latest restarts
     cdef object coroutine         # of an `async def receive` in the middle
