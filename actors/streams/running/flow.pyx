@@ -150,7 +150,7 @@ cdef class GraphFlow:
                 self.of_stages.append(program)
             seat = self.seat(number)
             program.stage = seat.stage = seat.fused = fused
-            seat.member = fused.add_member(whole_work_of(program), len(sources))
+            seat.member = fused.add_member(whole_work_of(program), len(sources), program.looks_every > 0)
             seat.figures = fused.figures_of(seat.member)
 
     def add_chain(self, members, str runs_on, int most_lanes, size_t pool=0):
