@@ -383,7 +383,8 @@ cdef class GraphFlow:
 
     cdef void drop_all(self) noexcept:
         cdef size_t i
-        self.ending.stopped_at.store(-1)
+        with cython.critical_section(self.ending):  # a failure that is noted just now does not take it back
+            self.ending.stopped_at.store(-1)
         for i in range(self.flow.stages().size()):
             self.flow.stages()[i].get().rest_until(0)
 

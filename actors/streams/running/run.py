@@ -52,7 +52,7 @@ class Run(Generic[R]):
     they wait.
     """
 
-    _ended = True  # until it has begun
+    _ended = _closed = True  # until it has begun
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class Run(Generic[R]):
         self._interrupted = False
         self.tally.lane = self._crew.lanes[0]
         self._heartbeat = Heartbeat(timers, self._programs, partial(_beat, weakref.ref(self)))
-        self._ended = False
+        self._ended = self._closed = False
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -371,10 +371,14 @@ class Run(Generic[R]):
 
     def cancel(self, timeout: float = 5.0) -> None:
         """Drop what is on its way, and end. Waits for operators in the middle of a batch, `timeout`
-        seconds at most. Calls of send() and finish() that wait meanwhile raise RunEnded.
+        seconds at most; called again, it goes on waiting. Calls of send() and finish() that wait
+        meanwhile raise RunEnded.
+
+        Once no operator is in the middle of a row, the files of sinks are closed.
         """
         deadline = time.monotonic() + checks.seconds("cancel()'s timeout", timeout)
         if self._ended:
+            self._close(deadline)
             return
         self._flow.cancel()  # first: a finish() that has the lock waits for what this drops
         for lane in self._crew.lanes:
@@ -392,13 +396,31 @@ class Run(Generic[R]):
     def _end(self) -> None:
         """End, and let lanes and programs go."""
         with self._claim:  # who waits ends a run whose system was stopped; several may
-            if self._ended:
+            ended, self._ended = self._ended, True
+        if not ended:
+            self._crew.lanes.stop()
+        self._close()
+
+    def _close(self, deadline: float = 0.0) -> None:
+        """Let programs go; a later call does if an operator is in a row still at the deadline."""
+        while not self._closed and self._may_touch_programs():
+            if self._flow.is_at_work_here or time.monotonic() >= deadline:
                 return
-            self._ended = True
-        self._crew.lanes.stop()
-        if self._flow.done < self._flow.admitted:  # an operator is in the middle of a row
-            return
-        close(self._programs)
+            time.sleep(_HELP)
+        with self._claim:
+            closed, self._closed = self._closed, True
+        if not closed:
+            close(self._programs)
+
+    def _may_touch_programs(self) -> bool:
+        """Tell whether a lane may. What is left after a cancel touches none: it is dropped."""
+        flow = self._flow
+        if flow.done == flow.admitted:
+            return False
+        return not flow.is_stopped or self._is_anybody_at_work()
+
+    def _is_anybody_at_work(self) -> bool:
+        return any(operator.workers for _, operator in self._flow.operators())
 
     def __enter__(self) -> Self:
         return self
@@ -427,7 +449,7 @@ class Run(Generic[R]):
         at_work = self._flow.done < self._flow.admitted  # for as long as an operator likes
         deadline = time.monotonic() + (_LOOK if at_work else _LEAVE)
         while self._ended and time.monotonic() < deadline:
-            if not any(operator.workers for _, operator in self._flow.operators()):
+            if not self._is_anybody_at_work():
                 break
             time.sleep(_HELP)
         seconds = time.monotonic() - self._begun
