@@ -451,7 +451,10 @@ cdef Stage* ask_heuristic(void* asker, const vector[Stage*]& stages) noexcept wi
     except BaseException as raised:
         problem = "choose() raised"
         error = raised
-    flow.heuristic_failed = True
+    with cython.critical_section(flow):  # another lane's call may have failed meanwhile
+        if flow.heuristic_failed:
+            return NULL
+        flow.heuristic_failed = True
     log.error("a heuristic failed; its graph goes on with the last operator in the pipeline",
               heuristic=repr(flow.heuristic), problem=problem, exc_info=error)
     return NULL
