@@ -78,9 +78,10 @@ class RecentSpaceSaving:
         with self._lock:
             self._turn_if_due()
             if self._merged is None:
-                self._merged = SpaceSaving(self.epsilon)
+                merged = SpaceSaving(self.epsilon)
                 for pane in self._full:
-                    self._merged.merge(pane)
+                    merged.merge(pane)
+                self._merged = merged  # only when all are in it
             whole = self._merged.copy()
             whole.merge(self._fills)
             return whole
@@ -117,9 +118,9 @@ class RecentSpaceSaving:
         if late < 0:
             return
         turns = int(late // self.seconds) + 1
+        self._ends += turns * self.seconds  # first: a signal handler may count
         for _ in range(min(turns, self.panes)):  # by more than that, all have left
             self._turn()
-        self._ends += turns * self.seconds
 
     def _turn(self) -> None:
         if self._full.maxlen:

@@ -206,17 +206,27 @@ cdef class Store:
         return Estimate(all_of_them.unseen, all_of_them.unseen)
 
     cdef uint32_t size(self) except? 0:
+        cdef uint32_t found
         if self.mode == as_integers:
-            return self.integers.size()
+            with nogil:  # it may wait for who counts
+                found = self.integers.size()
+            return found
         if self.mode == as_bytes:
-            return self.runs.size()
+            with nogil:
+                found = self.runs.size()
+            return found
         return self.objects.size() if self.mode == as_objects else 0
 
     cdef uint64_t total(self):
+        cdef uint64_t found
         if self.mode == as_integers:
-            return self.integers.total()
+            with nogil:
+                found = self.integers.total()
+            return found
         if self.mode == as_bytes:
-            return self.runs.total()
+            with nogil:
+                found = self.runs.total()
+            return found
         return self.objects.total() if self.mode == as_objects else 0
 
     # --- other stores ----------------------------------------------------------------------------

@@ -32,10 +32,12 @@ public:
 
     // --- making it, before the first round ---------------------------------------------------------
 
-    // Members are added in topological order. Returns the member's number.
-    std::uint32_t add_member(const Work& work, std::uint32_t inputs) {
+    // Members are added in topological order. One that listens is called though nothing comes. Returns the
+    // member's number.
+    std::uint32_t add_member(const Work& work, std::uint32_t inputs, bool listens = false) {
         figures_.emplace_back();
-        members_.push_back({work, &figures_.back(), static_cast<std::uint32_t>(slots_.size()), inputs});
+        members_.push_back({work, &figures_.back(), static_cast<std::uint32_t>(slots_.size()), inputs, listens});
+        somebody_listens_ |= listens;
         slots_.resize(slots_.size() + inputs);
         return static_cast<std::uint32_t>(members_.size() - 1);
     }
@@ -108,6 +110,7 @@ private:
         Work work;
         Figure* figure;
         std::uint32_t first_slot, inputs;
+        bool listens;
         bool from_outside{false}, to_outside{false};
         std::vector<Edge> edges{};
     };
@@ -131,10 +134,10 @@ private:
         return true;
     }
 
-    // As of an ordered stage: nobody is woken for an empty round. No member is called.
+    // As of an ordered stage: nobody is woken for an empty round. No member is called, so none may listen.
     bool pass_empty(std::int64_t serial) {
         static thread_local int depth = 0;
-        if (inlets_.size() != 1 || depth == most_depth || waiting() > 0 || !enter()) return false;
+        if (somebody_listens_ || inlets_.size() != 1 || depth == most_depth || waiting() > 0 || !enter()) return false;
         const bool is_next = waiting() <= 0;
         if (is_next) {
             ++depth;
@@ -165,14 +168,15 @@ private:
         return true;
     }
 
-    // A round through all members. A member that nothing comes to gives nothing, and is not called.
+    // A round through all members. A member that nothing comes to gives nothing, and is not called, unless it
+    // listens.
     template <bool sampled>
     void pass(std::int64_t serial, RowCounts& counts) {
         std::int64_t time = sampled ? monotonic_ns() : 0;
         for (Member& member : members_) {
             void** const inputs = &slots_[member.first_slot];
             void* output = nullptr;
-            if (something_in(inputs, member.inputs)) {
+            if (member.listens || something_in(inputs, member.inputs)) {
                 RowCounts rows;
                 output = member.work.process(member.work.self, serial, inputs, rows);
                 inputs[0] = nullptr;
@@ -218,7 +222,7 @@ private:
     }
 
     const std::uint32_t window_, sample_every_;
-    bool is_sink_{false};
+    bool is_sink_{false}, somebody_listens_{false};
     std::vector<Member> members_;
     std::deque<Figure> figures_;  // where they stay
     std::vector<void*> slots_;  // of the one lane: each member's inputs, null between rounds

@@ -85,10 +85,11 @@ cdef class Heuristic:
 
     `choose(operators)` is given the schedulable operators, at least two, in the order of the graph,
     and returns one of them. It runs on any worker's thread, with the interpreter held, before each
-    time slice, so that is its price. If it raises or returns nonsense, the last operator is next,
-    and the log says so once. An operator has `name`, `position`, `cost` (seconds a row),
-    `selectivity` (rows out for a row in), `queued` (rows that wait), `workers` (at work on it),
-    `most_workers`, and `busy` (seconds of work in all).
+    time slice, so that is its price. Several threads may call it at once: where native operators
+    have lanes of their own, and on a build without an interpreter lock. If it raises or returns
+    nonsense, the last operator is next, and the log says so once. An operator has `name`,
+    `position`, `cost` (seconds a row), `selectivity` (rows out for a row in), `queued` (rows that
+    wait), `workers` (at work on it), `most_workers`, and `busy` (seconds of work in all).
     """
 
     def choose(self, operators):

@@ -119,12 +119,13 @@ public:
 
     // --- admission of lanes ------------------------------------------------------------------------
 
-    // Any lane. False: as many lanes as may are at work here. Acquire pairs with the release in leave().
+    // Any lane. False: as many lanes as may are at work here. Acquire pairs with the release in leave(). Sequentially
+    // consistent, as a cancel and a look at lanes() after it are: a lane that is not seen then sees the cancel.
     bool enter() {
         auto lanes = lanes_.load(relaxed);
         do {
             if (lanes >= most_lanes) return false;
-        } while (!lanes_.compare_exchange_weak(lanes, lanes + 1, acquire, relaxed));
+        } while (!lanes_.compare_exchange_weak(lanes, lanes + 1, seq_cst, relaxed));
         return true;
     }
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.frequency import RecentSpaceSaving
+from callboard.frequency import RecentSpaceSaving, SpaceSaving
 from tests.frequency.test_bounds import KEYS, hold
 
 
@@ -79,6 +79,48 @@ def test_a_summary_is_the_callers() -> None:
     recent.turn()
     recent.summary().add("b")
     assert recent.top(5) == [("a", 1, 0)]
+
+
+def test_an_interrupted_merge_leaves_no_part_of_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(SpaceSaving):
+        merges = 0
+
+        def merge(self, other: SpaceSaving) -> None:
+            Interrupted.merges += 1
+            if Interrupted.merges == 2:
+                raise KeyboardInterrupt
+            super().merge(other)
+
+    monkeypatch.setattr("callboard.frequency.recent.SpaceSaving", Interrupted)
+    recent = RecentSpaceSaving(0.1, panes=3)
+    for key in "abc":
+        recent.add(key)
+        recent.turn()
+    with pytest.raises(KeyboardInterrupt):
+        recent.summary()
+    assert [each.key for each in recent.top(5)] == ["b", "c"]
+
+
+def test_who_counts_in_the_middle_of_a_turn_turns_nothing_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(epsilon: float) -> SpaceSaving:
+        if made:  # a signal handler, just before the pane that fills is there
+            made.pop().add("meanwhile")
+        return SpaceSaving(epsilon)
+
+    made: list[RecentSpaceSaving] = []
+    monkeypatch.setattr("callboard.frequency.recent.SpaceSaving", interrupted)
+    clock = Clock()
+    recent = RecentSpaceSaving(0.1, panes=2, seconds=10, clock=clock)
+    recent.add("a")
+    made.append(recent)
+    clock.now += 10
+    recent.add("b")
+    assert not made
+    assert sorted(each.key for each in recent.top(5)) == ["a", "b", "meanwhile"]
+    clock.now += 10
+    assert [each.key for each in recent.top(5)] == ["b"]
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,25 @@ TEST("an empty round passes in the hands of who puts it, and calls nobody") {
     CHECK_EQUAL(a.calls + b.calls, 0);
 }
 
+TEST("a member that listens is called though nothing comes, by the lane alone") {
+    Op a{"a"}, b{"b", 2, 0};
+    Flow flow(settings());
+    FusedStage& fused = flow.add_fused(flow.add_pool(nullptr), all_lanes);
+    fused.add_member(a.work(), 1);
+    fused.add_member(b.work(), 2, true);
+    flow.add_entry(fused, fused.open(0, 0));
+    fused.connect_within(0, 1, 0);
+    fused.connect_within(0, 1, 1);
+    fused.finish();
+    flow.finish_graph();
+    admit(flow, nullptr);
+    CHECK_EQUAL(flow.done(), 0);
+    fused.work_through();
+    CHECK_EQUAL(flow.done(), 1);
+    CHECK_EQUAL(a.calls, 0);
+    CHECK_EQUAL(b.calls, 1);
+}
+
 TEST("what leaves goes to another stage, which may lead back to a further one of the same pool") {
     Op a{"a", 1, 2}, out{"o"}, back{"b", 2, 0};
     Flow flow(settings());

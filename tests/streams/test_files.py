@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from callboard import ActorSystem
-from callboard.streams import Graph, RunError, StreamError, Tally, entry
+from callboard.streams import Graph, Run, RunEnded, RunError, StreamError, Tally, entry
+from callboard.testing import ManualSystem
 
 rows = entry("rows")
 
@@ -93,6 +98,65 @@ def test_a_cancelled_run_lets_its_file_go(tmp_path: Path) -> None:
         run.cancel()
         rows.to(path).run_sequentially({"rows": ["a"]})
     assert path.read_text() == "a\n"
+
+
+def test_a_run_whose_system_was_stopped_lets_its_file_go(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    with ManualSystem() as system:
+        run = system.run(rows.to(path))
+        run.send("rows", ["a"])  # on its way: nothing has run yet
+        system.stop()
+        run.cancel()
+        rows.to(path).run_sequentially({"rows": ["b"]})
+    assert path.read_text() == "b\n"
+
+
+@pytest.mark.parametrize("again", [Run.cancel, Run.finish])
+def test_a_run_that_was_cancelled_in_the_middle_of_a_row_lets_its_file_go_later(
+    tmp_path: Path, again: Callable[[Run[Any]], Any]
+) -> None:
+    path = tmp_path / "out.txt"
+    entered, opened = threading.Event(), threading.Event()
+
+    def stay(row: str) -> str:
+        entered.set()
+        assert opened.wait(60)
+        return row
+
+    with ActorSystem() as system:
+        run = system.run(rows.map(stay).to(path), batch_size=1)
+        run.send("rows", ["a", "b"])
+        assert entered.wait(60)
+        run.cancel(timeout=0.0)
+        with pytest.raises(RunError, match="finish or cancel that run first"):
+            rows.to(path).run_sequentially({"rows": ["c"]})
+        opened.set()
+        while any(operator.workers for _, operator in run._flow.operators()):
+            pass
+        with suppress(RunEnded):
+            again(run)
+        rows.to(path).run_sequentially({"rows": ["d"]})
+    assert path.read_text() == "d\n"
+
+
+def test_who_cancels_again_waits_for_the_row_and_has_the_file_then(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    entered, opened = threading.Event(), threading.Event()
+
+    def stay(row: str) -> str:
+        entered.set()
+        assert opened.wait(60)
+        return row
+
+    with ActorSystem() as system:
+        run = system.run(rows.map(stay).to(path), batch_size=1)
+        run.send("rows", ["a", "b"])
+        assert entered.wait(60)
+        run.cancel(timeout=0.0)
+        opened.set()
+        run.cancel(timeout=60)
+        rows.to(path).run_sequentially({"rows": ["c"]})
+    assert path.read_text() == "c\n"
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full")

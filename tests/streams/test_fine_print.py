@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from types import FrameType
 from typing import Any
@@ -20,6 +20,7 @@ from callboard.streams import (
     Sliding,
     Stream,
     StreamError,
+    Tally,
     Tumbling,
     Watermark,
     Window,
@@ -267,6 +268,20 @@ def test_a_row_for_whose_watermark_time_has_no_difference_is_an_error_of_the_row
     assert found == [1, (2.5, TypeError), 2, 2.25, 3.5, Decimal(4), "at 3"]
 
 
+def test_a_watermark_is_never_after_the_time_that_it_lags_behind() -> None:
+    numpy = pytest.importorskip("numpy")
+    rows = [(numpy.uint8(1),), (numpy.uint8(5),)]
+    tally = Tally()
+    marked = entry("rows").watermarks(first, lag=3, errors="skip").stateful(Noting).collect()
+    with pytest.warns(RuntimeWarning):
+        found = marked.run_sequentially({"rows": rows}, tally=tally)
+    assert found == [rows[1], "at 2"]
+    (failure,) = tally.failures
+    assert failure.row == rows[0]
+    assert isinstance(failure.error, ValueError)
+    assert "which is after it" in str(failure.error)
+
+
 @pytest.mark.parametrize(
     ("rows", "lag", "times"),
     [
@@ -354,6 +369,43 @@ def test_a_row_that_is_behind_its_stream_is_not_lost() -> None:
     assert run(merged, inputs) == [3, 4, 1, 5, 7, 9]
 
 
+# --- times that cannot be compared ----------------------------------------------------------------
+
+HERE = datetime(2026, 1, 1)
+THERE = datetime(2026, 1, 1, tzinfo=UTC)
+DAY = timedelta(days=1)
+
+
+def test_a_key_whose_times_are_of_another_kind_is_an_error_of_its_rows_and_of_no_others() -> None:
+    keyed = entry("rows").key_by(second, partitions=1)  # those of one partition are compared
+    windowed = keyed.window(Session(DAY, first), len, errors="side")
+    failed = windowed.failures.map(lambda failure: failure.row)
+    before = [(HERE, "a"), (THERE, "b"), (HERE, "a"), (HERE, "c"), (THERE, "b")]
+    after = [(HERE + 9 * DAY, "c"), Watermark(HERE + 99 * DAY)]
+    found = run(windowed.union(failed), [*before, Watermark(HERE + 5 * DAY), *after])
+    assert found == [
+        (THERE, "b"),
+        (THERE, "b"),
+        ("a", Window(HERE, HERE + DAY, 2)),
+        ("c", Window(HERE, HERE + DAY, 1)),
+        ("c", Window(HERE + 9 * DAY, HERE + 10 * DAY, 1)),
+    ]
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_a_watermark_of_another_kind_is_an_error_of_its_own_and_moves_no_time(
+    partitions: int,
+) -> None:
+    keyed = entry("rows").key_by(second, partitions=partitions)
+    windowed = keyed.window(Session(DAY, first), len, errors="side")
+    failed = windowed.failures.map(lambda failure: (failure.row, failure.serial))
+    rows = [(HERE, key) for key in range(20)]
+    marks = [Watermark(THERE + 5 * DAY), (HERE, 7), Watermark(HERE + 5 * DAY)]
+    found = run(windowed.union(failed), [*rows, *marks])
+    windows = [(key, Window(HERE, HERE + DAY, 2 if key == 7 else 1)) for key in range(20)]
+    assert found == [(marks[0], 20), *windows]
+
+
 # --- the largest, and the end ---------------------------------------------------------------------
 
 
@@ -363,6 +415,12 @@ def test_the_largest_are_not_said_twice_at_the_end() -> None:
     assert run(every_two, [1, 3, 2]) == [[3], [3]]
     assert run(every_two, []) == []
     assert run(entry("rows").top_k(1), []) == [[]]
+
+
+def test_a_row_that_cannot_be_compared_is_an_error_of_its_own_and_of_no_other() -> None:
+    largest = entry("rows").top_k(3, errors="side")
+    failed = largest.failures.map(lambda failure: (failure.row, failure.serial))
+    assert run(largest.union(failed), [1, None, 2, "3", 4, 5]) == [(None, 1), ("3", 3), [5, 4, 2]]
 
 
 # --- NaN ------------------------------------------------------------------------------------------

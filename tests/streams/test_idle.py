@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard import ActorSystem
+from callboard.scheduling.flow.threading_models import Model
 from callboard.streams import Graph, GraphError, Stream, Watermark, entry
 from callboard.streams.running.heartbeat import Heartbeat
 from callboard.streams.running.run import _beat
@@ -22,7 +23,7 @@ from callboard.timers import Timer, Timers
 from tests.streams.join_model import Row
 from tests.streams.test_merge import arrivals, streams, time_of
 
-MODELS = ["dynamic", "dedicated", "assigned"]
+MODELS: list[Model] = ["dynamic", "manual", "dedicated", "assigned"]
 
 
 class Marks:
@@ -310,17 +311,47 @@ def test_branches_that_are_merged_may_be_united_again() -> None:
     assert [n[1] for n in out if isinstance(n, tuple)] == [1, 1, 2, 2, 3, 5, 6]
 
 
-@pytest.mark.parametrize("threading", MODELS)
-def test_the_clock_is_that_of_the_system(threading: str) -> None:
+@pytest.mark.parametrize("model", MODELS)
+def test_the_clock_is_that_of_the_system(model: Model) -> None:
     seen: SimpleQueue[Any] = SimpleQueue()
-    graph = entry("a").merge(entry("b"), by=int, idle_after=0.02).to(seen.put)
+    rows = entry("a").map(int).threading(model)  # in "manual" a thread of their own runs these
+    graph = rows.merge(entry("b"), by=int, idle_after=0.02).to(seen.put)
     with ActorSystem(workers=2) as system:
-        run = system.run(graph, threading=threading)
+        run = system.run(graph)
         run.send("a", [1, 2])
         assert [seen.get(timeout=60) for _ in range(2)] == [1, 2]
         run.send("a", [3])
         assert seen.get(timeout=60) == 3
         run.finish(timeout=60)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_an_idle_stream_is_not_waited_for_whoever_runs_the_operator(model: Model) -> None:
+    seen: list[Any] = []
+    rows = entry("a").map(int).threading(model)
+    graph = rows.merge(entry("b"), by=abs, idle_after=4).map(int).to(seen.append)
+    with ManualSystem() as system:
+        run = system.run(graph)
+        run.send("a", [1, 2])
+        system.advance(3)
+        assert seen == []
+        system.advance(2)
+        assert seen == [1, 2]
+        run.finish()
+
+
+def test_one_thread_looks_though_all_that_comes_to_it_is_empty() -> None:
+    seen: list[Any] = []
+    rows = entry("a").map(int).threading("manual").map(int)
+    graph = rows.merge(rows.filter(lambda n: n > 5), by=abs, idle_after=4).to(seen.append)
+    with ManualSystem() as system:
+        run = system.run(graph)
+        run.send("a", [1, 2])
+        system.advance(3)
+        assert seen == []
+        system.advance(2)
+        assert seen == [1, 2]
+        run.finish()
 
 
 def test_operators_of_the_caller_look_when_something_is_sent() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import warnings
 from typing import Any
 
 import pytest
@@ -151,6 +152,22 @@ class TestErrors:
             ((1, 3), (1, 4)),
             (rows["a"][0], None),
         ]
+
+    def test_numbers_without_a_sign_are_near_as_far_as_the_larger_is_from_the_smaller(self) -> None:
+        numpy = pytest.importorskip("numpy")
+        graph = entry("a").join(entry("b"), by=0, within=5, where=Band(1, 2)).collect()
+        three, five = (0, numpy.uint8(3)), (0, numpy.uint8(5))
+        least, most = (0, numpy.uint8(0)), (0, numpy.uint8(255))
+        rows = {"a": [three, five, least], "b": [five, three, most]}
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = graph.run_sequentially(rows)
+        assert sorted(found) == [(three, three), (three, five), (five, three), (five, five)]
+
+    def test_values_without_an_order_may_have_a_distance(self) -> None:
+        graph = entry("a").join(entry("b"), by=0, within=5, where=Band(1, 2)).collect()
+        rows = {"a": [(0, 1j)], "b": [(0, 2j), (0, 4j)]}
+        assert graph.run_sequentially(rows) == [((0, 1j), (0, 2j))]
 
     def test_a_column_that_is_missing_names_the_row(self) -> None:
         graph = entry("a").join(entry("b"), by="t", within=5, where=Equal("k")).collect()

@@ -12,7 +12,7 @@ import pytest
 from callboard import ActorSystem
 from callboard.core.errors import ConfigError
 from callboard.scheduling.flow.threading_models import MODELS, Model
-from callboard.streams import Graph, Run, RunEnded, RunError, StreamError, entry
+from callboard.streams import Graph, Results, Run, RunEnded, RunError, StreamError, entry
 from tests.streams.taking import ROWS, Thread, feed, until_it_raises
 
 
@@ -108,6 +108,24 @@ def test_somebody_else_may_finish_the_run_while_rows_are_given(system: ActorSyst
     assert run.finish() == [1]
     got, error = until_it_raises(results)
     assert (got, type(error)) == ([1], RunEnded)
+
+
+def test_outputs_that_come_while_who_takes_looks_for_some_are_handed_out() -> None:
+    class Late(Results[int]):
+        looks = 0
+
+        @property
+        def untaken(self) -> int:
+            found = super().untaken
+            self.looks += 1
+            if self.looks == 1:  # another thread sends, and finishes, just after this look
+                self._run.send("x", [1, 2])
+                self._run.finish(timeout=60)
+            return found
+
+    with ActorSystem() as system:
+        run = system.run(entry("x", int).collect())
+        assert list(Late(run, run.results()._untaken)) == [1, 2]
 
 
 # --- nobody goes on -------------------------------------------------------------------------------

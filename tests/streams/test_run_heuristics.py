@@ -46,6 +46,28 @@ def test_a_heuristic_that_fails_is_given_up_and_the_run_goes_on(system: ActorSys
     assert run.finish(timeout=60) == shape().run_sequentially({"numbers": ROWS})
 
 
+def test_the_log_says_once_that_a_heuristic_failed_though_two_calls_of_it_were_at_work(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Broken(Heuristic):
+        calls = 0
+
+        def choose(self, operators: Any) -> Any:
+            self.calls += 1
+            if self.calls == 1:  # another lane asks, too
+                run._flow.help([0])
+            raise LookupError
+
+    heuristic = Broken()
+    with ManualSystem() as system:
+        run = system.run(shape(), policy=heuristic, batch_size=5)
+        run.send("numbers", ROWS)
+        assert run.finish() == shape().run_sequentially({"numbers": ROWS})
+    assert heuristic.calls == 2
+    (record,) = [record for record in caplog.records if record.name == "callboard"]
+    assert "a heuristic failed" in record.getMessage()
+
+
 def test_a_systems_priority_may_be_a_heuristic_of_ones_own() -> None:
     with ActorSystem(priority=Earliest) as system:
         run = system.run(shape())

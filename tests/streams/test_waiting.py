@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any
 
 import pytest
 
 from callboard import Actor, ActorSystem
 from callboard.core.errors import CallboardError, ForkedSystem
-from callboard.streams import Graph, Run, RunTimeout, entry
+from callboard.streams import Graph, Run, RunEnded, RunError, RunTimeout, entry
+from callboard.testing import ManualSystem
 
 
 class Blocked:
@@ -75,6 +79,55 @@ def test_cancel_does_not_wait_for_a_finish_that_waits(blocked: Blocked) -> None:
     assert "was cancelled" in finishing.ends()
 
 
+def test_a_cancel_during_another_that_waits_lets_that_one_return(blocked: Blocked) -> None:
+    waiting = Caller(lambda: blocked.run.cancel(timeout=3600.0))
+    while not blocked.run._ending.locked():
+        pass
+    blocked.run.cancel(timeout=0.0)
+    assert waiting.ends() == ""
+
+
+@pytest.mark.parametrize("call", ["send", "finish", "cancel"])
+def test_a_call_that_is_interrupted_just_as_it_has_the_lock_leaves_it_to_others(call: str) -> None:
+    def interrupt(frame: FrameType, event: str, _: object) -> Any:
+        if frame.f_code is Run._acquire.__code__ and event == "return":
+            raise KeyboardInterrupt
+        return interrupt
+
+    with ActorSystem() as system:
+        run = system.run(entry("x").collect())
+        calls: dict[str, Callable[[], Any]] = {
+            "send": lambda: run.send("x", [1]),
+            "finish": run.finish,
+            "cancel": run.cancel,
+        }
+        before = sys.gettrace()
+        sys.settrace(interrupt)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                calls[call]()
+        finally:
+            sys.settrace(before)
+        assert not run._lock.locked()
+        assert not run._ending.locked()
+        run.cancel()
+
+
+def test_leaving_a_run_whose_system_was_stopped_raises_what_it_is_left_by() -> None:
+    def leave(run: Run[Any]) -> None:
+        with run:
+            run.send("x", [1])  # on its way: nothing has run yet
+            system.stop()
+            raise LookupError("the first")
+
+    system = ManualSystem()
+    run = system.run(entry("x").collect())
+    with pytest.raises(LookupError, match="the first"):
+        leave(run)
+    with pytest.raises(RunEnded):
+        run.send("x", [2])
+
+
 def test_finish_times_out_beside_another_that_waits(blocked: Blocked) -> None:
     finishing = Caller(blocked.run.finish)
     while blocked.run.statistics().rounds < 2:
@@ -98,6 +151,44 @@ def test_an_actor_that_waits_behind_another_sender_helps_with_the_work() -> None
             system.spawn(Sender).ask(run).result(timeout=30)
             assert other.ends() == ""
             assert len(run.finish(timeout=30)) == 200
+
+
+def test_an_actor_that_a_sender_runs_while_it_waits_is_refused_to_wait_for_that_sender() -> None:
+    class Sender(Actor[Run[Any]]):
+        def receive(self, run: Run[Any]) -> None:
+            calls: list[Callable[[], Any]] = [
+                lambda: run.send("x", [-1], timeout=20.0),
+                lambda: run.finish(timeout=20.0),
+                lambda: run.cancel(timeout=20.0),
+            ]
+            for call in calls:
+                try:
+                    call()
+                    raised.append("")
+                except RunError as error:
+                    raised.append(str(error))
+
+    raised: list[str] = []
+    with ManualSystem() as system:
+        run = system.run(entry("x", int).collect(), batch_size=1, window=1)
+        system.spawn(Sender).tell(run)
+        with pytest.raises(RunEnded):  # the actor cancels it in the end
+            run.send("x", itertools.count())
+    assert "waits for itself" in raised[0]
+    assert "waits for itself" in raised[1]
+    assert raised[2:] == [""]
+
+
+def test_who_runs_a_system_goes_on_beside_a_thread_that_waits_for_room() -> None:
+    with ManualSystem() as system:
+        run = system.run(entry("x", int).collect(), batch_size=1, window=1)
+        other = Caller(lambda: run.send("x", range(100)))
+        while not run._flow.admitted:
+            pass
+        while other.is_alive():
+            run.send("x", [-1], timeout=20.0)
+        assert other.ends() == ""
+        assert [row for row in run.finish() if row >= 0] == list(range(100))
 
 
 def test_a_run_whose_system_was_stopped_has_no_result_however_often_one_asks() -> None:

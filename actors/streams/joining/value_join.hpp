@@ -109,9 +109,13 @@ private:
         std::size_t count() const { return values_.size() - first_; }
 
         void push(const Value& value, std::uint64_t number) {
-            numbers_.reserve(values_.size() + 1);
-            values_.push_back(value);
             numbers_.push_back(number);
+            try {
+                values_.push_back(value);
+            } catch (...) {
+                numbers_.pop_back();
+                throw;
+            }
         }
         void drop_first(std::size_t many) {
             for (; many != 0; --many) drop(values_[first_++]);

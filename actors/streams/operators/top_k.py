@@ -37,6 +37,8 @@ class _Top:
         check_value("what top_k() goes by", value)
         entry = (value, -self.count, row)
         if len(self.heap) < self.k:
+            if self.heap:
+                entry < self.heap[0]  # noqa: B015 - what raises is never in the heap
             heapq.heappush(self.heap, entry)
         else:
             heapq.heappushpop(self.heap, entry)

@@ -9,6 +9,7 @@ from callboard.streams.programs.program cimport (
     Batch, Program, PyVectorcall_Function, Watermark, call_one, pass_on, vectorcallfunc,
     watermark_at,
 )
+from callboard.core.text import safe_repr
 from callboard.streams.programs.bounds import check_time
 
 
@@ -65,4 +66,10 @@ cdef class Clock(Program):
         if not self.moved:
             return None
         self.moved = False
-        return watermark_at(self.latest - self.lag)
+        come_to = self.latest - self.lag
+        if come_to > self.latest:  # NumPy's unsigned numbers
+            raise ValueError(
+                f"{safe_repr(self.lag)} before the time {safe_repr(self.latest)} is {safe_repr(come_to)}, "
+                "which is after it"
+            )
+        return watermark_at(come_to)

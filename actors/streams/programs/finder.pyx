@@ -121,7 +121,7 @@ cdef class PairFinder(Finder):
     cdef bint are_near(self, Kept kept, Kept other) except -1:
         cdef Py_ssize_t i
         for i, distance in enumerate(self.distances):
-            if not abs(kept.near[i] - other.near[i]) <= distance:
+            if not distance_between(kept.near[i], other.near[i]) <= distance:
                 return False
         return True
 
@@ -150,3 +150,13 @@ cdef class PairFinder(Finder):
         except Exception:  # of a key that cannot be compared any more: it stays
             pass
         return 0
+
+
+cdef object distance_between(object one, object other):
+    """How far two values are from each other."""
+    try:
+        if one < other:
+            one, other = other, one  # of NumPy's unsigned numbers only the larger less the smaller is right
+    except TypeError:  # complex numbers have no order
+        pass
+    return abs(one - other)

@@ -15,4 +15,5 @@ cdef class Objects(Stateful):
 
 
 cdef class Timed(Objects):
+    cdef int schedule_row(self, Table table, object key, object state, bint is_new) except -1
     cdef int schedule(self, Table table, object key, object state) except -1

@@ -112,11 +112,12 @@ cdef class Timed(Objects):
         return self.make(table.clock)
 
     cdef int step(self, Table table, object key, object row, int64_t serial, list outs) except -1:
+        cdef Py_ssize_t keys = len(table.states)
         state = self.state_of(table, key, serial)
         try:
             result = state.receive(row)
         finally:
-            self.schedule(table, key, state)
+            self.schedule_row(table, key, state, len(table.states) > keys)
         outs.extend(self.named(key, outputs_of(result)))
         return 0
 
@@ -127,12 +128,23 @@ cdef class Timed(Objects):
             if time is not None:
                 self.schedule(table, key, state)
 
+    cdef int schedule_row(self, Table table, object key, object state, bint is_new) except -1:
+        """The same after a row. If it raises, a key that is new is not there, as no row of it is."""
+        try:
+            return self.schedule(table, key, state)
+        except BaseException:
+            if is_new:
+                table.drop(key)
+            raise
+
     cdef int schedule(self, Table table, object key, object state) except -1:
         due = state.due
         if due is None:
             if self.key is not None:
                 table.drop(key)
         elif state.scheduled is None or due < state.scheduled:
+            if table.heap:
+                due < table.heap[0][0]  # noqa: B015 - what raises is never in the heap
             state.scheduled = due
             heappush(table.heap, (due, table.born[key], key))
         return 0
@@ -143,6 +155,8 @@ cdef class Timed(Objects):
             return Objects.due(self, table, time)
         if table.clock.time is not None and time <= table.clock.time:
             return found
+        if table.heap:
+            time < table.heap[0][0]  # noqa: B015 - what raises moves no time
         table.clock.time = time
         while table.heap and table.heap[0][0] <= time:
             due, _, key = heappop(table.heap)

@@ -47,13 +47,14 @@ cdef class Sessions(Timed):
         return state
 
     cdef int step(self, Table table, object key, object row, int64_t serial, list outs) except -1:
+        cdef Py_ssize_t keys = len(table.states)
         cdef OfKey state = self.state_of(table, key, serial)
         cdef list outputs
         try:
             outputs = state.receive(row)
         finally:
             if state.is_to_be_scheduled():
-                self.schedule(table, key, state)
+                self.schedule_row(table, key, state, len(table.states) > keys)
                 state.moved = False
         if outputs is not None:
             outs.extend(self.named(key, outputs))

@@ -36,7 +36,7 @@ cdef class Stateful(Program):
     cdef list due(self, Table table, object time)
     cdef int settle(self, Batch batch, Py_ssize_t at, list outputs, object error, list into) except -1
     cdef int settle_each(self, Batch batch, Py_ssize_t at, list outputs, object error, list into) except -1
-    cdef int merge(self, DividedBatch divided, Py_ssize_t at, list into) except -1
+    cdef bint merge(self, DividedBatch divided, Py_ssize_t at, list into) except -1
 
 
 cdef born_of(answer)

@@ -199,17 +199,18 @@ cdef class Stateful(Program):
         for at in range(share.rows.size()):
             i = share.rows[at]
             row, key = batch.rows[i], divided.keys[i]
-            if type(row) is Watermark:
-                part.marks[i] = self.asked(table, batch, i)
-            else:
-                try:
+            try:
+                if type(row) is Watermark:
+                    part.marks[i] = []
+                    part.marks[i] = self.asked(table, batch, i)
+                else:
                     if type(key) is Raised:
                         raise key.error
                     self.step(table, key, row, batch.first + i, part.outs)
-                except Exception as error:
-                    part.errors[i] = error
-                    if self.errors == "fail":
-                        return  # gather() raises at this row, and needs none after it
+            except Exception as error:
+                part.errors[i] = error
+                if self.errors == "fail":
+                    return  # gather() raises at this row, and needs none after it
             share.ends.push_back(len(part.outs))
         if batch.final and self.marks_end:
             i = len(batch.rows)
@@ -224,8 +225,8 @@ cdef class Stateful(Program):
             raise ValueError("the batch was changed since it was divided")
         for i in range(n):
             if type(batch.rows[i]) is Watermark:
-                self.merge(divided, i, into)
-                pass_on(batch, i, into)
+                if self.merge(divided, i, into):
+                    pass_on(batch, i, into)
                 continue
             owner = divided.division.owner(i)
             part = divided.parts[owner]
@@ -235,14 +236,20 @@ cdef class Stateful(Program):
         if batch.final and self.marks_end:
             self.merge(divided, n, into)
 
-    cdef int merge(self, DividedBatch divided, Py_ssize_t at, list into) except -1:
-        """Emit what all shares' states had to say at a watermark, or at the end, by their keys' arrival."""
+    cdef bint merge(self, DividedBatch divided, Py_ssize_t at, list into) except -1:
+        """Emit what all shares' states had to say at a watermark, or at the end, by their keys' arrival. Whether
+        it goes on: not a watermark whose time cannot be compared, which is one error, in however many shares."""
         cdef list answers = []
-        cdef bint is_row = at < len(divided.batch.rows)
+        cdef bint is_row = at < len(divided.batch.rows), goes_on = True
         cdef uint32_t number
         cdef Part part
         if not self.marks_time and is_row:
-            return 0
+            return True
+        for part in divided.parts:
+            if at in part.errors:
+                self.failed(divided.batch, at, part.errors[at], into)
+                goes_on = False
+                break
         for number, part in enumerate(divided.parts):
             answers += part.marks[at]
             if is_row:
@@ -250,7 +257,7 @@ cdef class Stateful(Program):
         answers.sort(key=born_of)
         for _, outputs, error in answers:
             self.settle_each(divided.batch, at, outputs, error, into)
-        return 0
+        return goes_on
 
 
 cdef list next_outs(DividedBatch divided, uint32_t number):

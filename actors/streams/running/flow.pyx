@@ -150,7 +150,7 @@ cdef class GraphFlow:
                 self.of_stages.append(program)
             seat = self.seat(number)
             program.stage = seat.stage = seat.fused = fused
-            seat.member = fused.add_member(whole_work_of(program), len(sources))
+            seat.member = fused.add_member(whole_work_of(program), len(sources), program.looks_every > 0)
             seat.figures = fused.figures_of(seat.member)
 
     def add_chain(self, members, str runs_on, int most_lanes, size_t pool=0):
@@ -383,7 +383,8 @@ cdef class GraphFlow:
 
     cdef void drop_all(self) noexcept:
         cdef size_t i
-        self.ending.stopped_at.store(-1)
+        with cython.critical_section(self.ending):  # a failure that is noted just now does not take it back
+            self.ending.stopped_at.store(-1)
         for i in range(self.flow.stages().size()):
             self.flow.stages()[i].get().rest_until(0)
 
@@ -450,7 +451,10 @@ cdef Stage* ask_heuristic(void* asker, const vector[Stage*]& stages) noexcept wi
     except BaseException as raised:
         problem = "choose() raised"
         error = raised
-    flow.heuristic_failed = True
+    with cython.critical_section(flow):  # another lane's call may have failed meanwhile
+        if flow.heuristic_failed:
+            return NULL
+        flow.heuristic_failed = True
     log.error("a heuristic failed; its graph goes on with the last operator in the pipeline",
               heuristic=repr(flow.heuristic), problem=problem, exc_info=error)
     return NULL

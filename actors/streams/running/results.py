@@ -78,11 +78,12 @@ class Results(Generic[T]):
         """Wait until something may have come. False: nothing will, and all is taken."""
         run, flow = self._run, self._run._flow
         run._refuse_own_operators("results")
+        ended = run._ended  # first: what came before the end is seen by all later looks
         may_end = run._flushed or flow.failure is not None
         done, admitted = flow.done, flow.admitted  # what comes after this look ends the wait
         if self.untaken:
             return True
-        if run._ended or (may_end and done >= admitted):
+        if ended or (may_end and done >= admitted):
             if flow.is_stopped:
                 raise run._why_ended(f"{run!r} was cancelled, or its system was stopped")
             return False

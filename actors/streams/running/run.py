@@ -26,6 +26,7 @@ from callboard.streams.planning.units import units_of
 from callboard.streams.programs.program import Batch
 from callboard.streams.running import options
 from callboard.streams.running.build import build
+from callboard.streams.running.call_lock import CallLock, LockHold
 from callboard.streams.running.callers import caller_here
 from callboard.streams.running.flow import GraphFlow
 from callboard.streams.running.heartbeat import Heartbeat
@@ -51,7 +52,7 @@ class Run(Generic[R]):
     they wait.
     """
 
-    _ended = True  # until it has begun
+    _ended = _closed = True  # until it has begun
 
     def __init__(
         self,
@@ -69,8 +70,8 @@ class Run(Generic[R]):
     ) -> None:
         self._system = system
         self._batch_size = checks.whole("batch_size", batch_size, 1, MOST, error=ConfigError)
-        self._lock = Lock()  # of senders
-        self._ending = Lock()
+        self._lock = CallLock()  # of senders
+        self._ending = CallLock()
         self._sent = dict.fromkeys(plan.entries, 0)
         self._finishing = False  # finish() was called
         self._flushed = False  # the last round is on its way
@@ -113,7 +114,7 @@ class Run(Generic[R]):
         self._interrupted = False
         self.tally.lane = self._crew.lanes[0]
         self._heartbeat = Heartbeat(timers, self._programs, partial(_beat, weakref.ref(self)))
-        self._ended = False
+        self._ended = self._closed = False
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -145,15 +146,16 @@ class Run(Generic[R]):
         sent = 0
         try:
             for batch in batches:
-                self._begin_sending(deadline)
+                hold = self._lock.hold()
                 try:
+                    self._begin_sending(hold, deadline)
                     self._refuse_if_ended(deadline)
                     self._await_room(deadline)
                     await_takers(self, deadline)  # last: what was on its way has come by then
                     self._flow.try_admit({number: Batch(batch, self._sent[entry])})
                     self._sent[entry] += len(batch)
                 finally:
-                    self._lock.release()
+                    hold.release()
                 sent += len(batch)
                 batches.taken = []
                 self._heartbeat.begin()
@@ -165,18 +167,26 @@ class Run(Generic[R]):
                 error.sent, error.unsent = sent, batches.taken  # type: ignore[attr-defined]
             raise
 
-    def _begin_sending(self, deadline: float | None) -> None:
-        if not self._acquire(self._lock, deadline):
+    def _begin_sending(self, hold: LockHold, deadline: float | None) -> None:
+        if not self._acquire(hold, deadline):
             raise RunTimeout(f"another sender waits for room in {self!r}, too")
 
-    def _acquire(self, lock: Lock, deadline: float | None) -> bool:
+    def _acquire(self, hold: LockHold, deadline: float | None) -> bool:
         """Acquire a lock, whose holder may wait for lanes. False: the deadline passed."""
-        while not lock.acquire(blocking=False):
+        while not hold.acquire():
+            if hold.is_inner:  # as where that call runs a system whose actor makes this one
+                raise RunError(
+                    f"a call of this thread is sending to {self!r}, or ending it: another one in "
+                    "the middle of that waits for itself"
+                )
             if deadline is not None and time.monotonic() >= deadline:
                 return False
-            if self._help():
+            runs_here = self._system.is_run_here
+            if runs_here:  # what another thread's call waits for; the clock stands still
+                self._system._run_until(hold.is_free, 0.0)
+            elif self._help():
                 continue
-            if lock.acquire(timeout=_HELP if on_worker() else _LOOK):
+            if hold.acquire(_HELP if runs_here or on_worker() else _LOOK):
                 break
         return True
 
@@ -329,16 +339,17 @@ class Run(Generic[R]):
         deadline = _deadline("finish()", timeout)
         self._refuse_other_callers("finish")
         self._finishing = True
-        if not self._acquire(self._ending, deadline):
-            raise RunTimeout(f"{self!r} did not end in {timeout} s: {self._slowest()}")
+        hold = self._ending.hold()
         try:
+            if not self._acquire(hold, deadline):
+                raise RunTimeout(f"{self!r} did not end in {timeout} s: {self._slowest()}")
             if not self._ended:
                 self._flush(deadline)
                 if not self._wait(self._flow.admitted, deadline):
                     raise RunTimeout(f"{self!r} did not end in {timeout} s: {self._slowest()}")
-                self._end()
+            self._end()
         finally:
-            self._ending.release()
+            hold.release()
         self._raise_interruption()
         if self._flow.is_stopped:
             raise self._why_ended(f"{self!r} was cancelled, or its system was stopped")
@@ -347,46 +358,69 @@ class Run(Generic[R]):
         return result
 
     def _flush(self, deadline: float | None) -> None:
-        self._begin_sending(deadline)
+        hold = self._lock.hold()
         try:
+            self._begin_sending(hold, deadline)
             if not self._flushed and not self._flow.is_stopped:
                 sent = enumerate(self._sent.values())
                 self._await_room(deadline)
                 self._flow.try_admit({entry: Batch([], rows, True) for entry, rows in sent})
                 self._flushed = True
         finally:
-            self._lock.release()
+            hold.release()
 
     def cancel(self, timeout: float = 5.0) -> None:
         """Drop what is on its way, and end. Waits for operators in the middle of a batch, `timeout`
-        seconds at most. Calls of send() and finish() that wait meanwhile raise RunEnded.
+        seconds at most; called again, it goes on waiting. Calls of send() and finish() that wait
+        meanwhile raise RunEnded.
+
+        Once no operator is in the middle of a row, the files of sinks are closed.
         """
         deadline = time.monotonic() + checks.seconds("cancel()'s timeout", timeout)
         if self._ended:
+            self._close(deadline)
             return
         self._flow.cancel()  # first: a finish() that has the lock waits for what this drops
         for lane in self._crew.lanes:
             if lane.is_alive:
                 lane.tell(0)  # it may rest
-        owned = self._acquire(self._ending, deadline)
+        hold = self._ending.hold()
         try:
-            if not self._ended and owned:
-                self._wait(self._flow.admitted, deadline)
+            with suppress(RunError):  # another call ended it meanwhile, or its system was stopped
+                if self._acquire(hold, deadline) and not self._ended:
+                    self._wait(self._flow.admitted, deadline)
             self._end()
         finally:
-            if owned:
-                self._ending.release()
+            hold.release()
 
     def _end(self) -> None:
         """End, and let lanes and programs go."""
         with self._claim:  # who waits ends a run whose system was stopped; several may
-            if self._ended:
+            ended, self._ended = self._ended, True
+        if not ended:
+            self._crew.lanes.stop()
+        self._close()
+
+    def _close(self, deadline: float = 0.0) -> None:
+        """Let programs go; a later call does if an operator is in a row still at the deadline."""
+        while not self._closed and self._may_touch_programs():
+            if self._flow.is_at_work_here or time.monotonic() >= deadline:
                 return
-            self._ended = True
-        self._crew.lanes.stop()
-        if self._flow.done < self._flow.admitted:  # an operator is in the middle of a row
-            return
-        close(self._programs)
+            time.sleep(_HELP)
+        with self._claim:
+            closed, self._closed = self._closed, True
+        if not closed:
+            close(self._programs)
+
+    def _may_touch_programs(self) -> bool:
+        """Tell whether a lane may. What is left after a cancel touches none: it is dropped."""
+        flow = self._flow
+        if flow.done == flow.admitted:
+            return False
+        return not flow.is_stopped or self._is_anybody_at_work()
+
+    def _is_anybody_at_work(self) -> bool:
+        return any(operator.workers for _, operator in self._flow.operators())
 
     def __enter__(self) -> Self:
         return self
@@ -415,7 +449,7 @@ class Run(Generic[R]):
         at_work = self._flow.done < self._flow.admitted  # for as long as an operator likes
         deadline = time.monotonic() + (_LOOK if at_work else _LEAVE)
         while self._ended and time.monotonic() < deadline:
-            if not any(operator.workers for _, operator in self._flow.operators()):
+            if not self._is_anybody_at_work():
                 break
             time.sleep(_HELP)
         seconds = time.monotonic() - self._begun
@@ -466,16 +500,17 @@ def _beat(reference: weakref.ref[Run[Any]]) -> bool | None:
     run = reference()
     if run is None or run._crew.has_caller:  # whose operators no other thread may run
         return None
-    if not run._lock.acquire(blocking=False):
-        return True
+    hold = run._lock.hold()
     try:
+        if not hold.acquire():
+            return True
         if run._ended or run._finishing or run._flow.is_stopped:
             return None
         busy = run._flow.done < run._flow.admitted
         run._flow.try_admit({})
         return busy
     finally:
-        run._lock.release()
+        hold.release()
 
 
 def _deadline(call: str, timeout: float | None) -> float | None:
