@@ -18,7 +18,7 @@ from callboard.remote.frames import Frame, frame
 from callboard.remote.kinds import SEQUENCE, MessageKind
 from callboard.remote.link import Link
 from callboard.remote.server import Server
-from tests.remote.conftest import DEADLINE, Start, eventually
+from tests.remote.conftest import DEADLINE, Gate, Start, eventually
 
 
 class Interrupted(BaseException):
@@ -57,10 +57,11 @@ def test_frames_of_a_connection_that_has_ended_are_those_of_no_other(
 
 
 def test_a_callback_may_close_the_connection(connection: Connection) -> None:
-    notes, answers = connection.ref("notes"), []
-    first, second = notes.ask(1), notes.ask(2)
-    first.add_done_callback(lambda _: connection.session._hang_up("by a callback"))
+    gate, answers = connection.ref("gate"), []
+    first, second = gate.ask(1), gate.ask(2)
+    first.add_done_callback(lambda _: connection.close())
     second.add_done_callback(answers.append)
+    Gate.opened.set()
     assert first.result(DEADLINE) == 1
     with suppress(ConnectionLost):
         assert second.result(DEADLINE) == 2
@@ -69,16 +70,17 @@ def test_a_callback_may_close_the_connection(connection: Connection) -> None:
 
 def test_a_callback_that_waits_for_its_own_thread_is_told(connection: Connection) -> None:
     notes = connection.ref("notes")
-    raised: list[Any] = []
+    raised: list[str] = []
 
     def asks_again(_: object) -> None:
         try:
-            raised.append(notes.ask(2).result(DEADLINE))
+            raised.append(repr(notes.ask(2).result(DEADLINE)))
         except CallboardError as error:
             raised.append(str(error))
 
-    first = notes.ask(1)
+    first = connection.ref("gate").ask(1)
     first.add_done_callback(asks_again)
+    Gate.opened.set()
     assert first.result(DEADLINE) == 1
     eventually(lambda: raised, "the callback has run")
     assert "would wait for what this very thread is to read" in raised[0]
