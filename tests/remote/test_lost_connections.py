@@ -65,7 +65,8 @@ def test_frames_of_a_connection_that_has_ended_are_those_of_no_other(
 
 
 def test_a_callback_may_close_the_connection(connection: Connection) -> None:
-    gate, answers = connection.ref("gate"), []
+    gate = connection.ref("gate")
+    answers: list[Any] = []
     first, second = gate.ask(1), gate.ask(2)
     first.add_done_callback(lambda _: connection.close())
     second.add_done_callback(answers.append)
