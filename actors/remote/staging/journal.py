@@ -224,8 +224,8 @@ class Journal(Database):
             )
             db.execute(
                 "UPDATE publications SET bytes = bytes - (SELECT coalesce(sum(length(payload)), 0)"
-                " FROM pieces WHERE entry = ?1 AND first + rows <= ?2) WHERE entry = ?1",
-                (entry, row),
+                " FROM pieces WHERE entry = ? AND first + rows <= ?) WHERE entry = ?",
+                (entry, row, entry),
             )
             db.execute("DELETE FROM pieces WHERE entry = ? AND first + rows <= ?", (entry, row))
         self._count_unreleased()
