@@ -5,7 +5,7 @@ A policy runs at a spawn and at a rebalance, never when a message is sent, so pl
 
 from __future__ import annotations
 
-import itertools
+import sys
 import threading
 import time
 import weakref
@@ -51,7 +51,7 @@ class RoundRobin(PlacementPolicy):
     """Each worker in its turn (Prokesch 2011, section 5.4.2)."""
 
     def __init__(self) -> None:
-        self._turn = itertools.count()
+        self._turn = iter(range(sys.maxsize))  # itertools.count is not pickled by 3.14
         self._size = 1
 
     def place(self, actor: Handle, workers: Sequence[WorkerThread]) -> WorkerThread:

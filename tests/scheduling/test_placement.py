@@ -1,6 +1,7 @@
 """Placement policies: which worker an actor gets, and what a wrong answer gets."""
 
 import gc
+import pickle
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -48,6 +49,15 @@ def test_round_robin_takes_each_worker_in_its_turn() -> None:
 def test_blocks_are_runs_of_neighbours() -> None:
     with ActorSystem(workers=2, placement=Blocks(3)) as system:
         assert homes(system, 10) == [0, 0, 0, 1, 1, 1, 0, 0, 0, 1]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_policy_that_takes_turns_is_pickled_with_its_turn() -> None:
+    policy = Blocks(3)
+    with ActorSystem(workers=2, placement=policy) as system:
+        assert homes(system, 4) == [0, 0, 0, 1]
+    with ActorSystem(workers=2, placement=pickle.loads(pickle.dumps(policy))) as system:
+        assert homes(system, 4) == [1, 1, 0, 0]
 
 
 def test_fixed_is_the_worker_with_the_index() -> None:
