@@ -65,7 +65,9 @@ def rows(spark: SparkSession, batch: int) -> DataFrame:
 
 
 def say(*words: object) -> None:
-    print(*words, flush=True)
+    """Write a line in one piece, unbuffered or not: who is killed has said it or has not."""
+    sys.stdout.write(" ".join(map(str, words)) + "\n")
+    sys.stdout.flush()
 
 
 def main(master: str, first: int, events: str, urls: list[str]) -> None:
