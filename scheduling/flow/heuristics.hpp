@@ -116,12 +116,17 @@ private:
     RowsPerEntry rows_;
 };
 
-// Section 6.2, for a lane among others.
+// Section 6.2: the latest. A lane that follows its rounds keeps apart from others, as `ReadyStages::latest` says.
 class ChooseLatest final : public Chooser {
 public:
+    explicit ChooseLatest(bool follows) : follows_(follows) {}
+
     Stage* choose(ReadyStages& ready, LaneKinds kinds, std::int64_t time, const Stage* last) override {
-        return ready.latest(kinds, time, last);
+        return follows_ ? ready.latest(kinds, time, last) : ready.latest(kinds, time);
     }
+
+private:
+    const bool follows_;
 };
 
 // Section 6.3, equation 2: the one whose queue would take longest.

@@ -39,7 +39,7 @@ class QueueSizeThrottling(Heuristic):
 @final
 class LastInPipeline(Heuristic):
     __signature__: ClassVar[Signature]
-    def __init__(self) -> None: ...
+    def __init__(self, follow: bool = True) -> None: ...
 
 @final
 class EstimatedTime(Heuristic):

@@ -18,7 +18,7 @@ cdef extern from "callboard/scheduling/flow/heuristics.hpp" namespace "callboard
     cdef cppclass ChooseByQueueSize(Chooser):
         ChooseByQueueSize(double capacity)
     cdef cppclass ChooseLatest(Chooser):
-        ChooseLatest()
+        ChooseLatest(bint follows)
     cdef cppclass ChooseByTime(Chooser):
         ChooseByTime()
     cdef cppclass ChooseByThroughput(Chooser):
@@ -108,7 +108,10 @@ cdef class Heuristic:
 cdef class QueueSizeThrottling(Heuristic):
     """The earliest operator whose output queue is below its threshold (section 6.1, equation 1).
 
-    `capacity` is how many rows all queues may hold together; the thresholds are parts of it.
+    `capacity` is how many rows all queues may hold together; the thresholds are parts of it. It
+    throttles only if it is less than the rows that a run lets in, which are `batch_size` times
+    `window` at most. With more than that no queue reaches its threshold, and the earliest operator
+    for which something waits is next.
     """
 
     __signature__ = checks.takes(capacity=65536)
@@ -125,17 +128,19 @@ cdef class QueueSizeThrottling(Heuristic):
 cdef class LastInPipeline(Heuristic):
     """The latest operator for which something waits (section 6.2): low latency.
 
-    Where several workers take part, each follows its rounds to the operators behind the one that it worked
-    on, whose rows its caches have, and keeps away from those that another is about to bring more to.
+    With `follow`, a worker follows its rounds to the operators behind the one that it worked on, whose
+    rows its caches have, and keeps away from those that another is about to bring more to. This is ours,
+    and makes a difference where several workers take part. Without it the rule is the paper's.
     """
 
-    __signature__ = checks.takes()
+    __signature__ = checks.takes(follow=True)
+    cdef bint follow
 
-    def __cinit__(self):
-        pass
+    def __cinit__(self, follow=True):
+        self.follow = checks.flag("follow of LastInPipeline", follow, error=ConfigError)
 
     cdef Chooser* chooser(self, int64_t slice_ns, Ask ask, void* asker) except NULL:
-        return new ChooseLatest()
+        return new ChooseLatest(self.follow)
 
 
 @cython.final

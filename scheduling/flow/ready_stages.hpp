@@ -34,6 +34,13 @@ public:
         each(kinds, [&](Stage& stage) { return stage.not_before() <= time && visit(stage); });
     }
 
+    // The latest stage that is schedulable; null if none is.
+    Stage* latest(LaneKinds kinds, std::int64_t time) {
+        auto place = last_place(kinds, static_cast<std::uint32_t>(stages_.size()));
+        while (place != ReadyIndex::none && !is_schedulable(*stages_[place], time)) place = last_place(kinds, place);
+        return place != ReadyIndex::none ? stages_[place] : nullptr;
+    }
+
     // The stage for a lane that worked at `last` (null: at none yet) to go on with; null if none is schedulable.
     // Several lanes keep apart, each with the rounds that it has in its caches: a lane follows its rounds to the
     // stages behind `last`. If nothing waits there, it takes the latest stage that no lane is about to bring more

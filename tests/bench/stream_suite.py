@@ -10,12 +10,7 @@ from callboard.scheduling.flow.threading_models import MODELS
 from competitor import Benchmark, Competitor
 from players import NATIVES, Game, with_workers
 
-POLICIES = {
-    "CT": "current_throughput",
-    "LP": "last_in_pipeline",
-    "ET": "estimated_time",
-    "QST": "queue_size_throttling",
-}
+POLICIES = ("CT", "LP", "LP following", "ET", "QST")  # as `streams.policies` knows them
 QUERIES = (1, 2, 3, 4, 15)
 COSTS = {1: 90, 2: 31, 3: 9, 4: 6, 15: 6}  # microseconds for a row: `streams.shapes`
 PARTITIONING = ("hybrid", "partitioned")
@@ -198,14 +193,14 @@ def shapes(
     for query, workers, value in product(QUERIES, plan.workers, values):
         game = plan.game("shapes", 400_000 // COSTS[query])
         small = {"batch_size": 16, "window": 64, "markers": 4}
-        chosen = rival(value) if option == "rivals" else {option: POLICIES[value]}
+        chosen = rival(value) if option == "rivals" else {option: value}
         options = {**small, **fixed, **chosen}
         title = with_workers(f"Q{query}, {value}", workers)
         yield game.operators(title, query=query, workers=workers, measure=measure, **options)
 
 
 def heuristics(plan: Plan, measure: str) -> Benchmark:
-    players = plan.some(shapes(plan, "policy", list(POLICIES), measure))
+    players = plan.some(shapes(plan, "policy", POLICIES, measure))
     return figure(f"fig8_{measure}", "Heuristics on the queries' shapes", measure, players)
 
 
@@ -213,7 +208,7 @@ def heuristics_in_python(plan: Plan, measure: str) -> Benchmark:
     def players() -> Iterator[Competitor]:
         for query, name in product(QUERIES, POLICIES):
             game = plan.game("queries", 40_000)
-            options: dict[str, Any] = {"query": query, "policy": POLICIES[name], "measure": measure}
+            options: dict[str, Any] = {"query": query, "policy": name, "measure": measure}
             yield game.alone(f"Q{query}, {name}", "ours", **options)
 
     title = "Heuristics on the queries in Python"
@@ -257,8 +252,7 @@ def latency_by_cost(plan: Plan) -> Benchmark:
 
 
 def partitioning_of_queries(plan: Plan, measure: str) -> Benchmark:
-    policy = POLICIES["CT"]
-    players = plan.some(shapes(plan, "rivals", PARTITIONING, measure, policy=policy))
+    players = plan.some(shapes(plan, "rivals", PARTITIONING, measure, policy="CT"))
     return figure(f"fig11_{measure}", "Partitioning on the queries' shapes", measure, players)
 
 
@@ -297,8 +291,7 @@ def selective(plan: Plan) -> Benchmark:
 
 
 def reordering_of_queries(plan: Plan) -> Benchmark:
-    policy = POLICIES["CT"]
-    players = plan.some(shapes(plan, "rivals", REORDERING, "rate", policy=policy))
+    players = plan.some(shapes(plan, "rivals", REORDERING, "rate", policy="CT"))
     return figure("fig14", "Reordering on the queries' shapes", "rate", players)
 
 

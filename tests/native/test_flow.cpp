@@ -16,7 +16,7 @@ Flow::Settings patient() {
 // One ordered stage, whose operator calls a function, and one lane, which counts how often it is woken.
 struct OneStage {
     Flow flow{patient()};
-    Pool& pool = flow.add_pool(std::make_unique<ChooseLatest>());
+    Pool& pool = flow.add_pool(std::make_unique<ChooseLatest>(true));
     int woken = 0;
     void (*during)(OneStage&) = nullptr;
 

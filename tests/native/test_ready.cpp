@@ -95,12 +95,12 @@ TEST("an index finds the places that are in it, in both directions, whatever its
 }
 
 TEST("a choice looks at the stages that are ready, not at those that exist") {
-    for (std::uint64_t which = 0; which < 5; ++which) {
+    for (std::uint64_t which = 0; which < 6; ++which) {
         int most[2] = {0, 0};
         for (int large : {0, 1}) {
             const std::uint32_t count = large ? 100'000 : 100;
             Choice choice(count);
-            auto chooser = which == 4 ? chooser_that_asks() : any_chooser(which);
+            auto chooser = which == 5 ? chooser_that_asks() : any_chooser(which);
             chooser->prepare(choice.all);
             for (auto place : {std::uint32_t{0}, count / 2, count - 1}) choice.put(place);
             for (int i = 0; i < 1000; ++i) {
@@ -133,6 +133,24 @@ TEST("a lane follows its rounds, and others keep away from them while there is m
     CHECK_EQUAL(latest(-1), 80);  // better than nothing
     CHECK(choice.all[80]->enter());
     CHECK_EQUAL(latest(79), 40);  // one lane only may be there
+}
+
+TEST("the paper's rule takes the latest stage that is schedulable, whatever the lane worked at") {
+    Choice choice(100);
+    ChooseLatest chooser(false);
+    const auto latest = [&](int last) {
+        const Stage* stage = chooser.choose(choice, all_lanes, 0, choice.all[last].get());
+        return stage == nullptr ? -1 : static_cast<int>(stage->place);
+    };
+    CHECK_EQUAL(latest(39), -1);
+    choice.put(40);
+    choice.put(80);
+    CHECK(choice.all[79]->enter());
+    CHECK_EQUAL(latest(39), 80);
+    CHECK(choice.all[80]->enter());
+    CHECK_EQUAL(latest(39), 40);  // one lane only may be at the latest
+    CHECK(choice.all[40]->enter());
+    CHECK_EQUAL(latest(39), -1);
 }
 
 TEST("who finds that nothing waits any more looks there once") {

@@ -8,6 +8,7 @@ from typing import Any
 
 from callboard.streams import Stream
 from savina.result import Quantity, Result
+from streams.policies import heuristic
 from streams.playing import OPERATORS, play, scattered
 
 SL, PS, SF = "stateless", "partitioned stateful", "stateful"
@@ -31,7 +32,15 @@ def cost(query: int) -> float:
 
 
 def run(
-    n: int, *, query: int = 1, workers: int = 1, partitions: int = 64, **options: Any
+    n: int,
+    *,
+    query: int = 1,
+    workers: int = 1,
+    partitions: int = 64,
+    policy: str,
+    batch_size: int,
+    window: int,
+    **options: Any,
 ) -> Result | Quantity:
     """Play a query; the rival "partitioned" has as many partitions as workers, as in the paper."""
     if options.get("rivals") == "partitioned":
@@ -45,4 +54,6 @@ def run(
             stream = stream.native(operator, ns, selectivity, partitions=parts)
         return stream
 
+    options |= {"batch_size": batch_size, "window": window}
+    options["policy"] = heuristic(policy, rows=batch_size * window)
     return play(build, scattered(n), workers=workers, **options)

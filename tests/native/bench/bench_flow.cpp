@@ -87,7 +87,7 @@ double pass(Shape shape, std::int64_t rounds) {
     settings.marker_every = 0;
     settings.reordering = shape.reordering;
     Flow flow(settings);
-    Pool& pool = flow.add_pool(std::make_unique<ChooseLatest>());
+    Pool& pool = flow.add_pool(std::make_unique<ChooseLatest>(true));
     Worker worker{static_cast<int>(shape.cost_ns * speed)};
     const Work divider{&worker, Worker::divide, nullptr, End::discard, nullptr, nullptr};
     const Work work{&worker, Worker::process, nullptr, End::discard, Worker::share, Worker::gather};

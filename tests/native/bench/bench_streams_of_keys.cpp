@@ -7,7 +7,8 @@
 //   saturated    figures 5 and 6: execution times, and how many times as long as the others Shared takes
 //   unsaturated  figure 7: a read fails with probability 0.1, 0.3 or 0.5
 //   tuning       figure 8: execution times of the designs that throttle, with and without, and of Shared
-//   profile      figures 2, 9 and 10: what designs say of themselves
+//   profile      figures 9 and 10: how much is delegated, as designs count it. Figure 2, the split of the time into
+//                hashing, the summary and waiting, is not measured
 //   asking       figure 1: a query each 50,000 elements, and the processor time that queries take of all
 //
 // Without a word it is a sample of the first, for `make bench`. Designs take turns within a round. Every run checks
@@ -75,7 +76,7 @@ struct Design {
     std::unique_ptr<Counting> (*make)(unsigned streams);
     bool adds_up;                                 // one counter for a key, so the counts add up to the elements
     bool is_tuned = false;                        // for figure 8
-    std::string (*profile)(Counting&) = nullptr;  // for figures 2, 9 and 10: what it says of itself after a run
+    std::string (*profile)(Counting&) = nullptr;  // for figures 9 and 10: what it says of itself after a run
 };
 
 template <class Type>
