@@ -3,7 +3,6 @@
 import sys
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 from callboard import ActorSystem
 from savina.result import Quantity, Result

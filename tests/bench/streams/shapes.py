@@ -8,8 +8,8 @@ from typing import Any
 
 from callboard.streams import Stream
 from savina.result import Quantity, Result
-from streams.policies import heuristic
 from streams.playing import OPERATORS, play, scattered
+from streams.policies import heuristic
 
 SL, PS, SF = "stateless", "partitioned stateful", "stateful"
 
