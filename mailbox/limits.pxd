@@ -1,13 +1,9 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from callboard.core.node cimport memory_order
+from callboard.mailbox.delegation cimport CountedDelegation
 
 cdef extern from "callboard/mailbox/limits.hpp" namespace "callboard" nogil:
-    cdef cppclass CountedDelegation:
-        bint own_or_delegate()
-        bint try_own()
-        int64_t settle(int64_t served)
-
     cdef cppclass Limits:
         Limits(int64_t capacity, int64_t timeout_ns, bint senders_pop)
         const int64_t capacity

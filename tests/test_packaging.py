@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 PIPELINE = """
+from threading import Thread
+
 from callboard import ActorSystem
 from callboard.streams import entry
-from stages import Counts, Even, LineCounter, Stage, Sum
+from stages import Account, Counts, Even, LineCounter, Stage, Sum
 
 with ActorSystem() as system:
     total = system.spawn(Sum)
@@ -25,6 +27,13 @@ with ActorSystem() as system:
     run = system.run(entry("n").native(Even).native(Counts, partitions=4).collect())
     run.send("n", [2, 3, 4, 2, 2])
     print(*((row.tag, row.value) for row in run.finish(timeout=30.0)))
+account = Account()
+threads = [Thread(target=account.add_many, args=(amount, 200_000)) for amount in (1, 10, 100, 1000)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(account.balance)
 """
 
 
@@ -62,6 +71,7 @@ def test_native_actors_of_another_package_run_in_a_pipeline(
         check=False,
     )
     assert ran.returncode == 0, ran.stderr
-    sums, counts = ran.stdout.splitlines()
+    sums, counts, balance = ran.stdout.splitlines()
+    assert balance == str(200_000 * 1111)
     assert sums.split() == [str(sum(range(1000)) + 2 * 1000), "2"]
     assert counts == "(2, 1) (4, 1) (2, 2) (2, 3)"

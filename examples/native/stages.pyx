@@ -1,10 +1,12 @@
-"""Native actors to start from: a stage of a pipeline, a sum, a player of ping-pong, a word counter; and
-two operators of streams."""
+"""Native actors to start from: a stage of a pipeline, a sum, a player of ping-pong, a word counter;
+two operators of streams; and an account that threads use without waiting for each other."""
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
 from libcpp.unordered_map cimport unordered_map
 
 from callboard.core.buffer cimport Buffer
+from callboard.mailbox.delegation cimport Delegation
 from callboard.native cimport ActorRef, Kind, Message, NativeActor
 from callboard.streams.native cimport NativeOperator, Output, Value
 
@@ -100,3 +102,51 @@ cdef class Counts(NativeOperator):
         for i in range(count):
             self.counts[values[i].integer] += 1
             out.push_integer(self.counts[values[i].integer], <uint32_t>values[i].integer)
+
+
+cdef struct Deposit:
+    Deposit* next  # Delegation's, while the deposit waits
+    int64_t amount
+
+
+cdef class Account:
+    """A balance that any thread adds to, with no lock.
+
+    A thread that finds the account in use leaves its deposit with the thread that uses it, and goes on.
+    """
+
+    cdef Delegation[Deposit] use
+    cdef int64_t total
+
+    cdef int add(self, int64_t amount) except -1 nogil:
+        cdef Deposit* following
+        cdef Deposit* deposit = <Deposit*>malloc(sizeof(Deposit))
+        if deposit == NULL:
+            raise MemoryError()
+        deposit.amount = amount
+        if not self.use.own_or_delegate(deposit):
+            return 0  # the thread that uses the account adds this deposit, too
+        self.enter(deposit)
+        while not self.use.try_release():  # False: others have left deposits meanwhile
+            deposit = self.use.take()
+            while deposit != NULL:
+                following = deposit.next
+                self.enter(deposit)
+                deposit = following
+        return 0
+
+    cdef void enter(self, Deposit* deposit) noexcept nogil:
+        self.total += deposit.amount
+        free(deposit)
+
+    def add_many(self, int64_t amount, int64_t times):
+        """Add an amount so many times, without the interpreter lock."""
+        cdef int64_t i
+        with nogil:
+            for i in range(times):
+                self.add(amount)
+
+    @property
+    def balance(self):
+        """What has been added; ask when no thread adds any more."""
+        return self.total

@@ -19,11 +19,14 @@ T = TypeVar("T", covariant=True)
 class Chainable(Generic[T]):
     """What the kinds of methods of a stream have in common."""
 
-    __slots__ = ("_outlet", "_place")
+    __slots__ = ("_outlet", "_place", "_most_workers")
 
-    def __init__(self, outlet: Outlet, place: Place = ANYWHERE) -> None:
+    def __init__(
+        self, outlet: Outlet, place: Place = ANYWHERE, most_workers: int | None = None
+    ) -> None:
         self._outlet = outlet
         self._place = place  # of the operators that are made from this stream
+        self._most_workers = most_workers  # at each of these
 
     def __repr__(self) -> str:
         operator, port = self._outlet
@@ -49,6 +52,7 @@ class Chainable(Generic[T]):
             errors=errors,
             releases_gil=releases_gil,
             place=self._place,
+            most_workers=self._most_workers,
         )
         return self._of(Outlet(operator))
 

@@ -40,12 +40,19 @@ class KeyedStream(Generic[K, T]):
     again. A key is there when a row of it has been handled: one whose rows have all raised is not.
     """
 
-    __slots__ = ("_stream", "_key", "_partitions")
+    __slots__ = ("_stream", "_key", "_partitions", "_partition")
 
-    def __init__(self, stream: Chainable[T], key: Callable[[T], K], partitions: int) -> None:
+    def __init__(
+        self,
+        stream: Chainable[T],
+        key: Callable[[T], K],
+        partitions: int,
+        partition: Callable[[K], int] | None,
+    ) -> None:
         self._stream = stream
         self._key = key
         self._partitions = partitions
+        self._partition = partition  # of a key; None: by its hash
 
     def __repr__(self) -> str:
         return f"<KeyedStream: {self._partitions} partitions of {self._stream!r}>"
@@ -59,7 +66,12 @@ class KeyedStream(Generic[K, T]):
         releases_gil: bool = False,
     ) -> Stream[Any]:
         assert operator.program is not None
-        program = partial(operator.program, key=self._key, partitions=self._partitions)
+        program = partial(
+            operator.program,
+            key=self._key,
+            partitions=self._partitions,
+            partition=self._partition,
+        )
         operator = replace(operator, program=program, partitions=self._partitions)
         return self._stream._then(operator, name, errors, releases_gil=releases_gil)
 

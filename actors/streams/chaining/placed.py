@@ -1,4 +1,4 @@
-"""Which threads run the operators of a part of a graph."""
+"""Which threads run the operators of a part of a graph, and how many."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from callboard.scheduling.flow.threading_models import Model
 from callboard.streams.chaining.chainable import Chainable
+from callboard.streams.checks import check_count
 from callboard.streams.planning.places import Place, check_model
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ T = TypeVar("T", covariant=True)
 
 
 class Placed(Chainable[T]):
-    """What says by which threading model operators run. It changes no output of a graph."""
+    """What says which threads run operators, and how many. It changes no output of a graph."""
 
     __slots__ = ()
 
@@ -43,5 +44,16 @@ class Placed(Chainable[T]):
         """
         return self._placed(Place(self._place.model, is_port=True))
 
+    def most_workers(self, most: int) -> Stream[T]:
+        """Give the same stream; at most so many workers at a time are at the operator that follows.
+
+        It is for an operator that must not be run by all workers at once, because it uses a service
+        or a device that bears only so much. Each operator that is made from what this returns has a
+        limit of its own; the operators after it have none. The model `dynamic` has several workers
+        at an operator; the others have one anyway.
+        """
+        most = check_count("most_workers", most)
+        return cast("Stream[T]", cast("Any", type(self))(self._outlet, self._place, most))
+
     def _placed(self, place: Place) -> Stream[T]:
-        return cast("Stream[T]", cast("Any", type(self))(self._outlet, place))
+        return cast("Stream[T]", cast("Any", type(self))(self._outlet, place, self._most_workers))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from callboard.streams.chaining.chainable import Chainable
 from callboard.streams.chaining.keyed import KeyedStream
 from callboard.streams.chaining.protocols import Receives, ReceivesMany
-from callboard.streams.checks import MOST_PARTITIONS, check_count, check_function
+from callboard.streams.checks import check_count, check_function
 from callboard.streams.operators import (
     accumulators,
     distinct,
@@ -20,6 +20,7 @@ from callboard.streams.operators import (
     windowing,
 )
 from callboard.streams.planning.operator import Errors, Late, Operator, itself
+from callboard.streams.planning.partitioning import partitioning
 from callboard.streams.programs.clock import Clock
 from callboard.streams.programs.windows import Session, Sliding, Tumbling, Window, check_lag
 
@@ -38,15 +39,29 @@ class WithState(Chainable[T]):
 
     __slots__ = ()
 
-    def key_by(self, function: Callable[[T], K], *, partitions: int = 64) -> KeyedStream[K, T]:
+    def key_by(
+        self,
+        function: Callable[[T], K],
+        *,
+        partitions: int | None = None,
+        partition: Callable[[K], int] | Sequence[K] | None = None,
+    ) -> KeyedStream[K, T]:
         """Have the operator that follows keep a state for each `function(row)`, the row's key.
 
-        Workers share the keys by partitions: one worker at a time is in a partition. If `function`
-        raises or returns NaN, which is equal to no key, the operator that follows has raised.
+        Workers share the keys by partitions, 64 without a number: one worker at a time is in a
+        partition. If `function` raises or returns NaN, which is equal to no key, the operator that
+        follows has raised.
+
+        A key's partition comes from its hash. `partition` puts keys where you want them. It is a
+        function of a key that returns the partition's number, from 0 to `partitions - 1`; or it is
+        a list of bounds in ascending order, for ranges of keys: those below the first bound are in
+        partition 0, those from the first bound on and below the second in partition 1, and so on.
+        Outputs and their order do not depend on it. If it raises or returns another number, the
+        operator that follows has raised.
         """
         check_function("key_by()'s argument", function)
-        partitions = check_count("partitions", partitions, most=MOST_PARTITIONS)
-        return KeyedStream(self, function, partitions)
+        chosen, partitions = partitioning(partition, partitions)
+        return KeyedStream(self, function, partitions, chosen)
 
     def stateful(
         self,

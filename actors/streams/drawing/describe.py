@@ -27,14 +27,18 @@ def sharing_of(operator: Operator, unit: Unit | None) -> str:
     """Say how an operator is shared among workers, or who has it alone. An entry is nobody's."""
     if unit is not None and unit.where:
         return unit.where
-    if operator.ahead:
-        return "in each lane one worker at a time"
-    return {
+    shared = {
         "stateless": "any number of workers",
         "partitioned": f"{operator.partitions} partitions of keys, in each one worker at a time",
         "stateful": "one worker at a time",
         "end": "",
     }[operator.work]
+    if operator.ahead:
+        shared = "in each lane one worker at a time"
+    if operator.most_workers is None or not shared:
+        return shared
+    workers = "one worker" if operator.most_workers == 1 else f"{operator.most_workers} workers"
+    return f"{shared}, {workers} at most"
 
 
 def _source(outlet: Outlet, names: Mapping[Operator, str]) -> str:

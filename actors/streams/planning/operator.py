@@ -54,6 +54,8 @@ class Operator:
     partitions: int = 1
     detail: str = ""
     place: Place = ANYWHERE
+    most_workers: int | None = None
+    """That may be at it at a time; None: as many as there are."""
     joins: bool = False
     """It has several inputs, and how their rows follow each other matters to its outputs."""
 

@@ -23,6 +23,7 @@ class Step:
     make: Callable[[], Program]
     sources: tuple[Source, ...]
     place: Place = ANYWHERE
+    most_workers: int | None = None
     numbers: bool = False
     """No operator was asked for: it numbers the rows of its source."""
 

@@ -77,9 +77,10 @@ class _Planner:
         for at, (what, program) in enumerate(operator.ahead):
             step = f"{name}, {what}"
             make_ahead = partial(program, step, *(levels if at == 0 else ()))
-            read = ((self.add_step(Step(step, make_ahead, read, operator.place)), 0),)
+            step_ahead = Step(step, make_ahead, read, operator.place, operator.most_workers)
+            read = ((self.add_step(step_ahead), 0),)
         make = partial(operator.make, name, *levels, by_row=by_row)
-        number = self.add_step(Step(name, make, read, operator.place))
+        number = self.add_step(Step(name, make, read, operator.place, operator.most_workers))
         for port in range(len(operator.ports)):
             self.sources[Outlet(operator, port)] = number, port
             self.stacks[number, port] = left

@@ -101,6 +101,7 @@ cdef class Program:
     cpdef gather(self, DividedBatch divided, list into)
     cpdef bint is_listening(self)
     cpdef tuple work_of_lanes(self)
+    cpdef tuple rows_of_partitions(self)
     cpdef close(self)
 
     cdef int enter(self, Ending ending, int position, int inputs) except -1

@@ -234,6 +234,10 @@ cdef class Program:
         """How many pairs of rows each lane has compared, where there are any. In any thread."""
         return ()
 
+    cpdef tuple rows_of_partitions(self):
+        """How many rows each partition of keys has handled, where it works divided. In any thread."""
+        return ()
+
     cpdef close(self):
         """Let go what the program holds outside of memory. Called once, however the run ended."""
 

@@ -14,6 +14,7 @@ cdef class Table:
     cdef EventTime clock  # for states that ask for it: see keyed.pyx
     cdef list heap    # and when to ask them
     cdef dict born    # key -> serial of the row that it came with; None where one table has all keys
+    cdef int64_t rows  # that came here, where there is a table for each partition
 
     cdef int put(self, object key, object state, int64_t serial) except -1
     cdef int drop(self, object key) except -1
@@ -21,6 +22,7 @@ cdef class Table:
 
 cdef class Stateful(Program):
     cdef object key          # row -> key; None without keys: then the one state has the key None
+    cdef object partition    # key -> number of its partition; None: by its hash
     cdef bint marks_time     # whether states have something to say at a watermark
     cdef bint marks_end      # and at the end
     cdef list tables         # one for each partition, when it works divided
@@ -31,6 +33,7 @@ cdef class Stateful(Program):
     # What a state has to say at a watermark, or (None) at the end. May drop the key from the table.
     cdef list mark(self, Table table, object key, object state, object time)
 
+    cdef Py_ssize_t partition_of(self, object key) except -1
     cdef int punctuate(self, Batch batch, Py_ssize_t at, list into) except -1
     cdef list asked(self, Table table, Batch batch, Py_ssize_t at)
     cdef list due(self, Table table, object time)

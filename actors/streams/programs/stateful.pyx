@@ -17,6 +17,7 @@ from callboard.streams.programs.program cimport (
     Batch, DividedBatch, Part, Program, PyVectorcall_Function, Watermark, call_one, pass_on,
     vectorcallfunc,
 )
+from callboard.core.checks import whole
 from callboard.streams.programs.program import Raised
 from callboard.streams.checks import check_value
 
@@ -54,11 +55,12 @@ cdef class Table:
 cdef class Stateful(Program):
     """The base: derived classes say what a row does to a state."""
 
-    def __init__(self, str name, *, key=None, Py_ssize_t partitions=1, bint marks_time=False,
-                 bint marks_end=False, str kind="stateful", **options):
+    def __init__(self, str name, *, key=None, Py_ssize_t partitions=1, partition=None,
+                 bint marks_time=False, bint marks_end=False, str kind="stateful", **options):
         super().__init__(name, kind="partitioned" if key and partitions > 1 else kind, **options)
         self.key = key
         self.partitions = partitions
+        self.partition = partition
         self.marks_time = marks_time
         self.marks_end = marks_end
         self.table = Table(in_parts=False)
@@ -69,6 +71,15 @@ cdef class Stateful(Program):
 
     cdef list mark(self, Table table, object key, object state, object time):
         return []
+
+    cdef Py_ssize_t partition_of(self, object key) except -1:
+        """Ask the user's function. ValueError: what it returns is no partition's number."""
+        return whole("a key's partition", self.partition(key), 0, self.partitions - 1)
+
+    cpdef tuple rows_of_partitions(self):
+        cdef Table table
+        cdef list rows = [table.rows for table in self.tables]
+        return tuple(rows) if any(rows) else ()
 
     # --- alone ---------------------------------------------------------------------------------------
 
@@ -98,6 +109,8 @@ cdef class Stateful(Program):
             else:
                 if key_of is not None:
                     key = call_one(how, key_of, row)
+                    if self.partition is not None:
+                        self.partition_of(key)  # it fails here where it would fail there
                 self.step(table, key, row, first + at[0], outs)
                 if not plain:
                     if outs:
@@ -182,7 +195,10 @@ cdef class Stateful(Program):
                 continue
             try:
                 divided.keys[i] = call_one(how, self.key, row)
-                division.add(<uint64_t>PyObject_Hash(divided.keys[i]))
+                if self.partition is None:
+                    division.add(<uint64_t>PyObject_Hash(divided.keys[i]))
+                else:
+                    division.add_to(<uint32_t>self.partition_of(divided.keys[i]))
             except Exception as error:
                 divided.keys[i] = Raised(error)
                 division.add_to(0)
@@ -204,6 +220,7 @@ cdef class Stateful(Program):
                     part.marks[i] = []
                     part.marks[i] = self.asked(table, batch, i)
                 else:
+                    table.rows += 1
                     if type(key) is Raised:
                         raise key.error
                     self.step(table, key, row, batch.first + i, part.outs)

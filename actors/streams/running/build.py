@@ -111,6 +111,7 @@ class _Builder:
         self.flow = flow
         self.programs = programs
         self.sources = [step.sources for step in plan.steps]
+        self.most_workers = [step.most_workers for step in plan.steps]
         manual = system._runtime.manual
         self.workers = _MANUAL_LANES if manual else system.config.workers
         self.locked = has_gil() and not manual
@@ -174,7 +175,8 @@ class _Builder:
 
     def may_chain(self, step: int) -> bool:
         program = self.programs[step]
-        return isinstance(program, NativeProgram) and program.needs_no_order
+        is_limited = self.most_workers[step] is not None
+        return isinstance(program, NativeProgram) and program.needs_no_order and not is_limited
 
     def is_free(self, step: int) -> bool:
         """Return whether a step needs no interpreter lock, or there is none."""
@@ -201,13 +203,13 @@ class _Builder:
         (step,) = unit.steps
         program = self.programs[step]
         free = self.is_free(step)
+        lanes = min(self.workers, self.most_workers[step] or self.workers) if free else 1
         by_parts = (
             program.kind == "partitioned"
             and free
-            and (self.workers > 1 or isinstance(program, NativeProgram))
+            and (lanes > 1 or isinstance(program, NativeProgram))
         )
         partitions = program.partitions if by_parts else 0
-        lanes = self.workers if free else 1
         sources = self.sources[step]
         self.flow.add(step, program, sources, self.runs_on([unit]), partitions, lanes, _DYNAMIC)
 

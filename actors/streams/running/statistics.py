@@ -36,6 +36,8 @@ class OperatorStatistics:
     thread: str = ""
     lanes: tuple[int, ...] = ()
     """Of a join with lanes, the pairs of rows that each has compared, until the run ends."""
+    partitions: tuple[int, ...] = ()
+    """Of a keyed operator that workers share, the rows that came to each partition of keys."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,9 @@ def collect(
                 threading=homes[step].model,
                 thread=homes[step].where,
                 lanes=programs[step].work_of_lanes() if last[step] is operator else (),
+                partitions=(
+                    programs[step].rows_of_partitions() if last[step] is operator else ()
+                ),
             )
             for step, operator in operators
         ),

@@ -1,0 +1,52 @@
+"""How keys are divided into partitions, where a graph says it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+from callboard.core.text import safe_repr
+from callboard.streams.checks import MOST_PARTITIONS, check_count, check_function
+from callboard.streams.errors import GraphError
+
+_PARTITIONS = 64  # if nothing is said
+
+
+def partitioning(partition: Any, partitions: Any) -> tuple[Callable[[Any], int] | None, int]:
+    """Return what finds a key's partition, None for its hash, and how many there are.
+
+    Raises GraphError.
+    """
+    if partitions is not None:
+        partitions = check_count("partitions", partitions, most=MOST_PARTITIONS)
+    if partition is None or callable(partition):
+        if partition is not None:
+            check_function("key_by()'s partition", partition)
+        return partition, _PARTITIONS if partitions is None else partitions
+    bounds = _checked_bounds(partition)
+    if partitions not in (None, len(bounds) + 1):
+        raise GraphError(
+            f"{len(bounds)} bounds make {len(bounds) + 1} partitions, not {partitions}: leave "
+            "`partitions` out"
+        )
+    return partial(bisect_right, bounds), len(bounds) + 1
+
+
+def _checked_bounds(given: Any) -> list[Any]:
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise GraphError(
+            f"key_by()'s partition is a function or a list of bounds, not {safe_repr(given)}"
+        )
+    bounds = list(given)
+    if not 0 < len(bounds) < MOST_PARTITIONS:
+        raise GraphError(f"there are 1 to {MOST_PARTITIONS - 1} bounds, not {len(bounds)}")
+    try:
+        ascending = all(low < high for low, high in pairwise(bounds)) and bounds[0] == bounds[0]
+    except Exception as error:
+        raise GraphError(f"bounds cannot be compared: {safe_repr(error)}") from error
+    if not ascending:
+        raise GraphError(f"bounds ascend, and these do not: {safe_repr(bounds)}")
+    return bounds
