@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from competitor import Benchmark
 from players import LANGUAGES, Game, built_actors, with_workers
@@ -113,6 +114,25 @@ def token(smoke: bool) -> Benchmark:
     return Benchmark("token", "The interpreter token", "messages/s", players)
 
 
+def mandelbrot(smoke: bool) -> Benchmark:
+    """Play table 6.1 of Prokesch 2011, and beside it one worker, and our default."""
+    game = Game("runtime.mandelbrot", 800, 32, smoke)
+    balanced = {"workers": 2, "placement": "balanced"}
+    ways: dict[str, dict[str, Any]] = {
+        "1 worker": {"workers": 1},
+        "turns": {"workers": 2, "placement": "round_robin"},
+        "balanced": balanced,
+        "balanced, two levels": {**balanced, "priority": "two_level"},
+        "no placement": {"workers": 2},
+    }
+    absent = built_actors("mandelbrot")
+    players = [
+        replace(game.alone(title, "ours", **options), kind="native", absent=absent)
+        for title, options in ways.items()
+    ]
+    return Benchmark("mandelbrot", "The Mandelbrot network", "strips/s", players)
+
+
 def monitoring(smoke: bool) -> Benchmark:
     game = Game("savina.ping_pong", 4_000_000, 100, smoke)
     levels = ("off", "times", "mailboxes", "workers")
@@ -150,6 +170,7 @@ BENCHMARKS: dict[str, Callable[[bool], Benchmark]] = {
     "room": room,
     "room_asks": room_asks,
     "token": token,
+    "mandelbrot": mandelbrot,
     "monitoring": monitoring,
     "memory": memory,
     "idle": idle,
