@@ -3,7 +3,8 @@
 //
 //     bench_scalejoin rates      comparisons and rows a second by lanes, as in its figure 5
 //     bench_scalejoin latency    from when a row is ready until its pairs are read, at half of that rate: 7b and 7c
-//     bench_scalejoin balance    how unlike the lanes' work is, for streams of changing rates: 8
+//     bench_scalejoin balance    how unlike the lanes' work is, for streams of changing rates: 8, counted on one thread
+//     bench_scalejoin running    the same, measured on lanes that run, in slices of time
 //
 // In `rates` and `latency` the window of R is full, and rows of S come: each is compared with all of the window, by the
 // lanes together. The main thread is the sources and the reader, and sleeps where it has nothing to do.
@@ -51,6 +52,13 @@ public:
         join_.join(window.batch(0, window.sides.size()), matches_);
     }
 
+    // When it had done how many rows, in order of time.
+    struct Progress {
+        std::int64_t time;
+        std::uint64_t rows;
+    };
+    const std::vector<Progress>& progress() const { return progress_; }
+
     void run(RowGate& rows, PairGate& pairs) {
         std::vector<RowGate::Entry> entries(batch_rows);
         std::uint64_t done = 0;
@@ -67,6 +75,7 @@ public:
                 while (pairs.add_many(lane_, &pair, 1) == 0) std::this_thread::yield();
             }
             done += count;
+            progress_.push_back({monotonic_ns(), done});
             pairs.come_to(lane_, static_cast<std::int64_t>(done));
         }
         const PairGate::Value end{static_cast<std::int64_t>(done), {done, 0}};
@@ -79,12 +88,14 @@ private:
     FullJoin<std::int64_t> join_;
     const Rows& probes_;
     std::vector<JoinMatch> matches_;
+    std::vector<Progress> progress_;
 };
 
 struct Outcome {
     Answer answer{};
     double ns_per_row{0};
     std::vector<double> latencies{};  // in microseconds, of the rows that have pairs
+    std::vector<std::vector<Lane::Progress>> progress{};  // of each lane
 };
 
 // Rows come as fast as they can, or one each `pace_ns`.
@@ -141,15 +152,27 @@ Outcome join_all(unsigned lanes, const Rows& window, const Rows& probes, std::in
     }
     outcome.ns_per_row = static_cast<double>(monotonic_ns() - start) / static_cast<double>(count);
     for (std::thread& thread : threads) thread.join();
+    for (const auto& lane : all) outcome.progress.push_back(lane->progress());
     return outcome;
 }
 
-// What `rates` and `latency` have in common: a full window of R, and rows of S.
+// How many rows a lane had done by a time, between two of its batches in proportion.
+double rows_at(const std::vector<Lane::Progress>& lane, std::int64_t time) {
+    const auto after = std::upper_bound(lane.begin(), lane.end(), time,
+                                        [](std::int64_t when, const Lane::Progress& point) { return when < point.time; });
+    if (after == lane.begin()) return static_cast<double>(after->rows);
+    const Lane::Progress& before = *std::prev(after);
+    if (after == lane.end()) return static_cast<double>(before.rows);
+    const double part = static_cast<double>(time - before.time) / static_cast<double>(after->time - before.time);
+    return static_cast<double>(before.rows) + part * static_cast<double>(after->rows - before.rows);
+}
+
+// What `rates`, `latency` and `running` have in common: a full window of R, and rows of S.
 struct Case {
-    explicit Case(std::int64_t seconds)
+    explicit Case(std::int64_t seconds, std::size_t batches = 32, std::int64_t rate = per_second)
         : within(seconds * 1000),
           window(1, static_cast<std::size_t>(seconds * per_second), 0, 0, per_second, 1),
-          probes(2, 32 * batch_rows, window.sides.size(), within, per_second, 0) {}
+          probes(2, batches * batch_rows, window.sides.size(), within, rate, 0) {}
 
     const std::int64_t within;
     const Rows window, probes;
@@ -202,6 +225,39 @@ void measure_latency() {
                         0.5e9 / fast.ns_per_row, bench::summary(medians).median, bench::summary(tails).median);
             std::fflush(stdout);
         }
+    }
+    std::printf("\n");
+}
+
+// The comparisons of running lanes in slices of 100 ms. Rows of S come within half a second, so hardly a row of R is too old:
+// each is compared with all that a lane has stored, and rows are what there is to count.
+void measure_running() {
+    constexpr std::int64_t slice_ns = 100'000'000;
+    std::printf("Comparisons of lanes that run, in slices of 100 ms, window of 300 s\n\n");
+    bench::head("lanes", {"slices", "10**9 comparisons/s of a lane", "standard deviation, %", "most"});
+    const Case one(300, 700, 1000 * per_second);
+    for (int lanes : bench::thread_counts(2)) {
+        const Outcome outcome = join_all(static_cast<unsigned>(lanes), one.window, one.probes, one.within, 0);
+        const double stored = static_cast<double>(one.window.sides.size()) / lanes;
+        std::int64_t begin = 0, end = outcome.progress[0].back().time;
+        for (const auto& lane : outcome.progress) begin = std::max(begin, lane[0].time), end = std::min(end, lane.back().time);
+        std::vector<double> means, deviations;
+        for (std::int64_t from = begin; from + slice_ns <= end; from += slice_ns) {
+            double sum = 0, squares = 0;
+            std::vector<double> compared;
+            for (const auto& lane : outcome.progress) {
+                compared.push_back(stored * (rows_at(lane, from + slice_ns) - rows_at(lane, from)));
+                sum += compared.back();
+            }
+            const double mean = sum / lanes;
+            for (double each : compared) squares += (each - mean) * (each - mean);
+            means.push_back(mean / slice_ns);
+            deviations.push_back(100 * std::sqrt(squares / lanes) / mean);
+        }
+        bench::require(!means.empty(), "the run was shorter than a slice");
+        std::printf("| %d | %zu | %.1f | %.2f | %.2f |\n", lanes, means.size(), bench::summary(means).median,
+                    bench::summary(deviations).median, bench::summary(deviations).most);
+        std::fflush(stdout);
     }
     std::printf("\n");
 }
@@ -300,7 +356,7 @@ void measure_balance() {
 int main(int count, char** words) {
     const std::string wanted = count > 1 ? words[1] : "";
     const std::pair<const char*, void (*)()> tables[] = {
-        {"rates", measure_rates}, {"latency", measure_latency}, {"balance", measure_balance}};
+        {"rates", measure_rates}, {"latency", measure_latency}, {"balance", measure_balance}, {"running", measure_running}};
     for (const auto& [name, measure] : tables)
         if (wanted.empty() || wanted == name) measure();
 }
