@@ -50,10 +50,11 @@ cdef class JoinBatches(BatchesInTime):
     `masks`        for each stream, a function of a row and of rows of the other stream; or None
     `by_cells`     whether partners are looked for in cells; else all rows in the window are compared
     `suffix`       is behind the names of columns of the right stream that the left one has, too
+    `schemas`      of each stream, its columns, as if it began with a batch without rows; or None
     """
 
     def __init__(self, str name, list drops, leaves, *, most, bint three_step, terms, masks, str how,
-                 bint by_cells, str suffix, **options):
+                 bint by_cells, str suffix, schemas=(None, None), **options):
         super().__init__(name, drops, leaves, is_finite=most is None, **options)
         self.masks, self.suffix, self.by_cells = masks, suffix, by_cells
         self.compared = None
@@ -69,6 +70,9 @@ cdef class JoinBatches(BatchesInTime):
             self.rule = JoinRule.three_step
         self.windows = [BatchWindow(), BatchWindow()]
         self.halves = []
+        for which, schema in enumerate(schemas):
+            if schema is not None:
+                self.take(which, nulls_in(schema, 0), 0, None, None)
 
     def __dealloc__(self):
         del self.join
@@ -109,10 +113,9 @@ cdef class JoinBatches(BatchesInTime):
         self.assemble()
         for side in range(2):
             self.windows[side].drop(self.join.begin(side))
-        if final:
-            for _, half, earliest in self.halves:
-                self.output.add(half, earliest)
-        elif self.masks is None:
+        if final and self.halves:
+            raise ValueError(lacking(self.halves))
+        if not final and self.masks is None:
             self.compared.forget([rows.columns for rows in self.order.waiting()] + self.windows[0].columns
                                  + self.windows[1].columns)
         return 0
@@ -256,6 +259,15 @@ cdef class JoinBatches(BatchesInTime):
     cdef object time_at(self, const char* place):
         """The number that a time is."""
         return (<const int64_t*>place)[0] if self.whole_times else (<const double*>place)[0]
+
+
+cdef str lacking(list halves):
+    """Say that the columns of a stream are not known."""
+    side = halves[0][0]
+    rows = sum([len(half) for _, half, _ in halves])
+    return (f"the columns of stream {2 - side} are not known, because it brought no batch, and rows of stream "
+            f"{1 + side} have no partner, {rows:,} of them: give schemas= to join_batches(), or send a batch without "
+            "rows")
 
 
 cdef object array_of(const vector[int64_t]& numbers):
