@@ -161,6 +161,8 @@ CHOICES = [
     same(Equal("word"), Band("value", 2), Equal("maybe"), Band("number", 7)),
     same(Equal("maybe", "value")),
     same(Equal("maybe"), Equal("value", "maybe")),
+    same(Band("maybe", 1)),
+    same(Band("maybe", 1, "value") & Equal("word") & Band("number", 3)),
     same(Equal("real")),
     same(Band("real", 0.1)),
     Choice(closer, lambda a, b: abs(a["value"] - b["value"]) <= 1),

@@ -41,7 +41,6 @@ BAD: list[tuple[Any, str]] = [
     (batch(t=[1.5], x=[1]), "stream 2, column 't': it has floats, and others have integers"),
     (batch(t=[1], x=["1"]), "stream 2, column 'x': Band compares numbers and times, not string"),
     (batch(t=[1], x=[1.5]), "stream 2, column 'x': it has floats, and others have integers"),
-    (batch(t=[1, 2], x=[1, None]), "stream 2, column 'x', row 1: null is near to nothing"),
     (batch(t=pa.array([2**64 - 1], pa.uint64()), x=[1]), "stream 2, column 't': .*not in range"),
     (
         pa.RecordBatch.from_arrays([pa.array([1])] * 2, names=["t", "t"]),
@@ -82,7 +81,7 @@ class TestErrors:
 
     def test_the_first_batch_may_be_the_bad_one(self) -> None:
         good = batch(t=pa.array([NOON], pa.timestamp("s")), x=[1])
-        for bad in (batch(t=[1], x=[1]), batch(t=good["t"], x=["1"]), batch(t=good["t"], x=[None])):
+        for bad in (batch(t=[1], x=[1]), batch(t=good["t"], x=["1"]), batch(t=[None], x=[1])):
             tally = Tally()
             stream = self.stream("skip", within=DAY)
             sent = {"a": [Watermark(NOON - DAY), bad, good], "b": [bad, good]}

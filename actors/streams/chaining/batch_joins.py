@@ -88,8 +88,8 @@ class BatchJoins(Joins[T]):
 
         `where` is `Equal` and `Band` by names of columns, or several of these by `&`, up to seven.
         `Equal` is about numbers, times, strings, bytes, booleans and decimals, `Band` about numbers
-        and times; both columns are of one sort. Null is equal to null; in a column of `Band` it is
-        an error, and so is NaN in one of `Equal`. Partners are found in native code, without the
+        and times; both columns are of one sort. Null is equal to null, and near to nothing, as NaN
+        is; NaN in a column of `Equal` is an error. Partners are found in native code, without the
         interpreter lock (Gulisano et al. 2015, section II).
 
         Or `where` is a function, called for each row with the row, as a dictionary, and the rows

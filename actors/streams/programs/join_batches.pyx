@@ -157,16 +157,20 @@ cdef class JoinBatches(BatchesInTime):
         """Find the partners of rows by numbers."""
         cdef const uint8_t[::1] side = sides
         cdef const uint8_t[::1] time = times.view(np.uint8)
+        cdef const uint8_t[::1] alone = None
         cdef const uint8_t[::1] column
         cdef const void* values[8]
         cdef Py_ssize_t begin, rows, i
+        cdef bint has_bands = self.compared.has_bands
+        if has_bands:
+            alone = columns.pop().view(np.uint8)
         for begin in range(0, len(sides), LOT):
             rows = min(LOT, len(sides) - begin)
             for i in range(len(columns)):
                 column = columns[i].view(np.uint8)
                 values[i] = &column[8 * begin]
             with nogil:
-                self.join.join(rows, &side[begin], &time[8 * begin], values)
+                self.join.join(rows, &side[begin], &time[8 * begin], values, &alone[begin] if has_bands else NULL)
             if self.join.outputs().size() >= <size_t>self.output.size:
                 self.assemble()
         return 0
