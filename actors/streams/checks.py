@@ -95,5 +95,15 @@ def check_value(what: str, value: Any) -> None:
 
     NaN has no place in an order, and is not even equal to itself.
     """
-    if value != value:
+    if (value != value) is not False and is_missing(value):
         raise ValueError(f"{what} is a value that is equal to itself, not {safe_repr(value)}")
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, or what pandas and NumPy have where there is none."""
+    if value is None:
+        return True
+    differs = value != value
+    if differs is value and (value == value) is value:  # pandas' NA, which has no truth
+        return True
+    return bool(differs)

@@ -69,6 +69,7 @@ struct Stream {
     std::vector<Time> times{};
     std::vector<std::uint64_t> numbers{};
     std::vector<Column> columns{};
+    std::vector<std::uint8_t> alone{};  // or empty
 
     std::size_t rows() const { return sides.size(); }
 
@@ -78,12 +79,14 @@ struct Stream {
         batch.sides = sides.data() + begin;
         batch.times = times.data() + begin;
         batch.numbers = numbers.data() + begin;
+        if (!alone.empty()) batch.alone = alone.data() + begin;
         for (std::size_t i = 0; i < columns.size(); ++i) batch.values[i] = columns[i].at(begin);
         return batch;
     }
 };
 
-// Rows with ties in time and strange numbers among the floats; of `range` values or so in each column.
+// Rows with ties in time and strange numbers among the floats, and some that have no partner; of `range` values or so
+// in each column.
 template <class Time>
 Stream<Time> random_stream(std::uint64_t seed, std::size_t rows, const JoinPredicate& predicate, int range) {
     Stream<Time> stream;
@@ -100,6 +103,7 @@ Stream<Time> random_stream(std::uint64_t seed, std::size_t rows, const JoinPredi
         stream.sides.push_back(draw / 4096 % 5 == 0 && row != 0 ? stream.sides.back() : draw / 65536 % 2);
         stream.times.push_back(now);
         stream.numbers.push_back(row);
+        stream.alone.push_back(draw / 1048576 % 16 == 0);
         for (std::size_t i = 0; i < stream.columns.size(); ++i) {
             const std::uint64_t other = random_number(seed + 1 + i, row);
             const double value = static_cast<double>(other % static_cast<std::uint64_t>(range)) - range / 2;
@@ -129,6 +133,7 @@ std::vector<JoinMatch> join_plainly(const Stream<Time>& stream, const JoinSettin
         std::vector<JoinMatch> found;
         for (std::size_t i = row; i-- > 0;) {
             if (stream.sides[i] == stream.sides[row]) continue;
+            const bool is_alone = !stream.alone.empty() && (stream.alone[i] != 0 || stream.alone[row] != 0);
             const bool is_seen = settings.rule == JoinRule::strict
                                      ? !(stream.times[row] - stream.times[i] > settings.within)
                                      : settings.rule == JoinRule::three_step
@@ -137,7 +142,7 @@ std::vector<JoinMatch> join_plainly(const Stream<Time>& stream, const JoinSettin
             const std::uint64_t turn = turns[i] % settings.lanes;
             const std::uint64_t its_lane = stream.sides[i] == 0 ? turn : settings.lanes - 1 - turn;
             if (!is_seen || its_lane != settings.lane) continue;
-            bool holds = true;
+            bool holds = !is_alone;
             for (std::uint32_t term = 0; term < settings.predicate.count; ++term)
                 holds = holds && stream.columns[term].holds(settings.predicate.terms[term], row, i);
             if (holds) found.push_back({static_cast<std::uint32_t>(row), stream.numbers[i]});

@@ -109,7 +109,7 @@ std::vector<Output> give(const Stream<Time>& stream, const JoinSettings<Time>& s
     std::vector<Output> out;
     for (std::size_t begin = 0; begin < stream.rows(); begin += size) {
         const JoinBatch<Time> batch = stream.batch(begin, std::min(begin + size, stream.rows()));
-        join.join(batch.rows, batch.sides, batch.times, batch.values);
+        join.join(batch.rows, batch.sides, batch.times, batch.values, batch.alone);
         for (const Output& output : taken_from(join)) out.push_back(output);
     }
     join.let_all_go();

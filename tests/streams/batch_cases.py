@@ -81,6 +81,8 @@ class Case(NamedTuple):
     model: list[list[Any]]
     rows: list[tuple[str, list[Any]]]
     batches: list[tuple[str, list[Any]]]
+    schemas: tuple[Any, Any] | None
+    """None: each stream has had a batch."""
 
 
 @st.composite
@@ -103,7 +105,11 @@ def cases(draw: st.DrawFn, clock: Clock, count: int = 2, key: Any = None) -> Cas
         cut.append((NAMES[at], rows, [pa.RecordBatch.from_pylist(rows, schema)]))
     if draw(st.booleans()):  # a batch without rows
         cut.insert(0, ("a", [], [pa.RecordBatch.from_pylist([], schema)]))
-    return Case(model, [(e, rows) for e, rows, _ in cut], [(e, some) for e, _, some in cut])
+    batches = [(e, some) for e, _, some in cut]
+    had = {e for e, some in batches if isinstance(some[0], pa.RecordBatch)}
+    told = [name not in had or draw(st.booleans()) for name in NAMES[:2]]
+    schemas = (schema if told[0] else None, schema if told[1] else None)
+    return Case(model, [(e, rows) for e, rows, _ in cut], batches, schemas if any(told) else None)
 
 
 def rows_in(batches: list[Any]) -> list[Any]:
@@ -122,16 +128,9 @@ def beside(left: Any, right: Any) -> dict[str, Any]:
     return {**mine, **{f"{name}_right": value for name, value in other.items()}}
 
 
-def shown(rows: list[Any], is_pair: bool = True) -> list[Any]:
+def shown(rows: list[Any]) -> list[Any]:
     """Make rows comparable, with 0.0 and -0.0 apart."""
-    if is_pair:
-        rows = [row if len(row) > len(schema_of(CLOCKS[0])) else whole_of(row) for row in rows]
     return [{n: str(x) if isinstance(x, float) else x for n, x in row.items()} for row in rows]
-
-
-def whole_of(row: dict[str, Any]) -> dict[str, Any]:
-    """Complete a row of the one stream that has had batches."""
-    return beside(None, row) if row["stream"] else beside(row, None)
 
 
 class Choice(NamedTuple):
@@ -162,6 +161,8 @@ CHOICES = [
     same(Equal("word"), Band("value", 2), Equal("maybe"), Band("number", 7)),
     same(Equal("maybe", "value")),
     same(Equal("maybe"), Equal("value", "maybe")),
+    same(Band("maybe", 1)),
+    same(Band("maybe", 1, "value") & Equal("word") & Band("number", 3)),
     same(Equal("real")),
     same(Band("real", 0.1)),
     Choice(closer, lambda a, b: abs(a["value"] - b["value"]) <= 1),
@@ -184,14 +185,18 @@ windows = st.one_of(
 sizes = st.sampled_from([1, 2, 1_000])
 
 
-def joins(choice: Choice, clock: Clock, n: int, lag: int, **options: Any) -> tuple[Any, Any]:
+def joins(
+    choice: Choice, clock: Clock, n: int, lag: int, schemas: Any, **options: Any
+) -> tuple[Any, Any]:
     """Make the two joins that are to give the same."""
     a, b = entry("a"), entry("b")
     if "within" in options:
         options["within"] = clock.length(options["within"])
     if lag:
         options["lag"] = clock.length(lag)
-    batches = a.join_batches(b, by="time", where=choice.where, n=n, late="side", **options)
+    batches = a.join_batches(
+        b, by="time", where=choice.where, n=n, late="side", schemas=schemas, **options
+    )
     combine = None if options["how"] in ("semi", "anti") else beside
     rows = a.join(b, by="time", where=choice.of_rows, combine=combine, late="side", **options)
     return batches, rows

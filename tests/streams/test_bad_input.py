@@ -163,6 +163,7 @@ def test_the_class_of_an_actor_is_no_sink() -> None:
 
 # --- numbers, switches and names ------------------------------------------------------------------
 
+
 class Keeps:
     def receive(self, row: Any) -> list[Any]:
         return [row]

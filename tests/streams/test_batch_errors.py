@@ -31,6 +31,8 @@ from tests.streams.join_cases import HOWS
 
 pa = pytest.importorskip("pyarrow")
 
+T = pa.schema({"t": pa.int64()})
+
 BAD: list[tuple[Any, str]] = [
     (5, "stream 2: its rows are record batches of Arrow, not 5"),
     (batch(x=[1]), "stream 2, column 't': there is no such column; the columns are 'x'"),
@@ -39,7 +41,6 @@ BAD: list[tuple[Any, str]] = [
     (batch(t=[1.5], x=[1]), "stream 2, column 't': it has floats, and others have integers"),
     (batch(t=[1], x=["1"]), "stream 2, column 'x': Band compares numbers and times, not string"),
     (batch(t=[1], x=[1.5]), "stream 2, column 'x': it has floats, and others have integers"),
-    (batch(t=[1, 2], x=[1, None]), "stream 2, column 'x', row 1: null is near to nothing"),
     (batch(t=pa.array([2**64 - 1], pa.uint64()), x=[1]), "stream 2, column 't': .*not in range"),
     (
         pa.RecordBatch.from_arrays([pa.array([1])] * 2, names=["t", "t"]),
@@ -80,13 +81,21 @@ class TestErrors:
 
     def test_the_first_batch_may_be_the_bad_one(self) -> None:
         good = batch(t=pa.array([NOON], pa.timestamp("s")), x=[1])
-        for bad in (batch(t=[1], x=[1]), batch(t=good["t"], x=["1"]), batch(t=good["t"], x=[None])):
+        for bad in (batch(t=[1], x=[1]), batch(t=good["t"], x=["1"]), batch(t=[None], x=[1])):
             tally = Tally()
             stream = self.stream("skip", within=DAY)
             sent = {"a": [Watermark(NOON - DAY), bad, good], "b": [bad, good]}
             out = stream.collect().run_sequentially(sent, tally=tally)
             assert len(rows_in(out)) == 1
             assert tally.skips == {"join_batches": 2}
+
+    def test_columns_that_are_not_as_a_schema_says_are_an_error(self) -> None:
+        stream = self.stream("side", schemas=(None, pa.schema({"t": pa.int64(), "x": pa.int32()})))
+        graph = Graph(stream.collect(name="out"), stream.failures.collect(name="bad"))
+        out = graph.run_sequentially({"a": [], "b": [batch(t=[1], x=[1])]})
+        assert [str(failure.error) for failure in out["bad"]] == [
+            "stream 2: its columns are t: int64, x: int64, and were t: int64, x: int32"
+        ]
 
     def test_columns_that_change_are_an_error(self) -> None:
         sent = {"a": [batch(t=[1], x=[1]), batch(t=[1], x=[1], y=[1])]}
@@ -266,6 +275,12 @@ def test_bad_arguments_are_refused() -> None:
         ({"within": 1, "where": Equal("x", len)}, "compares columns by their names, not len"),
         ({"within": 1, "by": 1}, r"by= of join_batches\(\) is a string"),
         ({"within": 1, "by": ("x",)}, "a tuple with one for each of 2, not"),
+        ({"within": 1, "schemas": 5}, "of each of 2 streams, or None for one that is not known"),
+        ({"within": 1, "schemas": (T,)}, "of each of 2 streams, or None for one that is not known"),
+        ({"within": 1, "schemas": (T, 5)}, "of each of 2 streams, or None for one that is not k"),
+        ({"within": 1, "schemas": (T, pa.schema({}))}, "stream 2, column 't': there is no such"),
+        ({"within": DAY, "schemas": (T, None)}, "within is a number, as values are integers"),
+        ({"within": 1, "where": Equal("x"), "schemas": (T, T)}, "stream 1, column 'x': there is n"),
     ]
     for options, said in bad:
         with pytest.raises(GraphError, match=said):

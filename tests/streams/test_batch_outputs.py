@@ -12,6 +12,7 @@ from callboard.streams import (
     Band,
     Equal,
     Graph,
+    StreamError,
     Tally,
     Watermark,
     entry,
@@ -56,9 +57,44 @@ class TestOutputs:
         graph.run_sequentially(arriving(), batch_size=1)
         assert len(seen) == 3
 
-    def test_where_a_stream_has_no_columns_the_others_stand_alone(self) -> None:
-        graph = entry("a").join_batches(entry("b"), by="t", within=1, how="outer").collect()
-        assert rows_in(graph.run_sequentially({"b": [batch(t=[1, 2])]})) == [{"t": 1}, {"t": 2}]
+    def test_a_schema_that_is_given_needs_no_batch_and_no_waiting(self) -> None:
+        seen: list[Any] = []
+        schema = pa.schema({"t": pa.int64(), "x": pa.string()})
+        graph = (
+            entry("a")
+            .join_batches(entry("b"), by="t", within=1, how="outer", n=1, schemas=(schema, None))
+            .to(seen.append)
+        )
+
+        def arriving() -> Iterator[Any]:
+            yield "b", [batch(t=[1, 2, 9])]
+            yield "a", [Watermark(50)]
+            assert rows_in(seen) == [
+                {"t": None, "x": None, "t_right": 1},
+                {"t": None, "x": None, "t_right": 2},
+            ]
+
+        graph.run_sequentially(arriving(), batch_size=1)
+        assert {each.schema.field("x").type for each in seen} == {pa.string()}
+        assert len(seen) == 3
+
+    @pytest.mark.parametrize("how", ["left", "right", "outer"])
+    def test_columns_that_are_not_known_at_the_end_are_an_error(self, how: Any) -> None:
+        graph = entry("a").join_batches(entry("b"), by="t", within=1, how=how).collect()
+        sent, other = ("b", 1) if how == "right" else ("a", 2)
+        with pytest.raises(StreamError) as info:
+            graph.run_sequentially({sent: [batch(t=[1, 2])]})
+        assert str(info.value.__cause__) == (
+            f"the columns of stream {other} are not known, because it brought no batch, and rows "
+            f"of stream {3 - other} have no partner, 2 of them: give schemas= to join_batches(), "
+            "or send a batch without rows"
+        )
+
+    @pytest.mark.parametrize("how", ["inner", "right", "semi", "anti"])
+    def test_columns_that_nothing_lacks_need_not_be_known(self, how: Any) -> None:
+        graph = entry("a").join_batches(entry("b"), by="t", within=1, how=how).collect()
+        out = graph.run_sequentially({"a": [batch(t=[1, 2])]})
+        assert rows_in(out) == ([{"t": 1}, {"t": 2}] if how == "anti" else [])
 
     def test_columns_of_dictionaries_lists_and_structs_come_through(self) -> None:
         def some(begin: int) -> Any:

@@ -42,7 +42,7 @@ pa = pytest.importorskip("pyarrow")
 @given(st.data())
 def test_strings_of_any_layout_are_keys(key: Any, data: st.DataObject) -> None:
     case = data.draw(cases(CLOCKS[0], key=key))
-    batches, rows = joins(CHOICES[4], CLOCKS[0], 2, 0, how="outer", within=4)
+    batches, rows = joins(CHOICES[4], CLOCKS[0], 2, 0, case.schemas, how="outer", within=4)
     out = rows_in(both(batches).run_sequentially(case.batches)["all"])
     assert shown(out) == shown(both(rows).run_sequentially(case.rows)["all"])
 

@@ -25,8 +25,11 @@ class Click:
 
 def test_rows_may_be_of_any_kind_and_come_through_as_they_are() -> None:
     kinds = [1, "a", None, (1, 2), {"a": 1}, Click("ann", 1), [1], b"", object()]
-    outputs = rows.map(lambda row: row).filter(lambda row: True).collect().run_sequentially(
-        {"rows": kinds}
+    outputs = (
+        rows.map(lambda row: row)
+        .filter(lambda row: True)
+        .collect()
+        .run_sequentially({"rows": kinds})
     )
     assert all(out is row for out, row in zip(outputs, kinds, strict=True))
 

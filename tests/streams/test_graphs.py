@@ -169,15 +169,19 @@ def test_a_graph_explains_itself() -> None:
 def test_a_mermaid_diagram_has_a_node_for_each_operator_and_an_arrow_for_each_input() -> None:
     big, _ = entry("in").branch(lambda n: n > 1)
     graph = big.map(abs, name='the "size" & <more>').collect()
-    assert graph.mermaid() == graph.draw("mermaid") == (
-        "flowchart LR\n"
-        '    o0["in<br/>entry"]\n'
-        '    o1["branch<br/>branch"]\n'
-        '    o2["the #quot;size#quot; #amp; #lt;more#gt;<br/>map"]\n'
-        '    o3["collect<br/>collect"]\n'
-        "    o0 --> o1\n"
-        "    o1 -- 1 --> o2\n"
-        "    o2 --> o3\n"
+    assert (
+        graph.mermaid()
+        == graph.draw("mermaid")
+        == (
+            "flowchart LR\n"
+            '    o0["in<br/>entry"]\n'
+            '    o1["branch<br/>branch"]\n'
+            '    o2["the #quot;size#quot; #amp; #lt;more#gt;<br/>map"]\n'
+            '    o3["collect<br/>collect"]\n'
+            "    o0 --> o1\n"
+            "    o1 -- 1 --> o2\n"
+            "    o2 --> o3\n"
+        )
     )
 
 

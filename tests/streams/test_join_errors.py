@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import math
 import warnings
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -22,6 +24,26 @@ from callboard.streams import (
     entry,
 )
 
+DAY = datetime.timedelta(days=1)
+NOON = datetime.datetime(2026, 1, 1, 12)
+THREE = "three-step"
+
+
+def missing() -> list[Any]:
+    """What Python and, where they are there, NumPy and pandas have for a value that is missing."""
+    found: list[Any] = [None, math.nan, Decimal("nan")]
+    with contextlib.suppress(ImportError):
+        import numpy
+
+        found += [numpy.float32("nan"), numpy.datetime64("NaT"), numpy.ma.masked]
+    with contextlib.suppress(ImportError):
+        import pandas
+
+        found += [pandas.NA, pandas.NaT]
+    return found
+
+
+MISSING = missing()
 ROWS = {"a": [(1, 1), (2, 0), (3, 4)], "b": [(1, 1), (2, 2), (4, 0), (5, 1)]}
 
 
@@ -114,8 +136,6 @@ class TestErrors:
 
     @pytest.mark.parametrize("size", [1, 100])
     def test_times_without_a_difference_from_each_other_are_errors_of_rows(self, size: int) -> None:
-        from decimal import Decimal
-
         rows: list[Any] = [("a", [(1,)]), ("b", [(1,)])]
         rows += [("a", [(Decimal(7),)]), ("b", [(7,), (13.5,)])]
         stream = entry("a").join(entry("b"), by=0, within=5, errors="skip")
@@ -133,8 +153,6 @@ class TestErrors:
         assert isinstance(info.value.__cause__, TypeError)
 
     def test_a_watermark_of_infinity_lets_all_rows_go(self) -> None:
-        from decimal import Decimal
-
         seen: list[Any] = []
         graph = entry("a").join(entry("b"), by=0, within=Decimal(5), how="left").to(seen.append)
 
@@ -152,6 +170,97 @@ class TestErrors:
             ((1, 3), (1, 4)),
             (rows["a"][0], None),
         ]
+
+    @pytest.mark.parametrize("first", [True, False])
+    @pytest.mark.parametrize(
+        ("band", "value"),
+        [
+            (Band(1, 10), 3),
+            (Band(1, 10), 3.5),
+            (Band(1, Decimal(10)), Decimal(3)),
+            (Band(1, DAY), NOON),
+            (Band(1, 10) & Equal(2), 3),
+        ],
+        ids=repr,
+    )
+    @pytest.mark.parametrize("missing", MISSING, ids=repr)
+    def test_what_is_missing_is_near_to_nothing_and_no_error_of_other_rows(
+        self, missing: Any, band: Any, value: Any, first: bool
+    ) -> None:
+        stream = entry("a").join(entry("b"), by=0, within=5, where=band, how="outer")
+        nothing = (1, missing, "k")
+        some = [nothing, (1, value, "k")] if first else [(1, value, "k"), nothing]
+        pairs = stream.collect().run_sequentially({"a": some, "b": some})
+        assert pairs[0] == ((1, value, "k"), (1, value, "k"))
+        assert [[row is nothing for row in pair] for pair in pairs[1:]] == [
+            [True, False], [False, True],
+        ]  # fmt: skip
+
+    @pytest.mark.parametrize("lanes", [1, 3])
+    @pytest.mark.parametrize("window", [{"within": 5}, {"rows": 3}, {"within": 5, "rule": THREE}])
+    def test_rows_with_nothing_count_as_rows_of_the_window(
+        self, window: dict[str, Any], lanes: int
+    ) -> None:
+        values = [None, None, 1, None, 2, 1, None, 3, 1, 1, None, 2, 2]
+        rows = [[(t, value, side) for t, value in enumerate(values)] for side in "ab"]
+        options = {"by": 0, "how": "outer", "lanes": lanes, **window}
+        sent = dict(zip("ab", rows, strict=True))
+
+        def near(a: Any, b: Any) -> bool:
+            return None not in (a[1], b[1]) and abs(a[1] - b[1]) <= 1
+
+        a, b = entry("a"), entry("b")
+        band = a.join(b, where=Band(1, 1), **options).collect().run_sequentially(sent)
+        assert band == a.join(b, where=near, **options).collect().run_sequentially(sent)
+
+    @pytest.mark.parametrize("first", [True, False])
+    @pytest.mark.parametrize("lanes", [1, 3])
+    @pytest.mark.parametrize(
+        ("distance", "good", "odd"),
+        [
+            (1, 5, "5"),
+            (1, 5, NOON),
+            (1, 5, [5]),
+            (1, 5.5, {}),
+            (DAY, NOON, 5),
+            (DAY, NOON, "noon"),
+        ],
+    )
+    def test_a_value_without_such_a_distance_is_an_error_of_its_row_alone(
+        self, distance: Any, good: Any, odd: Any, lanes: int, first: bool
+    ) -> None:
+        stream = entry("a").join(
+            entry("b"), by=0, within=5, where=Band(1, distance), errors="skip", lanes=lanes
+        )
+        tally = Tally()
+        mine = [(1, odd), (1, good)] if first else [(1, good), (1, odd)]
+        sent = {"a": mine, "b": [(1, good), (2, good)]}
+        pairs = stream.collect().run_sequentially(sent, tally=tally)
+        assert pairs == [((1, good), (1, good)), ((1, good), (2, good))]
+        assert [failure.row for failure in tally.failures] == [(1, odd)]
+        assert "compares values that have such a distance" in str(tally.failures[0].error)
+
+    @pytest.mark.parametrize("odd", [NOON.replace(tzinfo=datetime.UTC), NOON.date(), DAY])
+    def test_a_value_of_another_sort_than_the_first_is_an_error_of_its_row_alone(
+        self, odd: Any
+    ) -> None:
+        stream = entry("a").join(entry("b"), by=0, within=5, where=Band(1, DAY), errors="skip")
+        tally = Tally()
+        sent = {"a": [(1, NOON), (2, odd)], "b": [(3, NOON), (4, NOON)]}
+        pairs = stream.collect().run_sequentially(sent, tally=tally)
+        assert pairs == [((1, NOON), (3, NOON)), ((1, NOON), (4, NOON))]
+        assert [failure.row for failure in tally.failures] == [(2, odd)]
+
+    def test_a_key_that_pandas_calls_missing_is_an_error_of_its_row(self) -> None:
+        pandas = pytest.importorskip("pandas")
+        stream = entry("a").join(entry("b"), by=0, within=5, where=Equal(1), errors="skip")
+        tally = Tally()
+        for key in (pandas.NA, pandas.NaT):
+            rows = {"a": [(1, key), (1, 2)], "b": [(1, key), (1, 2)]}
+            pairs = stream.collect().run_sequentially(rows, tally=tally)
+            assert pairs == [((1, 2), (1, 2))]
+        assert len(tally.failures) == 4
+        assert "a value that is equal to itself, not <NA>" in str(tally.failures[0].error)
 
     def test_numbers_without_a_sign_are_near_as_far_as_the_larger_is_from_the_smaller(self) -> None:
         numpy = pytest.importorskip("numpy")

@@ -135,9 +135,7 @@ def test_an_operator_that_moves_is_run_by_its_new_home(
         system._runtime.team.workers[1].name
     }
     assert feed(run) == [row + 1 for row in ROWS * 2]
-    assert system._runtime.team.workers[1].name in {
-        thread.name for thread in witness.threads["a"]
-    }
+    assert system._runtime.team.workers[1].name in {thread.name for thread in witness.threads["a"]}
 
 
 def test_an_operator_in_python_moves_to_a_worker_that_had_no_thread(system: ActorSystem) -> None:

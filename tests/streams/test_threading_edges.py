@@ -109,9 +109,7 @@ def test_an_unknown_model_is_refused(system: ActorSystem) -> None:
 
 
 @pytest.mark.parametrize("model", ["dynamic", "manual", "dedicated"])
-def test_a_placement_is_refused_where_nothing_is_placed(
-    system: ActorSystem, model: Model
-) -> None:
+def test_a_placement_is_refused_where_nothing_is_placed(system: ActorSystem, model: Model) -> None:
     wanted = f"placement is for .*'assigned', and all of this graph are '{model}'.*'blocks'"
     with pytest.raises(ConfigError, match="policy 'blocks'"):  # its size is missing
         system.run(entry("x").collect(), threading=model, placement="blocks")

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", covariant=True)
 
+# A pyarrow.Schema of each of two streams, or None for one whose columns are not known.
+Schemas = tuple[Any, Any]
+
 # The rows of a batch that are partners of a row, a dictionary, of the other stream.
 Mask = Callable[[dict[str, Any], Any], Any]
 
@@ -68,6 +71,7 @@ class BatchJoins(Joins[T]):
         how: How = "inner",
         rule: Rule = "strict",
         suffix: str = "_right",
+        schemas: Schemas | None = None,
         n: int = 8_192,
         lag: Any = 0,
         late: LateRow = "drop",
@@ -84,8 +88,8 @@ class BatchJoins(Joins[T]):
 
         `where` is `Equal` and `Band` by names of columns, or several of these by `&`, up to seven.
         `Equal` is about numbers, times, strings, bytes, booleans and decimals, `Band` about numbers
-        and times; both columns are of one sort. Null is equal to null; in a column of `Band` it is
-        an error, and so is NaN in one of `Equal`. Partners are found in native code, without the
+        and times; both columns are of one sort. Null is equal to null, and near to nothing, as NaN
+        is; NaN in a column of `Equal` is an error. Partners are found in native code, without the
         interpreter lock (Gulisano et al. 2015, section II).
 
         Or `where` is a function, called for each row with the row, as a dictionary, and the rows
@@ -94,10 +98,13 @@ class BatchJoins(Joins[T]):
         for rows of this stream and one for those of the other. The worker that runs the join calls
         it. What raises is an error of that one row, a batch of one, which then gives nothing.
 
-        Rows of a stream wait for the columns of the other one, which its first batch tells, if it
-        is one without rows; where none comes until the end, they go without.
+        Rows without a partner have the columns of the other stream, too. These are known from its
+        first batch, also if that has no rows, or from `schemas`: a `pyarrow.Schema` of each stream,
+        or None, which counts as a first batch without rows. Rows wait until they are known; if they
+        are not at the end, and rows wait, the run fails. So give `schemas` with "left", "right" and
+        "outer", where a stream may bring no batch.
         """
         operator = joining_batches.join_batches(
-            by, within, rows, where, how, rule, suffix, n, lag, late, idle_after
+            by, within, rows, where, how, rule, suffix, schemas, n, lag, late, idle_after
         )
         return self._join(operator, (other,), name, errors, releases_gil=True)

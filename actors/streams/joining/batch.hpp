@@ -16,6 +16,7 @@ struct JoinBatch {
     const Time* times{nullptr};
     const std::uint64_t* numbers{nullptr};           // their places in the sequence, or in their side's
     const void* values[JoinPredicate::most]{};       // of each term, of its type
+    const std::uint8_t* alone{nullptr};              // 1: the row has no partner, whatever its values; null: no such row
 };
 
 // A row of the batch and the number of a row that it matches.

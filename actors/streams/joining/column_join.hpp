@@ -20,9 +20,10 @@ class ColumnJoin {
 public:
     virtual ~ColumnJoin() = default;
 
-    // Takes rows in their order, whose values are those of the terms. Throws std::bad_alloc, as all of these do, and
-    // then the join is of no use.
-    virtual void join(std::size_t rows, const std::uint8_t* sides, const void* times, const void* const* values) = 0;
+    // Takes rows in their order, whose values are those of the terms; `alone` is as in a JoinBatch. Throws
+    // std::bad_alloc, as all of these do, and then the join is of no use.
+    virtual void join(std::size_t rows, const std::uint8_t* sides, const void* times, const void* const* values,
+                      const std::uint8_t* alone) = 0;
 
     // The same for one row whose partners the caller finds between the two steps, in the other side's window. The
     // first may be said of any time which all rows that come have come to.
@@ -50,11 +51,13 @@ public:
         else full_.reset(new FullJoin<Time>(settings));
     }
 
-    void join(std::size_t rows, const std::uint8_t* sides, const void* times, const void* const* values) override {
+    void join(std::size_t rows, const std::uint8_t* sides, const void* times, const void* const* values,
+              const std::uint8_t* alone) override {
         JoinBatch<Time> batch;
         batch.rows = rows;
         batch.sides = sides;
         batch.times = static_cast<const Time*>(times);
+        batch.alone = alone;
         numbers_.clear();
         for (std::size_t row = 0; row < rows; ++row) numbers_.push_back(counts_[sides[row]]++);
         batch.numbers = numbers_.data();

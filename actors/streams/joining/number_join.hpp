@@ -19,11 +19,12 @@ public:
     explicit NumberJoin(const JoinSettings<double>& settings)
         : predicate_(settings.predicate), real_(new IndexedJoin<double>(settings)) {}
 
-    // A row of the next batch is a side and a number, a time of the settings' type, and a value of each term's
-    // type, in any order. These throw std::bad_alloc, after which the join is of no use.
-    void add_row(std::uint8_t side, std::uint64_t number) {
+    // A row of the next batch is a side, a number and whether it has no partner, a time of the settings' type, and a
+    // value of each term's type, in any order. These throw std::bad_alloc, after which the join is of no use.
+    void add_row(std::uint8_t side, std::uint64_t number, bool is_alone) {
         sides_.push_back(side);
         numbers_.push_back(number);
+        alone_.push_back(is_alone);
     }
     void add_time(std::int64_t time) { whole_times_.push_back(time); }
     void add_time(double time) { real_times_.push_back(time); }
@@ -36,6 +37,7 @@ public:
         else match(*real_, real_times_, matches);
         sides_.clear();
         numbers_.clear();
+        alone_.clear();
         for (Column& column : columns_) column.whole.clear(), column.real.clear();
     }
 
@@ -56,6 +58,7 @@ private:
         batch.sides = sides_.data();
         batch.times = times.data();
         batch.numbers = numbers_.data();
+        batch.alone = alone_.data();
         for (std::uint32_t i = 0; i < predicate_.count; ++i) {
             if (predicate_.terms[i].type == NumberType::int64) batch.values[i] = columns_[i].whole.data();
             else batch.values[i] = columns_[i].real.data();
@@ -67,7 +70,7 @@ private:
     const JoinPredicate predicate_;
     const std::unique_ptr<IndexedJoin<std::int64_t>> whole_;  // one of the two
     const std::unique_ptr<IndexedJoin<double>> real_;
-    std::vector<std::uint8_t> sides_;
+    std::vector<std::uint8_t> sides_, alone_;
     std::vector<std::uint64_t> numbers_;
     std::vector<std::int64_t> whole_times_;
     std::vector<double> real_times_;

@@ -6,7 +6,8 @@
 // then rows that come by turns from R and S make one lane store all of R, and the work is even only by chance.) One
 // side goes round from the first lane to the last, the other one back, so that no lane is ahead in both.
 //
-// Which rows have left a window depends on rows that the lane did not store as well, so all rows pass here:
+// Which rows have left a window depends on rows that the lane did not store as well, so all rows pass here, also those
+// that have no partner, which sees nothing and is not stored:
 //   three_step  A row meets the other side's window, is stored, and then removes from its own side's window what is
 //               more than `within` older than it. So a window is as its side's latest row left it, and two rows
 //               further apart than `within` may meet, as the paper says.
@@ -32,6 +33,7 @@ struct JoinSettings {
     JoinRule rule{JoinRule::three_step};
     Time within{};               // of last_rows: n - 1, so n is at least 1, and below 2**53 where times are doubles
     std::uint64_t lanes{1}, lane{0};
+    std::uint64_t passed[2]{};   // how many rows of each side came before, all of them without a partner
     std::uint64_t seed{0};       // of the index's hashes
 };
 
@@ -44,6 +46,7 @@ public:
           within_(settings.within),
           lanes_(settings.lanes),
           lane_(settings.lane),
+          turns_{settings.passed[0], settings.passed[1]},
           pool_(columns) {}
 
     // A row of the batch. `see(window)` is called with the other side's window, whose rows from begin() to end() are
@@ -59,8 +62,9 @@ public:
             expire(0, now, expired);
             expire(1, now, expired);
         }
-        see(windows_[1 - side]);
-        if (turn % lanes_ == (side == 0 ? lane_ : lanes_ - 1 - lane_)) store(windows_[side], now);
+        const bool is_alone = batch.alone != nullptr && batch.alone[row] != 0;
+        if (!is_alone) see(windows_[1 - side]);
+        if (!is_alone && turn % lanes_ == (side == 0 ? lane_ : lanes_ - 1 - lane_)) store(windows_[side], now);
         if (rule_ != JoinRule::strict) expire(side, now, expired);
     }
 
@@ -82,7 +86,7 @@ private:
     const JoinRule rule_;
     const Time within_;
     const std::uint64_t lanes_, lane_;
-    std::uint64_t turns_[2]{};  // how many rows of each side came
+    std::uint64_t turns_[2];  // how many rows of each side came
     BlockPool pool_;
     JoinWindow<Time> windows_[2]{JoinWindow<Time>(pool_), JoinWindow<Time>(pool_)};
 };

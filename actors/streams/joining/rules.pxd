@@ -28,6 +28,7 @@ cdef extern from "callboard/streams/joining/rules.hpp" namespace "callboard" nog
         Time within
         uint64_t lanes
         uint64_t lane
+        uint64_t passed[2]
         uint64_t seed
 
     cdef cppclass JoinMatch:

@@ -123,6 +123,7 @@ def join(
         "rule": window_rule,
         "keys": keys,
         "near": [[band[side] for band in bands] for side in range(2)],
+        "distances": distances,
     }
     ends = {**order, "combine": combine, "how": how, "late_is_counted": late == "drop"}
     ahead: tuple[Any, ...] = ()

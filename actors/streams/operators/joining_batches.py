@@ -38,6 +38,7 @@ def join_batches(
     how: str,
     rule: str,
     suffix: str,
+    schemas: Any,
     n: int,
     lag: Any,
     late: str,
@@ -63,11 +64,15 @@ def join_batches(
         how=how,
         by_cells=way.by_cells,
         suffix=suffix,
+        schemas=_schemas(schemas),
     )
     said = [how, f"{window} by {names_said(names)}", "" if rule == "strict" else rule]
     said += [repr(where) if way.terms else "", way.said]
     detail = ", ".join(filter(None, said))
-    return _operator("join_batches", program, names, n, lengths, lag, late, idle_after, detail)
+    operator = _operator("join_batches", program, names, n, lengths, lag, late, idle_after, detail)
+    if schemas is not None:
+        _try("join_batches", operator)
+    return operator
 
 
 class _Way(NamedTuple):
@@ -142,6 +147,28 @@ def _operator(
         detail=", ".join([detail, *idle_said(silence), f"batches of {size:,} rows"]),
         ports=("out", "late") if side else ("out",),
     )
+
+
+def _schemas(schemas: Any) -> tuple[Any, Any]:
+    if schemas is None:
+        return None, None
+    import pyarrow as pa
+
+    pair = schemas if isinstance(schemas, tuple | list) else ()
+    if len(pair) != 2 or not all(each is None or isinstance(each, pa.Schema) for each in pair):
+        raise GraphError(
+            "schemas= has the pyarrow.Schema of each of 2 streams, or None for one that is not "
+            f"known, not {safe_repr(schemas)}"
+        )
+    return pair[0], pair[1]
+
+
+def _try(call: str, operator: Operator) -> None:
+    """Make the program once, which looks at what is known of its columns."""
+    try:
+        operator.make(call, [0, 0], None)
+    except (TypeError, ValueError) as error:
+        raise GraphError(f"schemas= of {call}(): {error}") from error
 
 
 def _columns(call: str, by: Any, streams: int) -> tuple[str, ...]:

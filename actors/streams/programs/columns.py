@@ -51,7 +51,7 @@ class ComparedColumns:
         self.found: Found | None = None
 
     def read(self, stream: int, batch: Any) -> tuple[Any, Any, Found]:
-        """Return the numbers of a batch, which are null, or None for none, and what they are.
+        """Return the numbers of a batch, which are null, or None for no null, and what they are.
 
         Raises TypeError and ValueError.
         """
@@ -68,11 +68,10 @@ class ComparedColumns:
         nulls = _nulls(column)
         numbers = _numbers(stream, name, scale, column)
         if is_band:
-            _refuse(stream, name, "null is near to nothing that Band compares", nulls)
             distance = scale.length("a band's distance", self.distance)
             if what != "floats":
                 distance = min(distance, MOST_DISTANCE)
-            return numbers, None, Found(what, distance)
+            return numbers, nulls, Found(what, distance)
         if scale.name == "floats":
             _refuse(stream, name, "NaN is equal to nothing that Equal compares", np.isnan(numbers))
         return numbers, nulls, Found(what, None)
@@ -91,25 +90,33 @@ class Found(NamedTuple):
 
 
 class Compared:
-    """All that a join compares. A last column has a bit for each term in which a row has null.
+    """All that a join compares.
 
-    So it tells null from 0; and where nothing else is compared it is equal in all rows.
+    Behind the columns of terms is one with a bit for each `Equal` in which a row has null. So it
+    tells null from 0; and where nothing else is compared it is equal in all rows. With a `Band`
+    there is a last one: which rows have null in it, and so no partner.
     """
 
     def __init__(self, terms: list[ComparedColumns]) -> None:
         self.terms = sorted(terms, key=lambda term: term.distance is not None)
         self.has_nulls = not terms or self.terms[0].distance is None
+        self.has_bands = any(term.distance is not None for term in terms)
 
     def read(self, stream: int, batch: Any) -> list[Any]:
         """Return the columns of a batch, an array for each. Raises TypeError and ValueError."""
         read = [term.read(stream, batch) for term in self.terms]
         columns = [numbers for numbers, _, _ in read]
-        if self.has_nulls:
-            bits = np.zeros(len(batch), np.int64)
-            for bit, (_, nulls, _) in enumerate(read):
-                if nulls is not None:
-                    bits |= nulls.astype(np.int64) << bit
-            columns.append(bits)
+        bits = np.zeros(len(batch), np.int64)
+        alone = np.zeros(len(batch), np.bool_)
+        for bit, (term, (_, nulls, _)) in enumerate(zip(self.terms, read, strict=True)):
+            if nulls is None:
+                continue
+            if term.distance is None:
+                bits |= nulls.astype(np.int64) << bit
+            else:
+                alone |= nulls
+        columns += [bits] if self.has_nulls else []
+        columns += [alone] if self.has_bands else []
         for term, (_, _, found) in zip(self.terms, read, strict=True):
             term.found = found
         return columns

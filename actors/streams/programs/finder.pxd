@@ -8,7 +8,6 @@ cdef class Finder:
     cdef WindowRule rule
     cdef size_t lane, lanes
     cdef uint64_t compared  # pairs, so far
-    cdef uint64_t turns[2]  # how many rows of each stream came
     cdef list windows       # for each stream, the rows that this lane has stored, in order
 
     # For each of the next rows, in order, its partners among those that this lane stored before it; and in the place
@@ -18,8 +17,8 @@ cdef class Finder:
     cdef Finder successor(self)
 
     cdef int expire(self, object time) except -1
-    cdef bint is_mine(self, Kept kept) except -1
-    cdef int keep(self, Kept kept, bint is_mine) except -1
+    cdef bint is_mine(self, Kept kept)
+    cdef int keep(self, Kept kept) except -1
     cdef int push_out(self, Kept kept) except -1
 
     # For finders: those of a row's partners that this lane has stored, as find() says. A row comes into its window,

@@ -10,9 +10,9 @@ import cython
 
 from collections import deque
 
-from libc.stdint cimport uint64_t
+from callboard.streams.programs.kept cimport Kept, WindowRule, distance_between
 
-from callboard.streams.programs.kept cimport Kept, WindowRule
+from callboard.streams.checks import is_missing
 
 
 cdef class Finder:
@@ -26,13 +26,11 @@ cdef class Finder:
     cdef list find(self, list rows):
         cdef Kept kept
         cdef list found = []
-        cdef bint is_mine
         for kept in rows:
-            is_mine = self.is_mine(kept)
             try:
                 self.expire(kept.time)
-                partners = [] if kept.error is not None else self.partners(kept)
-                self.keep(kept, is_mine)
+                partners = [] if kept.is_alone else self.partners(kept)
+                self.keep(kept)
             except Exception as error:  # of its time, its key, or its kind
                 partners = [(None, error)]
                 self.push_out(kept)
@@ -54,19 +52,16 @@ cdef class Finder:
                 self.left(window.popleft())
         return 0
 
-    cdef bint is_mine(self, Kept kept) except -1:
-        """Whether this lane is the one that stores a row; `joining/rules.hpp` says the same. To be asked once for
-        each, whatever becomes of it."""
-        if kept.error is not None:
+    cdef bint is_mine(self, Kept kept):
+        """Whether this lane is the one that stores a row; `joining/rules.hpp` says the same."""
+        if kept.is_alone:
             return False
-        cdef uint64_t turn = self.turns[kept.side]
-        self.turns[kept.side] += 1
-        return turn % self.lanes == (self.lane if kept.side == 0 else self.lanes - 1 - self.lane)
+        return kept.place % self.lanes == (self.lane if kept.side == 0 else self.lanes - 1 - self.lane)
 
-    cdef int keep(self, Kept kept, bint is_mine) except -1:
+    cdef int keep(self, Kept kept) except -1:
         """Let go what a row pushes out, and store it, if that is this lane's to do."""
         self.push_out(kept)
-        if is_mine:
+        if self.is_mine(kept):
             self.stored(kept)
             self.windows[kept.side].append(kept)
         return 0
@@ -121,8 +116,15 @@ cdef class PairFinder(Finder):
     cdef bint are_near(self, Kept kept, Kept other) except -1:
         cdef Py_ssize_t i
         for i, distance in enumerate(self.distances):
-            if not distance_between(kept.near[i], other.near[i]) <= distance:
-                return False
+            try:
+                if not distance_between(kept.near[i], other.near[i]) <= distance:
+                    return False
+            except OverflowError:  # of a float and an integer that none is
+                raise
+            except Exception:  # of NaN, which is a float, among Decimals or times
+                if is_missing(kept.near[i]) or is_missing(other.near[i]):
+                    return False
+                raise
         return True
 
     cdef int stored(self, Kept kept) except -1:
@@ -150,13 +152,3 @@ cdef class PairFinder(Finder):
         except Exception:  # of a key that cannot be compared any more: it stays
             pass
         return 0
-
-
-cdef object distance_between(object one, object other):
-    """How far two values are from each other."""
-    try:
-        if one < other:
-            one, other = other, one  # of NumPy's unsigned numbers only the larger less the smaller is right
-    except TypeError:  # complex numbers have no order
-        pass
-    return abs(one - other)

@@ -18,6 +18,7 @@ class JoinRows(InTime):
         rule: WindowRule,
         keys: tuple[Callable[[Any], Any], Callable[[Any], Any]] | None,
         near: Sequence[Sequence[Callable[[Any], Any]]],
+        distances: Sequence[Any],
         **options: Any,
     ) -> None: ...
 

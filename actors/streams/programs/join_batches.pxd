@@ -19,7 +19,8 @@ cdef extern from "callboard/streams/joining/column_join.hpp" namespace "callboar
         void clear()
 
     cdef cppclass ColumnJoin:
-        void join(size_t rows, const uint8_t* sides, const void* times, const void* const* values) except +
+        void join(size_t rows, const uint8_t* sides, const void* times, const void* const* values,
+                  const uint8_t* alone) except +
         void arrive(const void* time) except +
         void take(uint8_t side, const void* time, const int64_t* partners, size_t count) except +
         void let_all_go() except +

@@ -22,5 +22,6 @@ class JoinBatches(BatchesInTime):
         how: str,
         by_cells: bool,
         suffix: str,
+        schemas: Sequence[Any] = ...,
         **options: Any,
     ) -> None: ...

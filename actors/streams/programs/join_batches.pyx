@@ -50,10 +50,11 @@ cdef class JoinBatches(BatchesInTime):
     `masks`        for each stream, a function of a row and of rows of the other stream; or None
     `by_cells`     whether partners are looked for in cells; else all rows in the window are compared
     `suffix`       is behind the names of columns of the right stream that the left one has, too
+    `schemas`      of each stream, its columns, as if it began with a batch without rows; or None
     """
 
     def __init__(self, str name, list drops, leaves, *, most, bint three_step, terms, masks, str how,
-                 bint by_cells, str suffix, **options):
+                 bint by_cells, str suffix, schemas=(None, None), **options):
         super().__init__(name, drops, leaves, is_finite=most is None, **options)
         self.masks, self.suffix, self.by_cells = masks, suffix, by_cells
         self.compared = None
@@ -69,6 +70,9 @@ cdef class JoinBatches(BatchesInTime):
             self.rule = JoinRule.three_step
         self.windows = [BatchWindow(), BatchWindow()]
         self.halves = []
+        for which, schema in enumerate(schemas):
+            if schema is not None:
+                self.take(which, nulls_in(schema, 0), 0, None, None)
 
     def __dealloc__(self):
         del self.join
@@ -109,10 +113,9 @@ cdef class JoinBatches(BatchesInTime):
         self.assemble()
         for side in range(2):
             self.windows[side].drop(self.join.begin(side))
-        if final:
-            for _, half, earliest in self.halves:
-                self.output.add(half, earliest)
-        elif self.masks is None:
+        if final and self.halves:
+            raise ValueError(lacking(self.halves))
+        if not final and self.masks is None:
             self.compared.forget([rows.columns for rows in self.order.waiting()] + self.windows[0].columns
                                  + self.windows[1].columns)
         return 0
@@ -154,16 +157,20 @@ cdef class JoinBatches(BatchesInTime):
         """Find the partners of rows by numbers."""
         cdef const uint8_t[::1] side = sides
         cdef const uint8_t[::1] time = times.view(np.uint8)
+        cdef const uint8_t[::1] alone = None
         cdef const uint8_t[::1] column
         cdef const void* values[8]
         cdef Py_ssize_t begin, rows, i
+        cdef bint has_bands = self.compared.has_bands
+        if has_bands:
+            alone = columns.pop().view(np.uint8)
         for begin in range(0, len(sides), LOT):
             rows = min(LOT, len(sides) - begin)
             for i in range(len(columns)):
                 column = columns[i].view(np.uint8)
                 values[i] = &column[8 * begin]
             with nogil:
-                self.join.join(rows, &side[begin], &time[8 * begin], values)
+                self.join.join(rows, &side[begin], &time[8 * begin], values, &alone[begin] if has_bands else NULL)
             if self.join.outputs().size() >= <size_t>self.output.size:
                 self.assemble()
         return 0
@@ -256,6 +263,15 @@ cdef class JoinBatches(BatchesInTime):
     cdef object time_at(self, const char* place):
         """The number that a time is."""
         return (<const int64_t*>place)[0] if self.whole_times else (<const double*>place)[0]
+
+
+cdef str lacking(list halves):
+    """Say that the columns of a stream are not known."""
+    side = halves[0][0]
+    rows = sum([len(half) for _, half, _ in halves])
+    return (f"the columns of stream {2 - side} are not known, because it brought no batch, and rows of stream "
+            f"{1 + side} have no partner, {rows:,} of them: give schemas= to join_batches(), or send a batch without "
+            "rows")
 
 
 cdef object array_of(const vector[int64_t]& numbers):

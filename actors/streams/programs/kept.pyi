@@ -10,6 +10,7 @@ class RowReader:
         self,
         keys: tuple[Callable[[Any], Any], Callable[[Any], Any]] | None,
         near: Sequence[Sequence[Callable[[Any], Any]]],
+        distances: Sequence[Any],
     ) -> None: ...
 
 @final

@@ -35,17 +35,15 @@ cdef class NativeFinder(Finder):
         cdef Kept kept, other
         cdef list found = [], partners
         cdef size_t i
-        cdef bint is_mine
         for kept in rows:
             partners = []
             found.append(partners)
-            is_mine = self.is_mine(kept)
             self.join.add(kept.side, kept.number)
             try:
                 self.expire(kept.time)
-                if kept.error is None:
+                if not kept.is_alone:
                     self.compare(kept.row)
-                self.keep(kept, is_mine)
+                self.keep(kept)
             except Exception as error:  # of its time, or its kind
                 partners.append((None, error))
                 self.join.refuse()

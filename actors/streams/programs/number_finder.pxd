@@ -1,5 +1,6 @@
 # Who finds partners of a row where that is a question of numbers.
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libcpp cimport bool
 from libcpp.vector cimport vector
 
 from callboard.streams.joining.rules cimport JoinMatch, JoinSettings
@@ -10,7 +11,7 @@ cdef extern from "callboard/streams/joining/number_join.hpp" namespace "callboar
     cdef cppclass NumberJoin:
         NumberJoin(const JoinSettings[int64_t]& settings) except +
         NumberJoin(const JoinSettings[double]& settings) except +
-        void add_row(uint8_t side, uint64_t number) except +
+        void add_row(uint8_t side, uint64_t number, bool is_alone) except +
         void add_time(int64_t time) except +
         void add_time(double time) except +
         void add_value(uint32_t term, int64_t value) except +
@@ -23,7 +24,7 @@ cdef class NumberFinder(Finder):
     cdef list distances
     cdef bint once
     cdef dict of_number         # the rows in windows
-    cdef NumberJoin* join       # made by the first row, which says of what types all are
+    cdef NumberJoin* join       # made by the first row that has values, which says of what types all are
     cdef bint whole_times
     cdef vector[bint] whole     # of each band, whether its values are integers
     cdef vector[JoinMatch] matches

@@ -71,26 +71,25 @@ cdef class NumberFinder(Finder):
         cdef size_t seen = 0
         cdef uint32_t added = 0
         for kept in rows:
-            if kept.error is None:
-                if not self.add(kept):
-                    return None
-            elif not self.rule.is_strict:  # it counts, and has no numbers
+            if self.join == NULL and kept.is_alone:  # its windows are empty as yet
+                found.append([])
+            elif not self.add(kept):
                 return None
-        if self.join != NULL:
-            with nogil:
-                self.join.match(self.matches)
-            self.compared = self.join.compared()
-        for kept in rows:
+        if self.join == NULL:
+            return found
+        with nogil:
+            self.join.match(self.matches)
+        self.compared = self.join.compared()
+        for kept in rows[len(found):]:
             self.expire(kept.time)
             partners = []
-            if kept.error is None:
-                while seen < self.matches.size() and self.matches[seen].row == added:
-                    other = self.of_number[self.matches[seen].partner]
-                    seen += 1
-                    if not (other.failed or (self.once and kept.side == 1 and other.matched)):
-                        partners.append(other)
-                added += 1
-            self.keep(kept, self.is_mine(kept))
+            while seen < self.matches.size() and self.matches[seen].row == added:
+                other = self.of_number[self.matches[seen].partner]
+                seen += 1
+                if not (other.failed or (self.once and kept.side == 1 and other.matched)):
+                    partners.append(other)
+            added += 1
+            self.keep(kept)
             found.append(partners)
         return found
 
@@ -98,7 +97,6 @@ cdef class NumberFinder(Finder):
         cdef PairFinder finder = PairFinder(self.rule, self.lane, self.lanes, by_key=False, distances=self.distances,
                                             test=None, once=self.once)
         finder.windows = self.windows
-        finder.turns[0], finder.turns[1] = self.turns[0], self.turns[1]
         finder.compared = self.compared
         return finder
 
@@ -128,7 +126,12 @@ cdef class NumberFinder(Finder):
                 return False
             self.join.add_time(real)
         for i in range(self.whole.size()):
-            if self.whole[i]:
+            if kept.is_alone:
+                if self.whole[i]:
+                    self.join.add_value(i, <int64_t>0)
+                else:
+                    self.join.add_value(i, <double>0)
+            elif self.whole[i]:
                 if not is_whole(kept.near[i], &whole, INT64_MAX):
                     return False
                 self.join.add_value(i, whole)
@@ -136,7 +139,7 @@ cdef class NumberFinder(Finder):
                 if not is_number(kept.near[i], &real):
                     return False
                 self.join.add_value(i, real)
-        self.join.add_row(kept.side, kept.number)
+        self.join.add_row(kept.side, kept.number, kept.is_alone)
         return True
 
     cdef int begin(self, Kept kept) except -1:
@@ -153,6 +156,7 @@ cdef class NumberFinder(Finder):
                 by_time.predicate.add(JoinTerm.band(NumberType.int64, distance))
         by_time.rule = JoinRule.strict if rule.is_strict else JoinRule.three_step
         by_time.lanes, by_time.lane, by_time.seed = self.lanes, self.lane, SEED
+        by_time.passed[kept.side], by_time.passed[1 - kept.side] = kept.place, kept.number - kept.place
         self.whole_times = rule.within is None or (type(kept.time) is int and type(rule.within) is int)
         if not self.whole_times:
             by_time.within = rule.within
@@ -160,6 +164,7 @@ cdef class NumberFinder(Finder):
             return 0
         by_whole_time.predicate, by_whole_time.seed = by_time.predicate, SEED
         by_whole_time.rule, by_whole_time.lanes, by_whole_time.lane = by_time.rule, self.lanes, self.lane
+        by_whole_time.passed[0], by_whole_time.passed[1] = by_time.passed[0], by_time.passed[1]
         if rule.within is None:
             by_whole_time.rule = JoinRule.last_rows
             by_whole_time.within = rule.most - 1

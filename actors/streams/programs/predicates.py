@@ -78,7 +78,9 @@ class Band(Term):
     """Rows are partners if a value of theirs differs by `distance` at most.
 
     `column` and `right` as for `Equal`. Values are numbers, or whatever has a difference that can
-    be compared with `distance`, such as times and a `timedelta`. NaN is near to nothing.
+    be compared with `distance`, such as times and a `timedelta`; any other is an error of its row,
+    and so is one that has no difference from the first one that came. None, NaN, and NaT and NA of
+    NumPy and pandas are near to nothing: such a row has no partner.
     """
 
     __slots__ = ("distance",)
