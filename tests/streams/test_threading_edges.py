@@ -239,7 +239,7 @@ def test_a_wrong_configuration_of_graphs_is_refused(streams: Any, message: str) 
         ActorSystem(config={"streams": streams})
 
 
-# --- of a thread that has both what needs the interpreter lock and what does not --------------------
+# --- of a thread that has both what needs the interpreter lock and what does not ---------------
 
 
 @pytest.mark.parametrize("free", [True, False])
