@@ -15,6 +15,7 @@ small = st.integers(1, 4)
 policies = st.sampled_from(["fail", "skip", "side"])
 
 ROW_BY_ROW = ["map", "filter", "flat_map"]
+FREE = {*ROW_BY_ROW, "stateless", "stateful"}
 STATEFUL = ["scan", "fold", "count", "reduce", "batch", "top_k", "distinct", "stateful", "window"]
 
 
@@ -41,6 +42,7 @@ def ops(draw: st.DrawFn, kinds: list[str], policies: st.SearchStrategy[str] = po
         step=draw(st.sampled_from([size, 3, 7])),
         ordered=draw(st.booleans()) if timed or kind == "top_k" else False,
         late=draw(st.sampled_from(["drop", "side", "include"])) if timed else "drop",
+        releases_gil=kind in FREE and draw(st.booleans()),
     )
 
 
@@ -129,6 +131,11 @@ def cases(draw: st.DrawFn, *, marked: bool = False) -> Case:
     said = []
     for _ in range(draw(st.integers(1, 4))):
         first = draw(st.integers(0, len(streams) - 1))
+        if marked and draw(st.booleans()):
+            mark = draw(marks)
+            said.append(f"{len(streams)} = {mark} of {first}")
+            streams.append(mark.add_to(streams[first]))
+            first = len(streams) - 1
         if draw(st.booleans()):
             chain = draw(chains(1, marked=marked))
             said.append(f"{len(streams)} = {chain} of {first}")

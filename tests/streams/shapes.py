@@ -126,6 +126,7 @@ class Op:
     step: int = 5
     ordered: bool = False
     late: str = "drop"
+    releases_gil: bool = False
 
     def add_to(self, stream: Stream[Any]) -> Stream[Any]:
         """Add this operator to a stream."""
@@ -148,6 +149,8 @@ class Op:
         options: dict[str, Any] = {}
         if self.key is not None or self.kind not in {"count", "batch", "sample"}:
             options["errors"] = self.errors
+        if self.releases_gil:
+            options["releases_gil"] = True
         if self.kind == "reduce":
             options["every"] = self.size
         if self.kind in {"sample", "watermarks"}:

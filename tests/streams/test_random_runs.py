@@ -27,10 +27,11 @@ options = st.fixed_dictionaries(
 
 
 def feed(run: Run[Any], case: Case) -> Any:
+    """Send what arrives, and return the result. A run that stands still is an error."""
     for turn, (name, arriving) in enumerate(case.inputs):
-        run.send(name, arriving)
+        run.send(name, arriving, timeout=60)
         move_operators(run, turn)
-    return run.finish()
+    return run.finish(timeout=60)
 
 
 def counted(tally: Tally) -> Any:

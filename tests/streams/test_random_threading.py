@@ -43,13 +43,15 @@ def test_a_graph_of_several_models_gives_the_outputs_of_the_sequential_run(
     check_under_seed(case, options, seed)
 
 
-@given(cases(marked=True), options, st.integers(1, 3))
+@pytest.mark.parametrize("model", MODELS)
+@given(case=cases(marked=True), options=options, workers=st.integers(1, 3))
 def test_threads_of_several_models_give_the_outputs_of_the_sequential_run(
-    case: Case, options: dict[str, Any], workers: int
+    model: Model, case: Case, options: dict[str, Any], workers: int
 ) -> None:
     expected = case.graph.run_sequentially(case.inputs)
     with ActorSystem(workers=workers) as system:
-        assert feed(system.run(case.graph, **options), case) == expected
+        run = system.run(case.graph, **{**options, "threading": model})
+        assert feed(run, case.row_by_row()) == expected  # in more rounds than a window has
 
 
 @given(cases(marked=True), options, st.integers(2, 3))

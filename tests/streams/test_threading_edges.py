@@ -16,6 +16,7 @@ from callboard.streams import (
     GraphError,
     Run,
     RunError,
+    Side,
     StreamError,
     entry,
 )
@@ -234,3 +235,23 @@ def test_a_configuration_names_the_model_of_graphs() -> None:
 def test_a_wrong_configuration_of_graphs_is_refused(streams: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         ActorSystem(config={"streams": streams})
+
+
+# --- of a thread that has both what needs the interpreter lock and what does not ---------------
+
+
+@pytest.mark.parametrize("free", [True, False])
+@pytest.mark.parametrize("between", ["dynamic", "dedicated", "assigned"])
+def test_a_thread_works_on_all_that_is_its_own(between: Model, free: bool) -> None:
+    def odd_aside(row: int) -> list[int | Side]:
+        return [Side("odd", row) if row % 2 else row]
+
+    port = entry("x", int).map(lambda row: row + 1).threading("manual").threaded()
+    even = port.flat_map(odd_aside, sides=["odd"], releases_gil=free)
+    odd = even.side("odd").threading(between).map(lambda row: -row)
+    graph = even.union(odd).threading(between).collect()
+    with ActorSystem(workers=3) as system:
+        run = system.run(graph, threading="dedicated", window=16)
+        for row in range(40):
+            run.send("x", [row], timeout=30)
+        assert run.finish(timeout=30) == [-row if row % 2 else row for row in range(1, 41)]

@@ -103,6 +103,16 @@ def build(
     return builder.build(builder.chained(units) if chains else units, placement)
 
 
+def lane_of(unit: Unit) -> object:
+    """Return what has the one lane that works on a unit: a thread, or the unit.
+
+    None: all lanes of the pool do, or the caller does.
+    """
+    if unit.model == "dynamic":
+        return None
+    return (unit.thread or None) if unit.model == "manual" else unit
+
+
 class _Builder:
     def __init__(
         self, system: ActorSystem, flow: GraphFlow, plan: Plan, programs: Sequence[Program]
@@ -123,29 +133,30 @@ class _Builder:
 
     def build(self, units: Sequence[Unit], placement: PlacementPolicy) -> Crew:
         crew = self.crew
-        pools: dict[object, tuple[int, list[Unit]]] = {}  # of a thread's units, or of one unit
+        of_lanes: dict[object, list[Unit]] = {}
+        for unit in units:
+            of_lanes.setdefault(lane_of(unit), []).append(unit)
+        pools: dict[object, int] = {}  # of the same lanes
         for unit in units:
             crew.released |= any(map(self.is_free, unit.steps))
             if unit.model == "dynamic":
                 crew.is_dynamic = True
                 self.add_dynamic(unit)
-            elif unit.model == "manual" and unit.thread == 0:
+            elif (lane := lane_of(unit)) is None:
                 crew.has_caller = True
                 self.flow.add_called(self.members(unit), not self.is_mixed([unit]))
                 self.settle([unit], Home("manual", "the caller"))
             else:
-                key: object = unit.thread or unit
-                if key not in pools:
-                    pools[key] = self.flow.add_pool(latest=True), []
-                pool, so_far = pools[key]
-                so_far.append(unit)
-                self.add_undivided(unit, pool)
+                if lane not in pools:
+                    pools[lane] = self.flow.add_pool(latest=True)
+                # Of one kind, which is the lane's: what is of another would wait for ever.
+                self.add_undivided(unit, self.runs_on(of_lanes[lane]), pools[lane])
         self.flow.connect()
         try:
             if crew.is_dynamic:
                 self.add_dynamic_lanes(units)
-            for pool, of_pool in pools.values():
-                self.add_lane(pool, of_pool, placement)
+            for lane, pool in pools.items():
+                self.add_lane(pool, of_lanes[lane], placement)
             if not crew.lanes:  # by one the system knows the run: dead letters name it
                 crew.lanes.add(_DYNAMIC, "python")
         except BaseException:
@@ -213,13 +224,13 @@ class _Builder:
         sources = self.sources[step]
         self.flow.add(step, program, sources, self.runs_on([unit]), partitions, lanes, _DYNAMIC)
 
-    def add_undivided(self, unit: Unit, pool: int) -> None:
+    def add_undivided(self, unit: Unit, runs_on: str, pool: int) -> None:
         if unit.model == "manual" or len(unit.steps) > 1:
-            self.flow.add_fused(self.members(unit), self.runs_on([unit]), pool)
+            self.flow.add_fused(self.members(unit), runs_on, pool)
             return
         (step,) = unit.steps
         program, sources = self.programs[step], self.sources[step]
-        self.flow.add(step, program, sources, self.runs_on([unit]), 0, 1, pool)
+        self.flow.add(step, program, sources, runs_on, 0, 1, pool)
 
     # --- lanes -----------------------------------------------------------------------------------
 
