@@ -113,7 +113,7 @@ class Actor:
         """
         cdef ActorRef ref = own(self)
         if ref.extra is None or not ref.extra.behaviours:
-            raise CallboardError(f"unbecome() in {ref.path}, which is at its first handler")
+            raise CallboardError(f"unbecome() in {ref._short_path}, which is at its first handler")
         ref.handler, ref.bound = ref.extra.behaviours.pop()
 
     def stash(self):
@@ -125,7 +125,7 @@ class Actor:
         cdef Extra extra = ref.extras()
         cdef Envelope* in_work = cell_of(ref).in_work
         if in_work == NULL or in_work.stashed:
-            raise CallboardError(f"stash() in {ref.path}, which has no message in work")
+            raise CallboardError(f"stash() in {ref._short_path}, which has no message in work")
         if extra.stash is None:
             extra.stash = []
         extra.stash.append(copy_of(in_work))

@@ -165,6 +165,8 @@ class DeadLetters:
 
     def note_fatal(self, ref: ActorRef[Any], error: BaseException) -> None:
         """Remember a failure that ends its actor, or that happened in its end. For the runtime."""
+        if len(self._fatal) == 100:
+            return
         report = FailureReport.of(error)
         with self._lock:
             if len(self._fatal) < 100:

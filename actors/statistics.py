@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from callboard.core.errors import ConfigError
-from callboard.diagnosis import all_actors
+from callboard.diagnosis import actors_and_paths, all_actors
 from callboard.scheduling.monitor import (
     ActorStatistics,
     Statistics,
@@ -28,17 +28,19 @@ def collect(runtime: Runtime) -> Statistics:
     team = runtime.team
     return Statistics(
         monitoring=team.monitoring,
-        actors=tuple(_actor(ref) for ref in all_actors(runtime) if ref.worker is not None),
+        actors=tuple(
+            _actor(ref, path) for ref, path in actors_and_paths(runtime) if ref.worker is not None
+        ),
         workers=tuple(_worker(worker) for worker in team.everyone),
     )
 
 
-def _actor(ref: ActorRef[Any]) -> ActorStatistics:
+def _actor(ref: ActorRef[Any], path: str) -> ActorStatistics:
     worker, messages, busy = ref.worker, ref.messages, ref.busy_ns / 1e9
     assert worker is not None
     timed = worker.is_timed
     return ActorStatistics(
-        path=ref.path,
+        path=path,
         worker=worker.name,
         messages=messages,
         dispatches=ref.dispatches,
@@ -114,7 +116,9 @@ class Logs:
 
     def _learn(self) -> None:
         """Remember the live actors' paths, for when they have ended and their records are read."""
-        self._paths.update((ref.number, ref.path) for ref in all_actors(self._runtime))
+        for ref in all_actors(self._runtime):
+            if ref.number not in self._paths:
+                self._paths[ref.number] = ref._short_path
 
     def _path_of(self, number: int) -> str:
         return self._paths.get(number, "(ended)")

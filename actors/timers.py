@@ -110,7 +110,7 @@ class Timers(Deadlines):
 
     def _fail(self, future: Any, seconds: float) -> None:
         when = "before its system was stopped" if self.closed else f"in {seconds} s"
-        future.set_exception(AskTimeout(f"no answer from {future.target.path} {when}"))
+        future.set_exception(AskTimeout(f"no answer from {future.target._short_path} {when}"))
 
     def close(self) -> None:
         """Drop all timers and end the thread."""

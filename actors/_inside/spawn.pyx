@@ -259,7 +259,7 @@ cdef int take_name(ActorRef ref, name) except -1:
     if not isinstance(name, str) or not name or "/" in name:
         raise SpawnError(f"an actor's name is a non-empty string without '/', not {safe_repr(name)}")
     if runtime.names.setdefault((ref.parent, name), ref) is not ref:
-        where = "the system" if ref.parent is None else ref.parent.path
+        where = "the system" if ref.parent is None else ref.parent._short_path
         raise SpawnError(f"{where} has an actor named {name!r} already")
     ref.own_name = name
     return 0
@@ -295,13 +295,13 @@ cdef WorkerThread place(ActorRef ref, placement, bint dedicated):
     try:
         worker = placement.place(ref, team.workers)
     except PolicyError as error:
-        raise PolicyError(f"{ref.path} cannot be placed: {error}") from error
+        raise PolicyError(f"{ref._short_path} cannot be placed: {error}") from error
     except Exception as error:
         raise PolicyError(
-            f"{safe_repr(placement)} failed to place {ref.path}: {safe_repr(error)}") from error
+            f"{safe_repr(placement)} failed to place {ref._short_path}: {safe_repr(error)}") from error
     if not isinstance(worker, WorkerThread) or worker not in team.workers:
         raise PolicyError(
-            f"{safe_repr(placement)} placed {ref.path} on {safe_repr(worker)}, which is no worker")
+            f"{safe_repr(placement)} placed {ref._short_path} on {safe_repr(worker)}, which is no worker")
     return <WorkerThread>worker
 
 
@@ -319,7 +319,7 @@ cdef int join_family(ActorRef ref) except -1:
     with cython.critical_section(parent):
         if parent.phase >= RESTARTING:
             what = "restarting" if parent.phase == RESTARTING else "stopping"
-            raise SpawnError(f"{parent.path} is {what}, and cannot spawn {ref.name}")
+            raise SpawnError(f"{parent._short_path} is {what}, and cannot spawn {ref.name}")
         if parent.children_of is None:
             parent.children_of = {}
         parent.children_of[ref] = None

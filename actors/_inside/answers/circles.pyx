@@ -59,9 +59,10 @@ cdef object circle(Waiter waiter, Future asked, Future awaited):
 
 
 cdef str names(list path):
-    paths = [waiter.path for waiter in path]
-    if len(paths) > 2 * SHOWN + 1:
-        paths[SHOWN:-SHOWN] = [f"... {len(paths) - 2 * SHOWN} more ..."]
+    cdef list shown = path if len(path) <= 2 * SHOWN + 1 else path[:SHOWN] + path[-SHOWN:]
+    paths = [waiter._short_path for waiter in shown]
+    if len(shown) < len(path):
+        paths.insert(SHOWN, f"... {len(path) - 2 * SHOWN} more ...")
     return " -> ".join(paths)
 
 

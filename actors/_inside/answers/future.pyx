@@ -294,7 +294,7 @@ cdef class Future:
         """On the thread that runs the asked actor's manual system: run that until complete."""
         system = getattr(self.target, "system", None)
         if system is None and getattr(self.target, "_is_abandoned", False):
-            self.complete(None, ActorStopped(f"{self.target.path}: its manual system was dropped"))
+            self.complete(None, ActorStopped(f"{self.target._short_path}: its manual system was dropped"))
             return True
         if system is None or not system.is_run_here:
             return False

@@ -41,7 +41,7 @@ cdef void begin_restart(ActorRef ref, object error) noexcept:
     while extra.restarts and now - extra.restarts[0] > supervision.window:
         extra.restarts.popleft()
     if supervision.limit is not None and len(extra.restarts) >= supervision.limit:
-        log.error("too many restarts; the actor stops", actor=ref.path, limit=supervision.limit,
+        log.error("too many restarts; the actor stops", actor=ref._short_path, limit=supervision.limit,
                   window=supervision.window)
         ref.runtime.dead_letters.note_fatal(ref, error)
         begin_stop(ref)
@@ -68,7 +68,7 @@ def _end_backing_off(ActorRef ref):
 
 cdef void restart_now(ActorRef ref) noexcept:
     cdef Extra extra = ref.extra
-    log.warning("actor restarts", actor=ref.path)
+    log.warning("actor restarts", actor=ref._short_path)
     run_on_stop(ref)
     cancel_timers(ref)  # those of on_stop()
     replace(current_context(), NULL)  # a new object has no variables yet
@@ -90,7 +90,8 @@ cdef void begin_stop(ActorRef ref) noexcept:
     if ref.phase >= STOPPING:
         return
     if ref.extra is not None:
-        close_coroutine(ref, ActorStopped(f"{ref.path} was stopped in the middle of the ask"))
+        if ref.extra.coroutine is not None:
+            close_coroutine(ref, ActorStopped(f"{ref._short_path} was stopped in the middle of the ask"))
         end_backing_off(ref)
     with cython.critical_section(ref):
         ref.phase = STOPPING  # from here on a child that ends says so, and none can be spawned
@@ -134,7 +135,8 @@ cdef void close(ActorRef ref) noexcept:
     error = run_on_stop(ref)
     extra = ref.extra
     if extra is not None and extra.owed:  # on_stop() was the last occasion to do what was owed
-        fail_owed(ref, ActorStopped(f"{ref.path} has stopped; it had answered with a future of its own"))
+        fail_owed(ref, ActorStopped(
+            f"{ref._short_path} has stopped; it had answered with a future of its own"))
     if error is not None:
         ref.runtime.dead_letters.note_fatal(ref, error)
     if ref.cell.has(dedicated_cell):
@@ -208,7 +210,7 @@ cdef object run_on_stop(ActorRef ref):
         try:
             ref.instance.on_stop()
         except BaseException as error:
-            log.error("on_stop failed", actor=ref.path, exc_info=error)
+            log.error("on_stop failed", actor=ref._short_path, exc_info=error)
             ref.runtime.dead_letters.note_failure(ref, error)
             return error
     return None
@@ -218,7 +220,8 @@ cdef void tell_ended(ActorRef ref, ActorRef watcher) noexcept:
     try:
         watcher._tell_past_capacity(Terminated(ref))
     except BaseException as error:
-        log.error("a watcher could not be told", actor=ref.path, watcher=watcher.path, exc_info=error)
+        log.error("a watcher could not be told", actor=ref._short_path, watcher=watcher._short_path,
+                  exc_info=error)
 
 
 cdef void cancel_timers(ActorRef ref) noexcept:

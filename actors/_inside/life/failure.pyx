@@ -31,16 +31,16 @@ cdef void fail(ActorRef ref, object error, object message) noexcept:
     `message` is what it handled, if anything; it is not lost: it never came to be, or was put aside.
     """
     try:
-        log.error("actor failed", actor=ref.path, error=error, exc_info=error)
+        log.error("actor failed", actor=ref._short_path, error=error, exc_info=error)
         ref.runtime.dead_letters.note_failure(ref, error)
         if ref.recipe.fails and ref.instance is not None:
             try:
                 ref.instance.on_failure(error, message)
             except BaseException as another:
-                log.error("on_failure failed", actor=ref.path, exc_info=another)
+                log.error("on_failure failed", actor=ref._short_path, exc_info=another)
         decide(ref, error)
     except BaseException as another:
-        log.error("a supervisor failed; its actor stops", actor=ref.path, exc_info=another)
+        log.error("a supervisor failed; its actor stops", actor=ref._short_path, exc_info=another)
         ref.runtime.dead_letters.note_fatal(ref, error)
         begin_stop(ref)
 

@@ -38,7 +38,7 @@ cdef void close_coroutine(ActorRef ref, object error) noexcept:
     try:
         coroutine.close()
     except BaseException as raised:
-        log.error("a coroutine that was closed failed", actor=ref.path, exc_info=raised)
+        log.error("a coroutine that was closed failed", actor=ref._short_path, exc_info=raised)
     if not stashed:
         fate = STOPPED if isinstance(error, ActorStopped) else FAILED
         bury_and_go_on(ref, ref.runtime, letter, fate, error)

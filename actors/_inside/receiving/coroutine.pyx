@@ -87,7 +87,7 @@ cdef object obstacle(ActorRef ref, object awaited):
     cdef Extra extra = ref.extra
     if not isinstance(awaited, Future):
         return TypeError(
-            f"{ref.path} awaits {safe_repr(awaited)}: an actor can await callboard's futures "
+            f"{ref._short_path} awaits {safe_repr(awaited)}: an actor can await callboard's futures "
             "(of ask() and sleep()), and those of asyncio if it was spawned with event_loop=True"
         )
     set_awaited(extra, awaited)  # before the look around: of two that close a cycle one must see it
@@ -101,7 +101,7 @@ cdef object with_advice(ActorRef ref, object raised):
     """Say what to do about it where asyncio says that there is no loop."""
     if type(raised) is RuntimeError and str(raised).startswith(NO_LOOP):
         advice = RuntimeError(
-            f"{raised}: {ref.path} uses asyncio, and must be spawned with event_loop=True for that")
+            f"{raised}: {ref._short_path} uses asyncio, and must be spawned with event_loop=True for that")
         return advice.with_traceback(raised.__traceback__)
     return raised
 

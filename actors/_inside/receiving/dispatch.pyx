@@ -393,7 +393,7 @@ cdef Letter pop_by_priority(ActorRef ref, Extra extra):
         heapq.heappop(extra.heap)
     except BaseException as error:
         # The others are still there, in an order that their keys do not define.
-        log.error("keys of a PriorityMailbox cannot be compared", actor=ref.path, exc_info=error)
+        log.error("keys of a PriorityMailbox cannot be compared", actor=ref._short_path, exc_info=error)
     return entry[2]
 
 

@@ -17,7 +17,7 @@ cdef Fate admit(Handle to, Runtime runtime, Fate found, Context* context) except
         return (<Overflow>(<ActorCell*>to.cell).overflow).make_room(to, runtime, context)
     if found == FORKED:
         raise ForkedSystem(
-            f"{to.path} lives in the process that made its system; make one in this process")
+            f"{to._short_path} lives in the process that made its system; make one in this process")
     return found
 
 

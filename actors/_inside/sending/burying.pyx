@@ -38,13 +38,14 @@ cdef void bury_and_go_on(
     try:
         bury(to, runtime, letter, fate, error)
     except BaseException as another:
-        log.error("a dead letter could not be posted", actor=to.path, exc_info=another)
+        log.error("a dead letter could not be posted", actor=to._short_path, exc_info=another)
 
 
 cdef object answer_of(Handle to, Fate fate):
     """Return the exception for who asked."""
     if fate == DROPPED_NEWEST:
-        return MailboxFull(f"the ask was dropped by the full mailbox of {to.path}")
+        return MailboxFull(f"the ask was dropped by the full mailbox of {to._short_path}")
     if fate == DROPPED_OLDEST:
-        return MailboxFull(f"the ask was dropped as the oldest message in the full mailbox of {to.path}")
-    return ActorStopped(f"{to.path} has stopped")
+        return MailboxFull(
+            f"the ask was dropped as the oldest message in the full mailbox of {to._short_path}")
+    return ActorStopped(f"{to._short_path} has stopped")

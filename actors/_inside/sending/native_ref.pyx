@@ -46,6 +46,7 @@ cdef bint admit_or_bury_node(ActorRef to, Fate found, Node* node, Context* conte
     return False
 
 
+@cython.trashcan(True)  # as ActorRef
 cdef class NativeRef(ActorRef):
     """A ref on a native actor.
 

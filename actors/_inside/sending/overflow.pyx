@@ -97,7 +97,7 @@ cdef class Block(Overflow):
 
     cdef Fate give_up(self, Handle to, str obstacle) except? FULL:
         to.cell.limits.add_dropped(1, relaxed)
-        raise MailboxFull(f"the mailbox of {to.path} {obstacle}")
+        raise MailboxFull(f"the mailbox of {to._short_path} {obstacle}")
 
 
 cdef class Help(Block):
@@ -121,7 +121,7 @@ cdef class Fail(Overflow):
     cdef Fate make_room(self, Handle to, Runtime runtime, Context* context) except? FULL:
         cdef Limits* limits = to.cell.limits
         limits.add_dropped(1, relaxed)
-        raise MailboxFull(f"the mailbox of {to.path} is full: {limits.capacity} messages wait")
+        raise MailboxFull(f"the mailbox of {to._short_path} is full: {limits.capacity} messages wait")
 
 
 cdef class DropNewest(Overflow):
@@ -186,7 +186,7 @@ cdef void release_popping(Handle to, Runtime runtime, Context* context) noexcept
         return
     error = bury_dropped(to, runtime, context, dropped.first)
     if error is not None:
-        log.error("a dead letter could not be posted", actor=to.path, exc_info=error)
+        log.error("a dead letter could not be posted", actor=to._short_path, exc_info=error)
 
 
 cdef void pop_one(Cell* cell, Dropped* dropped) noexcept nogil:

@@ -34,6 +34,9 @@ cdef int CHUNK = 256
 cdef uint32_t BURST = 4096
 cdef int64_t LONGEST_TURN_NS = 2_000_000
 cdef int PAUSES = 64
+# How many names of a path a text has. A path of a tree of thousands of levels is no help to anybody, and
+# thousands of them, as when the tree stops, take seconds.
+cdef int MOST_NAMES = 50
 
 
 cdef void let_workers_run(ActorRef ref, Context* context) noexcept:
@@ -80,6 +83,23 @@ cdef void let_go(ActorCell* cell) noexcept:
         node = following
 
 
+cdef str name_of(ActorRef ref):
+    if ref.own_name is not None:
+        return ref.own_name
+    return f"{ref.recipe.cls.__name__}-{ref.cell.number}"
+
+
+cdef str path_of(ActorRef ref, int most):
+    """Return the names down to an actor; of more than `most`, if that is not 0, the last ones."""
+    cdef list names = []
+    while ref is not None and (most == 0 or len(names) < most):
+        names.append(name_of(ref))
+        ref = ref.parent
+    names.append("" if ref is None else "...")
+    names.reverse()
+    return "/".join(names)
+
+
 cdef object no_system(actor):
     """Return the error for an actor that is none: nobody spawned it."""
     return CallboardError(
@@ -95,6 +115,8 @@ cdef inline int refuse_void(Future in_work) except -1:
     return 0
 
 
+# Trashcan: a ref holds its parent's, and so on, and all of a deep tree's may go at once.
+@cython.trashcan(True)
 cdef class ActorRef(Waiter):
     """A handle on an actor. Safe in every thread, hashable, equal to itself only.
 
@@ -321,16 +343,17 @@ cdef class ActorRef(Waiter):
     @property
     def name(self):
         """The name given at spawn, or the class's name and the actor's number."""
-        if self.own_name is not None:
-            return self.own_name
-        return f"{self.recipe.cls.__name__}-{self.cell.number}"
+        return name_of(self)
 
     @property
     def path(self):
         """The names from the top-level actor down to this one: `/shop/cart-7`."""
-        if self.parent is None:
-            return "/" + self.name
-        return f"{self.parent.path}/{self.name}"
+        return path_of(self, 0)
+
+    @property
+    def _short_path(self):
+        """The path as errors and logs have it: of an actor in a deep tree only the last names."""
+        return path_of(self, MOST_NAMES)
 
     @property
     def actor_class(self):
@@ -378,7 +401,7 @@ cdef class ActorRef(Waiter):
     __class_getitem__ = classmethod(types.GenericAlias)
 
     def __repr__(self):
-        return f"<{type(self).__name__} {self.path}{'' if self.is_alive else ', stopped'}>"
+        return f"<{type(self).__name__} {self._short_path}{'' if self.is_alive else ', stopped'}>"
 
     def __reduce__(self):
         raise TypeError(
