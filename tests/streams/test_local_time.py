@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from callboard.streams import (
     Band,
     Equal,
-    Failure,
     Graph,
     Session,
     Sliding,
@@ -157,7 +156,9 @@ def test_streams_give_what_they_give_in_utc(
         assert zones_in(found) <= {zone}
 
 
-@given(changes, minutes, minutes, st.sampled_from([*STREAMS]), st.integers(1, 5), st.integers(0, 99))
+@given(
+    changes, minutes, minutes, st.sampled_from([*STREAMS]), st.integers(1, 5), st.integers(0, 99)
+)
 def test_systems_give_it_too(
     where: Any, a: list[int], b: list[int], name: str, batch_size: int, seed: int
 ) -> None:
@@ -176,13 +177,13 @@ def test_rows_of_one_stream_may_have_several_zones(rows: list[Any]) -> None:
     given = [((AUTUMN + 15 * n * MINUTE).astimezone(zone), i) for i, (n, zone) in enumerate(rows)]
     for name in ("merge with lag", "join of equal times", "sessions", "distinct", "top_k", "count"):
         graph = STREAMS[name](PARIS).collect()
-        streams = {each: given for each in graph.entries}
+        streams = dict.fromkeys(graph.entries, given)
         assert said(graph.run_sequentially(streams), UTC) == graph.run_sequentially(
             said(streams, UTC)
         )
 
 
-# --- the night of the change in Paris ---------------------------------------------------------------
+# --- the night of the change in Paris
 
 
 def night(begin: datetime, count: int = 24, every: int = 10) -> list[Row]:
@@ -231,7 +232,9 @@ def test_sessions_last_as_their_rows_are_apart(begin: datetime, gap: int) -> Non
 
 def test_an_end_where_a_clock_jumps_is_said_as_the_clock_says_it() -> None:
     rows = [(datetime(2026, 3, 29, 1, 50, tzinfo=PARIS), 0)]
-    [window] = entry("a").window(Session(30 * MINUTE, by=at)).collect().run_sequentially({"a": rows})
+    [window] = (
+        entry("a").window(Session(30 * MINUTE, by=at)).collect().run_sequentially({"a": rows})
+    )
     assert window.end.isoformat() == "2026-03-29T03:20:00+02:00"
 
 
@@ -276,4 +279,4 @@ def test_naive_times_stay_naive() -> None:
     rows = [(row[0].replace(tzinfo=None, fold=0), row[1]) for row in night(AUTUMN - HOUR, 12)]
     for name in ("merge with lag", "sessions", "count", "top_k"):
         found = STREAMS[name](None).collect()
-        assert zones_in(found.run_sequentially({each: rows for each in found.entries})) == {None}
+        assert zones_in(found.run_sequentially(dict.fromkeys(found.entries, rows))) == {None}

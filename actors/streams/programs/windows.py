@@ -104,7 +104,9 @@ class Tumbling(_Regular):
     def __post_init__(self, days: int | None) -> None:
         if days is not None:
             if self.size is not None or self.zone is None:
-                raise GraphError("days= stands in place of a size, and needs zone=, whose days they are")
+                raise GraphError(
+                    "days= stands in place of a size, and needs zone=, whose days they are"
+                )
             days = check_count("days", days, most=MOST_DAYS)
             object.__setattr__(self, "size", timedelta(days=days))
         self._check(self.size, self.step)
