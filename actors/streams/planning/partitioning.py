@@ -8,6 +8,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
+from callboard.core.instants import instant_of
 from callboard.core.text import safe_repr
 from callboard.streams.checks import MOST_PARTITIONS, check_count, check_function
 from callboard.streams.errors import GraphError
@@ -32,7 +33,11 @@ def partitioning(partition: Any, partitions: Any) -> tuple[Callable[[Any], int] 
             f"{len(bounds)} bounds make {len(bounds) + 1} partitions, not {partitions}: leave "
             "`partitions` out"
         )
-    return partial(bisect_right, bounds), len(bounds) + 1
+    return partial(_range_of, bounds), len(bounds) + 1
+
+
+def _range_of(bounds: list[Any], key: Any) -> int:
+    return bisect_right(bounds, instant_of(key))
 
 
 def _checked_bounds(given: Any) -> list[Any]:
@@ -40,7 +45,7 @@ def _checked_bounds(given: Any) -> list[Any]:
         raise GraphError(
             f"key_by()'s partition is a function or a list of bounds, not {safe_repr(given)}"
         )
-    bounds = list(given)
+    bounds = list(map(instant_of, given))
     if not 0 < len(bounds) < MOST_PARTITIONS:
         raise GraphError(f"there are 1 to {MOST_PARTITIONS - 1} bounds, not {len(bounds)}")
     try:

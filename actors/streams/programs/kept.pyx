@@ -2,6 +2,7 @@
 
 import cython
 
+from callboard.core.instants cimport instant_of
 from callboard.core.text import safe_repr
 from callboard.streams.checks import check_value, is_missing
 
@@ -33,7 +34,7 @@ cdef class RowReader:
         cdef list near = self.near[kept.side]
         try:
             if self.keys is not None:
-                kept.key = self.keys[kept.side](kept.row)
+                kept.key = instant_of(self.keys[kept.side](kept.row))
                 check_value("what join() compares", kept.key)
             if near:
                 kept.near = self.values(kept, near)
@@ -44,7 +45,7 @@ cdef class RowReader:
 
     cdef tuple values(self, Kept kept, list near):
         """What has to be near; None: something is missing. The NaN of floats is a number here, near to no other."""
-        cdef list values = [read(kept.row) for read in near]
+        cdef list values = [instant_of(read(kept.row)) for read in near]
         cdef bint is_alone = False
         cdef Py_ssize_t i
         for i, value in enumerate(values):

@@ -12,6 +12,7 @@ import cython
 from cpython.object cimport PyObject_Hash
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from callboard.core.instants cimport as_given, as_key
 from callboard.scheduling.flow.stage cimport Division, Range, Share
 from callboard.streams.programs.program cimport (
     Batch, DividedBatch, Part, Program, PyVectorcall_Function, Watermark, call_one, pass_on,
@@ -74,12 +75,16 @@ cdef class Stateful(Program):
 
     cdef Py_ssize_t partition_of(self, object key) except -1:
         """Ask the user's function. ValueError: what it returns is no partition's number."""
-        return whole("a key's partition", self.partition(key), 0, self.partitions - 1)
+        return whole("a key's partition", self.partition(as_given(key)), 0, self.partitions - 1)
 
     cpdef tuple rows_of_partitions(self):
         cdef Table table
         cdef list rows = [table.rows for table in self.tables]
         return tuple(rows) if any(rows) else ()
+
+    cdef object time_at(self, Watermark watermark):
+        """What states are told of a watermark."""
+        return watermark.time
 
     # --- alone ---------------------------------------------------------------------------------------
 
@@ -108,7 +113,7 @@ cdef class Stateful(Program):
                 pass_on(batch, at[0], into)
             else:
                 if key_of is not None:
-                    key = call_one(how, key_of, row)
+                    key = as_key(call_one(how, key_of, row))
                     if self.partition is not None:
                         self.partition_of(key)  # it fails here where it would fail there
                 self.step(table, key, row, first + at[0], outs)
@@ -130,7 +135,7 @@ cdef class Stateful(Program):
         cdef list answers = []
         time = None
         if at < len(batch.rows):
-            time = (<Watermark>batch.rows[at]).time
+            time = self.time_at(batch.rows[at])
         for born, key, state in self.due(table, time):
             try:
                 outputs = self.mark(table, key, state, time)
@@ -194,7 +199,7 @@ cdef class Stateful(Program):
                     division.add_to_none()
                 continue
             try:
-                divided.keys[i] = call_one(how, self.key, row)
+                divided.keys[i] = as_key(call_one(how, self.key, row))
                 if self.partition is None:
                     division.add(<uint64_t>PyObject_Hash(divided.keys[i]))
                 else:
