@@ -308,8 +308,9 @@ class Run(Generic[R]):
     ) -> Results[Any]:
         """Return an iterator of what a collector gets, in order, as it is made. See Results.
 
-        `name` says which, if there are several; it can be asked for once in a run. What is taken is
-        not in what `finish()` returns.
+        `name` says which, if there are several. One iterator at a time has it; when that one is
+        closed or dropped, or has raised, another call gives one that goes on with what is not
+        taken. What is taken is not in what `finish()` returns.
 
         Without `rows`, others send: another thread, or another task by `asyncio.to_thread()`. As
         long as `limit` outputs are not taken, `send()` waits; what is on its way then, of `window`
@@ -324,7 +325,7 @@ class Run(Generic[R]):
         raise, what came of those before is handed out, then their exception is raised, with `sent`
         and `unsent` as by `send()`, and the run is cancelled, as when nobody goes on.
 
-        Raises RunError if there is no such collector.
+        Raises RunError if there is no such collector, or somebody takes from it.
         """
         self._refuse_other_callers("results")
         limit = checks.whole("limit", limit, 1, error=ConfigError)
