@@ -65,7 +65,10 @@ class Untaken(Generic[T]):
         with self._lock:
             if not self._may_be_replaced():
                 return False
-            self.hand = self._empty_hand()[::-1]
+            # No call between these, after which Ctrl-C comes, or another thread that takes from it.
+            old, left = self.hand, self.hand[:]
+            self.hand = left
+            del old[:]
             self._taker = weakref.ref(taker)
             self._user = self.loop = None
             self.is_free = False
@@ -110,19 +113,15 @@ class Untaken(Generic[T]):
 
     def take_all(self) -> list[T]:
         """Take all that there are."""
+        rows = []
         with self._lock:
-            rows = self._empty_hand()
+            with suppress(IndexError):
+                while True:  # one by one: others may do so, and have no lock
+                    rows.append(self.hand.pop())
             fetched = self._collected[:]
             del self._collected[: len(fetched)]
         self._taken.notify_all()
         return rows + fetched
-
-    def _empty_hand(self) -> list[T]:
-        rows = []
-        with suppress(IndexError):
-            while True:  # one by one: others may do so, and have no lock
-                rows.append(self.hand.pop())
-        return rows
 
     def rows(self) -> list[T]:
         """Return all that there are, and leave them to be taken."""
