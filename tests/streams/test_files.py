@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from callboard import ActorSystem
+from callboard import ActorSystem, CallboardError
 from callboard.streams import Graph, Run, RunEnded, RunError, StreamError, Tally, entry
 from callboard.testing import ManualSystem
 
@@ -173,3 +173,84 @@ def test_rows_that_the_file_has_no_room_for_are_an_error_at_the_end() -> None:
     tally = Tally()
     rows.to("/dev/full", errors="skip").run_sequentially({"rows": ["a"]}, tally=tally)
     assert tally.skips == {"write": 1}
+
+
+# --- what was in the file before --------------------------------------------------------------
+
+
+def refused_runs(path: Path) -> dict[str, Callable[[ActorSystem], object]]:
+    """Make runs that are refused, by reasons."""
+    graph = rows.to(path)
+    elsewhere = rows.to(path.parent / "missing" / "out.txt", name="elsewhere")
+
+    def build(threading: Any = "dynamic", **options: Any) -> Callable[[ActorSystem], object]:
+        return lambda system: system.run(graph, threading=threading, **options)
+
+    return {
+        "threading": build("nonsense"),
+        "batch_size": build(batch_size=0),
+        "window": build(window=3),
+        "policy": build("assigned", policy="last_in_pipeline"),
+        "a later sink": lambda system: system.run(Graph(graph, elsewhere)),
+        "the same sink": lambda system: system.run(Graph(graph, rows.to(path, name="again"))),
+        "a stopped system": lambda system: (system.stop(), system.run(graph)),
+        "a later sink, in sequence": lambda _: Graph(graph, elsewhere).run_sequentially({}),
+        "the same sink, in sequence": lambda _: Graph(
+            graph, rows.to(path, name="again")
+        ).run_sequentially({}),
+        "no such entry": lambda _: graph.run_sequentially([("nowhere", ["a"])]),
+        "no rows": lambda _: graph.run_sequentially({"rows": "text"}),
+    }
+
+
+@pytest.mark.parametrize("why", refused_runs(Path("x")))
+def test_a_run_that_is_refused_leaves_the_file_as_it_was(tmp_path: Path, why: str) -> None:
+    path = tmp_path / "out.txt"
+    path.write_text("yesterday's\n")
+    with ActorSystem() as system, pytest.raises((CallboardError, OSError, TypeError)):
+        refused_runs(path)[why](system)
+    assert path.read_text() == "yesterday's\n"
+
+
+def test_a_run_that_is_cancelled_before_it_has_rows_leaves_the_file_as_it_was(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "out.txt"
+    path.write_text("yesterday's\n")
+    with ActorSystem() as system:
+        system.run(rows.to(path)).cancel()
+    assert path.read_text() == "yesterday's\n"
+
+
+def test_a_run_that_has_rows_or_an_end_replaces_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    graph = rows.filter(bool).to(path)
+    with ActorSystem() as system:
+        path.write_text("yesterday's\n")
+        system.run(graph).finish(timeout=60)
+        assert path.read_text() == ""
+        path.write_text("yesterday's\n")
+        run = system.run(graph)
+        run.send("rows", [""])
+        assert path.read_text() == ""
+        run.send("rows", ["a"])
+        run.finish(timeout=60)
+        assert path.read_text() == "a\n"
+    path.write_text("yesterday's\n")
+    graph.run_sequentially({"rows": []})
+    assert path.read_text() == ""
+
+
+def test_a_server_that_is_refused_its_address_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    path.write_text("yesterday's\n")
+    (tmp_path / "app.py").write_text(
+        "from callboard.streams import entry\n"
+        f"def build(system): return system.run(entry('rows').to({str(path)!r}))\n"
+    )
+    command = [sys.executable, "-m", "callboard", "serve", "app:build", "--bind"]
+    bad = [*command, f"unix:{tmp_path}/missing/socket"]
+    ended = subprocess.run(bad, cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    assert ended.returncode != 0
+    assert "missing" in ended.stderr
+    assert path.read_text() == "yesterday's\n"

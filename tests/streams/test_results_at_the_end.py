@@ -200,11 +200,14 @@ def test_which_collector_must_be_clear(system: ActorSystem) -> None:
         run.results()
 
 
-def test_a_collectors_results_are_asked_for_once(system: ActorSystem) -> None:
+def test_a_collectors_results_have_one_iterator_at_a_time(system: ActorSystem) -> None:
     run = system.run(entry("x").collect(name="all"))
-    run.results()
-    with pytest.raises(RunError, match="the results\\(\\) of 'all' already"):
-        run.results(range(3))
+    first = run.results()
+    for rows in (None, range(3)):
+        with pytest.raises(RunError, match="the results\\(\\) of 'all' already"):
+            run.results(rows)
+    run.send("x", [1])
+    assert next(first) == 1
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1.5, "many", None, True])

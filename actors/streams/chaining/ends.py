@@ -42,8 +42,10 @@ class Ends(Chainable[T]):
 
         An actor is told each row. A row that its mailbox refuses, by MailboxFull, is one at which
         the sink raised; one that comes to a stopped actor is a dead letter. In a file each row is a
-        line: strings as they are, and all else as JSON, objects of dataclasses among it. A file of
-        that name is replaced when a run starts, which raises RunError if another run is writing it.
+        line: strings as they are, and all else as JSON, objects of dataclasses among it. A run
+        opens the file when it is made, and raises RunError if another run is writing it. What was
+        in the file is gone when the run has its first rows, or ends without any; a run that is
+        refused, or cancelled before it has rows, leaves the file as it was.
         """
         if isinstance(sink, ActorRef):
             program = partial(Tell, ref=sink)

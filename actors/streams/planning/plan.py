@@ -9,7 +9,7 @@ from typing import Any
 from callboard.core.log import log
 from callboard.streams.planning.places import ANYWHERE, Place
 from callboard.streams.programs.program import Program
-from callboard.streams.programs.sinks import Collect
+from callboard.streams.programs.sinks import Call, Collect
 
 # Where an input comes from: (number of a step, port), or (None, number of an entry).
 Source = tuple[int | None, int]
@@ -58,6 +58,13 @@ def result_of(collected: dict[str, list[Any]]) -> Any:
     if len(collected) == 1:
         return next(iter(collected.values()))
     return collected or None
+
+
+def start(programs: Iterable[Program]) -> None:
+    """Let a run's programs know that its first round is about to come."""
+    for each in programs:
+        if isinstance(each, Call) and each.start is not None:
+            each.start()
 
 
 def close(programs: Iterable[Program]) -> None:

@@ -17,8 +17,16 @@ from callboard.streams.programs.sinks import Call
 
 
 def to_file(name: str, path: str | PathLike[str], **options: Any) -> Call:
-    """Make the program that writes rows to a file. Opens the file, which close() closes."""
+    """Make the program that writes rows to a file.
+
+    Opens the file, which close() closes. What was in it before is gone when the run has its first
+    rows, so a run that is refused leaves it as it was.
+    """
     file = _open(path)
+
+    def empty() -> None:
+        if _is_regular(file.fileno()):
+            os.ftruncate(file.fileno(), 0)
 
     def close() -> None:
         try:
@@ -28,20 +36,26 @@ def to_file(name: str, path: str | PathLike[str], **options: Any) -> Call:
                 fcntl.flock(file, fcntl.LOCK_UN)  # a forked process may have the file open as well
             file.close()
 
-    return Call(name, lambda row: file.write(f"{line_of(row)}\n"), file.flush, close, **options)
+    def write(row: Any) -> None:
+        file.write(f"{line_of(row)}\n")
+
+    return Call(name, write, empty, file.flush, close, **options)
 
 
 def _open(path: str | PathLike[str]) -> TextIO:
-    """Open a file for one writer at a time, and empty it. Raises RunError if there is another."""
+    """Open a file for one writer at a time. Raises RunError if there is another."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        if stat.S_ISREG(os.fstat(descriptor).st_mode):  # a terminal, say, has room for many
+        if _is_regular(descriptor):  # a terminal, say, has room for many
             _lock(descriptor, path)
-            os.ftruncate(descriptor, 0)
         return open(descriptor, "w", encoding="utf-8")
     except BaseException:
         os.close(descriptor)
         raise
+
+
+def _is_regular(descriptor: int) -> bool:
+    return stat.S_ISREG(os.fstat(descriptor).st_mode)
 
 
 def _lock(descriptor: int, path: str | PathLike[str]) -> None:

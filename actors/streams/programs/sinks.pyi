@@ -12,10 +12,12 @@ class Collect(Program):
 
 @disjoint_base
 class Call(Program):
+    start: Callable[[], Any] | None
     def __init__(
         self,
         name: str,
         function: Callable[[Any], Any],
+        start: Callable[[], Any] | None = None,
         finish: Callable[[], Any] | None = None,
         end: Callable[[], Any] | None = None,
         **options: Any,

@@ -22,16 +22,18 @@ cdef class Collect(Program):
 
 
 cdef class Call(Program):
-    """Calls a function with each row; and others, if they are there: `finish` at the end of the
-    stream, and `end` when the run is over."""
+    """Calls a function with each row; and others, if they are there: `start` before the first round,
+    `finish` at the end of the stream, and `end` when the run is over."""
 
     cdef object function
+    cdef readonly object start
     cdef object finish
     cdef object end
 
-    def __init__(self, str name, function, finish=None, end=None, **options):
+    def __init__(self, str name, function, start=None, finish=None, end=None, **options):
         super().__init__(name, kind="stateful", **options)
         self.function = function
+        self.start = start
         self.finish = finish
         self.end = end
 

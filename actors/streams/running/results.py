@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -35,11 +36,28 @@ class Results(Generic[T]):
     failure what came before is handed out, and then the run's StreamError is raised; RunEnded, when
     the run was cancelled or its system stopped. What was handed out is let go of. `async for` does
     the same without blocking the event loop. Several threads may take, and each output goes to one.
+
+    It lets go of the output when it is closed, dropped, or has raised, or when the thread or the
+    task that took is over. Then `Run.results()` gives another one, which goes on with what is not
+    taken. This one raises RunError from then on.
     """
 
     def __init__(self, run: Run[Any], untaken: Untaken[T]) -> None:
         self._run = run
         self._untaken = untaken
+        self._hand = untaken.hand
+
+    def _take_over(self, limit: int | None) -> Self:
+        """Go on where the last iterator of the same outputs was. Raises RunError if it is at it."""
+        if not self._untaken.hand_over(self, limit):
+            gc.collect()  # a traceback may keep an iterator that nobody can reach
+            if not self._untaken.hand_over(self, limit):
+                raise RunError(
+                    f"somebody has the results() of {self._untaken.name!r} already: there is a new "
+                    "iterator when that one is closed or dropped, or has raised"
+                )
+        self._hand = self._untaken.hand
+        return self
 
     @property
     def untaken(self) -> int:
@@ -49,30 +67,56 @@ class Results(Generic[T]):
     def take(self) -> list[T]:
         """Return all outputs that there are, without waiting, whatever has become of the run."""
         self._run._refuse_other_callers("take")
+        self._check_is_taker()
         return self._untaken.take_all()
 
     def close(self) -> None:
-        """Leave to `finish()` what is not taken: `send()` waits for takers no more."""
-        self._untaken.unbind()
+        """Leave to `finish()`, or to other `results()`, what is not taken: `send()` waits for
+        takers no more.
+        """
+        if self._is_taker():
+            self._untaken.unbind()
+            self._untaken.is_free = True
+
+    def _is_taker(self) -> bool:
+        return self._hand is self._untaken.hand
+
+    def _check_is_taker(self) -> None:
+        if not self._is_taker():
+            raise RunError(
+                f"this iterator had let go of {self._untaken.name!r}, and another call of "
+                "results() has it"
+            )
+
+    def _let_go(self) -> None:
+        if self._is_taker():
+            self._untaken.is_free = True
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> T:
         try:
-            return self._untaken.hand.pop()
+            return self._hand.pop()
         except IndexError:
             return self._next()
 
     def _next(self) -> T:
-        self._untaken.loop = None
+        untaken = self._untaken
         self._run._refuse_other_callers("results")
-        while True:
-            try:
-                return self._untaken.take_one()
-            except IndexError:
-                if not self._more():
-                    raise StopIteration from None
+        self._check_is_taker()
+        untaken.use(threading.current_thread())
+        try:
+            while True:
+                try:
+                    return untaken.take_one()
+                except IndexError:
+                    if not self._more():
+                        raise StopIteration from None
+                    self._check_is_taker()
+        except BaseException:
+            self._let_go()
+            raise
 
     def _more(self) -> bool:
         """Wait until something may have come. False: nothing will, and all is taken."""
@@ -96,18 +140,26 @@ class Results(Generic[T]):
         return self
 
     async def __anext__(self) -> T:
-        self._begin_async()
+        untaken = self._untaken
+        self._refuse_async()
         self._run._refuse_other_callers("results")
-        while True:
-            try:
-                return self._untaken.take_one()
-            except IndexError:
-                # In turns of a tenth of a second: so long its thread outlives a cancelled task.
-                if not await asyncio.to_thread(self._more):
-                    raise StopAsyncIteration from None
+        self._check_is_taker()
+        untaken.use(asyncio.current_task())
+        try:
+            while True:
+                try:
+                    return untaken.take_one()
+                except IndexError:
+                    # In turns of a tenth of a second: so long its thread outlives a cancelled task.
+                    if not await asyncio.to_thread(self._more):
+                        raise StopAsyncIteration from None
+                    self._check_is_taker()
+        except BaseException:
+            self._let_go()
+            raise
 
-    def _begin_async(self) -> None:
-        self._untaken.loop = threading.current_thread()
+    def _refuse_async(self) -> None:
+        """Raise RunError where `async for` would block."""
 
     def __repr__(self) -> str:
         return f"<Results of {self._untaken.name!r}, {self.untaken} untaken>"
@@ -144,8 +196,12 @@ class PulledResults(Results[T]):
             finally:
                 self._turn.release()
         self._run.cancel(_GRACE)
+        super().close()
 
-    def _begin_async(self) -> None:
+    def _let_go(self) -> None:
+        """Go on: it has the run, which ends with it."""
+
+    def _refuse_async(self) -> None:
         raise RunError(
             "`async for` of results() with rows would block the event loop while they are sent: "
             "send them by asyncio.to_thread(), and give results() none"
@@ -164,13 +220,14 @@ def results_of(run: Run[Any], rows: Any, name: str | None, limit: int) -> Result
         raise RunError(
             f"results() wants the name of one of the collectors {has}, not {safe_repr(name)}"
         )
-    inputs = None if rows is None else _inputs(rows, run)
-    untaken = Untaken(name, collected[name], limit if inputs is None else None)
     with run._claim:
-        if name in run._untaken:
-            raise RunError(f"somebody has the results() of {name!r} already")
-        run._untaken = {**run._untaken, name: untaken}  # a sender may be going through it
-    return Results(run, untaken) if inputs is None else PulledResults(run, untaken, inputs)
+        untaken = run._untaken.get(name)
+        if untaken is None:
+            untaken = Untaken(name, collected[name], None)
+            run._untaken = {**run._untaken, name: untaken}  # a sender may be going through it
+    if rows is None:
+        return Results(run, untaken)._take_over(limit)
+    return PulledResults(run, untaken, _inputs(rows, run))._take_over(None)
 
 
 def await_takers(run: Run[Any], deadline: float | None) -> None:

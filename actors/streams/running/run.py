@@ -21,7 +21,7 @@ from callboard.scheduling.policies import choose_placement
 from callboard.scheduling.worker import on_worker
 from callboard.streams.checks import MOST, check_entry
 from callboard.streams.errors import RunEnded, RunError, RunTimeout
-from callboard.streams.planning.plan import Plan, close, collected_by, result_of
+from callboard.streams.planning.plan import Plan, close, collected_by, result_of, start
 from callboard.streams.planning.units import units_of
 from callboard.streams.programs.program import Batch
 from callboard.streams.running import options
@@ -73,6 +73,7 @@ class Run(Generic[R]):
         self._lock = CallLock()  # of senders
         self._ending = CallLock()
         self._sent = dict.fromkeys(plan.entries, 0)
+        self._started = False  # the first round is on its way
         self._finishing = False  # finish() was called
         self._flushed = False  # the last round is on its way
         self._threading = options.threading(threading, system.config)
@@ -152,7 +153,7 @@ class Run(Generic[R]):
                     self._refuse_if_ended(deadline)
                     self._await_room(deadline)
                     await_takers(self, deadline)  # last: what was on its way has come by then
-                    self._flow.try_admit({number: Batch(batch, self._sent[entry])})
+                    self._admit({number: Batch(batch, self._sent[entry])})
                     self._sent[entry] += len(batch)
                 finally:
                     hold.release()
@@ -170,6 +171,12 @@ class Run(Generic[R]):
     def _begin_sending(self, hold: LockHold, deadline: float | None) -> None:
         if not self._acquire(hold, deadline):
             raise RunTimeout(f"another sender waits for room in {self!r}, too")
+
+    def _admit(self, batches: dict[int, Batch]) -> None:
+        if not self._started:
+            start(self._programs)
+            self._started = True
+        self._flow.try_admit(batches)
 
     def _acquire(self, hold: LockHold, deadline: float | None) -> bool:
         """Acquire a lock, whose holder may wait for lanes. False: the deadline passed."""
@@ -301,8 +308,9 @@ class Run(Generic[R]):
     ) -> Results[Any]:
         """Return an iterator of what a collector gets, in order, as it is made. See Results.
 
-        `name` says which, if there are several; it can be asked for once in a run. What is taken is
-        not in what `finish()` returns.
+        `name` says which, if there are several. One iterator at a time has it; when that one is
+        closed or dropped, or has raised, another call gives one that goes on with what is not
+        taken. What is taken is not in what `finish()` returns.
 
         Without `rows`, others send: another thread, or another task by `asyncio.to_thread()`. As
         long as `limit` outputs are not taken, `send()` waits; what is on its way then, of `window`
@@ -317,7 +325,7 @@ class Run(Generic[R]):
         raise, what came of those before is handed out, then their exception is raised, with `sent`
         and `unsent` as by `send()`, and the run is cancelled, as when nobody goes on.
 
-        Raises RunError if there is no such collector.
+        Raises RunError if there is no such collector, or somebody takes from it.
         """
         self._refuse_other_callers("results")
         limit = checks.whole("limit", limit, 1, error=ConfigError)
@@ -364,7 +372,7 @@ class Run(Generic[R]):
             if not self._flushed and not self._flow.is_stopped:
                 sent = enumerate(self._sent.values())
                 self._await_room(deadline)
-                self._flow.try_admit({entry: Batch([], rows, True) for entry, rows in sent})
+                self._admit({entry: Batch([], rows, True) for entry, rows in sent})
                 self._flushed = True
         finally:
             hold.release()

@@ -9,7 +9,7 @@ from callboard.core.batches import Batches
 from callboard.core.text import safe_repr
 from callboard.streams.checks import check_entry
 from callboard.streams.errors import GraphError, StreamError
-from callboard.streams.planning.plan import Plan, close, collected_by, result_of
+from callboard.streams.planning.plan import Plan, close, collected_by, result_of, start
 from callboard.streams.programs.program import Batch, Program
 from callboard.streams.running.tally import Tally
 
@@ -50,11 +50,15 @@ def run(plan: Plan, inputs: Iterable[Pair], batch_size: int, tally: Tally) -> An
 class _Rounds:
     def __init__(self, plan: Plan, programs: list[Program]) -> None:
         self.steps = [*zip(plan.steps, programs, strict=True)]
+        self.started = False
         self.passed_entries = [0] * len(plan.entries)
         self.passed = [[0] * len(program.ports) for program in programs]
 
     def send(self, entry: int | None, rows: list[Any]) -> None:
         """Take a batch for an entry through the graph; or, for None, the end of the stream."""
+        if not self.started:
+            start(program for _, program in self.steps)
+            self.started = True
         final = entry is None
         entries = [Batch([], final=final) for _ in self.passed_entries]
         if entry is not None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import threading
+import weakref
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from callboard.core.wait_queue import WaitQueue
 
@@ -19,6 +22,8 @@ class Untaken(Generic[T]):
     on appending. On a list the copy of a slice, its deletion and an append are atomic one by one,
     without an interpreter lock by the list's own; and appends only add at the end. So what is
     deleted is what was copied.
+
+    One iterator at a time takes: `hand_over()` says which. It is known by its hand, and not kept.
     """
 
     def __init__(self, name: str, collected: list[T], limit: int | None) -> None:
@@ -27,8 +32,12 @@ class Untaken(Generic[T]):
         """As many make senders wait."""
         self.loop: threading.Thread | None = None
         """Whose event loop has the task that takes, if one does."""
+        self._user: Callable[[], threading.Thread | asyncio.Task[Any] | None] | None = None
+        self.is_free = True
+        """Whoever takes has let go, and may take again as long as nobody else does."""
         self.hand: list[T] = []
         """What is out of the collector's list, the last first. Its pop() needs no lock."""
+        self._taker: weakref.ref[Any] | None = None
         self._collected = collected
         self._lock = threading.Lock()
         self._taken = WaitQueue()
@@ -39,11 +48,50 @@ class Untaken(Generic[T]):
 
     def is_full(self) -> bool:
         """Tell whether senders wait."""
-        return len(self) >= self.limit
+        return len(self) >= self.limit and not self._is_dropped()
 
     def has_room(self) -> bool:
         """Tell whether senders that wait go on: to wake one costs more than an output."""
-        return len(self) <= self.limit // 2
+        return len(self) <= self.limit // 2 or self._is_dropped()
+
+    def _is_dropped(self) -> bool:
+        return self._taker is not None and self._taker() is None
+
+    def hand_over(self, taker: object, limit: int | None) -> bool:
+        """Let another iterator take all that is there, with a hand of its own.
+
+        False: the last one is there, has not let go, and who took by it may go on.
+        """
+        with self._lock:
+            if not self._may_be_replaced():
+                return False
+            # No call between these, after which Ctrl-C comes, or another thread that takes from it.
+            old, left = self.hand, self.hand[:]
+            self.hand = left
+            del old[:]
+            self._taker = weakref.ref(taker)
+            self._user = self.loop = None
+            self.is_free = False
+            self.limit = sys.maxsize if limit is None else limit
+        self._taken.notify_all()
+        return True
+
+    def _may_be_replaced(self) -> bool:
+        if self.is_free or self._is_dropped():
+            return True
+        if self._user is None:
+            return False
+        user = self._user()
+        if isinstance(user, threading.Thread):
+            return not user.is_alive()
+        return user is None or user.done()
+
+    def use(self, user: threading.Thread | asyncio.Task[Any] | None) -> None:
+        """Note who takes: the calling thread, or the task that runs in it."""
+        thread = threading.current_thread()
+        self.loop = None if user is thread else thread
+        self._user = None if user is None else weakref.ref(user)
+        self.is_free = False
 
     def take_one(self) -> T:
         """Take the first; raise IndexError if there is none."""
@@ -52,10 +100,10 @@ class Untaken(Generic[T]):
             if fetches:
                 # Half of what has a sender wait: it goes on while the rest of it is taken.
                 rows = self._collected[: (self.limit + 1) // 2]
-                hand, number = rows[::-1], len(rows)
+                hand, added, number = self.hand, rows[::-1], len(rows)
                 # In hand first: rows that are counted twice have a sender wait, rows that are in
                 # neither would let it go on. And no call between the two, after which Ctrl-C comes.
-                self.hand = hand
+                hand += added
                 del self._collected[:number]
             try:
                 return self.hand.pop()
