@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -49,11 +50,20 @@ if TYPE_CHECKING:
 M = TypeVar("M")
 R = TypeVar("R")
 
+# How long stop() waits without a number, in seconds, and the end of a `with` block at most.
+STOP_TIMEOUT = 10.0
+# What actors get to stop in after a drain that took all the time, in seconds, and the event loop
+# and the workers after actors that did: who can end does so at once.
+LAST_WORDS = 0.5
+LAST_MOMENT = 0.1
+
 
 class ActorSystem:
     """Workers, and the actors that they run. A context manager: leaving it drains, then stops.
 
-    Leaving it by an exception stops at once: what waits then becomes dead letters. After
+    That takes `drain_timeout` seconds in all; a stop for which no time is left gets a tenth of it,
+    but half a second at least. Leaving it by an exception stops at once: what waits then becomes
+    dead letters. After
     `install_signal_handlers()` the first signal drains, too.
 
     A system that is garbage-collected, or open when the interpreter exits, stops without draining.
@@ -127,6 +137,7 @@ class ActorSystem:
         self._logs = Logs(runtime)
         self._change = WaitQueue()  # notified when no top-level actor is left
         self._signals = Signals()
+        self._leave_by: float | None = None  # when the `with` block's end is to be over
         runtime.placement = config.placement_policy()
         runtime.counted = config.counted
         runtime.tuned = config.tuned
@@ -334,14 +345,15 @@ class ActorSystem:
         """Run until `predicate()` is true, where `is_run_here` is."""
         raise NotImplementedError
 
-    def stop(self, timeout: float = 10.0) -> None:
-        """Stop all actors after the messages in work, then the workers.
+    def stop(self, timeout: float = STOP_TIMEOUT) -> None:
+        """Stop all actors after the messages in work, then the event loop and the workers.
 
         What still waits becomes dead letters. From an actor this only asks for it, and returns.
-        Raises DrainTimeout if an actor does not come back within `timeout` seconds; its thread is
-        then left behind.
+        All of it takes `timeout` seconds at most, and a moment more. Raises DrainTimeout if an
+        actor, or a worker, does not come back by then; its thread is left behind.
         """
         seconds = checks.seconds("the timeout of stop()", timeout)
+        deadline = time.monotonic() + seconds
         runtime = self._runtime
         if runtime.forked or runtime.closed:
             return
@@ -351,11 +363,11 @@ class ActorSystem:
         ended = self._wait_ended(seconds)
         stuck = "" if ended else describe_unrest(runtime)
         runtime.timers.close()
-        runtime.event_loop.close(seconds)
+        runtime.event_loop.close(_left(deadline))
         team = runtime.team
         team.tell_stopping()
-        if ended:
-            team.end()
+        if ended and not team.end(_left(deadline)):
+            ended, stuck = False, describe_unrest(runtime)
         runtime.closed = True
         _exit.forget(self)
         self._signals.restore()
@@ -392,7 +404,8 @@ class ActorSystem:
     def _drain_for_signal(self) -> None:
         """Drain if one signal has come, and no second one that would have it end."""
         if self._signals.count == 1:
-            self.drain()
+            left = None if self._leave_by is None else self._leave_by - time.monotonic()
+            self.drain(None if left is None else max(left, 0.0))
 
     def __enter__(self) -> Self:
         return self
@@ -405,6 +418,8 @@ class ActorSystem:
     ) -> None:
         if self._runtime.forked:
             return
+        seconds = self.config.drain_timeout
+        deadline = self._leave_by = time.monotonic() + seconds
         try:
             if kind is None:
                 self.drain()
@@ -414,7 +429,7 @@ class ActorSystem:
         else:
             self._drain_for_signal()
         finally:
-            self.stop()
+            self.stop(min(STOP_TIMEOUT, max(deadline - time.monotonic(), seconds / 10, LAST_WORDS)))
         if kind is None and self._runtime.failure is not None:
             raise self._runtime.failure
 
@@ -432,6 +447,11 @@ class ActorSystem:
             f"{self!r} cannot be pickled: its threads live in this process. "
             "In Spark, let callboard.spark make a system in each worker process"
         )
+
+
+def _left(deadline: float) -> float:
+    """Return how long one may wait until `deadline`, in seconds; a moment where that is past."""
+    return max(deadline - time.monotonic(), LAST_MOMENT)
 
 
 def _begin_stop(runtime: Runtime) -> None:

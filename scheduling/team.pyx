@@ -1,6 +1,7 @@
 """The team: the workers of one system, their coming to rest and their end."""
 
 import threading
+import time
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
@@ -158,15 +159,21 @@ cdef class Team(Roster):
         worker.retiring = True
         return 0
 
-    def end(self):
-        """Join the workers, which were told to stop."""
-        joined = self.everyone
-        for worker in joined:
+    def end(self, double timeout):
+        """Join the workers, which were told to stop. False: one did not end within `timeout` seconds."""
+        deadline = time.monotonic() + timeout
+        ended = []
+        everyone = self.everyone
+        for worker in everyone:
             if worker.thread is not None:
-                worker.thread.join()
+                worker.thread.join(max(deadline - time.monotonic(), 0.0))
+                if worker.thread.is_alive():
+                    continue
+            ended.append(worker)
         with self.lock:
-            self.running.difference_update(joined)  # a thread may have ended by an exception
+            self.running.difference_update(ended)  # a thread may have ended by an exception
             self.end_if_last()
+        return len(ended) == len(everyone)
 
     def note_end(self, worker):
         """Note that a worker's thread ends. With the last of them ends the team, whoever waits for that."""

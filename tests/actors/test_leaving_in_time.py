@@ -1,0 +1,119 @@
+"""The end of a `with` block, and stop(), come to their own end when they say."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from callboard import Actor, ActorSystem, DrainTimeout
+
+LONG = 60.0  # seconds, of what is stuck until the test ends
+LATE = 5.0  # far more than the half second that follows, and less than any of the waits before
+
+
+@pytest.fixture
+def opened() -> Iterator[threading.Event]:
+    """An event that everybody waits for, who is set free when the test is over."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+class Stuck(Actor[threading.Event]):
+    def __init__(self, entered: threading.Event) -> None:
+        self.entered = entered
+
+    def receive(self, opened: threading.Event) -> None:
+        self.entered.set()
+        opened.wait(LONG)
+
+
+class Stubborn(Stuck):
+    """Does not end when it is cancelled."""
+
+    async def receive(self, opened: threading.Event) -> None:  # type: ignore[override]
+        self.entered.set()
+        while not opened.is_set():
+            try:
+                await asyncio.sleep(0.01)
+            except asyncio.CancelledError:
+                self.was_cancelled = True
+
+
+class Blocking(Stuck):
+    """Blocks the event loop itself."""
+
+    async def receive(self, opened: threading.Event) -> None:  # type: ignore[override]
+        self.entered.set()
+        opened.wait(LONG)
+
+
+def _raise() -> None:
+    raise KeyError
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (Stuck, {}),
+        (Stuck, {"dedicated": True}),
+        (Stubborn, {"event_loop": True}),
+        (Blocking, {"event_loop": True}),
+    ],
+    ids=["plain", "dedicated", "ignores-cancel", "blocks-the-loop"],
+)
+@pytest.mark.parametrize("end", [bool, _raise], ids=["drains", "raises"])
+def test_what_is_stuck_holds_the_end_of_the_block_up_for_its_drain_timeout_only(
+    opened: threading.Event,
+    kind: type[Actor[Any]],
+    options: dict[str, Any],
+    end: Callable[[], object],
+) -> None:
+    entered = threading.Event()
+    before = time.monotonic()
+
+    def leave() -> None:
+        with ActorSystem(workers=1, drain_timeout=0.2) as system:
+            system.spawn(kind, entered, **options).tell(opened)
+            assert entered.wait(LONG)
+            end()
+
+    with pytest.raises(DrainTimeout, match="left behind"):
+        leave()
+    assert time.monotonic() - before < LATE
+
+
+def test_a_subscriber_that_blocks_a_worker_does_not_hold_stop_up(opened: threading.Event) -> None:
+    system = ActorSystem(workers=1)
+    system.dead_letters.subscribe(lambda letter: opened.wait(LONG))
+    ref = system.spawn(Stuck, threading.Event())
+    ref.stop()
+    ref.tell(opened)
+    before = time.monotonic()
+    with pytest.raises(DrainTimeout, match="left behind"):
+        system.stop(0.2)
+    assert time.monotonic() - before < LATE
+
+
+def test_actors_that_can_stop_do_so_though_the_drain_took_all_the_time(
+    opened: threading.Event,
+) -> None:
+    stopped = threading.Event()
+
+    class Endless(Actor[None]):
+        def receive(self, message: None) -> None:
+            self.ref.tell(None)
+
+        def on_stop(self) -> None:
+            stopped.set()
+
+    with (
+        pytest.raises(DrainTimeout, match=r"did not come to rest in 0\.1 s"),
+        ActorSystem(workers=1, drain_timeout=0.1) as system,
+    ):
+        system.spawn(Endless).tell(None)
+    assert stopped.is_set()
+    assert system.is_closed
