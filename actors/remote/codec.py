@@ -20,8 +20,9 @@ from __future__ import annotations
 import dataclasses
 import enum
 import re
+import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from functools import partial
@@ -35,18 +36,23 @@ from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr, safe_str
 from callboard.remote.errors import CodecError
 from callboard.remote.row_columns import columns_of
+from callboard.remote.unpacking import DEEPEST as DEEPEST
+from callboard.remote.unpacking import Unpacking
 
 VERSION = 1
 
-# How many extensions may lie in one another: each is a call in a call, here and at the other side.
-DEEPEST = 64
-# A smaller array cannot claim so many items that it would matter.
-_SMALL = 64
+ANY_NUMBER = sys.maxsize
+"""Of values: no limit."""
+# Work between two looks at what else there is to do: of plain values, a few milliseconds.
+_SLICE = 50_000
+# In fewer bytes there are not so many values that others would wait for them.
+_AT_ONCE = 32 * 1024
 
 (
     _TUPLE, _SET, _FROZENSET, _INT, _DATETIME, _DATE, _TIME, _TIMEDELTA, _DECIMAL, _UUID,
     _DATACLASS, _ENUM,
 ) = range(1, 13)  # fmt: skip
+_TIMESTAMP = -1  # of msgpack's own
 _DURATION = Struct("!iii")
 _TINY_OFFSET = re.compile(r"([+-])00:00:00\.(\d{6})$")
 
@@ -61,11 +67,12 @@ class Codec:
     Safe in every thread.
     """
 
-    def __init__(self, types: Types = ()) -> None:
+    def __init__(self, types: Types = (), most_values: int = ANY_NUMBER) -> None:
         """Register `types`: a mapping of names and classes, or classes with names of their own.
 
-        Raises ConfigError for what is neither a dataclass nor an enumeration, and for a name that
-        two classes have.
+        Bytes that hold more than `most_values` are not decoded; a container counts as four. Raises
+        ConfigError for what is neither a dataclass nor an enumeration, and for a name that two
+        classes have.
         """
         self._encodings: dict[type, Encoding] = dict(_ENCODINGS)
         self._decodings: dict[str, tuple[type, Callable[[list[Any]], Any]]] = {}
@@ -73,6 +80,7 @@ class Codec:
         for name, cls in named:
             self._register(name, cls)
         self._local = threading.local()
+        self.most_values = most_values
 
     def _register(self, name: str, cls: type) -> None:
         if name in self._decodings and self._decodings[name][0] is not cls:
@@ -148,53 +156,37 @@ class Codec:
 
     # --- decoding ---------------------------------------------------------------------------------
 
-    def decode(self, data: bytes | memoryview) -> Any:
+    def decode(self, data: bytes | memoryview, *, is_trusted: bool = False) -> Any:
         """Return the value in `data`. Raises CodecError, whatever the bytes are.
 
-        What it allocates is bounded by the length of `data`, times a constant.
+        What it allocates is bounded by the length of `data`, times a constant, and by the codec's
+        `most_values`; what it computes is, too, as sets and dicts of colliding keys are refused.
+        `is_trusted` says that this process has made the bytes, which may be more then.
         """
-        try:
-            return self._unpack(data, 0)
-        except CodecError:
-            raise
-        except Exception as error:
-            raise CodecError(
-                f"{len(data)} bytes cannot be decoded: {type(error).__name__}: {safe_str(error)}"
-            ) from error
+        unpacking = self._unpacking(data, is_trusted)
+        _advance(unpacking, data, ANY_NUMBER)
+        return unpacking.value
 
-    def decode_rows(self, data: bytes | memoryview) -> list[Any]:
-        """Return the values that `encode_rows` encoded. Raises CodecError."""
-        layout, body = bytes(data[:1]), data[1:]
-        values = self.decode(body)
-        if layout == b"\0" and type(values) is list:
-            return values
-        if layout != b"\1" or type(values) is not list or {*map(type, values)} != {list}:
-            raise CodecError(f"no rows: they begin with {layout!r}, and are {type(values)}")
-        try:
-            return list(zip(*values, strict=True))
-        except ValueError as error:
-            raise CodecError(f"columns of rows differ in length: {error}") from None
+    def decode_rows(self, data: bytes | memoryview, *, is_trusted: bool = False) -> list[Any]:
+        """Return the values that `encode_rows` encoded. Raises CodecError, as `decode()`."""
+        return _rows_of(data, self.decode(memoryview(data)[1:], is_trusted=is_trusted))
 
-    def _unpack(self, data: bytes | memoryview, depth: int) -> Any:
-        if depth > DEEPEST:
-            raise CodecError(f"a value is nested in more than {DEEPEST} extensions")
-        if len(data) > _SMALL:
-            _check_counts(data)
-        return msgpack.unpackb(
-            data, strict_map_key=False, timestamp=3, ext_hook=partial(self._shrink, depth)
-        )
+    def decoding(self, data: bytes | memoryview) -> Generator[None, None, Any]:
+        """Decode in slices: a generator that yields after each, and returns the value."""
+        unpacking = self._unpacking(data, is_trusted=False)
+        while not _advance(unpacking, data, _SLICE if len(data) > _AT_ONCE else ANY_NUMBER):
+            yield
+        return unpacking.value
 
-    def _shrink(self, depth: int, code: int, data: bytes) -> Any:
-        plain = _PLAIN.get(code)
-        if plain is not None:
-            return plain(data)
-        if code not in (_TUPLE, _SET, _FROZENSET, _DATACLASS, _ENUM):
-            raise CodecError(f"there is no extension {code}")
-        items = self._unpack(data, depth + 1)
-        if type(items) is not list:
-            raise CodecError(f"an extension {code} holds a {type(items).__name__}, and no array")
-        if code <= _FROZENSET:
-            return (tuple, set, frozenset)[code - 1](items)
+    def decoding_rows(self, data: bytes | memoryview) -> Generator[None, None, list[Any]]:
+        """Decode rows in slices, as `decoding()`."""
+        return _rows_of(data, (yield from self.decoding(memoryview(data)[1:])))
+
+    def _unpacking(self, data: bytes | memoryview, is_trusted: bool) -> Unpacking:
+        return Unpacking(data, _plain, self._compose, self.most_values, is_trusted)
+
+    def _compose(self, code: int, items: list[Any]) -> Any:
+        """Return the dataclass or the member of an enumeration that has these parts."""
         name = items[0] if items else None
         if type(name) is not str or name not in self._decodings:
             raise CodecError(f"no type is registered here as {name!r:.100}")
@@ -202,6 +194,38 @@ class Codec:
         if issubclass(cls, enum.Enum) != (code == _ENUM) or (code == _ENUM and len(items) != 2):
             raise CodecError(f"an extension {code} is no {name}")
         return make(items[1:])
+
+
+def _advance(unpacking: Unpacking, data: bytes | memoryview, work: int) -> bool:
+    """Do so much work, and tell whether all is done. Raises CodecError and nothing else."""
+    try:
+        return unpacking.advance(work)
+    except CodecError:
+        raise
+    except Exception as error:
+        raise CodecError(
+            f"{len(data)} bytes cannot be decoded: {type(error).__name__}: {safe_str(error)}"
+        ) from error
+
+
+def _rows_of(data: bytes | memoryview, values: Any) -> list[Any]:
+    """Return the rows that `values` are, in the layout that the first byte says."""
+    layout = bytes(data[:1])
+    if layout == b"\0" and type(values) is list:
+        return values
+    if layout != b"\1" or type(values) is not list or {*map(type, values)} != {list}:
+        raise CodecError(f"no rows: they begin with {layout!r}, and are {type(values)}")
+    try:
+        return list(zip(*values, strict=True))
+    except ValueError as error:
+        raise CodecError(f"columns of rows differ in length: {error}") from None
+
+
+def _plain(code: int, data: bytes) -> Any:
+    make = _PLAIN.get(code)
+    if make is None:
+        raise CodecError(f"there is no extension {code}")
+    return make(data)
 
 
 def _with_names(types: Iterable[type]) -> Iterable[tuple[str, type]]:
@@ -214,13 +238,6 @@ def _with_names(types: Iterable[type]) -> Iterable[tuple[str, type]]:
 
 def _make_dataclass(cls: type, fields: list[str], values: list[Any]) -> Any:
     return cls(**dict(zip(fields, values, strict=True)))
-
-
-def _check_counts(data: bytes | memoryview) -> None:
-    """Raise unless all is there that the headers claim: an array is made as long as it claims."""
-    scanner = msgpack.Unpacker(max_buffer_size=len(data))
-    scanner.feed(data)
-    scanner.skip()
 
 
 def _whole(value: int) -> bytes:
@@ -259,6 +276,7 @@ _ENCODINGS: dict[type, Encoding] = {
 }
 
 _PLAIN: dict[int, Callable[[bytes], Any]] = {
+    _TIMESTAMP: lambda data: msgpack.Timestamp.from_bytes(data).to_datetime(),
     _INT: lambda data: int.from_bytes(data, "big", signed=True),
     _DATETIME: lambda data: _with_offset(datetime.fromisoformat, data.decode("ascii")),
     _DATE: lambda data: date.fromisoformat(data.decode("ascii")),

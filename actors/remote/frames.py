@@ -21,6 +21,8 @@ MOST = 2**32 - 1
 _CHUNK = 64 * 1024
 # So many behind a large frame: if another large one follows, what comes with its length is copied.
 _GLANCE = 1024
+# A large frame begins with memory for so many bytes, and gets twice as much whenever that is full.
+_FIRST = 256 * 1024
 # So many frames' memory is kept, of frames up to so many bytes.
 _PLACES, _KEPT = 4, 4 * 1024 * 1024
 
@@ -45,12 +47,21 @@ def frame(kind: int, *parts: bytes) -> bytes:
     return b"".join([head(kind, sum(map(len, parts))), *parts])
 
 
+class Misframed(ProtocolError):
+    """A length that no frame may have. `before` are the frames that came with it, before it."""
+
+    def __init__(self, text: str, before: list[Frame]) -> None:
+        super().__init__(text)
+        self.before = before
+
+
 class Splitter:
     """Cuts a stream of bytes into frames, however the stream is chopped. Used by one thread.
 
     The bytes are received into `buffer()`, and `received()` says how many. A frame that fits into a
-    chunk is copied once, a larger one only as far as it came in the same chunk as the one before.
-    Nothing is allocated for a frame above `limit` bytes, whatever its length says.
+    chunk is copied once, a larger one as far as it came in the same chunk as the one before, and
+    when its memory grows. It grows as bytes come, whatever the length says, and nothing is
+    allocated for a frame above `limit` bytes.
     """
 
     def __init__(self, limit: int) -> None:
@@ -58,9 +69,11 @@ class Splitter:
         self._chunk = memoryview(bytearray(_CHUNK))
         self._filled = 0
         self._most = _CHUNK  # to be received at a time
-        self._large: memoryview | None = None  # a frame without its length, larger than a chunk
-        self._missing = 0  # of that one
+        self._large: bytearray | None = None  # of a frame that is larger than a chunk
+        self._length = 0  # of that frame, without the bytes that say so
+        self._got = 0  # of that
         self._places: list[bytearray] = []  # of large frames before, to be used again
+        self._is_useless = False
 
     @property
     def is_empty(self) -> bool:
@@ -69,31 +82,34 @@ class Splitter:
 
     def buffer(self) -> memoryview:
         """Return where the next bytes are to be received; it is never empty."""
-        if self._large is not None:
-            return self._large[-self._missing :]
-        return self._chunk[self._filled : self._filled + self._most]
+        large = self._large
+        if large is None:
+            return self._chunk[self._filled : self._filled + self._most]
+        if self._got == len(large):
+            self._large = bytearray(min(self._length, 2 * self._got))
+            self._large[: self._got] = large
+            large = self._large
+        return memoryview(large)[self._got : self._length]
 
     def received(self, count: int) -> list[Frame]:
         """Take `count` bytes that lie in `buffer()`, and return the frames that are complete.
 
-        Raises ProtocolError for a frame that is too long, or empty. The stream is of no use then.
+        Raises Misframed for a frame that is too long, or empty. What follows is not looked at.
         """
+        if self._is_useless:
+            return []
         if self._large is not None:
-            self._missing -= count
-            if self._missing:
-                return []
-            complete, self._large = self._large, None
-            self._most = _GLANCE
-            return [Frame(complete[0], complete[1:].toreadonly())]
+            self._got += count
+            return self._complete(self._large) if self._got == self._length else []
         self._filled += count
-        frames = []
+        frames: list[Frame] = []
         chunk, start = self._chunk, 0
         filled = self._filled
         while filled - start >= LENGTH.size:
             (length,) = LENGTH.unpack_from(chunk, start)
             end = start + LENGTH.size + length
             if length == 0 or end - start > self.limit:
-                self._refuse(length)
+                self._refuse(length, frames)
             if end > filled:
                 break
             frames.append(Frame(chunk[start + LENGTH.size], bytes(chunk[start + HEAD_SIZE : end])))
@@ -104,6 +120,13 @@ class Splitter:
         else:
             self._keep(start)
         return frames
+
+    def release(self) -> None:
+        """Let all memory go: nothing more is received."""
+        self._chunk = memoryview(b"")
+        self._large = None
+        self._places.clear()
+        self._is_useless = True
 
     def feed(self, data: bytes | memoryview) -> list[Frame]:
         """Take bytes that lie elsewhere, and return the frames that are complete."""
@@ -117,7 +140,15 @@ class Splitter:
             left = left[count:]
         return frames
 
-    def _place_for(self, length: int) -> memoryview:
+    def _complete(self, large: bytearray) -> list[Frame]:
+        """Return the large frame that is complete, and keep its memory in mind."""
+        if len(large) <= _KEPT and not any(place is large for place in self._places):
+            self._places = [large, *self._places[: _PLACES - 1]]
+        self._large = None
+        self._most = _GLANCE
+        return [Frame(large[0], memoryview(large)[1 : self._length].toreadonly())]
+
+    def _place_for(self, length: int) -> bytearray:
         """Return memory for a large frame: that of one before, if nobody looks into it any more.
 
         New memory would cost as much as the bytes that go into it.
@@ -126,17 +157,17 @@ class Splitter:
             if len(place) >= length:
                 with suppress(BufferError):  # what somebody looks into cannot change its length
                     place.append(place.pop())
-                    return memoryview(place)[:length]
-        place = bytearray(length)
-        if length <= _KEPT:
-            self._places = [place, *self._places[: _PLACES - 1]]
-        return memoryview(place)
+                    return place
+        return bytearray(min(length, _FIRST))
 
-    def _refuse(self, length: int) -> None:
+    def _refuse(self, length: int, before: list[Frame]) -> None:
+        self._is_useless = True
+        self._filled, self._most = 0, _CHUNK
         if length == 0:
-            raise ProtocolError("a frame of no bytes has no kind")
-        raise ProtocolError(
-            f"a frame of {length + LENGTH.size} bytes is longer than the limit of {self.limit}"
+            raise Misframed("a frame of no bytes has no kind", before)
+        raise Misframed(
+            f"a frame of {length + LENGTH.size} bytes is longer than the limit of {self.limit}",
+            before,
         )
 
     def _keep(self, start: int) -> None:
@@ -148,7 +179,7 @@ class Splitter:
                 large = self._place_for(length)
                 part = rest - LENGTH.size
                 large[:part] = self._chunk[start + LENGTH.size : self._filled]
-                self._large, self._missing, self._filled = large, length - part, 0
+                self._large, self._length, self._got, self._filled = large, length, part, 0
                 return
         if start and rest:
             self._chunk[:rest] = bytes(self._chunk[start : self._filled])

@@ -60,6 +60,10 @@ class LentLink(Link):
             finally:
                 self._reading.release()
 
+    def _forget(self) -> None:
+        super()._forget()
+        self.on_turn = _never
+
     def _let_go(self) -> None:
         if not self._reclaim() and self._bell >= 0:
             self._ring()

@@ -15,7 +15,7 @@ from itertools import islice
 from threading import Lock
 
 from callboard.remote.errors import ProtocolError
-from callboard.remote.frames import Buffer, Frame, Splitter
+from callboard.remote.frames import Buffer, Frame, Misframed, Splitter
 
 _PARTS = 1000  # of a vectored write; the kernel takes 1,024
 _READS = 64  # one after the other, before others have their turn
@@ -68,6 +68,8 @@ class Link:
         """How many bytes have come."""
         self.on_sent: Callable[[], None] = _nothing
         """Called on the loop's thread when it finds that what had waited has been sent."""
+        self.on_misframed: Callable[[Misframed], None] = _raise
+        """Called on the thread that reads when what comes cannot be cut into frames any more."""
 
     # --- on the loop's thread ---------------------------------------------------------------------
 
@@ -125,12 +127,19 @@ class Link:
             self._loop.remove_writer(self._socket.fileno())
             self._let_go()
         self._on_end(why)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Let those go that were called back: else they and this link would keep each other."""
+        self._on_frames = self._on_end = self.on_misframed = _ignore
+        self.on_sent = _nothing
 
     def _let_go(self) -> None:
-        """Close what is open, with the locks."""
+        """Close what is open, with the locks, when nobody reads."""
         with suppress(OSError):  # the other side has hung up already
             self._socket.shutdown(socket.SHUT_RDWR)  # wakes who waits in help(); close() does not
         self._socket.close()
+        self.splitter.release()
 
     def _hang_up(self) -> None:
         """Say that nothing more comes, and let the other side read it before the socket goes."""
@@ -168,9 +177,16 @@ class Link:
         full = count == len(place) or self._is_tls
         if self._is_closing:
             return full
-        frames = self.splitter.received(count)
+        misframed = None
+        try:
+            frames = self.splitter.received(count)
+        except Misframed as error:
+            frames, misframed = error.before, error
         if frames:
             self._on_frames(frames)
+        if misframed is not None:
+            self.on_misframed(misframed)
+            return False
         return full
 
     def _write(self) -> None:
@@ -337,3 +353,11 @@ def _behind(count: int, parts: Iterable[Buffer]) -> list[memoryview]:
 
 def _nothing() -> None:
     pass
+
+
+def _ignore(what: object) -> None:
+    pass
+
+
+def _raise(error: Misframed) -> None:
+    raise error

@@ -1,19 +1,23 @@
 """How many rows lie in packed bytes, found out without making them.
 
 What is looked at is what would keep `Codec.decode_rows` from reading them: whether all is there that
-headers claim, whether texts are UTF-8, whether keys can be hashed, whether columns are of one length.
+headers claim, whether texts are UTF-8, whether keys can be hashed, whether columns are of one length,
+and whether there are not too many values.
 """
 
-from libc.stdint cimport uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
 cdef int DEEPEST = 32  # containers in one another; what is deeper is left to the decoder
+cdef int CONTAINER = 4  # what one counts as, as when it is decoded
+cdef uint64_t FEW_KEYS = 32  # which are no work, however their hashes collide
 cdef uint64_t HIGHEST_BITS = 0x8080808080808080U  # of eight bytes: none is set in ASCII
 
 
 cdef struct Packed:  # what is left to be looked at
     const uint8_t* at
     const uint8_t* end
+    int64_t room  # for values
 
 
 cdef inline uint64_t number_of(const uint8_t* at, int width) noexcept nogil:
@@ -88,18 +92,25 @@ cdef inline bint leaps_text(Packed* left, uint64_t size) noexcept nogil:
     return leaps(left, size) and is_utf8(text, left.at)
 
 
+cdef inline bint holds(Packed* left, uint64_t count) noexcept nogil:
+    """Tell whether there is room for a container of so many values, and take it."""
+    left.room -= CONTAINER - 1 + <int64_t>count  # one of which was announced
+    return left.room >= 0
+
+
 cdef inline bint opens_array(Packed* left, uint64_t* count) noexcept nogil:
-    """Read the header of an array, if there is one."""
+    """Read the header of an array, if there is one, and room for its values."""
     if left.at == left.end:
         return False
     cdef uint8_t head = left.at[0]
     left.at += 1
     if head & 0xF0 == 0x90:
         count[0] = head & 0x0F
-        return True
-    if head == 0xDC or head == 0xDD:
-        return reads(left, 2 if head == 0xDC else 4, count)
-    return False
+    elif head != 0xDC and head != 0xDD:
+        return False
+    elif not reads(left, 2 if head == 0xDC else 4, count):
+        return False
+    return holds(left, count[0])
 
 
 cdef bint leaps_values(Packed* left, uint64_t count, int depth) noexcept nogil:
@@ -140,7 +151,7 @@ cdef bint leaps_values(Packed* left, uint64_t count, int depth) noexcept nogil:
                 size = head & 0x0F
             elif not reads(left, 2 if head == 0xDE else 4, &size):
                 return False
-            if not leaps_entries(left, size, depth + 1):
+            if not holds(left, 2 * size) or not leaps_entries(left, size, depth + 1):
                 return False
         else:  # an extension, or what is none of msgpack
             return False
@@ -148,7 +159,10 @@ cdef bint leaps_values(Packed* left, uint64_t count, int depth) noexcept nogil:
 
 
 cdef bint leaps_entries(Packed* left, uint64_t count, int depth) noexcept nogil:
-    """Go over so many keys and values. A key that is a container cannot be hashed."""
+    """Go over so many keys and values. A key that is a container cannot be hashed.
+
+    Whether the hashes of many numbers collide is left to the decoder; those of texts are secret.
+    """
     cdef uint8_t head
     cdef uint64_t _i
     for _i in range(count):
@@ -156,6 +170,8 @@ cdef bint leaps_entries(Packed* left, uint64_t count, int depth) noexcept nogil:
             return False
         head = left.at[0]
         if 0x80 <= head <= 0x9F or 0xDC <= head <= 0xDF:
+            return False
+        if count > FEW_KEYS and not (0xA0 <= head <= 0xBF or 0xD9 <= head <= 0xDB):
             return False
         if not leaps_values(left, 2, depth):
             return False
@@ -185,17 +201,19 @@ cdef bint counts_rows(Packed* left, uint64_t* rows) noexcept nogil:
     return width > 0 and left.at == left.end
 
 
-def count_plain_rows(const uint8_t[::1] data not None):
+def count_plain_rows(const uint8_t[::1] data not None, int64_t most_values=2**62):
     """Return how many rows `Codec.encode_rows` has put into bytes; -1 if only decoding them can tell.
 
-    So it is for rows that hold extensions, which types at the other side decide about, and for bytes
-    that are no rows. For what is counted here `Codec.decode_rows` raises nothing.
+    So it is for rows that hold extensions, which types at the other side decide about, for dicts of
+    many keys that are no texts, for more than `most_values`, and for bytes that are no rows. For what
+    is counted here `Codec.decode_rows` raises nothing.
     """
     cdef uint64_t rows = 0
     cdef bint are_plain
     cdef Packed left
     if data.shape[0] == 0:
         return -1
+    left.room = most_values - 1
     left.at = &data[0]
     left.end = left.at + data.shape[0]
     with nogil:

@@ -12,7 +12,7 @@ from callboard.core.interpreter import has_gil
 from callboard.core.log import log
 from callboard.core.text import safe_str
 from callboard.remote.errors import CodecError
-from callboard.remote.frames import Frame, Splitter
+from callboard.remote.frames import Frame, Misframed, Splitter
 from callboard.remote.kinds import ANSWERED, HELLO_LIMIT, Farewell, Parting, Rejected
 from callboard.remote.lent import LentLink
 from callboard.remote.server_side import Delivery, Greeting, Ping, ServerSide, StagingRequest
@@ -41,6 +41,7 @@ class Peer:
         self._link = LentLink(self._loop, connected, splitter, self._on_frames, self._on_end)
         self._link.on_sent = self._link.start_reading
         self._link.on_turn = self._on_turn
+        self._link.on_misframed = self._on_misframed
         self._may_keep = has_gil()  # without one, to read and to work at the same time is faster
         self._actor: ActorRef[Any] | None = None
         self._is_leaving = False
@@ -60,7 +61,7 @@ class Peer:
         """Whether it is known who the client is."""
         return self._side.is_greeted
 
-    # --- on the loop's thread; `_on_frames()` on the reader's ----------------------------------
+    # --- on the loop's thread; `_on_frames()` and `_on_misframed()` on the reader's ---------------
 
     def part(self, reason: Farewell, text: str) -> None:
         """Say goodbye: nothing more is taken, and the connection ends when all was answered."""
@@ -101,6 +102,9 @@ class Peer:
         self._hand_on(deliveries)
         if self._is_held_up:
             self._link.call(self._hold)
+
+    def _on_misframed(self, error: Misframed) -> None:
+        self._refuse(Farewell.PROTOCOL, str(error))
 
     def _hand_on(self, deliveries: list[Delivery]) -> None:
         if deliveries and self._actor is not None:

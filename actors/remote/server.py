@@ -73,8 +73,8 @@ class Server:
         self._system = system
         self._token = token
         self.entries = dict(entries)
-        self.codec = Codec(types)
         self.limits = limits or ServerLimits()
+        self.codec = Codec(types, self.limits.values)
         self._begun = time.monotonic()
         self._lock = threading.Lock()  # of the counts
         self._handled = 0

@@ -42,6 +42,8 @@ class ServerLimits:
 
     frame: int = 16 * 2**20
     """The longest frame, in bytes."""
+    values: int = 4 * 2**20
+    """The most values that a frame may hold; a container counts as four."""
     messages: int = 16_384
     """The most messages of a client that wait or are in work."""
     bytes: int = 64 * 2**20
@@ -56,7 +58,7 @@ class ServerLimits:
     """How long a client may be silent; clients that have nothing to say ping."""
 
     def __post_init__(self) -> None:
-        for name in ("messages", "connections", "handshakes"):
+        for name in ("values", "messages", "connections", "handshakes"):
             checks.whole(name, getattr(self, name), error=ConfigError)
         # Whatever it is, a frame must pass at some time, and the WELCOME at once.
         checks.whole("frame", self.frame, 4096, MOST, error=ConfigError)

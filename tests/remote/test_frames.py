@@ -1,12 +1,14 @@
 """Frames come out as they went in, however the stream is chopped."""
 
+import gc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard.remote import frames
 from callboard.remote.errors import ProtocolError
-from callboard.remote.frames import Splitter, frame, head
+from callboard.remote.frames import LENGTH, Misframed, Splitter, frame, head
 
 LIMIT = 1 << 20
 
@@ -66,6 +68,50 @@ def test_a_large_frame_is_received_where_it_stays() -> None:
     (got,) = splitter.received(len(place))
     assert isinstance(got.body, memoryview)
     assert got.body.obj is place.obj
+
+
+def test_memory_grows_as_bytes_come_and_not_as_announced() -> None:
+    splitter = Splitter(1 << 30)
+    body = b"abcdefg" * 300_000
+    data = LENGTH.pack((1 << 30) - LENGTH.size) + body
+    splitter.feed(data[:10])
+    came = 10
+    while came < len(data):
+        place = splitter.buffer()
+        assert came + len(place) <= max(2 * came, 256 * 1024 + LENGTH.size)
+        part = data[came : came + len(place)]
+        place[: len(part)] = part
+        assert splitter.received(len(part)) == []
+        came += len(part)
+
+
+def test_a_frame_whose_memory_has_grown_is_whole() -> None:
+    splitter = Splitter(1 << 30)
+    for size in (3_000_000, 5_000_000, 2_999_999, 3_000_001):
+        body = bytes(range(256)) * (size // 256 + 1)
+        got = []
+        for at in range(0, size, 70_001):
+            got += splitter.feed((frame(5, body[:size]))[at : at + 70_001])
+        got += splitter.feed(frame(5, body[:size])[at + 70_001 :])
+        assert [(each.kind, bytes(each.body)) for each in got] == [(5, body[:size])]
+
+
+def test_what_is_released_keeps_no_memory() -> None:
+    splitter = Splitter(LIMIT)
+    splitter.feed(frame(1, b"a" * 200_000) + frame(1, b"b" * 200_000)[:150_000])
+    splitter.release()
+    assert not [each for each in gc.get_referents(splitter) if isinstance(each, bytearray)]
+    assert len(splitter.buffer()) == 0
+
+
+def test_frames_before_a_wrong_length_are_not_lost() -> None:
+    splitter = Splitter(LIMIT)
+    data = frame(1, b"good") + LENGTH.pack(0) + frame(1, b"never")
+    splitter.buffer()[: len(data)] = data
+    with pytest.raises(Misframed, match="no kind") as raised:
+        splitter.received(len(data))
+    assert [bytes(each.body) for each in raised.value.before] == [b"good"]
+    assert splitter.feed(frame(1, b"never")) == []
 
 
 @pytest.mark.parametrize("length", [LIMIT - 3, 2**31, 2**32 - 1])

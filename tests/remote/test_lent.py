@@ -104,9 +104,7 @@ def test_what_may_not_be_kept_is_the_loops_at_once(
     assert served.got == [(b"hello", HERE)] * 2 + [(b"hello", "lent-loop")]
 
 
-def test_another_does_not_get_it_meanwhile(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_does_not_get_it_meanwhile(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("callboard.remote.lent._PATIENCE", DEADLINE)
     served.keep()
     other = os.eventfd(0)

@@ -54,7 +54,11 @@ def tell(entry: int, value: Any) -> bytes:
 
 BEFORE_HELLO = {
     "a message": (tell(0, 1), Farewell.PROTOCOL, "begins with HELLO, not TELL"),
-    "another program": (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", None, "longer than the limit"),
+    "another program": (
+        b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+        Farewell.PROTOCOL,
+        "longer than the limit",
+    ),
     "no magic": (
         frame(MessageKind.HELLO, b"x" * 12),
         Farewell.PROTOCOL,
@@ -63,23 +67,35 @@ BEFORE_HELLO = {
     "half a HELLO": (frame(MessageKind.HELLO, b"x"), Farewell.PROTOCOL, "is shorter than"),
     "a later version": (hello(version=2), Farewell.VERSION, "speaks version 2"),
     "another encoding": (hello(encoding=9), Farewell.VERSION, "with encoding 9"),
-    "a frame that is long": (LENGTH.pack(1 << 20) + b"\1", None, "longer than the limit"),
-    "a token that is long": (hello(token=b"x" * 2_000), None, "longer than the limit"),
+    "a frame that is long": (
+        LENGTH.pack(1 << 20) + b"\1",
+        Farewell.PROTOCOL,
+        "longer than the limit",
+    ),
+    "a frame that is empty": (LENGTH.pack(0), Farewell.PROTOCOL, "a frame of no bytes"),
+    "a token that is long": (
+        hello(token=b"x" * 2_000),
+        Farewell.PROTOCOL,
+        "longer than the limit",
+    ),
 }
 
 
 @pytest.mark.parametrize(("data", "reason", "text"), BEFORE_HELLO.values(), ids=[*BEFORE_HELLO])
 def test_who_does_not_begin_with_a_hello_is_refused(
-    data: bytes, reason: Farewell | None, text: str, raw: Raw, caplog: pytest.LogCaptureFixture
+    data: bytes,
+    reason: Farewell,
+    text: str,
+    server: Server,
+    raw: Raw,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     client = raw()
     client.send(data)
-    if reason is None:
-        assert client.receive() is None
-    else:
-        said = client.farewell()
-        assert (said.reason, text in said.text) == (reason, True)
+    said = client.farewell()
+    assert (said.reason, text in said.text) == (reason, True)
     eventually(logged(caplog, "client refused", text), "it is in the log")
+    assert server.health()["refused"] == 1
 
 
 AFTER_HELLO = {
@@ -93,6 +109,8 @@ AFTER_HELLO = {
     "no entry point": (tell(99, 1), "no entry point 99: there are 6"),
     "half a TELL": (frame(MessageKind.TELL, b"\0"), "TELL of 1 bytes is shorter than 2"),
     "half a PING": (frame(MessageKind.PING, b"\0"), "PING of 1 bytes is shorter"),
+    "a frame of no bytes": (LENGTH.pack(0), "a frame of no bytes has no kind"),
+    "a frame above the limit": (LENGTH.pack(1 << 30) + b"\x10", "longer than the limit"),
     "no reason to part": (frame(MessageKind.GOODBYE, b"\xff"), "no reason to part: 255"),
     "more rows than credit": (
         frame(MessageKind.TELL_MANY, ENTRY_ROWS.pack(0, 1 << 31), b"\0\x90"),
@@ -103,24 +121,25 @@ AFTER_HELLO = {
 
 @pytest.mark.parametrize(("data", "text"), AFTER_HELLO.values(), ids=[*AFTER_HELLO])
 def test_who_does_not_keep_to_the_protocol_is_refused(
-    data: bytes, text: str, raw: Raw, caplog: pytest.LogCaptureFixture
+    data: bytes, text: str, server: Server, raw: Raw, caplog: pytest.LogCaptureFixture
 ) -> None:
     client = raw()
     client.send(hello() + data)
     said = client.farewell()
     assert (said.reason, text in said.text) == (Farewell.PROTOCOL, True)
     assert logged(caplog, "client refused", text)()
+    assert server.health()["refused"] == 1
 
 
-def test_a_frame_above_the_limit_ends_the_connection(
-    raw: Raw, caplog: pytest.LogCaptureFixture
-) -> None:
+@pytest.mark.parametrize("length", [0, 1 << 30])
+def test_what_came_before_a_wrong_length_is_handled(length: int, raw: Raw) -> None:
     client = raw()
     client.send(hello())
     assert client.receive() is not None
-    client.send(LENGTH.pack(1 << 30) + b"\x10")
-    assert client.receive() is None
-    eventually(logged(caplog, "client left", "longer than the limit"), "it is in the log")
+    asked = frame(MessageKind.ASK, ENTRY.pack(2), CODEC.encode("seen"))  # of the gate
+    client.send(asked + LENGTH.pack(length) + b"\x10" * 100)
+    assert client.farewell().reason is Farewell.PROTOCOL
+    eventually(lambda: Gate.seen == ["seen"], "it is handled")
 
 
 def test_what_cannot_be_decoded_fails_alone(raw: Raw) -> None:

@@ -16,17 +16,20 @@ from callboard.remote.staging.persistent import KeyedRow, RowKey
 
 
 def read_rows(codec: Codec, layout: Layout, payload: Buffer) -> list[Any]:
-    """Return the rows of a frame; those of Arrow as record batches. Raises CodecError."""
+    """Return the rows of a frame that was counted before; those of Arrow as record batches.
+
+    Raises CodecError.
+    """
     if layout is Layout.ARROW:
         return read_batches(payload)
-    return codec.decode_rows(payload)
+    return codec.decode_rows(payload, is_trusted=True)
 
 
 def count_rows(codec: Codec, layout: Layout, payload: Buffer) -> int:
     """Return how many rows a frame has. Raises CodecError if they cannot be read."""
     if layout is Layout.ARROW:
         return sum(batch.num_rows for batch in read_batches(payload))
-    count = count_plain_rows(payload)
+    count = count_plain_rows(payload, codec.most_values)
     return count if count >= 0 else len(codec.decode_rows(payload))
 
 

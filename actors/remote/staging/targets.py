@@ -180,7 +180,7 @@ def _restore(
 ) -> None:
     actor._outbox = outbox
     if snapshot is not None:
-        actor.restore(codec.decode(snapshot))
+        actor.restore(codec.decode(snapshot, is_trusted=True))
     actor._is_current = True
 
 

@@ -1,0 +1,16 @@
+from collections.abc import Callable
+from typing import Any
+
+DEEPEST: int
+
+class Unpacking:
+    value: Any
+    def __init__(
+        self,
+        data: bytes | memoryview,
+        plain: Callable[[int, bytes], Any],
+        compose: Callable[[int, list[Any]], Any],
+        most: int,
+        is_trusted: bool,
+    ) -> None: ...
+    def advance(self, work: int) -> bool: ...
