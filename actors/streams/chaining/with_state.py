@@ -20,7 +20,7 @@ from callboard.streams.operators import (
     windowing,
 )
 from callboard.streams.planning.operator import Errors, Late, Operator, itself
-from callboard.streams.planning.partitioning import partitioning
+from callboard.streams.planning.partitioning import PARTITIONS, partitioning
 from callboard.streams.programs.clock import Clock
 from callboard.streams.programs.windows import Session, Sliding, Tumbling, Window, lag_of
 
@@ -43,13 +43,12 @@ class WithState(Chainable[T]):
         self,
         function: Callable[[T], K],
         *,
-        partitions: int | None = None,
+        partitions: int = PARTITIONS,
         partition: Callable[[K], int] | Sequence[K] | None = None,
     ) -> KeyedStream[K, T]:
         """Have the operator that follows keep a state for each `function(row)`, the row's key.
 
-        Workers share the keys by partitions, 64 without a number: one worker at a time is in a
-        partition. If `function` raises or returns NaN, which is equal to no key, the operator that
+        Workers share the keys by partitions: one worker at a time is in a partition. If `function` raises or returns NaN, which is equal to no key, the operator that
         follows has raised.
 
         A key's partition comes from its hash. `partition` puts keys where you want them. It is a

@@ -13,7 +13,7 @@ from callboard.core.text import safe_repr
 from callboard.streams.checks import MOST_PARTITIONS, check_count, check_function
 from callboard.streams.errors import GraphError
 
-_PARTITIONS = 64  # if nothing is said
+PARTITIONS = 64  # if nothing is said
 
 
 def partitioning(partition: Any, partitions: Any) -> tuple[Callable[[Any], int] | None, int]:
@@ -21,14 +21,13 @@ def partitioning(partition: Any, partitions: Any) -> tuple[Callable[[Any], int] 
 
     Raises GraphError.
     """
-    if partitions is not None:
-        partitions = check_count("partitions", partitions, most=MOST_PARTITIONS)
+    partitions = check_count("partitions", partitions, most=MOST_PARTITIONS)
     if partition is None or callable(partition):
         if partition is not None:
             check_function("key_by()'s partition", partition)
-        return partition, _PARTITIONS if partitions is None else partitions
+        return partition, partitions
     bounds = _checked_bounds(partition)
-    if partitions not in (None, len(bounds) + 1):
+    if partitions not in (PARTITIONS, len(bounds) + 1):
         raise GraphError(
             f"{len(bounds)} bounds make {len(bounds) + 1} partitions, not {partitions}: leave "
             "`partitions` out"
