@@ -248,7 +248,7 @@ def test_watermarks_are_equal_as_moments_are() -> None:
 
 
 def test_the_last_time_of_a_zone_is_a_watermark() -> None:
-    end = Watermark(datetime.max.replace(tzinfo=NEW_YORK))
+    end: Any = Watermark(datetime.max.replace(tzinfo=NEW_YORK))
     graph = entry("a").merge(entry("b"), by=at).collect()
     rows = night(AUTUMN)
     assert graph.run_sequentially({"a": [end], "b": rows}) == rows
