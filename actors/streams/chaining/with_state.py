@@ -43,6 +43,7 @@ class WithState(Chainable[T]):
 
         Workers share the keys by partitions: one worker at a time is in a partition. If `function`
         raises or returns NaN, which is equal to no key, the operator that follows has raised.
+        Datetimes with a zone are one key if they are one moment.
         """
         check_function("key_by()'s argument", function)
         partitions = check_count("partitions", partitions, most=MOST_PARTITIONS)
@@ -219,7 +220,8 @@ class WithState(Chainable[T]):
 
         There is none if the latest time is still that of the last watermark, and none at the end,
         where windows close anyway. `lag` is how late a row may come, 0 or more. It has the type of
-        a difference of times. A time that is NaN or infinite is an error of its row.
+        a difference of times; 0 is none of any. A time that is NaN or infinite is an error of its
+        row.
         """
         check_function("watermarks()'s first argument", by)
         check_count("every", every)
