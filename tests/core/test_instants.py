@@ -19,8 +19,10 @@ class Sale(NamedTuple):
 
 
 class NoZone(tzinfo):
-    def utcoffset(self, when: datetime | None) -> timedelta | None:
+    def utcoffset(self, when: datetime | None) -> None:
         return None
+
+    dst = tzname = utcoffset
 
 
 class Odd(tuple[Any, ...]):

@@ -248,17 +248,16 @@ def test_watermarks_are_equal_as_moments_are() -> None:
 
 
 def test_the_last_time_of_a_zone_is_a_watermark() -> None:
-    end = Watermark(datetime.max.replace(tzinfo=NEW_YORK))
+    end: Any = Watermark(datetime.max.replace(tzinfo=NEW_YORK))
     graph = entry("a").merge(entry("b"), by=at).collect()
     rows = night(AUTUMN)
-    run_in = {"a": [end], "b": rows}
-    assert graph.run_sequentially(run_in) == rows
+    assert graph.run_sequentially({"a": [end], "b": rows}) == rows
 
 
 def test_watermarks_go_by_datetimes_without_a_lag() -> None:
     noon = datetime(2026, 1, 1, 12)
     rows = [(noon, 0), (noon + HOUR, 1)]
-    graph = entry("a").watermarks(at).stateful(Marks).collect()
+    graph: Graph[Any] = entry("a").watermarks(at).stateful(Marks).collect()
     assert graph.run_sequentially({"a": rows}) == [(noon, 1), (noon + HOUR, 2)]
 
 
@@ -267,7 +266,7 @@ def test_a_naive_time_among_aware_ones_is_an_error_of_its_row(name: str) -> None
     graph = STREAMS[name](PARIS).collect()
     rows = night(AUTUMN, 3)
     naive = (datetime(2026, 10, 25, 3), 1)
-    others = {each: [] for each in graph.entries}
+    others: dict[str, list[Any]] = {each: [] for each in graph.entries}
     with pytest.raises(StreamError, match="at input 1") as raised:
         graph.run_sequentially({**others, "a": [rows[0], naive]})
     assert "naive" in str(raised.value.__cause__)

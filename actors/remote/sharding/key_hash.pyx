@@ -69,8 +69,6 @@ cdef uint64_t hash_rare(object key, object cls) except? 0:
     if cls is Decimal:
         return hash_run(NOT_A_NUMBER, NULL, 0) if key.is_nan() else hash_word(NUMBER, hash(key))
     if cls is datetime:
-        # As Python compares and hashes: what is in the repeated hour counts as its first time.
-        key = key.replace(fold=0)
         offset = key.utcoffset()
         if offset is None:
             return hash_word(LOCAL_TIME, (key.replace(tzinfo=None) - NAIVE) // MICROSECOND)

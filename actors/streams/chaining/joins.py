@@ -72,8 +72,8 @@ class Joins(Chainable[T]):
         section IV-A).
 
         A row waits until each stream after its own has come to its time, and each before it beyond,
-        by a row or by a watermark, or until the end. Times are whatever has an order; None and NaN
-        are errors of the row.
+        by a row or by a watermark, or until the end. Times are whatever has an order, datetimes
+        with a zone the moments that they are; None and NaN are errors of the row.
 
         Each stream is in order of time, or with `lag` nearly: a row may be so far behind the latest
         of its stream, and waits so much longer. One that is further behind, or before its stream's

@@ -48,8 +48,9 @@ class WithState(Chainable[T]):
     ) -> KeyedStream[K, T]:
         """Have the operator that follows keep a state for each `function(row)`, the row's key.
 
-        Workers share the keys by partitions: one worker at a time is in a partition. If `function` raises or returns NaN, which is equal to no key, the operator that
-        follows has raised.
+        Workers share the keys by partitions: one worker at a time is in a partition. If `function`
+        raises or returns NaN, which is equal to no key, the operator that follows has raised.
+        Datetimes with a zone are one key if they are one moment.
 
         A key's partition comes from its hash. `partition` puts keys where you want them. It is a
         function of a key that returns the partition's number, from 0 to `partitions - 1`; or it is
@@ -233,7 +234,8 @@ class WithState(Chainable[T]):
 
         There is none if the latest time is still that of the last watermark, and none at the end,
         where windows close anyway. `lag` is how late a row may come, 0 or more. It has the type of
-        a difference of times. A time that is NaN or infinite is an error of its row.
+        a difference of times; 0 is none of any. A time that is NaN or infinite is an error of its
+        row.
         """
         check_function("watermarks()'s first argument", by)
         check_count("every", every)

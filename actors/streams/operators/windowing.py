@@ -29,8 +29,8 @@ def window(windows: Tumbling | Sliding | Session, function: Any, late: str) -> O
     if isinstance(windows, Session):
         program = partial(Sessions, session=windows, function=function, late=late)
     elif windows.by is not None:
-        make = partial(TimedWindows, windows, windows.bounds, function, late)
-        program = partial(Timed, make=make)
+        timed = partial(TimedWindows, windows, windows.bounds, function, late)
+        program = partial(Timed, make=timed)
     elif late != "drop":
         raise GraphError(f"late={late!r} is for windows by time, and {windows!r} are by count")
     else:

@@ -53,7 +53,8 @@ class LocalDays:
                 f"windows of days in {self.zone} take times that have a zone, not {safe_repr(time)}"
             )
         try:
-            number = (in_zone(time, self.zone).date() - self.origin).days // self.step
+            days: int = (in_zone(time, self.zone).date() - self.origin).days
+            number = days // self.step
             while self.start(number) > time:
                 number -= 1
             while self.start(number + 1) <= time:
@@ -84,7 +85,7 @@ class LocalDays:
 
 @lru_cache(maxsize=4096)
 def midnight(zone: tzinfo, day: date) -> datetime:
-    """Return the first instant, in UTC, at which a zone's clock shows a date's midnight or later."""
+    """Return the first instant, in UTC, at which a zone's clock shows a date's midnight or more."""
     wall = datetime(day.year, day.month, day.day)
     first = wall.replace(tzinfo=zone).astimezone(UTC)
     if _wall(first, zone) == wall:

@@ -63,6 +63,7 @@ class Equal(Term):
     `column` is how the value is found in a row: a name, of an attribute or a key; the place in a
     tuple; or a function of the row. `right` is that of the right stream, where it is another. Equal
     is what Python says, so None is equal to None; NaN is equal to nothing, and an error of its row.
+    Datetimes with a zone are equal if they are one moment.
     """
 
     __slots__ = ()

@@ -38,6 +38,10 @@ COLUMNS = [
         for unit in ("s", "ms", "us")
     ],
     pa.array([datetime(2024, 6, 1, tzinfo=UTC), None], pa.timestamp("us", "Europe/Berlin")),
+    pa.array(
+        [datetime(2024, 10, 27, hour, 30, tzinfo=UTC) for hour in (0, 1)],  # 02:30, twice
+        pa.timestamp("ms", "Europe/Berlin"),
+    ),
     pa.array([timedelta(1), None, timedelta(microseconds=-1)], pa.duration("us")),
     pa.array([timedelta(1)], pa.duration("s")),
     pa.array([Decimal("1.00"), Decimal("0.50"), None, Decimal("-7.25")]),
