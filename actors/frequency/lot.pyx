@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t
 from libcpp.vector cimport vector
 
 from callboard._inside.sending.values cimport buffer_of
+from callboard.core.instants cimport as_key
 from callboard.frequency.counting.keys cimport ByteRun
 from callboard.frequency.encoding cimport read_integers, read_runs
 
@@ -82,5 +83,6 @@ cdef class Lot:
         else:
             for key in self.keys:
                 check_key(key)
+            self.keys = [as_key(key) for key in self.keys]
             self.mode = as_objects
         return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from callboard.core.instants import as_key
 from callboard.frequency.results import Counted
 
 __all__ = ["merged"]
@@ -18,15 +19,17 @@ def merged(
     that it has none for.
     """
     counters: dict[Any, Counted] = {
-        key: Counted(key, count + their_unseen, error + their_unseen) for key, count, error in mine
+        as_key(key): Counted(key, count + their_unseen, error + their_unseen)
+        for key, count, error in mine
     }
-    for key, count, error in theirs:
+    for given, count, error in theirs:
+        key = as_key(given)
         had = counters.get(key)
         if had is None:
-            counters[key] = Counted(key, count + my_unseen, error + my_unseen)
+            counters[key] = Counted(given, count + my_unseen, error + my_unseen)
         else:
             counters[key] = Counted(
-                key, had.count + count - their_unseen, had.error + error - their_unseen
+                given, had.count + count - their_unseen, had.error + error - their_unseen
             )
     rows = sorted(counters.values(), key=lambda each: -each.count)
     greatest_left_out = rows[most].count if len(rows) > most else 0

@@ -45,8 +45,9 @@ cdef class SpaceSaving:
     `epsilon * total`; every key that came more often than that has a counter. `error` says for each
     how far above it may be. The counts add up to `total`, until summaries are merged.
 
-    Keys are equal as Python's are. As long as all are integers of 64 bits, or integers, `str`,
-    `bytes` and tuples of these, they are kept without a Python object; others, such as floats,
+    Keys are equal as Python's are, but that aware datetimes are the moments that they are. As long as all
+    keys are integers of 64 bits, or integers, `str`, `bytes` and tuples of these, they are kept without a
+    Python object; others, such as floats,
     make the summary keep the objects, for good. `epsilon` is from 1e-9 to below 1.
 
     Any thread may use a summary. `streams` of them, 1 to 1,024, count at once, and others wait for one of these to

@@ -10,6 +10,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libcpp.string cimport string
 from libcpp.vector cimport vector
 
+from callboard.core.instants cimport as_given, as_key
 from callboard.core.mix cimport mix
 from callboard.frequency.counting.counters cimport ObjectCounters, hash_of_object, no_slot
 from callboard.frequency.counting.key_column cimport KeyColumn
@@ -158,7 +159,7 @@ cdef class Store:
         if slots.size() > most:
             slots.resize(most)
         for slot in slots:
-            rows.append(row_of(self.kept[slot], self.objects.count_of(slot), self.objects.error_of(slot)))
+            rows.append(row_of(as_given(self.kept[slot]), self.objects.count_of(slot), self.objects.error_of(slot)))
         return SummaryState(rows, self.objects.total(), self.objects.unseen())
 
     cdef SummaryState whole(self):
@@ -176,7 +177,9 @@ cdef class Store:
         cdef int64_t number
         cdef KeyEstimate found
         cdef SummaryState all_of_them
-        cdef Py_hash_t hash_of_key = PyObject_Hash(key)
+        cdef Py_hash_t hash_of_key
+        key = as_key(key)
+        hash_of_key = PyObject_Hash(key)
         if self.mode == undecided:
             return Estimate(0, 0)
         if self.mode == as_objects:
@@ -266,6 +269,7 @@ cdef class Store:
             made.runs.load(runs)
         elif mode == as_objects:
             for key, count, error in rows:
+                key = as_key(key)
                 made.kept.append(key)
                 made.objects.put(<PyObject*>key, hash_of_object(SEED, PyObject_Hash(key)), count, error)
             made.objects.set_total(state.total)

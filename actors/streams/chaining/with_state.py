@@ -21,7 +21,7 @@ from callboard.streams.operators import (
 )
 from callboard.streams.planning.operator import Errors, Late, Operator, itself
 from callboard.streams.programs.clock import Clock
-from callboard.streams.programs.windows import Session, Sliding, Tumbling, Window, check_lag
+from callboard.streams.programs.windows import Session, Sliding, Tumbling, Window, lag_of
 
 if TYPE_CHECKING:
     from callboard.frequency.results import Frequent
@@ -222,7 +222,6 @@ class WithState(Chainable[T]):
         a difference of times. A time that is NaN or infinite is an error of its row.
         """
         check_function("watermarks()'s first argument", by)
-        check_lag(lag)
         check_count("every", every)
-        program = partial(Clock, by=by, lag=lag, every=every)
+        program = partial(Clock, by=by, lag=lag_of(lag), every=every)
         return self._then(Operator(kind="watermarks", program=program, stateful=True), name, errors)

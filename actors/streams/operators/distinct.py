@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from callboard.core.instants import instant_of
 from callboard.streams.checks import check_function, check_value
 from callboard.streams.operators.receivers import objects
 from callboard.streams.planning.operator import Operator
@@ -26,7 +27,7 @@ class _Distinct:
         self.seen: set[Any] = set()
 
     def receive(self, row: Any) -> Sequence[Any] | None:
-        value = row if self.by is None else self.by(row)
+        value = instant_of(row if self.by is None else self.by(row))
         if value in self.seen:
             return None
         check_value("what distinct() goes by", value)

@@ -34,7 +34,7 @@ from callboard.streams.programs.predicates import (
     name_of,
     reader_of,
 )
-from callboard.streams.programs.windows import check_lag
+from callboard.streams.programs.windows import lag_of
 
 How = Literal["inner", "left", "right", "outer", "semi", "anti"]
 Rule = Literal["strict", "three-step"]
@@ -53,7 +53,7 @@ def merge(by: Any, streams: int, lag: Any, late: str, idle_after: Any) -> Operat
     """Put the rows of several streams into one order."""
     check_choice("late", late, ("drop", "side"))
     side = late == "side"
-    options = {"lag": _lag(lag), "idle_after": idle_seconds(idle_after)}
+    options = {"lag": lag_of(lag), "idle_after": idle_seconds(idle_after)}
     return _merge("merge", by, streams, side, **options, late_is_counted=not side)
 
 
@@ -118,7 +118,7 @@ def join(
     check_count("lanes", lanes, 1, MOST_PARTITIONS)
     order = {
         "times_of": [reader_of(column) for column in columns],
-        "lag": _lag(lag),
+        "lag": lag_of(lag),
         "idle_after": silence,
         "rule": window_rule,
         "keys": keys,
@@ -230,9 +230,3 @@ def idle_seconds(value: Any) -> float | None:
 def idle_said(silence: float | None) -> list[str]:
     """Say when a stream is idle, if it may be."""
     return [] if silence is None else [f"idle after {silence:g} s"]
-
-
-def _lag(lag: Any) -> Any:
-    """Return None for no lag."""
-    check_lag(lag)
-    return None if lag == lag - lag else lag

@@ -18,7 +18,7 @@ from callboard.streams.operators.joining import (
 )
 from callboard.streams.planning.operator import Operator
 from callboard.streams.programs.predicates import Band, Predicate, name_of
-from callboard.streams.programs.windows import check_lag
+from callboard.streams.programs.windows import lag_of
 
 
 def merge_batches(by: Any, streams: int, n: int, lag: Any, late: str, idle_after: Any) -> Operator:
@@ -121,8 +121,8 @@ def _operator(
     detail: str,
 ) -> Operator:
     size = check_count("n", n, most=MOST)
-    check_lag(lag)
-    if lag != lag - lag:
+    lag = lag_of(lag)
+    if lag is not None:
         lengths = {**lengths, "lag": lag}
     check_choice("late", late, ("drop", "side"))
     side = late == "side"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from callboard.core.instants import instant_of
 from callboard.streams.checks import check_count, check_function, check_value
 from callboard.streams.operators.receivers import objects
 from callboard.streams.planning.operator import Operator
@@ -33,7 +34,7 @@ class _Top:
         self.heap: list[tuple[Any, int, Any]] = []  # the one to go next is at its root
 
     def receive(self, row: Any) -> Sequence[Any] | None:
-        value = self.by(row)
+        value = instant_of(self.by(row))
         check_value("what top_k() goes by", value)
         entry = (value, -self.count, row)
         if len(self.heap) < self.k:

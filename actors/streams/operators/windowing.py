@@ -11,7 +11,6 @@ from callboard.streams.checks import check_choice, check_function
 from callboard.streams.errors import GraphError
 from callboard.streams.operators.receivers import objects
 from callboard.streams.planning.operator import Operator, label_of
-from callboard.streams.programs.bounds import Bounds
 from callboard.streams.programs.keyed import Timed
 from callboard.streams.programs.program import Program
 from callboard.streams.programs.sessions import Sessions
@@ -30,8 +29,8 @@ def window(windows: Tumbling | Sliding | Session, function: Any, late: str) -> O
     if isinstance(windows, Session):
         program = partial(Sessions, session=windows, function=function, late=late)
     elif windows.by is not None:
-        bounds = Bounds(windows.origin, windows.size, windows.step)
-        program = partial(Timed, make=partial(TimedWindows, windows, bounds, function, late))
+        timed = partial(TimedWindows, windows, windows.bounds, function, late)
+        program = partial(Timed, make=timed)
     elif late != "drop":
         raise GraphError(f"late={late!r} is for windows by time, and {windows!r} are by count")
     else:

@@ -8,7 +8,7 @@ from callboard.streams.programs.time_order cimport TimeOrder
 cdef class BatchesInTime(Listening):
     cdef object times_of   # reads the times of batches
     cdef object order      # the rows that wait for theirs
-    cdef TimeOrder marks   # watermarks, until a first batch says what times are
+    cdef TimeOrder early   # watermarks, until a first batch says what times are
     cdef dict lengths      # of time; since the first batch, on the scale of its times
     cdef object output     # the rows that wait for a batch to be full
     cdef list schemas      # of each input, names and types of the columns, since its first batch

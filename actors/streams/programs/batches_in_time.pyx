@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t
 
 from callboard.streams.programs.listening cimport Listening
 from callboard.streams.programs.merge cimport Merge
-from callboard.streams.programs.program cimport Batch
+from callboard.streams.programs.program cimport Batch, Watermark
 from callboard.streams.programs.time_order cimport TimeOrder
 
 from callboard.core.text import safe_repr
@@ -30,8 +30,8 @@ cdef class BatchesInTime(Listening):
         super().__init__(name, drops, leaves, **options)
         self.times_of = TimeColumns(by, is_finite)
         self.order = BatchOrder(len(drops))
-        self.marks = TimeOrder(len(drops))
-        self.idle = self.order.idle = self.marks.idle
+        self.early = TimeOrder(len(drops))
+        self.idle = self.order.idle = self.early.idle
         self.lengths = lengths
         self.output = Rebatched(size)
         self.schemas = [None] * len(drops)
@@ -41,7 +41,7 @@ cdef class BatchesInTime(Listening):
         scale, times = self.times_of.read(which, batch)
         is_first = self.times_of.scale is None
         if is_first:
-            points = [None if time is None else scale.point(time) for time in self.times]
+            points = [None if mark is None else scale.point((<Watermark?>mark).instant) for mark in self.marks]
             lengths = {what: length_of(what, scale, length) for what, length in self.lengths.items()}
         columns = self.columns_of(which, batch, serial)
         self.schemas[which] = batch.schema  # nothing raises from here on
@@ -71,8 +71,8 @@ cdef class BatchesInTime(Listening):
         self.times_of.scale = scale
         self.lengths = lengths
         self.order.lag = lengths.get("lag", 0)
-        if self.marks.passed is not None:
-            time, which = self.marks.passed
+        if self.early.passed is not None:
+            time, which = self.early.passed
             self.order.passed = (scale.point(time), which)
         for which, point in enumerate(points):
             if point is not None:
@@ -93,22 +93,22 @@ cdef class BatchesInTime(Listening):
             side.origins.append(self.left_of(origin))
         return 0
 
-    cdef int mark(self, Py_ssize_t which, object time, object origin, list into) except -1:
+    cdef int mark(self, Py_ssize_t which, Watermark mark, object origin, list into) except -1:
         scale = self.times_of.scale
         if scale is not None:
-            self.order.advance(which, scale.point(time))
+            self.order.advance(which, scale.point(mark.instant))
         else:
-            self.marks.is_late(which, time)  # raises, if they cannot be compared
-            self.marks.advance(which, time)
+            self.early.is_late(which, mark.instant)  # raises, if they cannot be compared
+            self.early.advance(which, mark.instant)
         self.settle(origin, into)
-        return Merge.mark(self, which, time, origin, into)
+        return Merge.mark(self, which, mark, origin, into)
 
-    cdef object held_back(self, object time):
+    cdef object held_back(self, object instant):
         """A row that waits for a batch to be full may be before it."""
         scale = self.times_of.scale
         times = [each for each in (self.oldest(), self.output.earliest()) if each is not None]
-        if not times or not min(times) < scale.point(time):
-            return time
+        if not times or not min(times) < scale.point(instant):
+            return instant
         return scale.time(min(times))
 
     cdef object oldest(self):
@@ -124,7 +124,7 @@ cdef class BatchesInTime(Listening):
         """Handle what is ready. What goes wrong then is an error of no batch in particular."""
         try:
             if self.times_of.scale is None:
-                self.marks.bound()  # who is idle now has been passed by
+                self.early.bound()  # who is idle now has been passed by
             self.handle(self.order.ready(final), final, origin, into)
             return self.put_out(final, origin, into)
         except Exception as error:

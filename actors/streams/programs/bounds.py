@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from callboard.core.instants import in_zone, instant_of, zone_of
 from callboard.core.text import safe_repr
 
 # The number that a division gives is wrong by no more than what three roundings move.
@@ -21,11 +22,11 @@ class Bounds:
 
     Window n begins at `origin + n * step`. It ends where window `n + steps` begins, `rest` later if
     the step is no part of the size. So both bounds grow with the number, and no time lies between
-    the end of a window and the start of one that follows it at once.
+    the end of a window and the start of one that follows it at once. Bounds and times are instants.
     """
 
     def __init__(self, origin: Any, size: Any, step: Any) -> None:
-        self.origin = origin
+        self.origin, self.zone = instant_of(origin), zone_of(origin)
         self.step = step
         self.steps, self.rest = _divide(size, step)
 
@@ -62,6 +63,10 @@ class Bounds:
             f"at the time {safe_repr(time)}, windows that begin {safe_repr(self.step)} after each "
             "other cannot be told apart: numbers as large as that are not as fine"
         ) from cause
+
+    def said(self, bound: Any) -> Any:
+        """Return a bound as it is handed out: in the origin's zone."""
+        return in_zone(bound, self.zone)
 
     def is_coarse(self, bound: Any) -> bool:
         """Return whether floats around a bound are further apart than windows."""

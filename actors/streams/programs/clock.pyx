@@ -9,20 +9,22 @@ from callboard.streams.programs.program cimport (
     Batch, Program, PyVectorcall_Function, Watermark, call_one, pass_on, vectorcallfunc,
     watermark_at,
 )
+from callboard.core.instants cimport in_zone, instant_of, zone_of
 from callboard.core.text import safe_repr
 from callboard.streams.programs.bounds import check_time
 
 
 @cython.final
 cdef class Clock(Program):
-    """The rows, and after each `every` of them a watermark `lag` behind their latest time, if that
-    has moved since the last one. Rows that raise are not among them.
+    """The rows, and after each `every` of them a watermark `lag` behind their latest time, or at it for None, if
+    that has moved since the last one. Rows that raise are not among them.
     """
 
     cdef object by, lag
     cdef int64_t every
     cdef int64_t left     # how many rows from now a watermark is due
-    cdef object latest    # the latest time, or None
+    cdef object latest    # the latest instant, or None
+    cdef object given     # the time that it was given as
     cdef bint moved       # it is later than at the last watermark
 
     def __init__(self, str name, by, lag, int64_t every, **options):
@@ -52,12 +54,13 @@ cdef class Clock(Program):
             at[0] += 1
         return 0
 
-    cdef Watermark count(self, time):
+    cdef Watermark count(self, given):
         """Take the time of a row; the watermark that is due after it, or None. ValueError: no time."""
+        time = instant_of(given)
         if type(time) is not int and not (type(time) is float and isfinite(<double>time)):
             check_time(time)
         if self.latest is None or time > self.latest:
-            self.latest = time
+            self.latest, self.given = time, given
             self.moved = True
         self.left -= 1
         if self.left > 0:
@@ -66,10 +69,12 @@ cdef class Clock(Program):
         if not self.moved:
             return None
         self.moved = False
+        if self.lag is None:
+            return watermark_at(self.given)
         come_to = self.latest - self.lag
         if come_to > self.latest:  # NumPy's unsigned numbers
             raise ValueError(
                 f"{safe_repr(self.lag)} before the time {safe_repr(self.latest)} is {safe_repr(come_to)}, "
                 "which is after it"
             )
-        return watermark_at(come_to)
+        return watermark_at(in_zone(come_to, zone_of(self.given)))

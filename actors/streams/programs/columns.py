@@ -31,7 +31,7 @@ class TimeColumns:
                 f"{_place(stream, name)}: times are integers, floats, timestamps, dates or "
                 f"durations, not {column.type}"
             )
-        _check_same(stream, name, scale.name, None if self.scale is None else self.scale.name)
+        _check_same(stream, name, scale.sort, None if self.scale is None else self.scale.sort)
         _refuse(stream, name, "the time is null", _nulls(column))
         times = _numbers(stream, name, scale, column)
         if scale.name == "floats":
@@ -58,7 +58,7 @@ class ComparedColumns:
         name, is_band = self.names[stream], self.distance is not None
         column = column_of(stream, name, batch)
         scale = scale_of(column.type)
-        what = _key_name(column.type) if scale is None else scale.name
+        what = _key_name(column.type) if scale is None else scale.sort
         if what is None or (scale is None and is_band):
             can = "Band compares numbers and times" if is_band else "Equal compares single values"
             raise TypeError(f"{_place(stream, name)}: {can}, not {column.type}")

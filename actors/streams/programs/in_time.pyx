@@ -8,9 +8,10 @@ import cython
 
 from libc.stdint cimport int64_t
 
+from callboard.core.instants cimport instant_of
 from callboard.streams.programs.listening cimport Listening
 from callboard.streams.programs.merge cimport Merge
-from callboard.streams.programs.program cimport Batch
+from callboard.streams.programs.program cimport Batch, Watermark
 from callboard.streams.programs.time_order cimport TimeOrder
 
 from callboard.core.text import safe_repr
@@ -27,19 +28,19 @@ cdef class InTime(Listening):
         self.idle = self.order.idle
 
     cdef int take(self, Py_ssize_t which, object row, int64_t serial, object origin, list into) except -1:
-        time = self.times_of[which](row)
+        time = instant_of(self.times_of[which](row))
         self.check(time, True)
         if self.order.is_late(which, time):
             return self.take_late((time, which, serial, row), origin, into)
         self.order.add(which, time, serial, row)
         return 0 if self.leaves is None else self.settle(origin, into)
 
-    cdef int mark(self, Py_ssize_t which, object time, object origin, list into) except -1:
-        self.check(time, False)
-        self.order.is_late(which, time)  # raises, if they cannot be compared
-        self.order.advance(which, time)
+    cdef int mark(self, Py_ssize_t which, Watermark mark, object origin, list into) except -1:
+        self.check(mark.instant, False)
+        self.order.is_late(which, mark.instant)  # raises, if they cannot be compared
+        self.order.advance(which, mark.instant)
         self.settle(origin, into)
-        return Merge.mark(self, which, time, origin, into)
+        return Merge.mark(self, which, mark, origin, into)
 
     cdef int check(self, object time, bint is_row) except -1:
         if time is None or time != time:

@@ -87,10 +87,10 @@ cdef class Join(JoinRows):
             return self.let_all_go(origin, into)
         return self.expire(time, origin, into)
 
-    cdef object held_back(self, object time):
+    cdef object held_back(self, object instant):
         """A row that is in a window yet may be part of an output."""
         cdef Kept kept = self.oldest()
-        return time if kept is None else min(time, kept.time)
+        return instant if kept is None else min(instant, kept.time)
 
     cdef int finish(self, object origin, list into) except -1:
         InTime.finish(self, origin, into)

@@ -18,7 +18,7 @@ from callboard.streams.programs.in_time cimport InTime
 from callboard.streams.programs.join cimport Join, JoinRows
 from callboard.streams.programs.kept cimport Kept
 from callboard.streams.programs.merge cimport Merge
-from callboard.streams.programs.program cimport Batch, DividedBatch, Part, Program
+from callboard.streams.programs.program cimport Batch, DividedBatch, Part, Program, Watermark
 
 from callboard.streams.errors import StreamError
 
@@ -27,7 +27,7 @@ cdef enum:
     BEGIN      # the origin of a round's end
     LOT        # rows, then for each what was found, an origin
     COME_TO    # a time, an origin
-    REACH      # a time, an origin
+    REACH      # a watermark, an origin
     LATE       # an entry, an origin
     FAILED     # a serial number, a row, an error, an origin
     ENDED      # an error: the run's end
@@ -56,8 +56,8 @@ cdef class JoinOrder(JoinRows):
     cdef int come_to(self, object time, object origin, list into) except -1:
         return self.note((COME_TO, time, origin), into)
 
-    cdef int reach(self, object time, object origin, list into) except -1:
-        return self.note((REACH, time, origin), into)
+    cdef int reach(self, Watermark mark, object origin, list into) except -1:
+        return self.note((REACH, mark, origin), into)
 
     cdef int take_late(self, tuple entry, object origin, list into) except -1:
         return self.note((LATE, entry, origin), into)

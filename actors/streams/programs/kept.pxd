@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint64_t
 cdef class Kept:
     # A row that was taken.
     cdef Py_ssize_t side
-    cdef object time
+    cdef object time        # its instant
     cdef int64_t serial
     cdef object row
     cdef uint64_t number    # of rows that were taken before it

@@ -2,7 +2,7 @@
 
 import cython
 
-
+from callboard.core.instants cimport instant_of
 from callboard.streams.checks import check_value
 
 
@@ -32,10 +32,10 @@ cdef class RowReader:
         cdef list near = self.near[kept.side]
         try:
             if self.keys is not None:
-                kept.key = self.keys[kept.side](kept.row)
+                kept.key = instant_of(self.keys[kept.side](kept.row))
                 check_value("what join() compares", kept.key)
             if near:
-                kept.near = tuple([read(kept.row) for read in near])
+                kept.near = tuple([instant_of(read(kept.row)) for read in near])
         except Exception as error:
             kept.error = error
         return kept

@@ -8,6 +8,7 @@ from cpython.dict cimport PyDict_GetItemWithError
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
+from callboard.core.instants cimport as_given
 from callboard.streams.programs.program cimport Batch, Watermark, outputs_of, pass_on
 from callboard.streams.programs.program import Raised, Side
 from callboard.streams.programs.stateful cimport Stateful, Table, born_of
@@ -61,6 +62,7 @@ cdef class Objects(Stateful):
     cdef list named(self, object key, list outputs):
         if not self.paired:
             return outputs
+        key = as_given(key)
         return [output if type(output) in (Side, Raised) else (key, output) for output in outputs]
 
 
@@ -102,6 +104,7 @@ cdef class Timed(Objects):
     A state is made by `make(clock)`; the clock has the time of the latest watermark. Its `due` is a
     time before which its on_watermark() has nothing to do, or None if the state may be forgotten.
     `scheduled` is the program's: the time for which the state stands in its table's heap, or None.
+    All of these times are instants.
     """
 
     def __init__(self, str name, make, **options):
@@ -120,6 +123,9 @@ cdef class Timed(Objects):
             self.schedule_row(table, key, state, len(table.states) > keys)
         outs.extend(self.named(key, outputs_of(result)))
         return 0
+
+    cdef object time_at(self, Watermark watermark):
+        return watermark.instant
 
     cdef list mark(self, Table table, object key, object state, object time):
         try:
@@ -196,11 +202,11 @@ cdef class Scan(Stateful):
             state = self.function(<object>found, row)
             table.states[key] = state
         if not self.marks_end:
-            outs.append(state if self.key is None else (key, state))
+            outs.append(state if self.key is None else (as_given(key), state))
         return 0
 
     cdef list mark(self, Table table, object key, object state, object time):
-        return [state if self.key is None else (key, state)]
+        return [state if self.key is None else (as_given(key), state)]
 
 
 cdef class Count(Stateful):
@@ -215,7 +221,7 @@ cdef class Count(Stateful):
         else:
             number = <MutableInteger>found
         number.value += 1
-        outs.append(number.value if self.key is None else (key, number.value))
+        outs.append(number.value if self.key is None else (as_given(key), number.value))
         return 0
 
 

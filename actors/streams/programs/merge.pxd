@@ -1,26 +1,26 @@
 # Programs with several inputs.
 from libc.stdint cimport int64_t
 
-from callboard.streams.programs.program cimport Program
+from callboard.streams.programs.program cimport Program, Watermark
 
 
 cdef class Merge(Program):
     cdef list drops
     cdef object leaves
-    cdef list times      # the latest watermark of each input
+    cdef list marks      # the latest watermark of each input, or None
     cdef list idle       # for each input, whether nobody waits for it
-    cdef object reached  # the watermark handed on last
+    cdef object reached  # the instant of the watermark handed on last
 
     cdef list ordered(self, list batches)
     cdef int add(self, list outputs, object origin, list into) except -1
     cdef object left_of(self, object origin)
     cdef int hand_on(self, object origin, list into) except -1
-    cdef int reach(self, object time, object origin, list into) except -1
-    cdef object held_back(self, object time)
+    cdef int reach(self, Watermark mark, object origin, list into) except -1
+    cdef object held_back(self, object instant)
 
     # For programs: a row or a watermark of an input; the end of a batch; the end of the stream. Each appends to
     # `into` what it gives, of the origin that is given to it.
     cdef int take(self, Py_ssize_t which, object row, int64_t serial, object origin, list into) except -1
-    cdef int mark(self, Py_ssize_t which, object time, object origin, list into) except -1
+    cdef int mark(self, Py_ssize_t which, Watermark mark, object origin, list into) except -1
     cdef int settle(self, object origin, list into) except -1
     cdef int finish(self, object origin, list into) except -1

@@ -10,7 +10,8 @@ from collections import deque
 
 from libc.stdint cimport int64_t
 
-from callboard.streams.programs.program cimport Batch, Program, Watermark
+from callboard.core.instants cimport in_zone, zone_of
+from callboard.streams.programs.program cimport Batch, Program, Watermark, watermark_at
 
 
 cdef class Merge(Program):
@@ -25,7 +26,7 @@ cdef class Merge(Program):
         super().__init__(name, kind="stateful", **options)
         self.drops = drops
         self.leaves = leaves
-        self.times = [None] * len(drops)
+        self.marks = [None] * len(drops)
         self.idle = [False] * len(drops)
 
     cpdef process_many(self, list batches, list into):
@@ -43,7 +44,7 @@ cdef class Merge(Program):
             serial = batch.first + at
             try:
                 if type(row) is Watermark:
-                    self.mark(which, (<Watermark>row).time, origin, into)
+                    self.mark(which, row, origin, into)
                 else:
                     self.take(which, row, serial, origin, into)
             except Exception as error:
@@ -84,42 +85,66 @@ cdef class Merge(Program):
     cdef int take(self, Py_ssize_t which, object row, int64_t serial, object origin, list into) except -1:
         return self.add([row], origin, into)
 
-    cdef int mark(self, Py_ssize_t which, object time, object origin, list into) except -1:
+    cdef int mark(self, Py_ssize_t which, Watermark mark, object origin, list into) except -1:
         """Time has come further on an input."""
-        if self.times[which] is None or time > self.times[which]:
-            self.times[which] = time
+        cdef object last = self.marks[which]
+        if last is None or mark.instant > (<Watermark>last).instant:
+            self.marks[which] = mark
         return self.hand_on(origin, into)
 
     cdef int hand_on(self, object origin, list into) except -1:
         """Time has come to the earliest of what it has come to on all inputs; on all outputs as well."""
-        cdef list times = self.times
+        cdef list marks = self.marks
         if True in self.idle:
-            times = [time for time, idle in zip(self.times, self.idle) if not idle]
-            if not times:  # nobody is waited for
-                times = [max([time for time in self.times if time is not None], default=None)]
-        return 0 if None in times else self.reach(min(times), origin, into)
+            marks = [mark for mark, idle in zip(self.marks, self.idle) if not idle]
+            if not marks:  # nobody is waited for
+                marks = [latest_of([mark for mark in self.marks if mark is not None])]
+        earliest = earliest_of(marks)
+        return 0 if earliest is None else self.reach(earliest, origin, into)
 
-    cdef int reach(self, object time, object origin, list into) except -1:
+    cdef int reach(self, Watermark mark, object origin, list into) except -1:
         cdef Batch port
-        earliest = self.held_back(time)
+        earliest = self.held_back(mark.instant)
         if self.reached is not None and earliest <= self.reached:
             return 0
         self.reached = earliest
+        if earliest is not mark.instant:
+            mark = watermark_at(in_zone(earliest, zone_of(mark.time)))
         for port in into:
-            port.rows.append(Watermark(earliest))
+            port.rows.append(mark)
             if port.origins is not None:
                 port.origins.append(self.left_of(origin))
         return 0
 
-    cdef object held_back(self, object time):
-        """The time that outputs to come are not before, where inputs to come are not before `time`."""
-        return time
+    cdef object held_back(self, object instant):
+        """What outputs to come are not before, where inputs to come are not before an instant."""
+        return instant
 
     cdef int settle(self, object origin, list into) except -1:
         return 0
 
     cdef int finish(self, object origin, list into) except -1:
         return 0
+
+
+cdef object earliest_of(list marks):
+    """The first of the earliest marks; None: one is None."""
+    found = None
+    for mark in marks:
+        if mark is None:
+            return None
+        if found is None or (<Watermark?>mark).instant < (<Watermark?>found).instant:
+            found = mark
+    return found
+
+
+cdef object latest_of(list marks):
+    """The first of the latest marks; None of none."""
+    found = None
+    for mark in marks:
+        if found is None or (<Watermark?>mark).instant > (<Watermark?>found).instant:
+            found = mark
+    return found
 
 
 cdef class Zip(Merge):

@@ -21,6 +21,7 @@ cdef extern from *:
 cdef class Watermark:
     # A punctuation among the rows: event time has come to `time`.
     cdef readonly object time
+    cdef object instant  # what that is compared as
 
 
 cdef class Batch:

@@ -18,6 +18,7 @@ import cython
 from cpython.object cimport PyObject
 from libc.stdint cimport INT64_MAX
 
+from callboard.core.instants cimport instant_of
 from callboard.streams.errors import Failure, StreamError
 
 cdef extern from "Python.h":
@@ -38,13 +39,13 @@ cdef class Watermark:
 
     def __init__(self, time):
         check_comparable(time)
-        self.time = time
+        self.time, self.instant = time, instant_of(time)
 
     def __eq__(self, other):
-        return isinstance(other, Watermark) and self.time == (<Watermark>other).time
+        return isinstance(other, Watermark) and self.instant == (<Watermark>other).instant
 
     def __hash__(self):
-        return hash((Watermark, self.time))
+        return hash((Watermark, self.instant))
 
     def __repr__(self):
         return f"Watermark({self.time!r})"
@@ -63,7 +64,7 @@ cdef Watermark watermark_at(time):
     """Make a watermark as its class does, without a call in Python."""
     cdef Watermark watermark = Watermark.__new__(Watermark)
     check_comparable(time)
-    watermark.time = time
+    watermark.time, watermark.instant = time, instant_of(time)
     return watermark
 
 

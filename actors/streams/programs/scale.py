@@ -12,7 +12,6 @@ import numpy as np
 
 from callboard.core.text import safe_repr
 
-_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _DAY = 86_400 * 10**9
 
 
@@ -20,12 +19,16 @@ _DAY = 86_400 * 10**9
 class Scale:
     """Integers and times are integers of 64 bits, and floats are doubles.
 
-    Two columns can be compared if their scales are equal: integers of any width, floats of any
-    width, times of one Arrow type.
+    Two columns can be compared if they are of one sort: integers of any width, floats of any width,
+    timestamps with a zone, whichever it is. Times count microseconds, or in a sort of their own
+    nanoseconds, and dates days.
     """
 
     name: str
     """"integers", "floats", or the type of times."""
+    sort: str
+    type: Any = None
+    """Of times: the one in which they count so."""
     unit: int | None = None
     """Of times, in nanoseconds."""
     origin: Any = None
@@ -39,14 +42,15 @@ class Scale:
     def numbers_of(self, column: Any) -> Any:
         """Return the values of a column as a NumPy array; null is 0.
 
-        Raises ArrowInvalid for an integer beyond 64 bits.
+        Raises ArrowInvalid for what has no 64 bits.
         """
         import pyarrow as pa
 
         if self.unit is None:
             column = column.cast(pa.float64() if self.name == "floats" else pa.int64())
         else:
-            column = column.view(pa.int32() if column.type.bit_width == 32 else pa.int64())
+            column = column.cast(self.type)
+            column = column.view(pa.int32() if self.type.bit_width == 32 else pa.int64())
         if column.null_count:
             column = column.fill_null(0)
         return column.to_numpy().astype(self.dtype, copy=False)
@@ -94,24 +98,28 @@ class Scale:
 
 def scale_of(arrow: Any) -> Scale | None:
     """Find the scale of an Arrow type; None: its values are no numbers."""
+    import pyarrow as pa
     import pyarrow.types as a
 
     if a.is_integer(arrow):
-        return Scale("integers")
+        return Scale("integers", "integers")
     if a.is_floating(arrow):
-        return Scale("floats")
-    if a.is_timestamp(arrow):
-        zone = None if arrow.tz is None else datetime.UTC
-        return Scale(
-            str(arrow), _NANOSECONDS[arrow.unit], datetime.datetime(1970, 1, 1, tzinfo=zone)
-        )
+        return Scale("floats", "floats")
     if a.is_date(arrow):
-        return Scale(str(arrow), _DAY if a.is_date32(arrow) else 10**6, datetime.date(1970, 1, 1))
+        return Scale(str(arrow), "dates", pa.date32(), _DAY, datetime.date(1970, 1, 1))
+    if not a.is_temporal(arrow) or a.is_interval(arrow):
+        return None
+    unit, said, length = ("ns", " in ns", 1) if arrow.unit == "ns" else ("us", "", 1_000)
     if a.is_duration(arrow):
-        return Scale(str(arrow), _NANOSECONDS[arrow.unit], datetime.timedelta(0))
+        zero: Any = datetime.timedelta(0)
+        return Scale(str(arrow), f"durations{said}", pa.duration(unit), length, zero)
     if a.is_time(arrow):
-        return Scale(str(arrow), _NANOSECONDS[arrow.unit])
-    return None
+        return Scale(str(arrow), f"times of day{said}", pa.time64(unit), length)
+    zero = datetime.datetime(1970, 1, 1)
+    if arrow.tz is None:
+        return Scale(str(arrow), f"timestamps{said}", pa.timestamp(unit), length, zero)
+    sort, zoned = f"timestamps{said} with a zone", pa.timestamp(unit, arrow.tz)
+    return Scale(str(arrow), sort, zoned, length, zero.replace(tzinfo=datetime.UTC))
 
 
 def _nanoseconds(delta: datetime.timedelta) -> int:

@@ -8,6 +8,7 @@ import cython
 
 from libc.stdint cimport int64_t
 
+from callboard.core.instants cimport in_zone, instant_of, zone_of
 from callboard.core.text import safe_repr
 from callboard.streams.programs.keyed cimport Timed
 from callboard.streams.programs.program import Raised, Side
@@ -66,7 +67,9 @@ cdef class One:
     """A session."""
 
     cdef object first, last
-    cdef object end  # where it closes, if nothing joins it: a gap after the last
+    cdef object end    # where it closes, if nothing joins it: a gap after the last
+    cdef object start  # the first, as it was given
+    cdef object zone   # of the last, as it was given
     cdef list rows
 
 
@@ -74,7 +77,7 @@ cdef class One:
 cdef class OfKey:
     """The open sessions of a key, in order of time; what Timed needs to know of a state.
 
-    Sessions do not touch, so the later one begins, the later it ends.
+    Sessions do not touch, so the later one begins, the later it ends. Times are instants.
     """
 
     cdef Sessions program
@@ -87,7 +90,8 @@ cdef class OfKey:
     cdef list receive(self, row):
         """Add a row; the outputs, or None. If it is in no session, as it is late, it is one of them."""
         cdef list closed = None
-        time = PyObject_CallOneArg(self.program.by, row)
+        given = PyObject_CallOneArg(self.program.by, row)
+        time = instant_of(given)
         if self.program.exact and type(time) is int and len(self.open) == 1 and self.follows(time):
             (<One>self.open[0]).rows.append(row)
             return None
@@ -103,7 +107,7 @@ cdef class OfKey:
             closed = self.close(time)
             if closed is not None:
                 whole(closed)
-        if not self.add(row, time, before, after):
+        if not self.add(row, given, time, before, after):
             closed = [] if closed is None else closed
             closed.append(Side("late", row))
         return closed
@@ -120,7 +124,7 @@ cdef class OfKey:
                 self.latest = time
         return True
 
-    cdef bint add(self, row, time, before, after) except -1:
+    cdef bint add(self, row, given, time, before, after) except -1:
         """Add a row to the sessions that its gap reaches, which become one; False: it is late."""
         cdef Py_ssize_t end = len(self.open), begin
         cdef One session
@@ -132,16 +136,16 @@ cdef class OfKey:
         if begin == end:
             if not self.program.included and self.has_come(after):
                 return False
-            self.open.insert(begin, new_session(time, after, row))
+            self.open.insert(begin, new_session(given, time, after, row))
             self.moved = True
             return True
         session = self.open[begin]
         if end - begin > 1:
             self.join(begin, end)
         if time < session.first:
-            session.first = time
+            session.first, session.start = time, given
         if time > session.last:
-            session.last, session.end = time, after
+            session.last, session.end, session.zone = time, after, zone_of(given)
         session.rows.append(row)
         return True
 
@@ -149,7 +153,7 @@ cdef class OfKey:
         """Let a session take in those after it."""
         cdef One session = self.open[begin], other
         for other in self.open[begin + 1 : end]:
-            session.last, session.end = other.last, other.end
+            session.last, session.end, session.zone = other.last, other.end, other.zone
             session.rows += other.rows
         del self.open[begin + 1 : end]
         return 0
@@ -175,7 +179,7 @@ cdef class OfKey:
             except Exception as error:
                 windows.append(Raised(error))  # of this window, and of no other
             else:
-                windows.append(make_tuple(Window, (session.first, session.end, value)))
+                windows.append(make_tuple(Window, (session.start, in_zone(session.end, session.zone), value)))
         return windows
 
     def on_watermark(self, time):
@@ -208,9 +212,10 @@ cdef class OfKey:
         return self.moved or self.scheduled is None or not self.open
 
 
-cdef One new_session(time, end, row):
+cdef One new_session(given, time, end, row):
     cdef One session = One.__new__(One)
     session.first = session.last = time
     session.end = end
+    session.start, session.zone = given, zone_of(given)
     session.rows = [row]
     return session

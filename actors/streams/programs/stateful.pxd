@@ -1,16 +1,16 @@
 # Programs with a state, or one for each key.
 from libc.stdint cimport int64_t
 
-from callboard.streams.programs.program cimport Batch, DividedBatch, Program
+from callboard.streams.programs.program cimport Batch, DividedBatch, Program, Watermark
 
 
 cdef class EventTime:
-    cdef public object time
+    cdef public object time  # an instant
 
 
 cdef class Table:
     # The states of one partition.
-    cdef dict states  # key -> state, in the order of the keys' first arrival
+    cdef dict states  # key, as as_key() has it -> state, in the order of the keys' first arrival
     cdef EventTime clock  # for states that ask for it: see keyed.pyx
     cdef list heap    # and when to ask them
     cdef dict born    # key -> serial of the row that it came with; None where one table has all keys
@@ -30,6 +30,7 @@ cdef class Stateful(Program):
     cdef int step(self, Table table, object key, object row, int64_t serial, list outs) except -1
     # What a state has to say at a watermark, or (None) at the end. May drop the key from the table.
     cdef list mark(self, Table table, object key, object state, object time)
+    cdef object time_at(self, Watermark watermark)
 
     cdef int punctuate(self, Batch batch, Py_ssize_t at, list into) except -1
     cdef list asked(self, Table table, Batch batch, Py_ssize_t at)

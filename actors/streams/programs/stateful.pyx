@@ -12,6 +12,7 @@ import cython
 from cpython.object cimport PyObject_Hash
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from callboard.core.instants cimport as_key
 from callboard.scheduling.flow.stage cimport Division, Range, Share
 from callboard.streams.programs.program cimport (
     Batch, DividedBatch, Part, Program, PyVectorcall_Function, Watermark, call_one, pass_on,
@@ -70,6 +71,10 @@ cdef class Stateful(Program):
     cdef list mark(self, Table table, object key, object state, object time):
         return []
 
+    cdef object time_at(self, Watermark watermark):
+        """What states are told of a watermark."""
+        return watermark.time
+
     # --- alone ---------------------------------------------------------------------------------------
 
     cpdef process(self, Batch batch, list into):
@@ -97,7 +102,7 @@ cdef class Stateful(Program):
                 pass_on(batch, at[0], into)
             else:
                 if key_of is not None:
-                    key = call_one(how, key_of, row)
+                    key = as_key(call_one(how, key_of, row))
                 self.step(table, key, row, first + at[0], outs)
                 if not plain:
                     if outs:
@@ -117,7 +122,7 @@ cdef class Stateful(Program):
         cdef list answers = []
         time = None
         if at < len(batch.rows):
-            time = (<Watermark>batch.rows[at]).time
+            time = self.time_at(batch.rows[at])
         for born, key, state in self.due(table, time):
             try:
                 outputs = self.mark(table, key, state, time)
@@ -181,7 +186,7 @@ cdef class Stateful(Program):
                     division.add_to_none()
                 continue
             try:
-                divided.keys[i] = call_one(how, self.key, row)
+                divided.keys[i] = as_key(call_one(how, self.key, row))
                 division.add(<uint64_t>PyObject_Hash(divided.keys[i]))
             except Exception as error:
                 divided.keys[i] = Raised(error)

@@ -6,7 +6,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from callboard.core.instants import instant_of
 from callboard.streams.programs.bounds import Bounds
+from callboard.streams.programs.local_days import LocalDays
 from callboard.streams.programs.program import Raised, Side
 from callboard.streams.programs.windows import Sliding, Tumbling, Window
 
@@ -39,12 +41,15 @@ class CountedWindows:
 
 
 class TimedWindows:
-    """Tumbling and sliding windows by time. The open ones are kept by their numbers."""
+    """Tumbling and sliding windows by time. The open ones are kept by their numbers.
+
+    Times are instants.
+    """
 
     def __init__(
         self,
         windows: Tumbling | Sliding,
-        bounds: Bounds,
+        bounds: Bounds | LocalDays,
         function: Function,
         late: str,
         clock: Any,
@@ -63,7 +68,7 @@ class TimedWindows:
         self.after: Any = None  # of the one after it
 
     def receive(self, row: Any) -> Sequence[Any]:
-        time = self.by(row)
+        time = instant_of(self.by(row))
         self.find(time)
         ended: list[Any] = []
         if self.ordered and not self.has_come(time):
@@ -119,7 +124,9 @@ class TimedWindows:
                 break
             rows = self.open.pop(number)
             self.first = min(self.open, default=None)
-            windows.append(closed(self.bounds.start(number), end, self.function, rows))
+            start = self.bounds.start(number)
+            said = self.bounds.said(start), self.bounds.said(end)
+            windows.append(closed(*said, self.function, rows))
         return windows
 
 

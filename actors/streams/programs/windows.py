@@ -10,19 +10,24 @@ that its type cannot tell neighbouring windows apart, is an error of that row.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, field
+from datetime import timedelta, tzinfo
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from callboard.core.text import safe_repr
 from callboard.streams.checks import check_count, check_flag, check_function
 from callboard.streams.errors import GraphError
 from callboard.streams.programs.bounds import Bounds
+from callboard.streams.programs.local_days import LocalDays
 
 T = TypeVar("T")
 V = TypeVar("V")
 
 MOST_WINDOWS = 100_000
 """In how many windows a row may be. Each of them keeps it: that many take a row some 10 ms."""
+
+MOST_DAYS = 1_000_000
+"""The calendar has no 10,000 years."""
 
 
 class Window(NamedTuple, Generic[V]):
@@ -42,6 +47,7 @@ class _Regular:
     by: Callable[[Any], Any] | None = None
     origin: Any = 0
     ordered: bool = False
+    zone: str | tzinfo | None = None
 
     def _check(self, size: Any, step: Any) -> None:
         """Check that windows can be laid out, and how many overlap."""
@@ -50,12 +56,24 @@ class _Regular:
             check_function("by", self.by)
         elif self.ordered:
             raise GraphError("ordered=True is about time, so it needs by=, the time of a row")
+        elif self.zone is not None:
+            raise GraphError("zone= is about time, so it needs by=, the time of a row")
         _check_extent("size", size, self.by)
         _check_extent("step", step, self.by)
+        overlap = self._bounds(size, step).overlap
+        if overlap > MOST_WINDOWS:
+            raise GraphError(
+                f"with size={safe_repr(size)} and step={safe_repr(step)} each row would be in "
+                f"{overlap:,} windows, which all keep it; {MOST_WINDOWS:,} are the most"
+            )
+
+    def _bounds(self, size: Any, step: Any) -> Bounds | LocalDays:
+        if self.zone is not None:
+            return LocalDays(self.zone, self.origin, size, step)
         try:
             bounds = Bounds(self.origin, size, step)
             fits = self.origin - self.origin == step - step and not isinstance(self.origin, bool)
-            fits = fits and self.origin < bounds.start(1) <= bounds.start(1) + size
+            fits = fits and bounds.origin < bounds.start(1) <= bounds.start(1) + size
         except (TypeError, ArithmeticError, ValueError):
             fits = False
         if not fits:
@@ -63,11 +81,7 @@ class _Regular:
                 f"windows of {safe_repr(size)} that begin {safe_repr(step)} after each other "
                 f"cannot be laid out from the origin {safe_repr(self.origin)}"
             )
-        if bounds.overlap > MOST_WINDOWS:
-            raise GraphError(
-                f"with size={safe_repr(size)} and step={safe_repr(step)} each row would be in "
-                f"{bounds.overlap:,} windows, which all keep it; {MOST_WINDOWS:,} are the most"
-            )
+        return bounds
 
 
 @dataclass(frozen=True)
@@ -76,18 +90,36 @@ class Tumbling(_Regular):
 
     `origin` is where a window by time starts; the others lie before and after it: number n starts
     at `origin + n * size`, so computed, and ends where number n + 1 starts. With times that are
-    `datetime`s, `size` is a `timedelta` and `origin` a `datetime`.
+    `datetime`s, `size` is a `timedelta` and `origin` a `datetime`; bounds are in its zone, and a
+    window of a day has 24 hours, also where clocks are changed.
+
+    `Tumbling(days=n, zone=..., by=...)` has windows of `n` days of a zone, a name or a `ZoneInfo`,
+    from local midnight to local midnight, so a day may have 23 or 25 hours. `origin` is then a date
+    at which a window starts; without, weeks start on Mondays.
     """
 
-    size: Any
+    size: Any = None
+    days: InitVar[int | None] = field(default=None, kw_only=True)
 
-    def __post_init__(self) -> None:
-        self._check(self.size, self.size)
+    def __post_init__(self, days: int | None) -> None:
+        if days is not None:
+            if self.size is not None or self.zone is None:
+                raise GraphError(
+                    "days= stands in place of a size, and needs zone=, whose days they are"
+                )
+            days = check_count("days", days, most=MOST_DAYS)
+            object.__setattr__(self, "size", timedelta(days=days))
+        self._check(self.size, self.step)
 
     @property
     def step(self) -> Any:
         """How far windows begin after each other."""
         return self.size
+
+    @property
+    def bounds(self) -> Bounds | LocalDays:
+        """Where windows by time begin and end."""
+        return self._bounds(self.size, self.step)
 
 
 @dataclass(frozen=True)
@@ -95,7 +127,8 @@ class Sliding(_Regular):
     """Windows of `size`, each beginning `step` after the one before. See Tumbling.
 
     A row is in about `size / step` windows, in 100,000 at most. If `step` is larger than `size`,
-    rows between two windows are in none; they are not late.
+    rows between two windows are in none; they are not late. With `zone`, both are `timedelta`s of
+    whole days.
     """
 
     size: Any
@@ -104,12 +137,17 @@ class Sliding(_Regular):
     def __post_init__(self) -> None:
         self._check(self.size, self.step)
 
+    @property
+    def bounds(self) -> Bounds | LocalDays:
+        """Where windows by time begin and end."""
+        return self._bounds(self.size, self.step)
+
 
 @dataclass(frozen=True)
 class Session:
     """Windows of rows that follow each other by less than `gap`; it ends `gap` after its last row.
 
-    `by` is the time of a row.
+    `by` is the time of a row. Bounds are in the zones of the first row's time and of the last's.
     """
 
     gap: Any
@@ -130,10 +168,11 @@ def _check_extent(name: str, value: Any, by: Any) -> None:
         raise GraphError(f"{name} is a length of time, and more than none, not {safe_repr(value)}")
 
 
-def check_lag(value: Any) -> None:
-    """Check how late rows may come. Raises GraphError."""
+def lag_of(value: Any) -> Any:
+    """Check how late rows may come, and return it; None for not at all. Raises GraphError."""
     if not _is_length(value, zero=True):
         raise GraphError(f"lag is a length of time, or none, not {safe_repr(value)}")
+    return None if value == value - value else value
 
 
 def _is_length(value: Any, *, zero: bool) -> bool:

@@ -1,0 +1,125 @@
+"""Where windows of whole days of a zone begin and end: at the midnights of its clock.
+
+A day begins at the first instant at which the zone's clock shows its date's midnight, or what comes
+in its place: where the clock jumps over midnight the day begins with the jump, where midnight comes
+twice with the first one, and a day that is skipped has no length. So days may have 23 or 25 hours.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from functools import lru_cache
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from callboard.core.instants import in_zone, zone_of
+from callboard.core.text import safe_repr
+from callboard.streams.errors import GraphError
+
+_DAY = timedelta(days=1)
+_TICK = timedelta(microseconds=1)
+_MONDAY = date(1970, 1, 5)
+
+
+class LocalDays:
+    """The bounds of windows of so many days that begin so many days after each other.
+
+    See `Bounds`. A bound is an instant in UTC. `origin` is a date at which a window begins, or its
+    midnight; 0 stands for a Monday.
+    """
+
+    def __init__(self, zone: Any, origin: Any, size: Any, step: Any) -> None:
+        self.zone = _zone(zone)
+        self.size, self.step = _days("size", size), _days("step", step)
+        self.origin = self._date(origin)
+
+    @property
+    def overlap(self) -> int:
+        """In how many windows a row may be."""
+        return -(-self.size // self.step)
+
+    def start(self, number: int) -> datetime:
+        """Return where a window begins."""
+        return midnight(self.zone, self.origin + number * self.step * _DAY)
+
+    def end(self, number: int) -> datetime:
+        """Return where it ends."""
+        return midnight(self.zone, self.origin + (number * self.step + self.size) * _DAY)
+
+    def latest(self, time: Any) -> int:
+        """Find the latest window that begins at an instant or before. Raises ValueError."""
+        if zone_of(time) is None:
+            raise ValueError(
+                f"windows of days in {self.zone} take times that have a zone, not {safe_repr(time)}"
+            )
+        try:
+            days: int = (in_zone(time, self.zone).date() - self.origin).days
+            number = days // self.step
+            while self.start(number) > time:
+                number -= 1
+            while self.start(number + 1) <= time:
+                number += 1
+        except OverflowError as error:
+            raise ValueError(f"the calendar has no window for {safe_repr(time)}") from error
+        return number
+
+    def said(self, bound: datetime) -> Any:
+        """Return a bound as it is handed out."""
+        return in_zone(bound, self.zone)
+
+    def _date(self, origin: Any) -> date:
+        if isinstance(origin, int) and not isinstance(origin, bool) and origin == 0:
+            return _MONDAY
+        if isinstance(origin, datetime):
+            local = origin if zone_of(origin) is None else in_zone(origin, self.zone)
+            wall = local.replace(tzinfo=None, fold=0)
+            if wall == wall and _wall(midnight(self.zone, wall.date()), self.zone) == wall:
+                return wall.date()
+        elif isinstance(origin, date):
+            return origin
+        raise GraphError(
+            f"the origin of windows of days in {self.zone} is a date, or the time at which it "
+            f"begins there, not {safe_repr(origin)}"
+        )
+
+
+@lru_cache(maxsize=4096)
+def midnight(zone: tzinfo, day: date) -> datetime:
+    """Return the first instant, in UTC, at which a zone's clock shows a date's midnight or more."""
+    wall = datetime(day.year, day.month, day.day)
+    first = wall.replace(tzinfo=zone).astimezone(UTC)
+    if _wall(first, zone) == wall:
+        return first
+    # The clock jumps over it. By its offset after the jump midnight is before that, by the one
+    # before it after.
+    before = wall.replace(tzinfo=zone, fold=1).astimezone(UTC)
+    while first - before > _TICK:
+        middle = before + (first - before) // 2
+        if _wall(middle, zone) < wall:
+            before = middle
+        else:
+            first = middle
+    return first
+
+
+def _wall(instant: datetime, zone: tzinfo) -> datetime:
+    return instant.astimezone(zone).replace(tzinfo=None, fold=0)
+
+
+def _days(name: str, length: Any) -> int:
+    if isinstance(length, timedelta) and length > timedelta(0) and not length % _DAY:
+        return length // _DAY
+    raise GraphError(f"the {name} of windows in a zone is whole days, not {safe_repr(length)}")
+
+
+def _zone(zone: Any) -> tzinfo:
+    """Return a zone by its name, or itself."""
+    if isinstance(zone, str):
+        try:
+            return ZoneInfo(zone)
+        except (LookupError, ValueError, OSError) as error:
+            raise GraphError(f"there is no zone {zone!r} here") from error
+    # A zone of pytz shows another offset than the one in which a clock stands.
+    if isinstance(zone, tzinfo) and not hasattr(zone, "localize"):
+        return zone
+    raise GraphError(f"zone is the name of a zone or a ZoneInfo, not {safe_repr(zone)}")

@@ -1,0 +1,136 @@
+"""Aware datetimes as the moments that they are.
+
+Python compares, subtracts and hashes two datetimes of one zone by what its clock shows: where that
+is set back an hour two moments are one, where it is put forward an hour too many lies between two,
+and `fold` is looked at by nobody. Between zones a datetime in such an hour is equal to nothing. In
+UTC all of that is right. So what is compared, subtracted or added to is the `instant_of()` a value,
+and what is handed out is said `in_zone()` that the value came in.
+
+Moments in tuples and lists are found, too, as these compare what they hold. Naive datetimes have no
+zone and stay as they are: Python refuses to put them into one order with aware ones.
+"""
+
+cimport cython
+from cpython.datetime cimport PyDateTime_Check, import_datetime
+from cpython.object cimport Py_EQ, Py_NE
+
+from datetime import UTC, datetime
+
+cdef extern from *:
+    """
+    // Whether a value compares as tuples, or lists, do, and not in a way of its own.
+    static inline bool is_as(PyObject* value, PyTypeObject* type) {
+        return Py_TYPE(value)->tp_richcompare == type->tp_richcompare && Py_TYPE(value)->tp_hash == type->tp_hash;
+    }
+    static inline bool is_plain(PyObject* value) {
+        return PyLong_CheckExact(value) || PyFloat_CheckExact(value) || PyUnicode_CheckExact(value);
+    }
+    static inline bool is_as_tuple(PyObject* value) { return PyTuple_Check(value) && is_as(value, &PyTuple_Type); }
+    static inline bool is_as_list(PyObject* value) { return PyList_Check(value) && is_as(value, &PyList_Type); }
+    static inline int go_deeper() { return Py_EnterRecursiveCall(" while looking for datetimes") ? -1 : 0; }
+    """
+    bint is_plain(object value)
+    bint is_as_tuple(object value)
+    bint is_as_list(object value)
+    int go_deeper() except -1
+    void Py_LeaveRecursiveCall()
+
+import_datetime()
+
+cdef object EARLIEST = datetime.min.replace(tzinfo=UTC)
+cdef object LATEST = datetime.max.replace(tzinfo=UTC)
+
+
+cpdef object instant_of(object value):
+    """Return what a value is compared, subtracted and hashed as.
+
+    That is an aware datetime in UTC; of a tuple or a list one with such in their places; and
+    anything else itself. The first and the last hours of the calendar, which UTC has no years for,
+    are its first and its last microsecond.
+    """
+    if is_plain(value):
+        return value
+    if PyDateTime_Check(value):
+        return moment_of(value)
+    if is_as_tuple(value) or is_as_list(value):
+        return moments_in(value)
+    return value
+
+
+cdef object moment_of(object value):
+    zone = value.tzinfo
+    if zone is None or zone is UTC or value.utcoffset() is None:
+        return value
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        return EARLIEST if value.year == 1 else LATEST
+
+
+cdef object moments_in(object values):
+    cdef list found = None
+    cdef Py_ssize_t at = 0
+    go_deeper()
+    try:
+        for value in values:
+            instant = instant_of(value)
+            if instant is not value:
+                if found is None:
+                    found = list(values)
+                found[at] = instant
+            at += 1
+    finally:
+        Py_LeaveRecursiveCall()
+    if found is None:
+        return values
+    return tuple(found) if isinstance(values, tuple) else found
+
+
+cpdef object zone_of(object value):
+    """Return the zone of an aware datetime; None for all else."""
+    if is_plain(value) or not PyDateTime_Check(value) or value.tzinfo is None or value.utcoffset() is None:
+        return None
+    return value.tzinfo
+
+
+cpdef object in_zone(object instant, object zone):
+    """Say an instant in a zone; as it is without one, or where the zone has no year for it."""
+    if zone is None:
+        return instant
+    try:
+        return instant.astimezone(zone)
+    except OverflowError:
+        return instant
+
+
+@cython.final
+cdef class MomentKey:
+    """A key with moments in it: equal and hashed as they are. `as_given()` has the key itself."""
+
+    def __hash__(self):
+        return self.hashed
+
+    def __richcmp__(self, other, int how):
+        if how != Py_EQ and how != Py_NE:
+            return NotImplemented
+        instant = (<MomentKey>other).instant if type(other) is MomentKey else other
+        return bool(self.instant == instant) is (how == Py_EQ)
+
+    def __repr__(self):
+        return repr(self.given)
+
+
+cpdef object as_key(object value):
+    """Return what stands for a value where keys are told apart. Raises TypeError: it has no hash."""
+    cdef MomentKey key
+    instant = instant_of(value)
+    if instant is value:
+        return value
+    key = MomentKey.__new__(MomentKey)
+    key.instant, key.given, key.hashed = instant, value, hash(instant)
+    return key
+
+
+cpdef object as_given(object key):
+    """Return the value that a key stands for."""
+    return (<MomentKey>key).given if type(key) is MomentKey else key
