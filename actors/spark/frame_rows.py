@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from callboard.core.text import safe_repr
 from callboard.spark.errors import SchemaError
 from callboard.spark.schema import arrow_schema, checked
-from callboard.spark.times import of_times
+from callboard.spark.times import in_known_zones, of_times
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,8 +18,8 @@ PIECE = 1024  # rows that are taken out of a batch at once, and that are gathere
 
 
 def pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Cut batches, so that few of their rows are Python's at a time."""
-    for batch in batches:
+    """Cut batches, so that few of their rows are Python's at a time, in zones that it knows."""
+    for batch in map(in_known_zones, batches):
         for at in range(0, batch.num_rows, PIECE):
             yield batch.slice(at, PIECE)
 

@@ -7,7 +7,7 @@ and a time has no zone. What that leaves open is refused, by the column's name.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Any, NoReturn
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -31,7 +31,7 @@ def records_of(frame: pd.DataFrame, schema: StructType | None = None) -> list[di
     Null is None, and a TIMESTAMP a naive datetime in the process's own zone, as in a `Row`. Raises
     SchemaError for a column that may have been one thing or another in Spark.
     """
-    types = {} if schema is None else {field.name: field.dataType for field in schema}
+    types: dict[Any, DataType] = {field.name: field.dataType for field in schema or ()}
     columns = [_values(name, frame.iloc[:, at], types.get(name)) for at, name in enumerate(frame)]
     names = [*frame]
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
@@ -91,7 +91,7 @@ def _times(name: Any, column: pd.Series[Any], wanted: DataType | None) -> list[A
     if isinstance(wanted, TimestampNTZType):
         return clocks
     zone = _zone(session_zone())
-    times = []
+    times: list[datetime | None] = []
     for clock in clocks:
         if clock is None:
             times.append(None)

@@ -4,10 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+def in_known_zones(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch whose instants are in UTC where Python does not know their zone.
+
+    Zones of Java are more than those, such as "GMT+2", "PST".
+    """
+    import pyarrow as pa
+
+    known = pa.schema([field.with_type(_known(field.type)) for field in batch.schema])
+    return batch if known == batch.schema else batch.cast(known)
+
+
+def _known(arrow: pa.DataType) -> pa.DataType:
+    import pyarrow as pa
+    import pyarrow.types as a
+
+    if a.is_timestamp(arrow):
+        return arrow if _is_known(arrow.tz) else pa.timestamp(arrow.unit, "UTC")
+    if a.is_list(arrow):
+        return pa.list_(arrow.value_field.with_type(_known(arrow.value_type)))
+    if a.is_map(arrow):
+        return pa.map_(_known(arrow.key_type), arrow.item_field.with_type(_known(arrow.item_type)))
+    if a.is_struct(arrow):
+        return pa.struct([field.with_type(_known(field.type)) for field in arrow])
+    return arrow
+
+
+@cache
+def _is_known(zone: str | None) -> bool:
+    import pyarrow as pa
+
+    try:
+        pa.scalar(0, pa.timestamp("us", zone)).as_py()
+    except Exception:  # the class depends on the library of zones that Arrow finds
+        return False
+    return True
 
 
 def of_times(arrow: pa.DataType) -> Callable[[Any], Any] | None:

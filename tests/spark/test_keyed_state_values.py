@@ -18,7 +18,6 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from callboard.spark import KeyedState, SchemaError, keyed_state
 from callboard.spark.pandas_rows import records_of
-from tests.spark.test_keyed_state import GroupStore
 
 pytestmark = pytest.mark.timeout(300)  # Spark starts slowly on a busy machine
 
@@ -118,9 +117,19 @@ def _schema(text: str) -> StructType:
 # --- states and outputs ---------------------------------------------------------------------------
 
 
+class Store:
+    """A store without a state for the key."""
+
+    getOption = kept = None  # noqa: N815 - Spark calls it so
+    exists = False
+
+    def update(self, kept: Any) -> None:
+        self.kept = kept
+
+
 def applied(keyed: KeyedState) -> tuple[Any, Any]:
     """Send one row; return what is kept, and the first value that comes out."""
-    store: Any = GroupStore()
+    store: Any = Store()
     frames = [pd.DataFrame({"n": [1]})]
     [given] = keyed.apply_in_pandas_with_state(("ann",), iter(frames), store)
     return store.kept, given.iloc[0, 0]
