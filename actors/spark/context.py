@@ -43,6 +43,19 @@ class PartitionContext:
         )
 
 
+def session_zone() -> str | None:
+    """Return the time zone that the session of the task that runs now was told, if any.
+
+    Without one a session is in the zone of its machine.
+    """
+    try:
+        from pyspark.taskcontext import TaskContext
+    except ImportError:
+        return None
+    task = TaskContext.get()
+    return None if task is None else task.getLocalProperty("spark.sql.session.timeZone")
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionStart:
     """What a graph that outlives its tasks is asked before the first batch of each."""

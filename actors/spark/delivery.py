@@ -22,6 +22,7 @@ from callboard.remote import (
     connect_sharded,
 )
 from callboard.spark.context import PartitionContext
+from callboard.spark.reporting import reported
 from callboard.spark.stage_task import stage_partition
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ def _run(
     return [ShardWinner(*row) for row in found]
 
 
+@reported
 def _stage(
     place: _Place, shards: Collection[int], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:

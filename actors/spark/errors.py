@@ -5,7 +5,10 @@ from __future__ import annotations
 from pickle import PicklingError
 
 from callboard.core.errors import CallboardError
+from callboard.core.text import sendable
 from callboard.dead_letters import FailureReport
+
+LONGEST = 65_536  # characters of one text of an error, which goes through sockets and logs
 
 
 class EntryPointError(CallboardError):
@@ -37,9 +40,29 @@ class PartitionFailed(CallboardError):
 
     The traceback, with all causes, is a note on this exception and not its cause, because Spark's
     SQL paths show an exception's notes but drop its causes.
+
+    Both are cut in their middle where they are very long. What UTF-8 cannot encode, a lone
+    surrogate, is escaped: PySpark could not send it.
     """
 
     def __init__(self, who: str, error: FailureReport, partition_id: int, where: str = "") -> None:
         self.error = error
-        super().__init__(f"{who} failed{where} in partition {partition_id}: {error.summary}")
-        self.add_note(f"In {who}:\n{error.traceback}")
+        summary, trace = _texts(error)
+        super().__init__(_told(f"{who} failed{where} in partition {partition_id}: {summary}"))
+        self.add_note(_told(f"In {who}:\n{trace}"))
+
+
+def _texts(error: FailureReport) -> tuple[str, str]:
+    try:
+        return error.summary, error.traceback
+    except Exception:  # an attribute that a traceback shows may be a property that raises
+        summary = f"{error.type.__qualname__}: {error.text}"
+        return summary, f"{summary}\n"
+
+
+def _told(text: str) -> str:
+    text = sendable(text)
+    if len(text) <= LONGEST:
+        return text
+    half = LONGEST // 2
+    return f"{text[:half]}\n[... {len(text) - 2 * half:,} characters ...]\n{text[-half:]}"

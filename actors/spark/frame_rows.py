@@ -1,16 +1,16 @@
-"""Rows of record batches, and record batches of rows; and the same of pandas."""
+"""Rows of record batches, and record batches of rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from callboard.core.text import safe_repr
 from callboard.spark.errors import SchemaError
 from callboard.spark.schema import arrow_schema, checked
+from callboard.spark.times import in_known_zones, of_times
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
@@ -18,8 +18,8 @@ PIECE = 1024  # rows that are taken out of a batch at once, and that are gathere
 
 
 def pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Cut batches, so that few of their rows are Python's at a time."""
-    for batch in batches:
+    """Cut batches, so that few of their rows are Python's at a time, in zones that it knows."""
+    for batch in map(in_known_zones, batches):
         for at in range(0, batch.num_rows, PIECE):
             yield batch.slice(at, PIECE)
 
@@ -40,17 +40,26 @@ def tuples_of(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
         yield from zip(*columns, strict=True) if columns else [()] * piece.num_rows
 
 
-def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a frame of pandas as dictionaries."""
-    records: list[Any] = frame.to_dict("records")
-    return records
+def plain_rows(batch: pa.RecordBatch) -> list[tuple[Any, ...]]:
+    """Return the rows of a batch as Spark's own conversions want them: maps are dictionaries."""
+    columns = [[*map(_of_maps(column.type), column.to_pylist())] for column in batch.columns]
+    return [*zip(*columns, strict=True)]
 
 
-def frame_of(names: list[str], rows: list[tuple[Any, ...]]) -> pd.DataFrame:
-    """Return rows as a frame of pandas, with their values as they are."""
-    import pandas as pd
+def _of_maps(arrow: pa.DataType) -> Callable[[Any], Any]:
+    """Return what makes dictionaries of the lists of pairs that a type's maps are to Arrow."""
+    import pyarrow.types as a
 
-    return pd.DataFrame(rows, columns=names, dtype=object)
+    if a.is_map(arrow):
+        inside = _of_maps(arrow.item_type)
+        return lambda pairs: pairs and {key: inside(each) for key, each in pairs}
+    if a.is_list(arrow):
+        inside = _of_maps(arrow.value_type)
+        return lambda values: values and [*map(inside, values)]
+    if a.is_struct(arrow):
+        fields = {field.name: _of_maps(field.type) for field in arrow}
+        return lambda value: value and {name: fields[name](value[name]) for name in value}
+    return lambda value: value
 
 
 def batches_of(outputs: Iterable[Any], schema: StructType | None) -> Iterator[pa.RecordBatch]:
@@ -78,12 +87,12 @@ def _gathered(outputs: Iterable[Any], schema: pa.Schema | None) -> Iterator[pa.R
                 )
             rows.append(row_of(schema.names, output))
         if rows and (len(rows) == PIECE or not is_row):
-            yield _record_batch(schema, rows)
+            yield record_batch(schema, rows)
             rows = []
         if not is_row:
             yield from [output] if isinstance(output, pa.RecordBatch) else output.to_batches()
     if rows:
-        yield _record_batch(schema, rows)
+        yield record_batch(schema, rows)
 
 
 def row_of(names: list[str], row: Any, what: str = "an output") -> tuple[Any, ...]:
@@ -97,15 +106,23 @@ def row_of(names: list[str], row: Any, what: str = "an output") -> tuple[Any, ..
     )
 
 
-def _record_batch(schema: pa.Schema, rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
+def record_batch(
+    schema: pa.Schema, rows: list[tuple[Any, ...]], what: str = "an output"
+) -> pa.RecordBatch:
+    """Return rows as a batch; raise SchemaError, which names the column, for what has no place.
+
+    A naive datetime in a column of instants is of the process's own zone, as it is to Spark.
+    """
     import pyarrow as pa
 
     columns = []
-    for field, values in zip(schema, zip(*rows, strict=True), strict=True):
+    for at, field in enumerate(schema):
+        values = [row[at] for row in rows]
         try:
-            columns.append(pa.array(values, field.type))
+            timed = of_times(field.type)
+            columns.append(pa.array(map(timed, values) if timed else values, field.type))
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise SchemaError(
-                f"an output does not fit column {field.name!r}, which is {field.type}: {error}"
+                f"{what} does not fit column {field.name!r}, which is {field.type}: {error}"
             ) from error
     return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -17,6 +17,7 @@ from callboard.spark.feed import check_takes_two
 from callboard.spark.frame_rows import batches_of
 from callboard.spark.host import GraphSpec, TaskGraph, task_graph
 from callboard.spark.pickling import pickle_for_tasks
+from callboard.spark.reporting import reported
 from callboard.spark.settings import SystemSettings
 from callboard.streams import Graph, Run, Stream, StreamError
 
@@ -50,6 +51,7 @@ class GraphTask:
     settings: SystemSettings
     drain_timeout: float
 
+    @reported
     def outputs(
         self,
         rows: Iterable[Any] | None = None,
@@ -84,6 +86,7 @@ class GraphTask:
                     at_end(run)
             task.drain(self.drain_timeout)
 
+    @reported
     def batches(
         self, schema: StructType | None, rows: Iterable[Any] | None = None, **options: Any
     ) -> Iterator[pa.RecordBatch]:

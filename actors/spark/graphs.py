@@ -119,7 +119,8 @@ class SparkGraph:
     def cogroup_in_arrow(self) -> Callable[[pa.Table, pa.Table], pa.Table]:
         """For `groupBy(...).cogroup(...).applyInArrow`, by a graph with entries "left" and "right".
 
-        Both groups' rows are all there, and are sent in turns, a batch of each.
+        Both groups' rows are all there, and are sent in turns, a batch of each. A side that has no
+        rows of the key is a batch without rows, which says what its columns are.
         """
         task = self._checked(entries=SIDES)
         function = partial(_cogroup_in_arrow, task, self._rows, self._schema)
@@ -160,8 +161,15 @@ def _cogroup_in_arrow(
     task: GraphTask, rows: str, schema: StructType | None, left: pa.Table, right: pa.Table
 ) -> pa.Table:
     tables = zip(SIDES, (left, right), strict=True)
-    inputs = {side: _ROWS[rows](table.to_batches()) for side, table in tables}
+    inputs = {side: _ROWS[rows](_batches(table)) for side, table in tables}
     return _table(_one_by_one(task, rows).batches(schema, inputs=inputs))
+
+
+def _batches(table: pa.Table) -> list[pa.RecordBatch]:
+    """Return a table's batches, of which one without rows says what a group's columns are."""
+    import pyarrow as pa
+
+    return table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
 
 
 def _one_by_one(task: GraphTask, rows: str) -> GraphTask:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from callboard.frequency import SpaceSaving
+from callboard.spark.reporting import reported
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,6 +33,7 @@ def hot_keys(frame: DataFrame, key: str | Column, *, epsilon: float = 1e-4) -> S
     return merged
 
 
+@reported
 def _count(batches: Iterable[pa.RecordBatch], *, epsilon: float) -> Iterator[pa.RecordBatch]:
     import pyarrow
 

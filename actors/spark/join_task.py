@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from callboard.core.errors import ConfigError
+from callboard.core.instants import instant_of
 from callboard.core.text import safe_repr
 from callboard.spark.errors import OrderError
 from callboard.spark.frame_rows import pieces
@@ -51,7 +52,8 @@ def _by_sides(
                 raise OrderError(
                     f"{order!r} is null in a row of the {side} frame: {safe_repr(rows[0])}"
                 )
-        come_to = Watermark(max(rows[-1][order] for rows in sides.values() if rows))
+        latest = max((rows[-1][order] for rows in sides.values() if rows), key=instant_of)
+        come_to = Watermark(latest)
         for side, rows in sides.items():
             yield side, [*rows, come_to]
 

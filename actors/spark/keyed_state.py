@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
 from callboard.spark.errors import SchemaError
-from callboard.spark.frame_rows import frame_of, records_of, row_of
+from callboard.spark.frame_rows import plain_rows, record_batch, row_of
+from callboard.spark.pandas_rows import frame_of, records_of
 from callboard.spark.pickling import pickle_for_tasks
-from callboard.spark.schema import parsed
+from callboard.spark.reporting import reported
+from callboard.spark.schema import arrow_schema, parsed
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
     from pyspark.sql.streaming.state import GroupState
     from pyspark.sql.streaming.stateful_processor import StatefulProcessor
     from pyspark.sql.types import StructType
@@ -28,6 +31,7 @@ def keyed_state(
     *args: Any,
     state: StructType | str,
     schema: StructType | str,
+    rows: StructType | str | None = None,
     **kwargs: Any,
 ) -> KeyedState:
     """Return what Spark's stateful streaming methods want, of a pure `receive` for each key.
@@ -41,6 +45,11 @@ def keyed_state(
     returns the outputs, and the state is made of the object's attributes that are called as the
     columns of `state`. They are set before each row, and nothing else of an object is kept.
 
+    Rows are the same by all methods: null is None, integers are exact, and a timestamp is a naive
+    datetime on the clocks of the worker's process, as in Spark's own rows. Where pandas leaves open
+    what a value was, the row is an error that names the column; `rows`, the schema of the rows,
+    such as `frame.schema`, leaves less open.
+
     Spark keeps the state, and may run a row again after a failure, from the state before it: so
     `receive` has no other effects. Raises ConfigError, CaptureError; SchemaError, in the task, for
     what fits neither schema. A string of a schema needs an active session.
@@ -48,6 +57,7 @@ def keyed_state(
     if not callable(receive):
         raise ConfigError(f"receive is a function or a class, not {safe_repr(receive)}")
     kept, wanted = parsed(state), parsed(schema)
+    come = None if rows is None else parsed(rows)
     if isinstance(receive, type):
         if not hasattr(receive, "receive"):
             raise ConfigError(f"{receive.__qualname__} has no method `receive`")
@@ -55,17 +65,25 @@ def keyed_state(
     elif args or kwargs:
         raise ConfigError(f"arguments are for a class, and receive is {safe_repr(receive)}")
     pickle_for_tasks("receive", receive, keep=False)
-    return KeyedState(receive, kept, wanted)
+    return KeyedState(receive, kept, wanted, come)
 
 
 class KeyedState:
     """What `applyInPandasWithState` and `transformWithState` want; made by `keyed_state()`."""
 
-    def __init__(self, receive: PureReceive, state: StructType, schema: StructType) -> None:
+    def __init__(
+        self,
+        receive: PureReceive,
+        state: StructType,
+        schema: StructType,
+        rows: StructType | None = None,
+    ) -> None:
         self.state = state
         """The schema of a key's state."""
         self.schema = schema
         """The schema of the outputs."""
+        self.rows = rows
+        """The schema of the rows, if it was said."""
         self._receive = receive
 
     @property
@@ -82,8 +100,8 @@ class KeyedState:
 
         return StateProcessor(self)
 
-    def outputs(self, state: State, rows: Iterable[dict[str, Any]]) -> tuple[State, list[Any]]:
-        """Go through rows of a key; return its new state, and the outputs as tuples."""
+    def of_rows(self, state: State, rows: Iterable[dict[str, Any]]) -> tuple[State, pa.RecordBatch]:
+        """Go through rows of a key; return its new state, and the outputs."""
         outputs: list[tuple[Any, ...]] = []
         for row in rows:
             answer = self._receive(state, row)
@@ -95,19 +113,32 @@ class KeyedState:
             if state is not None:
                 state = row_of(self.state.names, state, "a state")
             outputs += [row_of(self.schema.names, output) for output in given or ()]
-        return state, outputs
+        return state, record_batch(arrow_schema(self.schema), outputs)
+
+    def of_frame(self, state: State, frame: pd.DataFrame) -> tuple[State, list[pd.DataFrame]]:
+        """Go through rows in pandas of a key; return its new state, and the outputs in pandas."""
+        state, outputs = self.of_rows(state, records_of(frame, self.rows))
+        return state, [frame_of(outputs)] if outputs.num_rows else []
+
+    def to_keep(self, state: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return a state with the values that Spark's pickled rows want: it makes null of others.
+
+        Raises SchemaError for a value that does not fit.
+        """
+        [kept] = plain_rows(record_batch(arrow_schema(self.state), [state], "a state"))
+        return kept
 
 
+@reported
 def _apply(
     keyed: KeyedState, key: Any, frames: Iterable[pd.DataFrame], store: GroupState
 ) -> Iterator[pd.DataFrame]:
     state: State = store.getOption
     for frame in frames:
-        state, outputs = keyed.outputs(state, records_of(frame))
-        if outputs:
-            yield frame_of(keyed.schema.names, outputs)
+        state, outputs = keyed.of_frame(state, frame)
+        yield from outputs
     if state is not None:
-        store.update(state)
+        store.update(keyed.to_keep(state))
     elif store.exists:
         store.remove()
 

@@ -14,6 +14,7 @@ from callboard.spark.arrow import record_batches
 from callboard.spark.errors import AnswerError
 from callboard.spark.feed import Build, Feed
 from callboard.spark.options import PartitionOptions
+from callboard.spark.reporting import reported
 from callboard.spark.schema import checked, parsed
 
 if TYPE_CHECKING:
@@ -108,11 +109,13 @@ def map_in_arrow(
     return partial(_map_in_arrow, feed, None if schema is None else parsed(schema))
 
 
+@reported
 def _for_each(feed: Feed, batch_size: int, rows: Iterable[Any]) -> None:
     for _ in feed.answers(Batches("a partition", rows, batch_size)):
         pass
 
 
+@reported
 def _map(feed: Feed, batch_size: int, rows: Iterable[Any]) -> Iterator[Any]:
     for answer in feed.answers(Batches("a partition", rows, batch_size)):
         if answer is None:
@@ -122,8 +125,9 @@ def _map(feed: Feed, batch_size: int, rows: Iterable[Any]) -> Iterator[Any]:
         yield from answer
 
 
+@reported
 def _map_in_arrow(
     feed: Feed, schema: StructType | None, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     answers = chain.from_iterable(map(record_batches, feed.answers(batches)))
-    return answers if schema is None else checked(answers, schema)
+    yield from answers if schema is None else checked(answers, schema)

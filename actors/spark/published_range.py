@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 
 from callboard.remote import PublishedRows, ShardedConnection
 from callboard.spark.errors import SchemaError
+from callboard.spark.reporting import reported
 from callboard.spark.schema import arrow_schema
 from callboard.spark.source_options import RemoteEntry
 
@@ -47,6 +48,7 @@ def divided(start: int, end: int, parts: int, shard: int = 0) -> list[RowRange]:
     return [RowRange(bounds[at], bounds[at + 1], shard) for at in range(parts)]
 
 
+@reported
 def read(
     place: RemoteEntry, wanted: InputPartition, schema: StructType
 ) -> Iterator[pa.RecordBatch]:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _DEFAULTS = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.python.unix.domain.socket.enabled": "true",  # halves what a small job costs
     "spark.python.worker.faulthandler.enabled": "true",  # shows a native crash in the error
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

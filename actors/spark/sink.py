@@ -22,6 +22,7 @@ from callboard.remote import (
 )
 from callboard.remote.staging.messages import BatchName
 from callboard.spark.context import PartitionContext
+from callboard.spark.reporting import reported
 from callboard.spark.source_options import RemoteEntry
 from callboard.spark.stage_task import stage_partition
 
@@ -39,6 +40,7 @@ class Staged(WriterCommitMessage):
     """The servers that had committed the batch before: they are left as they are."""
 
 
+@reported
 def stage(place: RemoteEntry, name: BatchName, batches: Iterable[pa.RecordBatch]) -> Staged:
     """In a task: stage its partition.
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from callboard.spark.frame_rows import frame_of, records_of
+from callboard.spark.frame_rows import plain_rows
+from callboard.spark.reporting import reported
 
 if TYPE_CHECKING:
     from callboard.spark.keyed_state import KeyedState
@@ -24,6 +25,7 @@ class StateProcessor(StatefulProcessor):
         """Find the store; called by Spark, in each task."""
         self._store = handle.getValueState("state", self._keyed.state)
 
+    @reported
     def handleInputRows(  # noqa: N802 - Spark calls it so
         self,
         key: Any,
@@ -36,14 +38,13 @@ class StateProcessor(StatefulProcessor):
         make = Row(*keyed.schema.names)
         for each in rows:
             if isinstance(each, Row):
-                state, outputs = keyed.outputs(state, [each.asDict(recursive=True)])
-                yield from [make(*output) for output in outputs]
+                state, outputs = keyed.of_rows(state, [each.asDict(recursive=True)])
+                yield from [make(*output) for output in plain_rows(outputs)]
             else:
-                state, outputs = keyed.outputs(state, records_of(each))
-                if outputs:
-                    yield frame_of(keyed.schema.names, outputs)
+                state, frames = keyed.of_frame(state, each)
+                yield from frames
         if state is not None:
-            self._store.update(state)
+            self._store.update(keyed.to_keep(state))
         else:
             self._store.clear()
 

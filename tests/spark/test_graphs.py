@@ -159,6 +159,15 @@ def test_two_groups_go_to_two_entries() -> None:
     assert table.to_pylist() == rows(20)[10:]
 
 
+def test_a_side_without_rows_is_a_batch_that_says_its_columns() -> None:
+    left, right = entry("left"), entry("right")
+    names = left.union(right).map(lambda batch: ",".join(batch.schema.names))
+    function = spark_graph(names.map(lambda text: (1, text)), schema=SCHEMA).cogroup_in_arrow
+    some, none = pa.table({"n": [1]}), pa.table({"m": pa.array([], pa.int8())})
+    for sides, words in (((some, none), "nm"), ((none, some), "mn"), ((none, none), "mm")):
+        assert [row["word"] for row in function(*sides).to_pylist()] == [*words]
+
+
 def test_spark_sees_functions_of_one_table_and_of_two() -> None:
     """It passes a key to those that have one more parameter, and reads annotations."""
     graph = spark_graph(entry("left").union(entry("right")), entry="left")

@@ -166,6 +166,25 @@ def test_groups_and_pairs_of_groups_are_runs_of_their_own(spark: SparkSession) -
     assert sorted(map(tuple, pairs.collect())) == wanted
 
 
+@pytest.mark.parametrize("how", ["inner", "left", "right", "outer"])
+def test_a_key_of_one_side_alone_has_the_other_sides_columns(spark: SparkSession, how: Any) -> None:
+    left = spark.createDataFrame([(1, "ann"), (2, "bob"), (2, None)], "t long, user string")
+    right = spark.createDataFrame(
+        [(1, "ann", 0.5), (3, "cid", 1.5)], "t long, user string, x double"
+    )
+    both = entry("left").join_batches(entry("right"), by="t", within=0, how=how)
+    schema = "t long, user string, t_right long, user_right string, x double"
+    function = spark_graph(both, schema=schema).cogroup_in_arrow
+    groups = left.groupBy("user").cogroup(right.groupBy("user"))
+    found = {tuple(row) for row in groups.applyInArrow(function, schema).collect()}
+    wanted: set[Any] = {(1, "ann", 1, "ann", 0.5)}
+    if how in ("left", "outer"):
+        wanted |= {(2, "bob", None, None, None), (2, None, None, None, None)}
+    if how in ("right", "outer"):
+        wanted |= {(None, None, 3, "cid", 1.5)}
+    assert found == wanted
+
+
 def test_rows_of_every_common_type_come_and_go(spark: SparkSession) -> None:
     frame = spark.range(3).selectExpr(
         "id",

@@ -35,6 +35,12 @@ ENVIRONMENT = {name: os.environ.get(name) for name in ("PYSPARK_PYTHON", "JAVA_H
 Failure = Callable[[Callable[[], object]], str]
 
 
+def test_workers_are_reached_as_spark_itself_does_unless_the_session_is_told(
+    spark: SparkSession,
+) -> None:
+    assert spark.conf.get("spark.python.unix.domain.socket.enabled", "unset") in ("false", "unset")
+
+
 def test_rows_of_an_rdd_come_back_in_order(spark: SparkSession) -> None:
     rdd = spark.sparkContext.parallelize(range(10_000), 3)
     assert rdd.mapPartitions(map_partitions(graphs.echo, batch_size=64)).collect() == list(

@@ -1,0 +1,126 @@
+"""Times as Spark has them: a TIMESTAMP is an instant, and a TIMESTAMP_NTZ what some clock shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def in_known_zones(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch whose instants are in UTC where Python does not know their zone.
+
+    Zones of Java are more than those, such as "GMT+2", "PST".
+    """
+    import pyarrow as pa
+
+    known = pa.schema([field.with_type(_known(field.type)) for field in batch.schema])
+    return batch if known == batch.schema else batch.cast(known)
+
+
+def _known(arrow: pa.DataType) -> pa.DataType:
+    import pyarrow as pa
+    import pyarrow.types as a
+
+    if a.is_timestamp(arrow):
+        return arrow if _is_known(arrow.tz) else pa.timestamp(arrow.unit, "UTC")
+    if a.is_list(arrow):
+        return pa.list_(arrow.value_field.with_type(_known(arrow.value_type)))
+    if a.is_map(arrow):
+        return pa.map_(_known(arrow.key_type), arrow.item_field.with_type(_known(arrow.item_type)))
+    if a.is_struct(arrow):
+        return pa.struct([field.with_type(_known(field.type)) for field in arrow])
+    return arrow
+
+
+@cache
+def _is_known(zone: str | None) -> bool:
+    import pyarrow as pa
+
+    try:
+        pa.scalar(0, pa.timestamp("us", zone)).as_py()
+    except Exception:  # the class depends on the library of zones that Arrow finds
+        return False
+    return True
+
+
+def of_times(arrow: pa.DataType) -> Callable[[Any], Any] | None:
+    """Return what makes values of a type out of Python's; None, if the type has no times in it.
+
+    Arrow takes a naive datetime for one in UTC, and of an aware one, where there is no zone, what
+    clocks in UTC show. Spark takes naive ones for local ones; and the other is a TypeError.
+    """
+    import pyarrow.types as a
+
+    if a.is_timestamp(arrow):
+        return _clock if arrow.tz is None else _instant
+    if a.is_list(arrow) or a.is_large_list(arrow):
+        return _of_elements(of_times(arrow.value_type))
+    if a.is_map(arrow):
+        return _of_items(of_times(arrow.key_type), of_times(arrow.item_type))
+    if a.is_struct(arrow):
+        fields = [arrow.field(index) for index in range(arrow.num_fields)]
+        return _of_fields({field.name: of_times(field.type) for field in fields})
+    return None
+
+
+def _instant(value: Any) -> Any:
+    if not isinstance(value, datetime) or value.tzinfo is not None:
+        return value
+    try:
+        return value.astimezone(UTC)
+    except (OverflowError, ValueError):  # at the ends of the calendar zones make no difference
+        return value
+
+
+def _clock(value: Any) -> Any:
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        raise TypeError(f"{value} has a zone, and the column has none")
+    return value
+
+
+def _of_elements(convert: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:
+    if convert is None:
+        return None
+    return lambda values: values if values is None else [*map(convert, values)]
+
+
+def _of_items(
+    of_key: Callable[[Any], Any] | None, of_value: Callable[[Any], Any] | None
+) -> Callable[[Any], Any] | None:
+    if of_key is None and of_value is None:
+        return None
+
+    def convert(values: Any) -> Any:
+        pairs = values.items() if isinstance(values, dict) else values
+        return (
+            values
+            if values is None
+            else [
+                (of_key(key) if of_key else key, of_value(value) if of_value else value)
+                for key, value in pairs
+            ]
+        )
+
+    return convert
+
+
+def _of_fields(each: dict[str, Callable[[Any], Any] | None]) -> Callable[[Any], Any] | None:
+    if not any(each.values()):
+        return None
+
+    def convert(value: Any) -> Any:
+        if isinstance(value, tuple):
+            value = dict(zip(each, value, strict=True))
+        if not isinstance(value, dict):
+            return value
+        return {
+            name: made(inside) if (made := each.get(name)) else inside
+            for name, inside in value.items()
+        }
+
+    return convert
