@@ -8,6 +8,40 @@ from typing import Any
 
 from callboard.core.text import safe_repr
 
+# What gives the rows of a table, by a method that tells whose table it is.
+_ROWS_BY = {
+    "to_pylist": ".to_pylist() or .to_batches()",  # of pyarrow
+    "iter_rows": ".iter_rows(named=True) or .to_arrow().to_batches()",  # of Polars
+    "collect_schema": ".collect().iter_rows(named=True)",
+    "itertuples": ".to_dict('records')",  # of pandas
+    "toLocalIterator": ".toLocalIterator()",  # of Spark
+    "fetchall": ".fetchall()",  # of DuckDB
+}
+
+
+def iterator_over(caller: str, rows: Any, what: str = "rows") -> Iterator[Any]:
+    """Return an iterator over rows.
+
+    Raises TypeError, which names the `caller`, for what holds none, and for a table.
+    """
+    kind = type(rows)
+    if kind is not list and is_table(rows):
+        methods = [said for method, said in _ROWS_BY.items() if hasattr(kind, method)]
+        raise TypeError(
+            f"{caller} wants an iterable of {what}, not one {kind.__name__}: give it the table's "
+            f"rows, or its batches{', as by ' + methods[0] if methods else ''}"
+        )
+    try:
+        return iter(rows)
+    except TypeError:
+        raise TypeError(f"{caller} wants an iterable of {what}, not {safe_repr(rows)}") from None
+
+
+def is_table(value: Any) -> bool:
+    """Return whether something is a table or a frame, of which one gets columns, and no rows."""
+    kind = type(value)
+    return hasattr(kind, "__dataframe__") or (hasattr(kind, "columns") and hasattr(kind, "dtypes"))
+
 
 class Batches:
     """An iterator over lists of `size` rows, and one of those left at the end.
@@ -26,17 +60,7 @@ class Batches:
             raise TypeError(
                 f"{caller} wants an iterable of rows, not one {kind}: {safe_repr(rows)}"
             )
-        if hasattr(rows, "__dataframe__"):  # iterating over a table gives its columns
-            raise TypeError(
-                f"{caller} wants an iterable of rows, not one {type(rows).__name__}: "
-                "give it the table's rows, or its batches"
-            )
-        try:
-            self._rows = iter(rows)
-        except TypeError:
-            raise TypeError(
-                f"{caller} wants an iterable of rows, not {safe_repr(rows)}"
-            ) from None
+        self._rows = iterator_over(caller, rows)
         self._size = size
         self._list = rows if type(rows) is list else None  # to be sliced, which is faster
         self._at = 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard import Future
 from callboard.core import checks
-from callboard.core.text import safe_repr
+from callboard.core.batches import iterator_over
 from callboard.remote.answer import RemoteAnswer
 from callboard.remote.arrow import write_batch
 from callboard.remote.conversation import Parcel
@@ -99,12 +99,7 @@ class RemoteRef:
         return Parcel(MessageKind.BATCH, self.name, write_batch(batch))
 
     def _parcels(self, messages: Iterable[Any]) -> Iterator[Parcel]:
-        try:
-            source = iter(messages)
-        except TypeError:
-            raise TypeError(
-                f"tell_many() wants an iterable of messages, not {safe_repr(messages)}"
-            ) from None
+        source = iterator_over("tell_many()", messages, "messages")
         while True:
             server = self.connection.session.last_server
             most, longest = _UNKNOWN if server is None else (server.messages, server.longest)

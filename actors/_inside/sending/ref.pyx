@@ -20,8 +20,8 @@ from callboard.scheduling.cell cimport (
 )
 from callboard.scheduling.context cimport current_context
 
+from callboard.core.batches import iterator_over
 from callboard.core.errors import AskCycle, CallboardError
-from callboard.core.text import safe_repr
 
 cdef extern from "sched.h" nogil:
     int sched_yield()
@@ -164,10 +164,7 @@ cdef class ActorRef(Waiter):
         cdef int count = 0
         if current != NULL:
             sender = <PyObject*>current.owner
-        try:
-            source = iter(messages)
-        except TypeError:
-            raise TypeError(f"tell_many() wants an iterable of messages, not {safe_repr(messages)}") from None
+        source = iterator_over("tell_many()", messages, "messages")
         if not cell.has(slow_cell):
             try:
                 for message in source:

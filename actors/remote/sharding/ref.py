@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from callboard import Future
-from callboard.core.text import safe_repr
+from callboard.core.batches import iterator_over
 from callboard.remote.client import Connection
 from callboard.remote.remote_ref import RemoteRef
 from callboard.remote.sharding.columns import divide_batch
@@ -76,9 +76,6 @@ class ShardedRef:
 
 def portions(rows: Iterable[Any], what: str, size: int) -> Iterator[list[Any]]:
     """Cut rows into lists of this size at most. Raises TypeError, which says what wants them."""
-    try:
-        source = iter(rows)
-    except TypeError:
-        raise TypeError(f"{what}() wants an iterable of rows, not {safe_repr(rows)}") from None
+    source = iterator_over(f"{what}()", rows)
     while portion := list(islice(source, size)):
         yield portion

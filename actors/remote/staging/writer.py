@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from callboard.core import checks
+from callboard.core.batches import iterator_over
 from callboard.core.errors import AskTimeout
-from callboard.core.text import safe_repr
 from callboard.remote.arrow import write_batch
 from callboard.remote.errors import ConnectionLost, RemoteError
 from callboard.remote.frames import Buffer
@@ -71,12 +71,7 @@ class StageWriter:
 
         What the server has against them is raised at the end of the stage.
         """
-        try:
-            source = iter(rows)
-        except TypeError:
-            raise TypeError(
-                f"send_many() wants an iterable of rows, not {safe_repr(rows)}"
-            ) from None
+        source = iterator_over("send_many()", rows)
         while some := list(islice(source, _ROWS)):
             for data, size in self._cut(some):
                 self._send(Layout.ROWS, size, (data,), "send_many")

@@ -30,6 +30,11 @@ class BatchJoins(Joins[T]):
     rows as dictionaries. Batches have `n` rows, and the last one what is left, however the streams
     were cut. They need pyarrow and NumPy.
 
+    Columns have the types that they came with, but that views and run ends come out plain, and
+    dictionaries, which may differ from batch to batch, unordered with numbers of 32 bits. They
+    are `not null` if all rows that come and go are. A batch is smaller than `n` if a column's
+    texts, bytes or lists would need more than 2 GiB.
+
     `by` is the column of the rows' times, or a tuple with one for each stream: integers, floats,
     timestamps, dates or durations, of one sort in all streams. Lengths of time are numbers or, of
     all but the first two, `timedelta`s; watermarks are times as rows have. An error names the

@@ -111,7 +111,10 @@ class RowByRow(Chainable[T]):
         return self._each("map_batches", Map, function, name, errors, releases_gil)
 
     def rows(self, *, name: str | None = None, errors: Errors = "fail") -> Stream[Any]:
-        """Give the rows of Arrow batches as dictionaries, and the items of arrays and lists."""
+        """Give the rows of Arrow batches and tables, and of frames of pandas and Polars, as
+        dictionaries, and the items of arrays and lists. A text or a dictionary has none: it is an
+        error of its row, a TypeError.
+        """
         program = partial(FlatMap, function=rows_of)
         return self._then(Operator(kind="rows", program=program), name, errors)
 

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+
+from callboard.core.batches import is_table, iterator_over
+from callboard.core.text import safe_repr
 
 
 def rows_of(batch: Any) -> Iterable[Any]:
-    """List the rows of an Arrow batch or table as dictionaries, or the items of an array."""
-    for method in ("to_pylist", "tolist"):
+    """List the rows of an Arrow batch, a table or a frame as dictionaries, or an array's items.
+
+    Raises TypeError for what has neither.
+    """
+    rows: list[Any]
+    if hasattr(batch, "read_all"):  # the batches of a reader
+        batch = batch.read_all()
+    for method in ("to_pylist", "to_dicts", "tolist"):
         if hasattr(batch, method):
-            rows: list[Any] = getattr(batch, method)()
+            rows = getattr(batch, method)()
             return rows
-    return list(batch)
+    if is_table(batch) and hasattr(batch, "itertuples"):  # of pandas
+        rows = batch.to_dict("records")
+        return rows
+    if isinstance(batch, str | bytes | bytearray | Mapping):
+        raise TypeError(f"rows() wants batches, arrays or lists, not {safe_repr(batch)}")
+    return [*iterator_over("rows()", batch)]
 
 
 def batch_of(schema: Any = None) -> Callable[[list[Any]], Any]:

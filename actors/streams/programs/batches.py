@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from callboard.streams.programs.layouts import handed_out
+
 # Neighbours in a window that together have no more rows than this become one.
 SMALL = 65_536
 
@@ -32,15 +34,15 @@ def nulls_in(schema: Any, rows: int) -> Any:
     return pa.RecordBatch.from_arrays([pa.nulls(rows, each.type) for each in schema], schema=schema)
 
 
-def side_by_side(left: Any, right: Any, suffix: str) -> Any:
-    """Return the schema of the columns of two; ValueError: two would have one name."""
+def side_by_side(left: Any, right: Any, suffix: str, lacking: tuple[bool, bool]) -> Any:
+    """Return the schema of the columns of two, which may be null if rows lack them.
+
+    ValueError: two would have one name.
+    """
     import pyarrow as pa
 
     taken = set(left.names)
-    fields = [
-        pa.field(each.name + suffix if each.name in taken else each.name, each.type)
-        for each in right
-    ]
+    fields = [each.with_name(each.name + suffix) if each.name in taken else each for each in right]
     names = left.names + [each.name for each in fields]
     for name in names:
         if names.count(name) > 1:
@@ -48,7 +50,13 @@ def side_by_side(left: Any, right: Any, suffix: str) -> Any:
                 f"two columns would be {name!r}, of {left.names} and of {right.names} with the "
                 f"suffix {suffix!r} behind those that both have"
             )
-    return pa.schema([*left, *fields])
+    return pa.schema(
+        [
+            each.with_nullable(each.nullable or may_lack)
+            for half, may_lack in zip((left, fields), lacking, strict=True)
+            for each in half
+        ]
+    )
 
 
 def beside(halves: list[Any], schema: Any) -> Any:
@@ -106,6 +114,7 @@ class BatchWindow:
         self.begins: list[int] = []
         self.columns: list[list[Any]] = []
         self.end = 0
+        self._shown: tuple[Any, Any] = (None, None)  # the only batch, and what is shown of it
 
     def add(self, batch: Any, columns: list[Any]) -> None:
         """Add rows, and columns of numbers that go with them."""
@@ -125,6 +134,7 @@ class BatchWindow:
             gone += 1
         for kept in (self.batches, self.begins, self.columns):
             del kept[:gone]
+        self._shown = (None, None)
         if self.batches and self.begins[0] < begin:
             rows = begin - self.begins[0]
             self.batches[0] = self.batches[0].slice(rows)
@@ -136,6 +146,14 @@ class BatchWindow:
         if len(self.batches) > 1:
             self._join_last(len(self.batches))
         return self.batches[0].slice(begin - self.begins[0], end - begin)
+
+    def shown(self, begin: int, end: int, schema: Any) -> Any:
+        """Return rows as they came; or as they are inside, if one batch has no room for all."""
+        self.part(begin, end)
+        if self._shown[0] is not self.batches[0]:
+            found = [*handed_out(self.batches[0], schema)]
+            self._shown = self.batches[0], found[0] if len(found) == 1 else self.batches[0]
+        return self._shown[1].slice(begin - self.begins[0], end - begin)
 
     def remove(self, number: int) -> None:
         """Take out a row; those behind it are renumbered."""

@@ -17,6 +17,7 @@ from callboard.core.text import safe_repr
 from callboard.streams.programs.batch_order import BatchOrder, Rows, in_one_order
 from callboard.streams.programs.batches import Rebatched, joined
 from callboard.streams.programs.columns import TimeColumns
+from callboard.streams.programs.layouts import handed_out, in_common, layout_of, taken_in
 
 cdef int64_t most_length = 2**63 - 1
 
@@ -34,17 +35,18 @@ cdef class BatchesInTime(Listening):
         self.idle = self.order.idle = self.early.idle
         self.lengths = lengths
         self.output = Rebatched(size)
-        self.schemas = [None] * len(drops)
+        self.layouts = [None] * len(drops)
 
     cdef int take(self, Py_ssize_t which, object row, int64_t serial, object origin, list into) except -1:
-        batch = plain(which, row, self.expected(which))
-        scale, times = self.times_of.read(which, batch)
+        layout = layout_of(which, row, self.layouts[which], self.expected(which))
+        batch = taken_in(which, row, layout, is_first=self.layouts[which] is None)
+        scale, times = self.times_of.read(which, batch, layout.outside)
         is_first = self.times_of.scale is None
         if is_first:
             points = [None if mark is None else scale.point((<Watermark?>mark).instant) for mark in self.marks]
             lengths = {what: length_of(what, scale, length) for what, length in self.lengths.items()}
-        columns = self.columns_of(which, batch, serial)
-        self.schemas[which] = batch.schema  # nothing raises from here on
+        columns = self.columns_of(which, batch, layout.outside, serial)
+        self.layouts[which] = layout  # nothing raises from here on
         if is_first:
             self.begin(scale, points, lengths)
         if not len(batch):
@@ -52,18 +54,23 @@ cdef class BatchesInTime(Listening):
         late = self.order.are_late(which, times)
         rows = Rows(batch, times, columns)
         if late.any():
-            self.take_late(batch.take(late.nonzero()[0]), origin, into)
+            for some in handed_out(batch.take(late.nonzero()[0]), layout.outside):
+                self.take_late(some, origin, into)
             rows = rows.at((~late).nonzero()[0])
         if len(rows):
             self.order.add(which, rows)
         return 0 if self.leaves is None else self.settle(origin, into)
 
     cdef object expected(self, Py_ssize_t which):
-        """The schema that a batch of an input has to have; None: any."""
-        return self.schemas[which]
+        """The columns that a batch of an input has to have; None: any."""
+        layout = self.layouts[which]
+        return None if layout is None else layout.outside
 
-    cdef list columns_of(self, Py_ssize_t which, object batch, int64_t serial):
+    cdef list columns_of(self, Py_ssize_t which, object batch, object schema, int64_t serial):
         return []
+
+    cdef object columns_out(self, bint final):
+        raise NotImplementedError
 
     cdef int begin(self, object scale, list points, dict lengths) except -1:
         """What times are is known, and so are watermarks and lengths on their scale."""
@@ -131,7 +138,9 @@ cdef class BatchesInTime(Listening):
             self.end(error)
 
     cdef int put_out(self, bint final, object origin, list into) except -1:
-        return self.add(self.output.rest() if final else self.output.full(), origin, into)
+        for batch in self.output.rest() if final else self.output.full():
+            self.add(list(handed_out(batch, self.columns_out(final))), origin, into)
+        return 0
 
     cdef int handle(self, list ready, bint final, object origin, list into) except -1:
         raise NotImplementedError
@@ -141,11 +150,19 @@ cdef class BatchesInTime(Listening):
 cdef class MergeBatches(BatchesInTime):
     """All rows of all inputs, which have the same columns."""
 
+    cdef object schema  # of outputs, since the first one
+
     cdef object expected(self, Py_ssize_t which):
-        for schema in self.schemas:
-            if schema is not None:
-                return schema
+        for layout in self.layouts:
+            if layout is not None:
+                return layout.outside
         return None
+
+    cdef object columns_out(self, bint final):
+        if self.schema is None:
+            schemas = [layout.outside for layout in self.layouts if layout is not None]
+            self.schema = in_common(schemas, are_all=final or len(schemas) == len(self.layouts))
+        return self.schema
 
     cdef int handle(self, list ready, bint final, object origin, list into) except -1:
         ready = [rows for rows in ready if rows is not None]
@@ -156,23 +173,6 @@ cdef class MergeBatches(BatchesInTime):
             batch = batch.take(in_one_order(ready)[0])
         self.output.add(batch, min([rows.times[0] for rows in ready]).item())
         return 0
-
-
-cdef object plain(Py_ssize_t which, object batch, object expected):
-    """A batch without what its schema says besides the names and types of its columns. Raises TypeError."""
-    import pyarrow as pa
-    if not isinstance(batch, pa.RecordBatch):
-        raise TypeError(f"stream {which + 1}: its rows are record batches of Arrow, not {safe_repr(batch)}")
-    schema = pa.schema([(field.name, field.type) for field in batch.schema])
-    if expected is None:
-        batch.slice(0, 0).take(pa.array([], pa.int64()))  # raises, if Arrow cannot do that with some column
-    elif not schema.equals(expected):
-        raise TypeError(f"stream {which + 1}: its columns are {columns_in(schema)}, and were {columns_in(expected)}")
-    return pa.RecordBatch.from_arrays(batch.columns, schema=schema)
-
-
-cdef str columns_in(object schema):
-    return ", ".join([f"{field.name}: {field.type}" for field in schema])
 
 
 cdef object length_of(str what, object scale, object length):

@@ -21,15 +21,18 @@ class TimeColumns:
         self.is_finite = is_finite  # infinity is no time
         self.scale: Scale | None = None
 
-    def read(self, stream: int, batch: Any) -> tuple[Scale, Any]:
-        """Return the scale of a batch's times, and the times. Raises TypeError and ValueError."""
+    def read(self, stream: int, batch: Any, schema: Any) -> tuple[Scale, Any]:
+        """Return the scale of a batch's times, and the times. Errors say the types of a schema.
+
+        Raises TypeError and ValueError.
+        """
         name = self.names[stream]
         column = column_of(stream, name, batch)
         scale = scale_of(column.type)
         if scale is None or (scale.unit is not None and scale.origin is None):
             raise TypeError(
                 f"{_place(stream, name)}: times are integers, floats, timestamps, dates or "
-                f"durations, not {column.type}"
+                f"durations, not {schema.field(name).type}"
             )
         _check_same(stream, name, scale.sort, None if self.scale is None else self.scale.sort)
         _refuse(stream, name, "the time is null", _nulls(column))
@@ -50,10 +53,10 @@ class ComparedColumns:
         self.ids = Ids()  # of values that are no numbers
         self.found: Found | None = None
 
-    def read(self, stream: int, batch: Any) -> tuple[Any, Any, Found]:
+    def read(self, stream: int, batch: Any, schema: Any) -> tuple[Any, Any, Found]:
         """Return the numbers of a batch, which are null, or None for no null, and what they are.
 
-        Raises TypeError and ValueError.
+        Raises TypeError and ValueError, which say the types of a schema.
         """
         name, is_band = self.names[stream], self.distance is not None
         column = column_of(stream, name, batch)
@@ -61,7 +64,7 @@ class ComparedColumns:
         what = _key_name(column.type) if scale is None else scale.sort
         if what is None or (scale is None and is_band):
             can = "Band compares numbers and times" if is_band else "Equal compares single values"
-            raise TypeError(f"{_place(stream, name)}: {can}, not {column.type}")
+            raise TypeError(f"{_place(stream, name)}: {can}, not {schema.field(name).type}")
         _check_same(stream, name, what, None if self.found is None else self.found.what)
         if scale is None:
             return self.ids.of(column), None, Found(what, None)
@@ -102,9 +105,13 @@ class Compared:
         self.has_nulls = not terms or self.terms[0].distance is None
         self.has_bands = any(term.distance is not None for term in terms)
 
-    def read(self, stream: int, batch: Any) -> list[Any]:
-        """Return the columns of a batch, an array for each. Raises TypeError and ValueError."""
-        read = [term.read(stream, batch) for term in self.terms]
+    def read(self, stream: int, batch: Any, schema: Any = None) -> list[Any]:
+        """Return the columns of a batch, an array for each. Raises TypeError and ValueError.
+
+        Errors say the types of a schema, which is that of the batch or what it was made from.
+        """
+        schema = batch.schema if schema is None else schema
+        read = [term.read(stream, batch, schema) for term in self.terms]
         columns = [numbers for numbers, _, _ in read]
         bits = np.zeros(len(batch), np.int64)
         alone = np.zeros(len(batch), np.bool_)
@@ -145,9 +152,7 @@ class Ids:
         """Return the numbers of a column's values, of which null is one."""
         import pyarrow as pa
 
-        encoded = column
-        if not isinstance(column, pa.DictionaryArray):
-            encoded = column.dictionary_encode()
+        encoded = column.dictionary_encode()
         values = [*encoded.dictionary.to_pylist(), None]
         for value in values:
             if value not in self.numbers:
@@ -163,26 +168,19 @@ class Ids:
 
 
 def column_of(stream: int, name: str, batch: Any) -> Any:
-    """Return a column of a batch; one of a dictionary's numbers as numbers. Raises ValueError."""
-    import pyarrow.types as a
-
+    """Return a column of a batch. Raises ValueError."""
     found = batch.schema.get_all_field_indices(name)
     if len(found) != 1:
         has = ", ".join(map(repr, batch.schema.names)) or "none"
         how_many = f"{len(found)} columns of that name" if found else "no such column"
         raise ValueError(f"{_place(stream, name)}: there is {how_many}; the columns are {has}")
-    column = batch.column(found[0])
-    if a.is_dictionary(column.type) and _key_name(column.type) is None:
-        column = column.dictionary_decode()
-    return column
+    return batch.column(found[0])
 
 
 def _key_name(arrow: Any) -> str | None:
     """Say what values are that are compared for equality, and are no numbers; None: they cannot."""
     import pyarrow.types as a
 
-    if a.is_dictionary(arrow):
-        arrow = arrow.value_type
     for name, types in {
         "strings": (a.is_string, a.is_large_string),
         "bytes": (a.is_binary, a.is_large_binary, a.is_fixed_size_binary),

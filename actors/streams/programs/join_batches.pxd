@@ -43,6 +43,7 @@ cdef class JoinBatches(BatchesInTime):
     cdef str suffix
     cdef bint by_cells
     cdef bint is_left_alone  # outputs have the columns of the left stream
+    cdef tuple lacking       # of each stream, whether outputs may lack its columns
     cdef JoinKind kind
     cdef JoinRule rule
     cdef uint64_t most

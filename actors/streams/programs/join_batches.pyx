@@ -23,6 +23,7 @@ import numpy as np
 from callboard.streams.programs.batch_order import in_one_order
 from callboard.streams.programs.batches import BatchWindow, beside, nulls_in, side_by_side
 from callboard.streams.programs.columns import Compared, ComparedColumns
+from callboard.streams.programs.layouts import handed_out, inside
 from callboard.streams.programs.masks import places_in
 
 # Where cells lie, which nobody is to choose.
@@ -62,6 +63,7 @@ cdef class JoinBatches(BatchesInTime):
             self.compared = Compared([ComparedColumns(names, distance) for names, distance in terms])
         self.kind = <JoinKind><uint8_t>KINDS.index(how)
         self.is_left_alone = how in ("semi", "anti")
+        self.lacking = (how in ("right", "outer"), how in ("left", "outer"))
         self.rule = JoinRule.strict
         if most is not None:
             self.rule = JoinRule.last_rows
@@ -77,15 +79,18 @@ cdef class JoinBatches(BatchesInTime):
     def __dealloc__(self):
         del self.join
 
-    cdef list columns_of(self, Py_ssize_t which, object batch, int64_t serial):
-        schemas = list(self.schemas)
-        schemas[which] = batch.schema
-        schema = self.schema
-        if schema is None and None not in schemas and not self.is_left_alone:
-            schema = side_by_side(*schemas, self.suffix)
-        columns = [np.full(len(batch), serial)] if self.masks is not None else self.compared.read(which, batch)
-        self.schema = schema
+    cdef list columns_of(self, Py_ssize_t which, object batch, object schema, int64_t serial):
+        pair = self.schema
+        other = self.expected(1 - which)
+        if pair is None and other is not None and not self.is_left_alone:
+            both = [schema, other] if which == 0 else [other, schema]
+            pair = side_by_side(*both, self.suffix, self.lacking)
+        columns = [np.full(len(batch), serial)] if self.masks is not None else self.compared.read(which, batch, schema)
+        self.schema = pair
         return columns
+
+    cdef object columns_out(self, bint final):
+        return self.expected(0) if self.is_left_alone else self.schema
 
     cdef int handle(self, list ready, bint final, object origin, list into) except -1:
         cdef Py_ssize_t side
@@ -195,6 +200,7 @@ cdef class JoinBatches(BatchesInTime):
                 self.windows[side].remove(number)
                 self.assemble()
                 self.put_out(False, origin, into)
+                row = next(handed_out(row, self.expected(side)))
                 self.failed_at(serials[at], row, error, self.left_of(origin), into)
                 continue
             first = &partners[0] if partners.shape[0] else NULL
@@ -208,7 +214,7 @@ cdef class JoinBatches(BatchesInTime):
         cdef uint64_t begin = self.join.begin(1 - side), end = self.join.end(1 - side)
         if begin == end:
             return np.empty(0, np.int64)
-        others = self.windows[1 - side].part(begin, end)
+        others = self.windows[1 - side].shown(begin, end, self.expected(1 - side))
         return places_in(self.masks[side](row.to_pylist()[0], others), len(others)) + begin
 
     # --- outputs ----------------------------------------------------------------------------------
@@ -241,12 +247,12 @@ cdef class JoinBatches(BatchesInTime):
         numbers = [array_of(self.join.outputs().of[side]) for side in range(2)]
         self.join.outputs().clear()
         if self.is_left_alone:
-            self.output.add(self.windows[0].gather(numbers[0], self.schemas[0]), earliest)
+            self.output.add(self.windows[0].gather(numbers[0], self.layouts[0].inside), earliest)
             return 0
-        halves = [None if schema is None else window.gather(some, schema)
-                  for window, some, schema in zip(self.windows, numbers, self.schemas, strict=True)]
+        halves = [None if layout is None else window.gather(some, layout.inside)
+                  for window, some, layout in zip(self.windows, numbers, self.layouts, strict=True)]
         if self.schema is not None:
-            self.output.add(beside(halves, self.schema), earliest)
+            self.output.add(beside(halves, inside(self.schema)), earliest)
         else:
             side = halves[0] is None
             self.halves.append((side, halves[side], earliest))
@@ -255,8 +261,8 @@ cdef class JoinBatches(BatchesInTime):
     cdef int complete(self) except -1:
         """The columns of both streams are known: give outputs those that they lack."""
         for side, half, earliest in self.halves:
-            other = nulls_in(self.schemas[1 - side], len(half))
-            self.output.add(beside([other, half] if side else [half, other], self.schema), earliest)
+            other = nulls_in(self.layouts[1 - side].inside, len(half))
+            self.output.add(beside([other, half] if side else [half, other], inside(self.schema)), earliest)
         self.halves.clear()
         return 0
 

@@ -11,7 +11,7 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from callboard.core.batches import Batches
+from callboard.core.batches import Batches, is_table
 from callboard.core.text import safe_repr
 from callboard.scheduling.worker import shares_worker_here
 from callboard.streams.checks import check_entry
@@ -268,7 +268,7 @@ def _inputs(rows: Any, run: Run[Any]) -> Inputs:
         return _in_turns({name: Batches("results()", of, size) for name, of in rows.items()})
     if len(entries) == 1:
         return _in_turns({entries[0]: Batches("results()", rows, size)})
-    if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
+    if isinstance(rows, str | bytes) or not isinstance(rows, Iterable) or is_table(rows):
         raise RunError(f"results() wants rows by their entries, not {safe_repr(rows)}")
     return _in_order(rows, size)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from callboard.core.batches import Batches
+from callboard.core.batches import Batches, is_table
 from callboard.core.text import safe_repr
 from callboard.streams.checks import check_entry
 from callboard.streams.errors import GraphError, StreamError
@@ -24,7 +24,7 @@ def pairs(
         for name in inputs:
             check_entry(name, entries)
         return inputs.items()
-    if isinstance(inputs, str | bytes) or not isinstance(inputs, Iterable):
+    if isinstance(inputs, str | bytes) or not isinstance(inputs, Iterable) or is_table(inputs):
         raise GraphError(f"inputs are rows by their entries, not {safe_repr(inputs)}")
     return inputs
 
