@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from callboard.remote.arrow_columns import ColumnChecker
 from callboard.remote.errors import CodecError
 from callboard.remote.frames import Buffer
 from callboard.remote.ipc_messages import BATCH, DICTIONARY, messages_in
-from callboard.remote.texts import are_ascii, lie_within
+from callboard.remote.slices import finish
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _SMALL = 4096  # bytes: to copy them costs less than another part of a write
 _LONGEST_KEPT = 16 * 1024  # bytes of a schema that a reader keeps
+# Bytes that are looked through between two looks at what else there is to do; a column is as much
+# work as so many of them.
+_SLICE, _COLUMN = 8 << 20, 64 * 1024
 _END = b"\xff\xff\xff\xff\0\0\0\0"  # of a stream: a message without metadata
 
 
@@ -114,23 +119,29 @@ class ArrowReader:
         They are looked through: neither an offset nor a text in them can lead a reader astray.
         Buffers that are compressed are refused, as what they become could be of any size.
         """
+        return finish(self.reading(data))
+
+    def reading(self, data: Buffer) -> Generator[None, None, list[Any]]:
+        """Read in slices: a generator that yields after each, and returns the batches."""
         if find_spec("pyarrow") is None:
             raise CodecError("the server has no pyarrow, and takes no record batches")
+        checker, batches, work = ColumnChecker(len(data)), [], 0
         try:
-            batches = self._batches_in(data)
-            for batch in batches:
-                if batch.num_rows > 8 * len(data):  # of nulls there may be any number
-                    raise CodecError(f"{batch.num_rows} rows in {len(data)} bytes")
-                batch.validate()
-                for column in batch.columns:
-                    _check(column)
+            for batch in self._batches_in(data):
+                batches.append(batch)
+                work += _COLUMN
+                for size in checker.check(batch):
+                    work += size + _COLUMN
+                    if work > _SLICE:
+                        work = 0
+                        yield
         except CodecError:
             raise
         except Exception as error:
             raise CodecError(f"no record batches: {type(error).__name__}: {error}") from error
         return batches
 
-    def _batches_in(self, data: Buffer) -> list[pa.RecordBatch]:
+    def _batches_in(self, data: Buffer) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
         buffer, data = pa.py_buffer(data), memoryview(data).cast("B")
@@ -142,12 +153,12 @@ class ArrowReader:
         if not kinds <= {DICTIONARY, BATCH}:
             raise CodecError(f"messages of kind {sorted(kinds)} behind a schema, and no batches")
         if self._opening and DICTIONARY not in kinds:
-            return [
-                pa.ipc.read_record_batch(buffer.slice(first, size), self._schema)
-                for first, size, _ in messages
-            ]
+            schema = self._schema
+            for first, size, _ in messages:
+                yield pa.ipc.read_record_batch(buffer.slice(first, size), schema)
+            return
         with pa.ipc.open_stream(buffer) as reader:  # which knows of dictionaries
-            return list(reader)
+            yield from reader
 
     def _open(self, data: Buffer, buffer: pa.Buffer) -> int:
         """Read the schema; return where it ends."""
@@ -174,20 +185,3 @@ def _is_plain(schema: pa.Schema) -> bool:
     from pyarrow.types import is_dictionary, is_nested
 
     return not any(is_nested(kind) or is_dictionary(kind) for kind in schema.types)
-
-
-def _check(column: pa.Array) -> None:
-    """Raise if a column's values are not where it says, or texts are none."""
-    import pyarrow as pa
-
-    if pa.types.is_string(column.type):
-        present, offsets, letters = column.buffers()
-        count = 0 if letters is None else len(letters)
-        if letters is None or are_ascii(memoryview(letters).cast("B")):
-            # Wherever they are cut, they are texts.
-            if present is None and len(column):
-                places = memoryview(offsets).cast("B")
-                if lie_within(places, column.offset, len(column), count):
-                    return
-            column = column.view(pa.binary())
-    column.validate(full=True)

@@ -6,12 +6,12 @@ and whether there are not too many values.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
-from libc.string cimport memcpy
+
+from callboard.remote.texts cimport is_utf8
 
 cdef int DEEPEST = 32  # containers in one another; what is deeper is left to the decoder
 cdef int CONTAINER = 4  # what one counts as, as when it is decoded
 cdef uint64_t FEW_KEYS = 32  # which are no work, however their hashes collide
-cdef uint64_t HIGHEST_BITS = 0x8080808080808080U  # of eight bytes: none is set in ASCII
 
 
 cdef struct Packed:  # what is left to be looked at
@@ -43,48 +43,6 @@ cdef inline bint reads(Packed* left, int width, uint64_t* number) noexcept nogil
     number[0] = number_of(left.at, width)
     left.at += width
     return True
-
-
-cdef bint is_utf8(const uint8_t* at, const uint8_t* end) noexcept nogil:
-    """Tell whether it is as table 3-7 of the Unicode Standard has it."""
-    cdef uint64_t eight
-    cdef uint8_t first, low, high
-    cdef int more, i
-    while True:
-        while end - at >= 8:
-            memcpy(&eight, at, 8)
-            if eight & HIGHEST_BITS:
-                break
-            at += 8
-        if at == end:
-            return True
-        first = at[0]
-        at += 1
-        if first < 0x80:
-            continue
-        low, high = 0x80, 0xBF
-        if 0xC2 <= first <= 0xDF:
-            more = 1
-        elif 0xE0 <= first <= 0xEF:
-            more = 2
-            if first == 0xE0:
-                low = 0xA0
-            elif first == 0xED:
-                high = 0x9F
-        elif 0xF0 <= first <= 0xF4:
-            more = 3
-            if first == 0xF0:
-                low = 0x90
-            elif first == 0xF4:
-                high = 0x8F
-        else:
-            return False
-        if end - at < more or not low <= at[0] <= high:
-            return False
-        for i in range(1, more):
-            if at[i] & 0xC0 != 0x80:
-                return False
-        at += more
 
 
 cdef inline bint leaps_text(Packed* left, uint64_t size) noexcept nogil:
