@@ -83,10 +83,10 @@ def _misfit(answered: pa.Schema, wanted: StructType) -> str | None:
 
 
 def _advice(wanted: DataType) -> str:
-    from pyspark.sql.pandas.types import to_arrow_type
+    from pyspark.sql.types import StructField, StructType
 
     try:
-        return f"; cast it to {to_arrow_type(wanted, timezone='UTC')}"
+        return f"; cast it to {arrow_schema(StructType([StructField('x', wanted)])).types[0]}"
     except Exception:  # Spark has types that Arrow has none for
         return ""
 
