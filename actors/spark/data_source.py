@@ -37,7 +37,8 @@ class CallboardSource(DataSource):
         Raises ConfigError, NotPublished.
         """
         with published(SourceOptions(self.options).place(_READ | _STREAM)) as servers:
-            schema = from_arrow_schema(servers[0].schema())
+            # Before PySpark 4.1 a time without a zone would be one with a zone else.
+            schema = from_arrow_schema(servers[0].schema(), prefer_timestamp_ntz=True)
         assert isinstance(schema, StructType)
         return schema
 

@@ -14,6 +14,7 @@ from callboard.spark.errors import SchemaError
 from callboard.spark.reporting import reported
 from callboard.spark.schema import arrow_schema
 from callboard.spark.source_options import RemoteEntry
+from callboard.spark.times import mixes_clocks
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,7 +69,14 @@ def read(
 
 def _cast(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
     try:
-        return batch.cast(columns)
+        cast = batch.cast(columns)
+        for was, is_ in zip(batch.schema, columns, strict=True):
+            if mixes_clocks(was.type, is_.type):
+                raise ValueError(
+                    f"in column {was.name!r}, what clocks show is no instant without a zone; a "
+                    "time without a zone is a timestamp_ntz, one with a zone a timestamp"
+                )
+        return cast
     except ValueError as error:  # Arrow's errors are such
         was, is_ = (str(each).replace("\n", ", ") for each in (batch.schema, columns))
         raise SchemaError(f"published rows are {was}, and do not fit {is_}: {error}") from error

@@ -83,10 +83,10 @@ def _misfit(answered: pa.Schema, wanted: StructType) -> str | None:
 
 
 def _advice(wanted: DataType) -> str:
-    from pyspark.sql.pandas.types import to_arrow_type
+    from pyspark.sql.types import StructField, StructType
 
     try:
-        return f"; cast it to {to_arrow_type(wanted, timezone='UTC')}"
+        return f"; cast it to {arrow_schema(StructType([StructField('x', wanted)])).types[0]}"
     except Exception:  # Spark has types that Arrow has none for
         return ""
 
@@ -100,10 +100,13 @@ def reads(arrow: pa.DataType, wanted: DataType) -> bool:
         return True
     if isinstance(wanted, s.UserDefinedType):
         return reads(arrow, wanted.sqlType())
+    views = hasattr(s, "TimeType")  # Spark 4.0 has neither
     if isinstance(wanted, s.StringType):  # of whatever collation
-        return bool(a.is_string(arrow) or a.is_large_string(arrow) or a.is_string_view(arrow))
+        is_view = views and a.is_string_view(arrow)
+        return bool(a.is_string(arrow) or a.is_large_string(arrow) or is_view)
     if isinstance(wanted, s.BinaryType):
-        return bool(a.is_binary(arrow) or a.is_large_binary(arrow) or a.is_binary_view(arrow))
+        is_view = views and a.is_binary_view(arrow)
+        return bool(a.is_binary(arrow) or a.is_large_binary(arrow) or is_view)
     if isinstance(wanted, s.DecimalType):
         return bool(a.is_decimal128(arrow)) and _is_within(arrow, wanted)
     if isinstance(wanted, s.TimestampType):
@@ -112,10 +115,10 @@ def reads(arrow: pa.DataType, wanted: DataType) -> bool:
         return bool(a.is_timestamp(arrow)) and arrow.unit == "us" and arrow.tz is None
     if isinstance(wanted, s.DayTimeIntervalType):
         return bool(a.is_duration(arrow)) and arrow.unit == "us"
-    if isinstance(wanted, getattr(s, "TimeType", ())):  # Spark 4.0 has none
+    if isinstance(wanted, getattr(s, "TimeType", ())):
         return bool(a.is_time64(arrow)) and arrow.unit == "ns"
     if isinstance(wanted, s.ArrayType):
-        listed = a.is_list(arrow) or a.is_list_view(arrow)
+        listed = a.is_list(arrow) or (views and a.is_list_view(arrow))
         return bool(listed) and reads(arrow.value_type, wanted.elementType)
     if isinstance(wanted, s.MapType):
         return (

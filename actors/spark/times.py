@@ -48,6 +48,21 @@ def _is_known(zone: str | None) -> bool:
     return True
 
 
+def mixes_clocks(one: pa.DataType, other: pa.DataType) -> bool:
+    """Tell whether a cast makes an instant of what some clock or calendar shows, or the reverse."""
+    import pyarrow.types as a
+
+    if one.num_fields and one.num_fields == other.num_fields:
+        pairs = zip(_inside(one), _inside(other), strict=True)
+        return any(mixes_clocks(*pair) for pair in pairs)
+    kinds = {a.is_timestamp(each) and each.tz is not None for each in (one, other)}
+    return a.is_temporal(one) and a.is_temporal(other) and len(kinds) == 2
+
+
+def _inside(arrow: pa.DataType) -> list[pa.DataType]:
+    return [arrow.field(index).type for index in range(arrow.num_fields)]
+
+
 def of_times(arrow: pa.DataType) -> Callable[[Any], Any] | None:
     """Return what makes values of a type out of Python's; None, if the type has no times in it.
 

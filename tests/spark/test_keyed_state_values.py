@@ -249,8 +249,8 @@ def test_all_values_are_the_same_by_apply_and_by_processor(
         nested = {name: full[name] for name in ("numbers", "inner")}
         none = dict.fromkeys(nested)
         assert [row.asDict() for row in found] == [bare | nested, full | none, bare | nested]
-        if not hasattr(stream_grouped(spark), "transformWithState"):
-            return  # before PySpark 4.1
+        if not hasattr(spark.range(1).groupBy(), "transformWithState"):
+            return  # before PySpark 4.1 processors take pandas only
         pytest.importorskip("google.protobuf", reason="Spark's stateful processors need it")
         store = "spark.sql.streaming.stateStore.providerClass"
         rocks = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -277,7 +277,3 @@ def test_all_values_are_the_same_by_apply_and_by_processor(
             run(spark, tmp_path / "unsaid", without_rows, FULL)
     finally:
         spark.conf.unset("spark.sql.session.timeZone")
-
-
-def stream_grouped(spark: SparkSession) -> Any:
-    return spark.range(1).groupBy("id")

@@ -63,6 +63,8 @@ READ_RIGHT = [
 def test_what_spark_reads_passes(
     spark: SparkSession, dtype: Any, column: pa.Array, values: list[Any]
 ) -> None:
+    if "view" in str(column.type) and not hasattr(s, "TimeType"):
+        pytest.skip("before PySpark 4.1 Spark reads no views")
     schema = struct(dtype)
     function = map_in_arrow(lambda system, _: system.spawn(Given, column), schema=schema)
     frame = spark.range(1, numPartitions=1).mapInArrow(function, schema)
@@ -93,6 +95,8 @@ READ_WRONG = [
 def test_what_spark_refuses_or_reads_wrong_is_refused_with_the_type_that_it_wants(
     spark: SparkSession, failure_of: Failure, dtype: str, column: pa.Array, says: str
 ) -> None:
+    if dtype == "time" and not hasattr(s, "TimeType"):
+        pytest.skip("before PySpark 4.1 Spark has no such type")
     schema = struct(dtype)
     function = map_in_arrow(lambda system, _: system.spawn(Given, column), schema=schema)
     with pytest.raises(SchemaError, match=f"Spark reads no .* from column 'x', .*{says}"):

@@ -101,6 +101,37 @@ def test_types_become_those_of_spark(
     assert "Failed to parse string: 'text'" in shown
 
 
+KINDS = (
+    "key int, small int, long_text string, local {}, instant {}, day {}, price decimal(10,2), "
+    "list array<int>"
+)
+
+
+def test_times_with_and_without_a_zone_stay_what_they_are(
+    known: SparkSession, url: str, failure_of: Callable[[Callable[[], Any]], str]
+) -> None:
+    noon = datetime(2024, 5, 17, 12)
+    some = (1, 2, "text", noon, noon.replace(tzinfo=UTC), noon.date(), Decimal("1.50"), [1, 2])
+    publish_rows(url, "kinds", 0, [some])
+    known.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        reader = known.read.format("callboard").option("url", url).option("entry", "kinds")
+        said = reader.schema(KINDS.format("timestamp_ntz", "timestamp", "date"))
+        for frame in (reader.load(), said.load()):
+            [row] = frame.selectExpr("string(local) l", "unix_seconds(instant) i").collect()
+            assert tuple(row) == ("2024-05-17 12:00:00", 1_715_947_200)
+            assert dict(frame.dtypes)["local"] == "timestamp_ntz"
+        for types, column in (
+            (("timestamp", "timestamp", "date"), "local"),
+            (("timestamp_ntz", "timestamp_ntz", "date"), "instant"),
+            (("timestamp_ntz", "timestamp", "timestamp"), "day"),
+        ):
+            shown = failure_of(reader.schema(KINDS.format(*types)).load().collect)
+            assert f"in column {column!r}, what clocks show is no instant" in shown
+    finally:
+        known.conf.unset("spark.sql.session.timeZone")
+
+
 def test_an_entry_that_publishes_nothing_is_named_in_the_driver(
     known: SparkSession, url: str, failure_of: Callable[[Callable[[], Any]], str]
 ) -> None:

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from callboard.spark import by_key, join_frames, spark_graph
 from callboard.spark.frame_rows import dicts_of, record_batch
+from callboard.spark.times import mixes_clocks
 from callboard.streams import Equal, Session, Tumbling, entry
 
 pytestmark = pytest.mark.timeout(300)  # Spark starts slowly on a busy machine
@@ -141,3 +142,20 @@ def test_a_naive_time_is_of_the_process_in_a_column_of_instants() -> None:
     for at in (datetime(2024, 1, 1), datetime(2024, 11, 3, 1, 30, fold=1)):
         batch = record_batch(schema, [(at,), (None,)])
         assert batch.column(0).to_pylist() == [at.astimezone(UTC), None]
+
+
+def test_clocks_and_instants_are_told_apart_inside_of_other_types() -> None:
+    clock, instant = pa.timestamp("ms"), pa.timestamp("us", "UTC")
+    for one, other, mixed in (
+        (clock, instant, True),
+        (instant, clock, True),
+        (pa.date32(), instant, True),
+        (instant, pa.date32(), True),
+        (pa.date32(), clock, False),
+        (pa.timestamp("s", "Europe/Paris"), instant, False),
+        (pa.string(), instant, False),
+    ):
+        assert mixes_clocks(one, other) is mixed
+        assert mixes_clocks(pa.list_(one), pa.list_(other)) is mixed
+        assert mixes_clocks(pa.map_(pa.int8(), one), pa.map_(pa.int8(), other)) is mixed
+        assert mixes_clocks(pa.struct([("a", one)]), pa.struct([("a", other)])) is mixed
