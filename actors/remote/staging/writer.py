@@ -81,8 +81,9 @@ class StageWriter:
 
         A batch without rows stages nothing.
         """
+        data = write_batch(batch)
         if batch.num_rows:
-            self._send(Layout.ARROW, batch.num_rows, write_batch(batch), "send_batch")
+            self._send(Layout.ARROW, batch.num_rows, data, "send_batch")
 
     def __exit__(
         self,

@@ -109,6 +109,12 @@ def taken_in(stream: int, batch: Any, layout: BatchLayout, *, is_first: bool) ->
     return pa.RecordBatch.from_arrays(columns, schema=layout.inside)
 
 
+def plain(column: Any) -> Any:
+    """Return a column as it would go out. Raises ArrowNotImplementedError."""
+    outer = _outside(column.type)
+    return _as_it_came(_laid_out(column, _inside(outer)), outer)
+
+
 def handed_out(batch: Any, schema: Any) -> Iterator[Any]:
     """Make a batch of the inside one of the outside; or several, if one has no room for it."""
     import pyarrow as pa
