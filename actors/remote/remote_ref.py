@@ -61,7 +61,10 @@ class RemoteRef:
         return _together([self._soon(parcel) for parcel in self._parcels(messages)])
 
     def send_batch(self, batch: pa.RecordBatch) -> None:
-        """Send an Arrow record batch as one message. Waits and raises like `tell`."""
+        """Send an Arrow record batch as one message, also if it has no rows.
+
+        Waits and raises like `tell`.
+        """
         self.connection.deliver(self._batch(batch), "send_batch")
 
     def send_batch_soon(self, batch: pa.RecordBatch) -> Future[None]:

@@ -234,6 +234,9 @@ seed "an interval is the distance added" streams/joining/interval.hpp \
 seed "a lane counts its own rows only" streams/joining/rules.hpp \
     's/static_cast<Time>(turn)/static_cast<Time>(turn \/ lanes_)/' \
     test_joins "lanes find together" "matches for" "-O2"
+seed "a row without a partner is stored" streams/joining/rules.hpp \
+    's/if (!is_alone && turn/if (turn/' \
+    test_joins "every rule" "matches for" "-O2"
 seed "a probe does not look into the last cell" streams/joining/grid.hpp \
     's/if (i == high) return;/if (i == high || i + 1 == high) return;/' \
     test_joins "every rule" "indexed" "-O2"

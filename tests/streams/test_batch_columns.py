@@ -196,13 +196,14 @@ def test_columns_that_are_not_null_stay_so() -> None:
     a, b = entry("a"), entry("b")
     assert nullable(a.merge_batches(b, by="t"), sent) == [False, True]
     assert nullable(a.merge_batches(b, by="t"), {"a": sent["a"]}) == [False, False]
-    for how, wanted in {
+    kinds: dict[Any, list[bool]] = {
         "inner": [False, False, False, True],
         "left": [False, False, True, True],
         "right": [True, True, False, True],
         "outer": [True, True, True, True],
         "semi": [False, False],
-    }.items():
+    }
+    for how, wanted in kinds.items():
         assert nullable(a.join_batches(b, by="t", within=9, how=how), sent) == wanted
 
 

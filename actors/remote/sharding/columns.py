@@ -25,8 +25,8 @@ def divide_batch(batch: pa.RecordBatch, key: ShardKey) -> list[pa.RecordBatch]:
     """Return the rows of each shard, in their order.
 
     A row is where it would be as a row of Python's, with the values that Arrow shows to Python.
-    Raises CodecError for columns that are no keys, or not there; ConfigError where the key is a
-    function's.
+    Columns of views and run ends become plain ones. Raises CodecError for columns that are no keys,
+    or not there, or of which Arrow cannot take rows; ConfigError where the key is a function's.
     """
     import pyarrow as pa
 
@@ -35,6 +35,7 @@ def divide_batch(batch: pa.RecordBatch, key: ShardKey) -> list[pa.RecordBatch]:
     if not isinstance(batch, pa.RecordBatch):
         raise CodecError(f"send_batch() takes a pyarrow.RecordBatch, not a {type(batch).__name__}")
     hashes = [_hashes(_column(batch, name), name) for name in key.names]
+    batch = _divisible(batch)
     of_rows = hash_tuples(hashes, batch.num_rows) if key.is_tuple else hashes[0]
     parts = []
     for places in places_of_shards(of_rows, key.shards):
@@ -45,6 +46,41 @@ def divide_batch(batch: pa.RecordBatch, key: ShardKey) -> list[pa.RecordBatch]:
             numbers = pa.Array.from_buffers(pa.int64(), size, [None, pa.py_buffer(places)])
             parts.append(batch.take(numbers))
     return parts
+
+
+def _divisible(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Make columns plain of which Arrow cannot take rows, as it cannot of views and run ends."""
+    import pyarrow as pa
+
+    none = pa.array([], pa.int64())
+    try:
+        batch.slice(0, 0).take(none)
+        return batch
+    except pa.ArrowNotImplementedError:
+        pass
+    columns, schema = batch.columns, batch.schema
+    for at, column in enumerate(columns):
+        try:
+            column.slice(0, 0).take(none)
+        except pa.ArrowNotImplementedError:
+            columns[at] = _plain(column, schema.names[at])
+            schema = schema.set(at, schema.field(at).with_type(columns[at].type))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _plain(column: pa.Array, name: str) -> pa.Array:
+    import pyarrow as pa
+
+    from callboard.streams.programs.layouts import plain
+
+    try:
+        found = plain(column)
+        found.slice(0, 0).take(pa.array([], pa.int64()))
+        return found
+    except pa.ArrowNotImplementedError as error:
+        raise CodecError(
+            f"column {name!r}: Arrow cannot take rows of {column.type}: {error}"
+        ) from error
 
 
 def _column(batch: pa.RecordBatch, name: str) -> pa.Array:

@@ -77,9 +77,13 @@ class StageWriter:
                 self._send(Layout.ROWS, size, (data,), "send_many")
 
     def send_batch(self, batch: pa.RecordBatch) -> None:
-        """Stage the rows of an Arrow record batch, which the actor gets as one. As `send_many`."""
+        """Stage the rows of an Arrow record batch, which the actor gets as one. As `send_many`.
+
+        A batch without rows stages nothing.
+        """
+        data = write_batch(batch)
         if batch.num_rows:
-            self._send(Layout.ARROW, batch.num_rows, write_batch(batch), "send_batch")
+            self._send(Layout.ARROW, batch.num_rows, data, "send_batch")
 
     def __exit__(
         self,

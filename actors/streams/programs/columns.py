@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from callboard.core.text import safe_repr
+from callboard.streams.programs.layouts import place
 from callboard.streams.programs.scale import Scale, scale_of
 
 MOST_DISTANCE = 2**64 - 1
@@ -31,7 +31,7 @@ class TimeColumns:
         scale = scale_of(column.type)
         if scale is None or (scale.unit is not None and scale.origin is None):
             raise TypeError(
-                f"{_place(stream, name)}: times are integers, floats, timestamps, dates or "
+                f"{place(stream, name)}: times are integers, floats, timestamps, dates or "
                 f"durations, not {schema.field(name).type}"
             )
         _check_same(stream, name, scale.sort, None if self.scale is None else self.scale.sort)
@@ -64,7 +64,7 @@ class ComparedColumns:
         what = _key_name(column.type) if scale is None else scale.sort
         if what is None or (scale is None and is_band):
             can = "Band compares numbers and times" if is_band else "Equal compares single values"
-            raise TypeError(f"{_place(stream, name)}: {can}, not {schema.field(name).type}")
+            raise TypeError(f"{place(stream, name)}: {can}, not {schema.field(name).type}")
         _check_same(stream, name, what, None if self.found is None else self.found.what)
         if scale is None:
             return self.ids.of(column), None, Found(what, None)
@@ -173,7 +173,7 @@ def column_of(stream: int, name: str, batch: Any) -> Any:
     if len(found) != 1:
         has = ", ".join(map(repr, batch.schema.names)) or "none"
         how_many = f"{len(found)} columns of that name" if found else "no such column"
-        raise ValueError(f"{_place(stream, name)}: there is {how_many}; the columns are {has}")
+        raise ValueError(f"{place(stream, name)}: there is {how_many}; the columns are {has}")
     return batch.column(found[0])
 
 
@@ -196,7 +196,7 @@ def _numbers(stream: int, name: str, scale: Scale, column: Any) -> Any:
     try:
         return scale.numbers_of(column)
     except ValueError as error:  # Arrow's, of an integer beyond 64 bits
-        raise ValueError(f"{_place(stream, name)}: {error}") from None
+        raise ValueError(f"{place(stream, name)}: {error}") from None
 
 
 def _nulls(column: Any) -> Any:
@@ -205,13 +205,9 @@ def _nulls(column: Any) -> Any:
 
 def _check_same(stream: int, name: str, what: str, expected: str | None) -> None:
     if expected is not None and what != expected:
-        raise TypeError(f"{_place(stream, name)}: it has {what}, and others have {expected}")
+        raise TypeError(f"{place(stream, name)}: it has {what}, and others have {expected}")
 
 
 def _refuse(stream: int, name: str, fact: str, wrong: Any) -> None:
     if wrong is not None and wrong.any():
-        raise ValueError(f"{_place(stream, name)}, row {int(wrong.argmax())}: {fact}")
-
-
-def _place(stream: int, name: str) -> str:
-    return f"stream {stream + 1}, column {safe_repr(name)}"
+        raise ValueError(f"{place(stream, name)}, row {int(wrong.argmax())}: {fact}")

@@ -92,20 +92,27 @@ def taken_in(stream: int, batch: Any, layout: BatchLayout, *, is_first: bool) ->
     columns = []
     fields = zip(layout.outside, layout.inside, batch.columns, strict=True)
     for outer, inner, column in fields:
-        where = f"stream {stream + 1}, column {safe_repr(outer.name)}"
         try:
             laid_out = _laid_out(column, inner.type)
             if is_first:
                 laid_out.slice(0, 0).take(pa.array([], pa.int64()))
         except pa.ArrowNotImplementedError as error:
             raise TypeError(
-                f"{where}: Arrow cannot gather rows of {column.type}: {error}"
+                f"{place(stream, outer.name)}: Arrow cannot gather rows of {column.type}: {error}"
             ) from error
         if laid_out.null_count and not outer.nullable:
             row = laid_out.is_null().index(True).as_py()
-            raise ValueError(f"{where}, row {row}: null in a column that is not null")
+            raise ValueError(
+                f"{place(stream, outer.name)}, row {row}: null in a column that is not null"
+            )
         columns.append(laid_out)
     return pa.RecordBatch.from_arrays(columns, schema=layout.inside)
+
+
+def plain(column: Any) -> Any:
+    """Return a column as it would go out. Raises ArrowNotImplementedError."""
+    outer = _outside(column.type)
+    return _as_it_came(_laid_out(column, _inside(outer)), outer)
 
 
 def handed_out(batch: Any, schema: Any) -> Iterator[Any]:
@@ -122,6 +129,11 @@ def handed_out(batch: Any, schema: Any) -> Iterator[Any]:
     for at in changed:
         columns[at] = _as_it_came(columns[at], schema.field(at).type)
     yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def place(stream: int, name: str) -> str:
+    """Say where something is wrong."""
+    return f"stream {stream + 1}, column {safe_repr(name)}"
 
 
 def _columns_in(schema: Any) -> str:

@@ -111,3 +111,32 @@ def test_what_is_no_key_is_refused() -> None:
         divide_batch([], key)
     with pytest.raises(ConfigError, match="divided by a column"):
         divide_batch(pa.record_batch({"k": [1]}), ShardKey(lambda row: row, SHARDS))
+
+
+def test_payloads_of_views_and_run_ends_are_divided() -> None:
+    words = [f"word {n}" for n in range(100)]
+    columns = {
+        "k": pa.array(words, pa.string_view()),
+        "bytes": pa.array([word.encode() for word in words], pa.binary_view()),
+        "runs": pa.RunEndEncodedArray.from_arrays(
+            pa.array([40, 100], pa.int32()), pa.array([1, 2])
+        ),
+        "many": pa.array([[word] for word in words], pa.list_(pa.string_view())),
+        "n": pa.array(range(100)),
+    }
+    batch = pa.record_batch(columns)
+    key = ShardKey("k", SHARDS)
+    parts = divide_batch(batch, key)
+    assert len({part.schema for part in parts}) == 1
+    assert parts[0].schema.field("k").type == pa.string()
+    rows = [row for part in parts for row in part.to_pylist()]
+    assert sorted(rows, key=lambda row: row["n"]) == batch.to_pylist()
+    for shard, part in enumerate(parts):
+        assert all(key.of_row(row) == shard for row in part.to_pylist())
+
+
+def test_a_payload_that_arrow_cannot_divide_is_refused_by_its_name() -> None:
+    views = pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [pa.array(["x"], pa.string_view())])
+    batch = pa.record_batch({"k": [1], "w": views})
+    with pytest.raises(CodecError, match=r"column 'w': Arrow cannot take rows of sparse_union<"):
+        divide_batch(batch, ShardKey("k", SHARDS))
