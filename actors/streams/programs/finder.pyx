@@ -13,6 +13,7 @@ from collections import deque
 from libc.stdint cimport uint64_t
 
 from callboard.streams.programs.kept cimport Kept, WindowRule
+from callboard.streams.programs.unawaited cimport is_true
 
 
 cdef class Finder:
@@ -108,7 +109,8 @@ cdef class PairFinder(Finder):
                 if kept.near is not None and not self.are_near(kept, other):
                     continue
                 if self.test is not None:
-                    if not (self.test(kept.row, other.row) if kept.side == 0 else self.test(other.row, kept.row)):
+                    answer = self.test(kept.row, other.row) if kept.side == 0 else self.test(other.row, kept.row)
+                    if not is_true(answer):
                         continue
             except Exception as error:
                 found.append((other, error))

@@ -12,6 +12,7 @@ from callboard.streams.programs.listening cimport Listening
 from callboard.streams.programs.merge cimport Merge
 from callboard.streams.programs.program cimport Batch
 from callboard.streams.programs.time_order cimport TimeOrder
+from callboard.streams.programs.unawaited cimport refuse_unawaited
 
 from callboard.core.text import safe_repr
 
@@ -28,6 +29,7 @@ cdef class InTime(Listening):
 
     cdef int take(self, Py_ssize_t which, object row, int64_t serial, object origin, list into) except -1:
         time = self.times_of[which](row)
+        refuse_unawaited(time)
         self.check(time, True)
         if self.order.is_late(which, time):
             return self.take_late((time, which, serial, row), origin, into)

@@ -2,6 +2,7 @@
 
 import cython
 
+from callboard.streams.programs.unawaited cimport refuse_unawaited
 
 from callboard.streams.checks import check_value
 
@@ -33,9 +34,12 @@ cdef class RowReader:
         try:
             if self.keys is not None:
                 kept.key = self.keys[kept.side](kept.row)
+                refuse_unawaited(kept.key)
                 check_value("what join() compares", kept.key)
             if near:
                 kept.near = tuple([read(kept.row) for read in near])
+                for value in kept.near:
+                    refuse_unawaited(value)
         except Exception as error:
             kept.error = error
         return kept

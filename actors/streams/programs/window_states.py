@@ -8,6 +8,7 @@ from typing import Any
 
 from callboard.streams.programs.bounds import Bounds
 from callboard.streams.programs.program import Raised, Side
+from callboard.streams.programs.unawaited import Answering, check_answer
 from callboard.streams.programs.windows import Sliding, Tumbling, Window
 
 Function = Callable[[list[Any]], Any]
@@ -50,7 +51,7 @@ class TimedWindows:
         clock: Any,
     ) -> None:
         assert windows.by is not None
-        self.by, self.ordered, self.function = windows.by, windows.ordered, function
+        self.by, self.ordered, self.function = Answering(windows.by), windows.ordered, function
         self.included = late == "include"
         self.clock = clock
         self.latest: Any = None  # the time of the key's rows, if they come in order of time
@@ -126,7 +127,9 @@ class TimedWindows:
 def closed(start: Any, end: Any, function: Function, rows: list[Any]) -> Window[Any] | Raised:
     """Make a window. If the function raises, that is an error of this window, and of no other."""
     try:
-        return Window(start, end, function(rows))
+        value = function(rows)
+        check_answer(value)
+        return Window(start, end, value)
     except Exception as error:
         return Raised(error)
 

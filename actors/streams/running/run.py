@@ -461,7 +461,7 @@ class Run(Generic[R]):
                 break
             time.sleep(_HELP)
         seconds = time.monotonic() - self._begun
-        rows = sum(self._sent.values())
+        rows = self._flow.rows
         return collect(self._flow, self.tally, rows, seconds, self._crew.homes, self._programs)
 
     def rebalance(self, policy: Any = None) -> int:
