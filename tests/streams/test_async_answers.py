@@ -17,6 +17,7 @@ from callboard.streams import (
     Band,
     Equal,
     Graph,
+    Run,
     Session,
     Sliding,
     Stream,
@@ -125,10 +126,14 @@ def check_refused(graph: Graph[Any], match: str) -> None:
         graph.run_sequentially({"rows": ROWS})
     assert isinstance(raised.value.__cause__, TypeError)
     assert match in str(raised.value.__cause__)
-    with ActorSystem() as system:
-        with pytest.raises(StreamError):
-            list(system.run(Graph(graph, entry("rows").collect(name="all"))).results(ROWS, name="all"))
+    with ActorSystem() as system, pytest.raises(StreamError):
+        feed(system.run(graph))
     raised.value.__cause__ = None
+
+
+def feed(run: Run[Any]) -> None:
+    run.send("rows", ROWS)
+    run.finish(timeout=60)
 
 
 @pytest.mark.parametrize("answer", [later, many_later, partial(later), lambda *row: fetch(*row)])
