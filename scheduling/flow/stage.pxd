@@ -74,3 +74,4 @@ cdef extern from "callboard/scheduling/flow/stage.hpp" namespace "callboard" nog
         int64_t busy_ns()
         void rest_until(int64_t time)
         int64_t not_before()
+        void note(const RowCounts& rows_of, int64_t rounds, int64_t spent_ns, cbool alone)

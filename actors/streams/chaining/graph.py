@@ -128,6 +128,8 @@ class Graph(Generic[R]):
         The result does not depend on `batch_size`, the number of rows that go through the graph at
         a time. Every other way to run the graph has the same result.
 
+        Functions see the caller's context variables; what they set in them stays in the run.
+
         Raises StreamError when an operator raises, and GraphError for an entry that there is not.
         If `rows` of an entry raise, those that were given before have gone through the graph.
         """

@@ -10,6 +10,7 @@ from callboard.core.instants import instant_of
 from callboard.streams.checks import check_function, check_value
 from callboard.streams.operators.receivers import objects
 from callboard.streams.planning.operator import Operator
+from callboard.streams.programs.unawaited import Answering
 
 
 def distinct(by: Any) -> Operator:
@@ -23,7 +24,7 @@ class _Distinct:
     """The first of all rows that are equal, or whose `by` is."""
 
     def __init__(self, by: Callable[[Any], Any] | None) -> None:
-        self.by = by
+        self.by = None if by is None else Answering(by)
         self.seen: set[Any] = set()
 
     def receive(self, row: Any) -> Sequence[Any] | None:

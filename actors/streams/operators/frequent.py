@@ -12,6 +12,7 @@ from callboard.streams.checks import check_count, check_function, check_value
 from callboard.streams.errors import GraphError
 from callboard.streams.operators.receivers import objects
 from callboard.streams.planning.operator import Operator
+from callboard.streams.programs.unawaited import Answering
 
 
 def frequent(by: Any, epsilon: float, share: float | None, every: int | None) -> Operator:
@@ -40,7 +41,7 @@ class _Frequent:
     def __init__(
         self, by: Callable[[Any], Any], epsilon: float, share: float, every: int | None
     ) -> None:
-        self.by, self.share, self.every = by, share, every
+        self.by, self.share, self.every = Answering(by), share, every
         self.count = 0
         self.summary = SpaceSaving(epsilon)
         self.waiting: list[Hashable] = []  # counted together, which is faster

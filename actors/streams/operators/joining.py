@@ -34,6 +34,7 @@ from callboard.streams.programs.predicates import (
     name_of,
     reader_of,
 )
+from callboard.streams.programs.unawaited import check_answer
 from callboard.streams.programs.windows import lag_of
 
 How = Literal["inner", "left", "right", "outer", "semi", "anti"]
@@ -191,6 +192,7 @@ def _together(readers: tuple[Callable[[Any], Any], ...]) -> Callable[[Any], Any]
     def together(row: Any) -> tuple[Any, ...]:
         values = tuple([read(row) for read in readers])
         for value in values:  # two tuples of one NaN would be equal
+            check_answer(value)
             check_value("what join() compares", value)
         return values
 

@@ -10,6 +10,7 @@ from callboard.streams.checks import check_count, check_function
 from callboard.streams.operators.receivers import objects
 from callboard.streams.planning.operator import Operator, label_of
 from callboard.streams.programs.arrow import batch_of
+from callboard.streams.programs.unawaited import Answering
 
 
 def reduce(function: Any, every: int) -> Operator:
@@ -40,7 +41,7 @@ class _Reduction:
     """A function of each `every` rows, and of those left at the end."""
 
     def __init__(self, function: Callable[[list[Any]], Any], every: int) -> None:
-        self.function, self.every = function, every
+        self.function, self.every = Answering(function), every
         self.rows: list[Any] = []
 
     def receive(self, row: Any) -> Sequence[Any] | None:

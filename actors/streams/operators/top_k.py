@@ -11,6 +11,7 @@ from callboard.core.instants import instant_of
 from callboard.streams.checks import check_count, check_function, check_value
 from callboard.streams.operators.receivers import objects
 from callboard.streams.planning.operator import Operator
+from callboard.streams.programs.unawaited import Answering
 
 
 def top_k(k: int, by: Any, every: int | None) -> Operator:
@@ -29,7 +30,7 @@ class _Top:
     """
 
     def __init__(self, k: int, by: Callable[[Any], Any], every: int | None) -> None:
-        self.k, self.by, self.every = k, by, every
+        self.k, self.by, self.every = k, Answering(by), every
         self.count = 0
         self.heap: list[tuple[Any, int, Any]] = []  # the one to go next is at its root
 

@@ -11,6 +11,7 @@ import cython
 from collections import deque
 
 from callboard.streams.programs.kept cimport Kept, WindowRule, distance_between
+from callboard.streams.programs.unawaited cimport is_true
 
 from callboard.streams.checks import is_missing
 
@@ -103,7 +104,8 @@ cdef class PairFinder(Finder):
                 if kept.near is not None and not self.are_near(kept, other):
                     continue
                 if self.test is not None:
-                    if not (self.test(kept.row, other.row) if kept.side == 0 else self.test(other.row, kept.row)):
+                    answer = self.test(kept.row, other.row) if kept.side == 0 else self.test(other.row, kept.row)
+                    if not is_true(answer):
                         continue
             except Exception as error:
                 found.append((other, error))

@@ -13,6 +13,7 @@ from callboard.streams.programs.listening cimport Listening
 from callboard.streams.programs.merge cimport Merge
 from callboard.streams.programs.program cimport Batch, Watermark
 from callboard.streams.programs.time_order cimport TimeOrder
+from callboard.streams.programs.unawaited cimport refuse_unawaited
 
 from callboard.core.text import safe_repr
 
@@ -28,7 +29,9 @@ cdef class InTime(Listening):
         self.idle = self.order.idle
 
     cdef int take(self, Py_ssize_t which, object row, int64_t serial, object origin, list into) except -1:
-        time = instant_of(self.times_of[which](row))
+        given = self.times_of[which](row)
+        refuse_unawaited(given)
+        time = instant_of(given)
         self.check(time, True)
         if self.order.is_late(which, time):
             return self.take_late((time, which, serial, row), origin, into)

@@ -11,6 +11,7 @@ from libc.math cimport INFINITY
 
 from callboard.streams.programs.in_time cimport InTime
 from callboard.streams.programs.kept cimport Kept, RowReader, WindowRule
+from callboard.streams.programs.unawaited cimport refuse_unawaited
 
 from callboard.streams.programs.bounds import check_time
 
@@ -157,7 +158,11 @@ cdef class Join(JoinRows):
         return [other.row for other in partners]
 
     cdef object combined(self, left, right):
-        return (left, right) if self.combine is None else self.combine(left, right)
+        if self.combine is None:
+            return left, right
+        output = self.combine(left, right)
+        refuse_unawaited(output)
+        return output
 
     # --- windows ----------------------------------------------------------------------------------
 

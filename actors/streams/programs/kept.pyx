@@ -3,6 +3,8 @@
 import cython
 
 from callboard.core.instants cimport instant_of
+from callboard.streams.programs.unawaited cimport refuse_unawaited
+
 from callboard.core.text import safe_repr
 from callboard.streams.checks import check_value, is_missing
 
@@ -34,7 +36,9 @@ cdef class RowReader:
         cdef list near = self.near[kept.side]
         try:
             if self.keys is not None:
-                kept.key = instant_of(self.keys[kept.side](kept.row))
+                given = self.keys[kept.side](kept.row)
+                refuse_unawaited(given)
+                kept.key = instant_of(given)
                 check_value("what join() compares", kept.key)
             if near:
                 kept.near = self.values(kept, near)
@@ -49,6 +53,7 @@ cdef class RowReader:
         cdef bint is_alone = False
         cdef Py_ssize_t i
         for i, value in enumerate(values):
+            refuse_unawaited(value)
             if not is_plain(value) and is_missing(value):
                 is_alone = True
             elif value == value:

@@ -12,6 +12,7 @@ from callboard.core.instants cimport as_given
 from callboard.streams.programs.program cimport Batch, Watermark, outputs_of, pass_on
 from callboard.streams.programs.program import Raised, Side
 from callboard.streams.programs.stateful cimport Stateful, Table, born_of
+from callboard.streams.programs.unawaited cimport is_true, refuse_unawaited
 
 
 cdef class Objects(Stateful):
@@ -55,7 +56,7 @@ cdef class Objects(Stateful):
         if time is None:
             return self.named(key, outputs_of(state.on_final()))
         outputs = self.named(key, outputs_of(state.on_watermark(time)))
-        if self.drops and self.key is not None and state.is_idle():
+        if self.drops and self.key is not None and is_true(state.is_idle()):
             table.drop(key)
         return outputs
 
@@ -197,9 +198,11 @@ cdef class Scan(Stateful):
         cdef PyObject* found = PyDict_GetItemWithError(table.states, key)
         if found == NULL:
             state = self.function(self.fresh(), row)
+            refuse_unawaited(state)
             table.put(key, state, serial)
         else:
             state = self.function(<object>found, row)
+            refuse_unawaited(state)
             table.states[key] = state
         if not self.marks_end:
             outs.append(state if self.key is None else (as_given(key), state))

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from callboard.core.text import safe_repr
+from callboard.streams.programs.unawaited import check_answer
 
 
 def places_in(answer: Any, rows: int) -> Any:
     """Return the places at which a mask of so many rows is true; null is not. Raises TypeError."""
     import pyarrow as pa
 
+    check_answer(answer)
     mask = answer
     if isinstance(answer, pa.Array | pa.ChunkedArray) and answer.type == pa.bool_():
         mask = np.asarray(answer.fill_null(False))

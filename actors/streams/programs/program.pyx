@@ -19,6 +19,8 @@ from cpython.object cimport PyObject
 from libc.stdint cimport INT64_MAX
 
 from callboard.core.instants cimport instant_of
+from callboard.streams.programs.unawaited cimport refuse_unawaited
+
 from callboard.streams.errors import Failure, StreamError
 
 cdef extern from "Python.h":
@@ -329,7 +331,10 @@ cdef list outputs_of(object result):
     """The outputs of a row as a list; whatever made them is finished, or has raised, after this."""
     if type(result) is list:
         return <list>result
-    return [] if result is None else list(result)
+    if result is None:
+        return []
+    refuse_unawaited(result)
+    return list(result)
 
 
 cdef int pass_on(Batch batch, Py_ssize_t at, list into) except -1:

@@ -6,13 +6,14 @@ operators do is in `scheduling/flow/native_work.hpp`.
 """
 
 cimport cython
+from cpython.list cimport PyList_GET_ITEM
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t, uint32_t
 
 from callboard.core.clock cimport monotonic_ns
 from callboard.scheduling.flow.stage cimport Division, RowCounts, Work
 from callboard.scheduling.flow.values cimport Values
-from callboard.streams.programs.program cimport Batch, DividedBatch, Ending, Part, Program
+from callboard.streams.programs.program cimport Batch, DividedBatch, Ending, Part, Program, Watermark
 from callboard.streams.programs.values cimport lot_of, rows_of
 
 from callboard.streams.errors import StreamError
@@ -52,7 +53,7 @@ cdef void* process(void* this, int64_t serial, void** inputs, RowCounts& counts)
     cdef list into = fresh(program, batch)
     try:
         for one in batches:
-            counts.taken += len(one.rows)
+            counts.taken += rows_among(one.rows)
         program.process_many(batches, into)
     except BaseException as raised:
         error = named(program.name, raised)
@@ -107,6 +108,15 @@ cdef Batch whole(list batches, Ending ending):
     return one
 
 
+cdef int64_t rows_among(list rows) noexcept:
+    """How many of these are rows: watermarks are among them, and are counted nowhere."""
+    cdef Py_ssize_t at
+    cdef int64_t count = 0
+    for at in range(len(rows)):
+        count += type(<object>PyList_GET_ITEM(rows, at)) is not Watermark
+    return count
+
+
 cdef bint is_dropped(Program program, int64_t serial) noexcept:
     """The run failed in an earlier round, or was cancelled."""
     return serial > program.ending.stopped_at.load()
@@ -138,7 +148,7 @@ cdef void* output_of(
     cdef Batch out
     cdef bint empty = not final and error is None
     for out in into:
-        counts.given += len(out.rows)
+        counts.given += rows_among(out.rows)
         empty = empty and not out.rows
         if error is not None:
             out.error = error
@@ -203,8 +213,9 @@ cdef void* divide(void* this, int64_t serial, void** inputs, RowCounts& counts) 
     cdef DividedBatch divided
     if batch is None or is_dropped(program, serial):
         return NULL
-    counts.taken += len(batch.rows)
-    counts.given += len(batch.rows)
+    cdef int64_t rows = rows_among(batch.rows)
+    counts.taken += rows
+    counts.given += rows
     try:
         divided = program.divide(batch)
     except BaseException as raised:
@@ -218,7 +229,8 @@ cdef void* divide(void* this, int64_t serial, void** inputs, RowCounts& counts) 
 cdef void do_share(void* this, Division& division, uint32_t number, RowCounts& counts) noexcept with gil:
     cdef Program program = <Program>this
     cdef DividedBatch divided = <DividedBatch>division.batch
-    counts.taken += division.share(number).rows.size()
+    for at in division.share(number).rows:
+        counts.taken += type(divided.batch.rows[at]) is not Watermark
     if is_dropped(program, division.serial):
         return
     try:
@@ -232,7 +244,9 @@ cdef void do_share(void* this, Division& division, uint32_t number, RowCounts& c
 cdef void* gather(void* this, Division& division) noexcept with gil:
     cdef Program program = <Program>this
     cdef DividedBatch divided = <DividedBatch>division.batch
-    cdef RowCounts given
+    cdef RowCounts more
+    cdef void* output
+    cdef Part part
     cdef int64_t serial = division.serial
     cdef object error = divided.error
     cdef bint complete = error is divided.batch.error  # else a share broke off, and is not whole
@@ -245,4 +259,8 @@ cdef void* gather(void* this, Division& division) noexcept with gil:
             program.gather(divided, into)
     except BaseException as raised:
         error = named(program.name, raised)
-    return output_of(program, serial, into, divided.batch.final, error, given)
+    output = output_of(program, serial, into, divided.batch.final, error, more)
+    for part in divided.parts:
+        more.given -= len(part.outs)  # which the shares have counted; what came at watermarks is left
+    program.stage.note(more, 0, 0, False)
+    return output

@@ -13,6 +13,7 @@ from callboard.core.text import safe_repr
 from callboard.streams.programs.keyed cimport Timed
 from callboard.streams.programs.program import Raised, Side
 from callboard.streams.programs.stateful cimport EventTime, Table
+from callboard.streams.programs.unawaited cimport refuse_unawaited
 from callboard.streams.programs.window_states import whole
 from callboard.streams.programs.bounds import check_time
 from callboard.streams.programs.windows import Window
@@ -91,6 +92,7 @@ cdef class OfKey:
         """Add a row; the outputs, or None. If it is in no session, as it is late, it is one of them."""
         cdef list closed = None
         given = PyObject_CallOneArg(self.program.by, row)
+        refuse_unawaited(given)
         time = instant_of(given)
         if self.program.exact and type(time) is int and len(self.open) == 1 and self.follows(time):
             (<One>self.open[0]).rows.append(row)
@@ -176,6 +178,7 @@ cdef class OfKey:
         for session in closed:
             try:
                 value = PyObject_CallOneArg(self.program.function, session.rows)
+                refuse_unawaited(value)
             except Exception as error:
                 windows.append(Raised(error))  # of this window, and of no other
             else:

@@ -3,6 +3,7 @@
 from operator import length_hint
 
 from callboard.streams.programs.program cimport Batch, Program, Watermark
+from callboard.streams.programs.unawaited cimport refuse_unawaited
 
 
 cdef class Collect(Program):
@@ -51,7 +52,7 @@ cdef class Call(Program):
         while at[0] < n:
             row = rows[at[0]]
             if type(row) is not Watermark:
-                self.function(row)
+                refuse_unawaited(self.function(row))
             at[0] += 1
         return 0
 

@@ -1,12 +1,12 @@
 """Programs of stateless operators: any number of threads may be in process() of one at once."""
 
-from cpython.object cimport PyObject_IsTrue
 from libc.stdint cimport int64_t, uint64_t
 
 from callboard.core.mix cimport random_number
 from callboard.streams.programs.program cimport (
     Batch, Program, PyVectorcall_Function, Watermark, call_one, outputs_of, pass_on, vectorcallfunc,
 )
+from callboard.streams.programs.unawaited cimport is_true
 
 
 cdef class Map(Program):
@@ -34,7 +34,7 @@ cdef class Map(Program):
             else:
                 if not chooses:
                     out.append(call_one(how, function, row))
-                elif PyObject_IsTrue(call_one(how, function, row)):
+                elif is_true(call_one(how, function, row)):
                     out.append(row)
                 else:
                     at[0] += 1
@@ -95,7 +95,7 @@ cdef class Branch(Program):
             else:
                 port = 0
                 for function in self.functions:
-                    if PyObject_IsTrue(call_one(PyVectorcall_Function(function), function, row)):
+                    if is_true(call_one(PyVectorcall_Function(function), function, row)):
                         break
                     port += 1
                 add(batch, at[0], into[port])

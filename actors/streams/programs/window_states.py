@@ -10,6 +10,7 @@ from callboard.core.instants import instant_of
 from callboard.streams.programs.bounds import Bounds
 from callboard.streams.programs.local_days import LocalDays
 from callboard.streams.programs.program import Raised, Side
+from callboard.streams.programs.unawaited import Answering, check_answer
 from callboard.streams.programs.windows import Sliding, Tumbling, Window
 
 Function = Callable[[list[Any]], Any]
@@ -55,7 +56,7 @@ class TimedWindows:
         clock: Any,
     ) -> None:
         assert windows.by is not None
-        self.by, self.ordered, self.function = windows.by, windows.ordered, function
+        self.by, self.ordered, self.function = Answering(windows.by), windows.ordered, function
         self.included = late == "include"
         self.clock = clock
         self.latest: Any = None  # the time of the key's rows, if they come in order of time
@@ -133,7 +134,9 @@ class TimedWindows:
 def closed(start: Any, end: Any, function: Function, rows: list[Any]) -> Window[Any] | Raised:
     """Make a window. If the function raises, that is an error of this window, and of no other."""
     try:
-        return Window(start, end, function(rows))
+        value = function(rows)
+        check_answer(value)
+        return Window(start, end, value)
     except Exception as error:
         return Raised(error)
 

@@ -44,6 +44,7 @@ cdef class GraphFlow:
     cdef readonly uint32_t window
     cdef vector[Pool*] pools
     cdef vector[Lane] lanes           # of all pools
+    cdef readonly int64_t rows       # that came in; watermarks are none
     cdef bint connected               # the graph is whole
     cdef Ending ending
 

@@ -14,6 +14,7 @@ LONGEST_CHAIN: int
 @final
 class GraphFlow:
     window: int
+    rows: int
     def __init__(
         self,
         heuristic: Heuristic,

@@ -24,7 +24,7 @@ from callboard.scheduling.flow.native_work cimport NativeWork
 from callboard.scheduling.flow.stage cimport LaneKinds, Stage, Work, all_lanes, native_lanes, python_lanes
 from callboard.streams.native cimport NativeProgram
 from callboard.streams.programs.program cimport Batch, Ending, Exit, Program
-from callboard.streams.programs.rounds cimport divider_of, native_batch, work_of
+from callboard.streams.programs.rounds cimport divider_of, native_batch, rows_among, work_of
 from callboard.streams.running.at_work cimport call_through, help_pool, is_at_work, run_pool
 
 from callboard.core.interpreter import has_gil
@@ -299,6 +299,7 @@ cdef class GraphFlow:
             return False
         for batch in batches.values():
             batch.hide()
+            self.rows += rows_among(batch.rows)
         for i in range(self.slots.size()):
             batch = batches.get(self.entries[i].port)
             if batch is None:

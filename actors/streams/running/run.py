@@ -7,6 +7,7 @@ import warnings
 import weakref
 from collections.abc import Iterable
 from contextlib import suppress
+from contextvars import copy_context
 from functools import partial
 from threading import Lock
 from typing import Any, Generic, Self, TypeVar, overload
@@ -90,7 +91,8 @@ class Run(Generic[R]):
         )
         timers = system._runtime.timers
         self.tally = DeadLetterTally(system.dead_letters, timers.now)
-        self._programs = plan.make_programs(self.tally)
+        self._context = copy_context()  # of functions that the caller's thread calls
+        self._programs = self._context.run(plan.make_programs, self.tally)
         self._collected = collected_by(self._programs)
         self._untaken: dict[str, Untaken[Any]] = {}  # by the names of collectors, of results()
         self._begun = time.monotonic()
@@ -176,7 +178,10 @@ class Run(Generic[R]):
         if not self._started:
             start(self._programs)
             self._started = True
-        self._flow.try_admit(batches)
+        if self._crew.has_caller:
+            self._context.run(self._flow.try_admit, batches)
+        else:
+            self._flow.try_admit(batches)
 
     def _acquire(self, hold: LockHold, deadline: float | None) -> bool:
         """Acquire a lock, whose holder may wait for lanes. False: the deadline passed."""
@@ -461,7 +466,7 @@ class Run(Generic[R]):
                 break
             time.sleep(_HELP)
         seconds = time.monotonic() - self._begun
-        rows = sum(self._sent.values())
+        rows = self._flow.rows
         return collect(self._flow, self.tally, rows, seconds, self._crew.homes, self._programs)
 
     def rebalance(self, policy: Any = None) -> int:

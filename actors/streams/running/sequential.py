@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextvars import copy_context
 from typing import Any
 
 from callboard.core.batches import Batches, is_table
@@ -31,7 +32,8 @@ def pairs(
 
 def run(plan: Plan, inputs: Iterable[Pair], batch_size: int, tally: Tally) -> Any:
     """Run a graph, and return its result."""
-    programs = plan.make_programs(tally)
+    context = copy_context()  # what functions set in its variables is nobody else's
+    programs = context.run(plan.make_programs, tally)
     try:
         rounds = _Rounds(plan, programs)
         for pair in inputs:
@@ -40,8 +42,8 @@ def run(plan: Plan, inputs: Iterable[Pair], batch_size: int, tally: Tally) -> An
             name, rows = pair
             check_entry(name, plan.entries)
             for batch in Batches("run_sequentially()", rows, batch_size):
-                rounds.send(plan.entries.index(name), batch)
-        rounds.send(None, [])
+                context.run(rounds.send, plan.entries.index(name), batch)
+        context.run(rounds.send, None, [])
     finally:
         close(programs)
     return result_of(collected_by(programs))

@@ -60,7 +60,10 @@ class Latency:
 
 @dataclass(frozen=True)
 class RunStatistics:
-    """A run, so far. `seconds` since it began; `throughput` in rows sent a second of it."""
+    """A run, so far. `seconds` since it began; `throughput` in rows sent a second of it.
+
+    Watermarks are no rows, here and in operators.
+    """
 
     rows: int
     rounds: int
