@@ -30,6 +30,7 @@ def collect(runtime: Runtime) -> Statistics:
         monitoring=team.monitoring,
         actors=tuple(_actor(ref) for ref in all_actors(runtime) if ref.worker is not None),
         workers=tuple(_worker(worker) for worker in team.everyone),
+        unmet=runtime.config.unmet,
     )
 
 
