@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import sys
 
+from callboard import __version__
+
 # Of capabilities, which nothing imports: each has its name here, and a `main(arguments)`.
 COMMANDS = {"serve": "callboard.remote.serve", "health": "callboard.remote.look"}
 
@@ -12,8 +14,12 @@ COMMANDS = {"serve": "callboard.remote.serve", "health": "callboard.remote.look"
 def main(arguments: list[str]) -> int:
     """Run the command that comes first. Returns the exit status."""
     command = arguments[0] if arguments else ""
+    if command == "--version":
+        print(f"callboard {__version__}")
+        return 0
     if command not in COMMANDS:
-        print(f"usage: python -m callboard {{{','.join(COMMANDS)}}} ...", file=sys.stderr)
+        names = ",".join(COMMANDS)
+        print(f"usage: python -m callboard [--version] {{{names}}} ...", file=sys.stderr)
         return 0 if command in ("-h", "--help") else 2
     status: int = importlib.import_module(COMMANDS[command]).main(arguments[1:])
     return status

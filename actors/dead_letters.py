@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from callboard.core.interrupts import comes_from_signal
 from callboard.core.log import log
 from callboard.core.text import safe_repr, safe_str
 from callboard.messages import DeadLetter
@@ -38,7 +39,9 @@ class FailureReport:
         try:
             # Without the source's lines: those are read if somebody wants the text.
             trace = traceback.TracebackException.from_exception(error, lookup_lines=False)
-        except Exception:  # an attribute that a traceback shows may be a property that raises
+        except BaseException as failure:  # an attribute may be a property that raises
+            if comes_from_signal(failure):
+                raise
             trace = None
         return cls(type(error), safe_str(error), trace)
 
@@ -110,7 +113,8 @@ class DeadLetters:
     def subscribe(self, subscriber: ActorRef[DeadLetter] | Callable[[DeadLetter], object]) -> None:
         """Hand every DeadLetter from now on to an actor, or to a function.
 
-        A function runs in the thread that found the letter dead, often a worker: keep it short.
+        A function runs in the thread that found the letter dead, often a worker: keep it short. If
+        it raises, that is logged, SystemExit included.
         """
         if not callable(subscriber) and not hasattr(subscriber, "tell"):
             raise TypeError(f"subscribe() wants a ref or a function, not {safe_repr(subscriber)}")
@@ -145,7 +149,9 @@ class DeadLetters:
                     subscriber.tell(letter)
                 else:
                     subscriber(letter)
-            except Exception as failure:
+            except BaseException as failure:  # nothing of its gets into who sent the message
+                if comes_from_signal(failure):
+                    raise
                 log.error("a subscriber of dead letters failed", exc_info=failure)
 
     def expect_wake_ups(self, ref: ActorRef[Any]) -> None:

@@ -51,9 +51,11 @@ class BoundedMailbox:
 class PriorityMailbox:
     """A mailbox from which the message with the least `key(message)` is taken first.
 
-    Messages with equal keys keep their order. `key` runs on the worker, when the message is moved
-    into the order; if it raises, handling that message has failed. With a `capacity` it is bounded
-    as well; `drop_oldest` is not possible here.
+    Messages with equal keys keep their order. A key that is NaN, or a tuple or list with NaN in it,
+    comes after all others. `key` runs on the worker, when the message is moved into the order; if
+    it raises, or gives what cannot be compared, handling that message has failed. What the runtime
+    sends (`Terminated`, the messages of timers, `DeadLetter`) comes first where `key` raises for
+    it. With a `capacity` it is bounded as well; `drop_oldest` is not possible here.
     """
 
     key: Callable[[Any], Any]

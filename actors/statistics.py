@@ -32,6 +32,7 @@ def collect(runtime: Runtime) -> Statistics:
             _actor(ref, path) for ref, path in actors_and_paths(runtime) if ref.worker is not None
         ),
         workers=tuple(_worker(worker) for worker in team.everyone),
+        unmet=runtime.config.unmet,
     )
 
 

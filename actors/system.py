@@ -27,9 +27,11 @@ from callboard.core.errors import (
     PolicyError,
     SystemClosed,
 )
+from callboard.core.green import refuse_green_threads
+from callboard.core.handles import CopiedAsItself
 from callboard.core.interpreter import has_gil
 from callboard.core.log import log
-from callboard.core.text import safe_repr
+from callboard.core.text import did_you_mean, safe_repr
 from callboard.core.wait_queue import WaitQueue
 from callboard.dead_letters import DeadLetters
 from callboard.diagnosis import all_actors, describe_unrest
@@ -42,6 +44,7 @@ from callboard.scheduling.worker import WorkerThread
 from callboard.signals import Signals
 from callboard.statistics import Logs, collect
 from callboard.timers import Timers
+from callboard.tuned import check_classes
 
 if TYPE_CHECKING:
     from callboard.streams.chaining.graph import Graph
@@ -58,7 +61,7 @@ LAST_WORDS = 0.5
 LAST_MOMENT = 0.1
 
 
-class ActorSystem:
+class ActorSystem(CopiedAsItself):
     """Workers, and the actors that they run. A context manager: leaving it drains, then stops.
 
     That takes `drain_timeout` seconds in all; a stop for which no time is left gets a tenth of it,
@@ -102,8 +105,9 @@ class ActorSystem:
         `token=False` lets the workers of a build with a GIL contend for it, which is slower; it
         exists to be measured.
 
-        Raises ConfigError.
+        Raises ConfigError, and CallboardError where gevent or eventlet has replaced threads.
         """
+        refuse_green_threads("an ActorSystem")
         if token is not None:
             checks.flag("token", token, error=ConfigError)
         self.config = Config.load(
@@ -120,6 +124,7 @@ class ActorSystem:
             drain_timeout=drain_timeout,
             context=context,
         )
+        check_classes(self.config.classes)
         use_token = self.config.workers > 1 if token is None else token
         self._open(Team(use_token and has_gil()), Timers(self.config.name))
         for index in range(self.config.workers):
@@ -357,6 +362,7 @@ class ActorSystem:
         runtime = self._runtime
         if runtime.forked or runtime.closed:
             return
+        self._tell_unmet()
         _begin_stop(runtime)
         if obstacle_to_waiting(runtime.team) is not None:
             return
@@ -378,6 +384,13 @@ class ActorSystem:
                 f"the system {self.name!r} did not stop in {seconds:g} s; its threads are left "
                 "behind\n" + stuck
             )
+
+    def _tell_unmet(self) -> None:
+        """Say which options of the configuration were for actors that never came."""
+        names = [name for _, name in self._runtime.named]
+        for entry in self.config.unmet if not self.is_closed else ():
+            hint = did_you_mean(entry.partition(".")[2], names)
+            log.warning(f"no actor came for {entry} of the configuration{hint}", system=self.name)
 
     def _wait_ended(self, timeout: float | None) -> bool:
         return self._change.wait_for(lambda: not self._runtime.top, timeout)

@@ -15,6 +15,8 @@ from callboard._inside.answers.deadlines import Deadlines
 from callboard._inside.answers.future import Future
 from callboard.core import checks
 from callboard.core.errors import AskTimeout
+from callboard.core.handles import CopiedAsItself
+from callboard.core.interrupts import comes_from_signal
 from callboard.core.log import log
 
 # Cancelled timers stay in the heap until they are due, or until they are this many and most of it.
@@ -22,7 +24,7 @@ _MANY = 64
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False, repr=False)
-class Timer:
+class Timer(CopiedAsItself):
     """Something that will happen, once or again and again, until cancelled."""
 
     _timers: Timers
@@ -188,8 +190,8 @@ class Timers(Deadlines):
         try:
             action()
         except BaseException as error:
-            if not isinstance(error, Exception) and threading.current_thread() is not self._thread:
-                raise  # Ctrl-C, on a thread of the program's own
+            if comes_from_signal(error):
+                raise
             log.error("a timer failed", exc_info=error)
 
     def _fire(self, timer: Timer, due: float) -> None:

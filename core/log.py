@@ -6,33 +6,36 @@ they follow whatever logging the application has set up, and are silent below WA
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import traceback
 from typing import Any
 
 import structlog
 
+from callboard.core.interrupts import comes_from_signal
 from callboard.core.text import safe_repr, safe_str
 
 
-class _Unfailing(logging.LoggerAdapter[logging.Logger]):
+class _ContainedLogger(structlog.stdlib.BoundLogger):
     """A logger whose filters and handlers may raise without anyone else's harm.
 
-    The runtime logs in the middle of a restart or a stop, which must come to its end. What they
-    raise is printed, as the standard library does for handlers.
+    The runtime logs in the middle of a restart or a stop, which must come to its end, and on
+    workers, which must go on. Whatever they raise, SystemExit included, is printed, as the standard
+    library does for handlers.
     """
 
-    @property
-    def disabled(self) -> bool:
-        """Whether it is; structlog asks."""
-        return self.logger.disabled
-
-    def log(self, level: int, msg: object, *args: Any, **kwargs: Any) -> None:
+    def _proxy_to_logger(
+        self, method_name: str, event: str | None = None, *event_args: str, **event_kw: Any
+    ) -> Any:
         try:
-            self.logger.log(level, msg, *args, **kwargs)
-        except Exception:
+            return super()._proxy_to_logger(method_name, event, *event_args, **event_kw)
+        except BaseException as error:
+            if comes_from_signal(error):
+                raise
             if logging.raiseExceptions:
-                traceback.print_exc()
+                with contextlib.suppress(BaseException):  # there may be no sys.stderr
+                    traceback.print_exc()
 
 
 def _format_exception(logger: Any, method: str, event: Any) -> Any:
@@ -40,7 +43,9 @@ def _format_exception(logger: Any, method: str, event: Any) -> Any:
     error = event.get("exc_info")
     try:
         return structlog.processors.format_exc_info(logger, method, event)
-    except Exception:  # it has notes, or another attribute, that raise
+    except BaseException as failure:  # it has notes, or another attribute, that raise
+        if comes_from_signal(failure):
+            raise
         event.pop("exc_info", None)
         event["exception"] = f"{type(error).__qualname__}: {safe_str(error)}"
         return event
@@ -59,8 +64,8 @@ def _render(logger: object, method: str, event: Any) -> str:
 
 
 log: structlog.stdlib.BoundLogger = structlog.wrap_logger(
-    _Unfailing(logging.getLogger("callboard"), {}),
-    wrapper_class=structlog.stdlib.BoundLogger,
+    logging.getLogger("callboard"),
+    wrapper_class=_ContainedLogger,
     processors=[
         structlog.stdlib.filter_by_level,
         _format_exception,

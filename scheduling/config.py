@@ -52,9 +52,8 @@ class Config:
     streams: Mapping[str, Any] = field(default_factory=dict)
     classes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     actors: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    _placements: dict[Any, PlacementPolicy] = field(
-        default_factory=dict, repr=False, compare=False
-    )
+    _placements: dict[Any, PlacementPolicy] = field(default_factory=dict, repr=False, compare=False)
+    _met: set[str] = field(default_factory=set, repr=False, compare=False)
 
     @classmethod
     def load(
@@ -90,6 +89,8 @@ class Config:
                 name: _check_tuning(f"{table}.{name}", options, where, mailbox)
                 for name, options in checked.get(table, {}).items()
             }
+        for name in checked["actors"]:
+            _check_actor(name, where)
         return cls(**checked)
 
     def placement_policy(self, value: Any = None) -> PlacementPolicy:
@@ -143,11 +144,25 @@ class Config:
         is for a class's name, or "module:Class".
         """
         kind = actor_class.__qualname__
-        return {
-            **self.classes.get(kind, {}),
-            **self.classes.get(f"{actor_class.__module__}:{kind}", {}),
-            **({} if name is None else self.actors.get(name, {})),
-        }
+        found: dict[str, Any] = {}
+        for table, key in (
+            ("classes", kind),
+            ("classes", f"{actor_class.__module__}:{kind}"),
+            ("actors", name),
+        ):
+            options = getattr(self, table).get(key)
+            if options is not None:
+                self._met.add(f"{table}.{key}")
+                found |= options
+        return found
+
+    @property
+    def unmet(self) -> tuple[str, ...]:
+        """The entries of `classes` and `actors` that no spawn has been for."""
+        entries = [
+            f"{table}.{key}" for table in ("classes", "actors") for key in getattr(self, table)
+        ]
+        return tuple(entry for entry in entries if entry not in self._met)
 
     def core_of(self, index: int) -> int | None:
         """Return the core that worker `index` is pinned to, or None."""
@@ -251,6 +266,15 @@ def _streams(key: str, value: Any) -> Mapping[str, Any]:
             raise ConfigError(f"no setting {option!r} of {key}; there are {', '.join(_STREAMS)}")
         checked[option] = _STREAMS[option](f"{option} of {key}", chosen)
     return checked
+
+
+def _check_actor(name: Any, where: str) -> None:
+    """Check that an actor can have this name."""
+    if not isinstance(name, str) or not name or "/" in name:
+        raise ConfigError(
+            f"actors.{name}: options go by the name that an actor was spawned with, a non-empty "
+            f"string without '/', not {safe_repr(name)}{where}"
+        )
 
 
 def _check_tuning(

@@ -62,6 +62,8 @@ class Statistics:
     """The level."""
     actors: tuple[ActorStatistics, ...]
     workers: tuple[WorkerStatistics, ...]
+    unmet: tuple[str, ...] = ()
+    """The entries of the configuration, such as `actors.cart`, that no spawn has been for."""
 
     def of(self, path: str) -> ActorStatistics:
         """Return the entry of the actor at `path`. Raises KeyError."""
@@ -73,7 +75,8 @@ class Statistics:
     def __str__(self) -> str:
         workers = _table("worker", WorkerStatistics, self.workers, texts=1)
         actors = _table("actor", ActorStatistics, self.actors, texts=2)
-        return "\n".join((*workers, "", *actors))
+        unmet = ["", f"no spawn yet for {', '.join(self.unmet)}"] if self.unmet else []
+        return "\n".join((*workers, "", *actors, *unmet))
 
 
 def _text(value: object) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Self
 from callboard import Future
 from callboard.core import checks
 from callboard.core.errors import AskTimeout, CallboardError
+from callboard.core.handles import CopiedAsItself
 from callboard.remote.address import parse_address
 from callboard.remote.codec import Codec, Types
 from callboard.remote.conversation import Parcel
@@ -27,7 +28,7 @@ from callboard.remote.staging.writer import StageWriter, abort, commit
 from callboard.scheduling.worker import shares_worker_here
 
 
-class Connection:
+class Connection(CopiedAsItself):
     """A client's connection to a server, made again with back-off whenever it is lost.
 
     Safe in every thread, and for asyncio. Leaving it as a context manager waits until all that was

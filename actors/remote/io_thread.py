@@ -9,6 +9,8 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from callboard.core.green import refuse_green_threads
+
 T = TypeVar("T")
 
 
@@ -16,7 +18,12 @@ class IOThread:
     """An event loop, and the daemon thread that runs it from here on."""
 
     def __init__(self, name: str) -> None:
-        """Start. Raises OSError or RuntimeError if there are no threads or files left."""
+        """Start.
+
+        Raises OSError or RuntimeError if there are no threads or files left, and CallboardError
+        where gevent or eventlet has replaced threads.
+        """
+        refuse_green_threads("a connection or a server")
         self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         try:

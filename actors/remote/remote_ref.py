@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from callboard import Future
 from callboard.core import checks
 from callboard.core.batches import iterator_over
+from callboard.core.handles import CopiedAsItself
 from callboard.remote.answer import RemoteAnswer
 from callboard.remote.arrow import write_batch
 from callboard.remote.conversation import Parcel
@@ -25,7 +26,7 @@ _UNKNOWN = (1, 4096)  # rows and bytes, before there is a connection: any server
 _ASK, _TELL = MessageKind.ASK, MessageKind.TELL
 
 
-class RemoteRef:
+class RemoteRef(CopiedAsItself):
     """A handle on an entry point of a server. Safe in every thread."""
 
     def __init__(self, connection: Connection, name: str) -> None:

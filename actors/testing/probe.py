@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from callboard._inside.sending.ref import ActorRef
 from callboard.actor import Actor
 from callboard.core import checks
+from callboard.core.handles import CopiedAsItself
 from callboard.core.text import safe_repr
 from callboard.core.wait_queue import WaitQueue
 from callboard.messages import Terminated
@@ -22,7 +23,7 @@ T = TypeVar("T")
 _PATIENCE = 3.0
 
 
-class Probe:
+class Probe(CopiedAsItself):
     """A receiver of messages for a test to look at.
 
     `probe.ref` is a ref like any other. What comes is kept, in order, until an expectation takes

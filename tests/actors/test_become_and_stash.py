@@ -1,6 +1,7 @@
 """Changing the handler, and putting messages aside."""
 
 from collections.abc import Callable
+from functools import partialmethod
 from typing import Any
 
 import pytest
@@ -311,3 +312,101 @@ def test_a_message_put_aside_by_a_handler_that_then_fails_is_not_lost_nor_handle
         system.drain()
         assert handled == ["x"]
         assert letters == []
+
+
+class Chosen(Actor[Any]):
+    """Chooses its handler in the method that its argument names, and goes back at "back"."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.choose("__init__")
+
+    def on_start(self) -> None:
+        self.choose("on_start")
+
+    def choose(self, where: str) -> None:
+        if where == self.where:
+            self.become(self.first)
+            self.become(self.second)
+
+    def receive(self, message: Any) -> Any:
+        return "receive", message
+
+    def first(self, message: Any) -> Any:
+        if message == "back":
+            self.unbecome()
+        return "first", message
+
+    def second(self, message: Any) -> Any:
+        if message == "back":
+            self.unbecome()
+        if message == "fail":
+            raise ValueError("as told")
+        return "second", message
+
+
+class ChosenAgain(Chosen):
+    """One whose `receive` is no plain function."""
+
+    receive = partialmethod(Chosen.receive)
+
+
+@pytest.mark.parametrize("kind", [Chosen, ChosenAgain])
+@pytest.mark.parametrize("where", ["__init__", "on_start"])
+def test_what_an_actor_becomes_at_its_start_handles_its_first_message(
+    system: ActorSystem, where: str, kind: type[Chosen]
+) -> None:
+    ref = system.spawn(kind, where, supervision="restart")
+    expected = [("second", 1), ("second", "back"), ("first", "back"), ("receive", 2)]
+    assert ask_each(ref, 1, "back", "back", 2) == expected
+    again = system.spawn(kind, where, supervision="restart")
+    assert isinstance(again.ask("fail").exception(30), ValueError)
+    assert ask_each(again, 1, "back", "back", 2) == expected
+
+
+def test_a_start_that_becomes_and_goes_back_leaves_receive(system: ActorSystem) -> None:
+    class Wavering(Chosen):
+        def __init__(self) -> None:
+            super().__init__("__init__")
+            self.unbecome()
+            self.unbecome()
+            with pytest.raises(CallboardError, match="first handler"):
+                self.unbecome()
+
+    assert system.spawn(Wavering).ask(1).result(30) == ("receive", 1)
+
+
+def test_a_start_that_becomes_and_fails_leaves_nothing_behind(system: ActorSystem) -> None:
+    tries: list[int] = []
+
+    class Slow(Chosen):
+        def __init__(self) -> None:
+            tries.append(1)
+            if len(tries) == 1:
+                self.become(self.first)
+                raise ValueError("not yet")
+            super().__init__("nowhere")
+
+    assert system.spawn(Slow, supervision="restart").ask(1).result(30) == ("receive", 1)
+
+
+def test_a_batch_goes_to_what_the_actor_became_in_its_start(system: ActorSystem) -> None:
+    class Many(Actor[Any]):
+        def __init__(self) -> None:
+            self.seen: list[Any] = []
+            self.become(self.one)
+
+        def receive(self, message: Any) -> Any:
+            return list(self.seen)
+
+        def receive_many(self, messages: list[Any]) -> None:
+            self.seen.append(messages)
+
+        def one(self, message: Any) -> Any:
+            if message != "end":
+                self.seen.append(message)
+            return self.seen
+
+    ref = system.spawn(Many)
+    ref.tell_many([1, 2, 3])
+    assert ref.ask("end").result(30) == [1, 2, 3]

@@ -1,5 +1,6 @@
 """Bounded mailboxes: what a sender does when one is full."""
 
+import signal
 import threading
 from typing import Any
 
@@ -195,15 +196,15 @@ def test_a_wrong_mailbox_is_refused_with_its_value(arguments: Any, message: str)
         BoundedMailbox(*arguments)
 
 
-def test_a_send_that_a_subscriber_of_dead_letters_breaks_off_takes_no_room() -> None:
+def test_a_send_that_ctrl_c_breaks_off_takes_no_room() -> None:
     def leave(letter: DeadLetter) -> None:
-        raise SystemExit
+        signal.raise_signal(signal.SIGINT)
 
     with ManualSystem() as system:
         ref = system.spawn(Parent, mailbox=BoundedMailbox(1, "drop_oldest"))
         system.dead_letters.subscribe(leave)
         oldest = ref.ask("a")
-        with pytest.raises(SystemExit):
+        with pytest.raises(KeyboardInterrupt):
             ref.tell("b")
         assert isinstance(oldest.exception(timeout=30), MailboxFull)
         assert ref.queue_length == 0

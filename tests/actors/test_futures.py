@@ -94,6 +94,61 @@ def test_callbacks_that_a_callback_causes_come_after_those_that_were_due() -> No
     ]
 
 
+def test_a_callback_that_adds_itself_to_a_future_that_is_done_takes_no_stack() -> None:
+    count = 0
+
+    def again(future: Future[int]) -> None:
+        nonlocal count
+        count += 1
+        if count < 100_000:
+            _done().add_done_callback(again)
+
+    _done().add_done_callback(again)
+    assert count == 100_000
+
+
+def test_a_callback_that_asks_again_what_is_answered_already_goes_on_to_its_end() -> None:
+    class Echo(Actor[int]):
+        def receive(self, message: int) -> int:
+            return message
+
+    answers: list[int] = []
+    over = threading.Event()
+
+    with ActorSystem(workers=1) as system:
+        ref = system.spawn(Echo, dedicated=True)
+
+        def again(future: Future[int]) -> None:
+            answers.append(future.result(0))
+            if len(answers) == 5000:
+                over.set()
+                return
+            ref.ask(len(answers)).add_done_callback(again)
+
+        ref.ask(0).add_done_callback(again)
+        assert over.wait(60)
+    assert answers == list(range(5000))
+
+
+def test_callbacks_of_a_future_that_is_done_come_in_the_order_in_which_they_were_added() -> None:
+    seen: list[str] = []
+
+    def outer(future: Future[int]) -> None:
+        other = _done()
+        other.add_done_callback(lambda future: seen.append("first"))
+        other.add_done_callback(lambda future: seen.append("second"))
+        seen.append("outer")
+
+    _done().add_done_callback(outer)
+    assert seen == ["outer", "first", "second"]
+
+
+def _done() -> Future[int]:
+    future: Future[int] = Future()
+    future.set_result(1)
+    return future
+
+
 def test_a_callback_may_wait_for_what_other_callbacks_of_its_thread_do() -> None:
     first: Future[int] = Future()
     second: Future[int] = Future()

@@ -1,11 +1,28 @@
 """A prioritised mailbox: the least key first, and of equal keys the earliest."""
 
+import math
+import random
 import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from math import nan
 from typing import Any
 
+import numpy
 import pytest
 
-from callboard import Actor, ActorSystem, ConfigError, PriorityMailbox
+from callboard import (
+    Actor,
+    ActorRef,
+    ActorSystem,
+    ConfigError,
+    DeadLetter,
+    Future,
+    PriorityMailbox,
+    Terminated,
+)
+from callboard.testing import ManualSystem
 
 
 class Gated(Actor[Any]):
@@ -73,3 +90,140 @@ def test_a_message_whose_key_fails_has_failed_and_no_other(system: ActorSystem, 
 def test_a_wrong_priority_mailbox_is_refused(options: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         PriorityMailbox(**options)
+
+
+def _handled(keys: list[Any], **options: Any) -> list[Any]:
+    """Return messages, which are their own keys, in the order in which they are handled."""
+    with ManualSystem() as system:
+        seen: list[Any] = []
+
+        class Noting(Actor[Any]):
+            def receive(self, message: Any) -> None:
+                seen.append(message)
+
+        ref = system.spawn(Noting, mailbox=PriorityMailbox(lambda key: key), **options)
+        ref.tell_many(keys)
+        system.run_until_idle()
+        assert len(seen) + system.dead_letters.count == len(keys)
+        return seen
+
+
+@pytest.mark.parametrize(
+    ("lost", "wrap"),
+    [
+        (nan, float),
+        (numpy.float64("nan"), numpy.float64),
+        (numpy.float32("nan"), numpy.float32),
+        (numpy.datetime64("NaT"), lambda number: numpy.datetime64(number, "s")),
+        (Decimal("nan"), Decimal),
+        (Decimal("snan"), Decimal),
+        ((1, nan), lambda number: (1, float(number))),
+        ((nan, 1), lambda number: (float(number), 1)),
+        ((1, [2, (nan,)]), lambda number: (1, [2, (number,)])),
+    ],
+    ids=repr,
+)
+def test_a_key_that_is_nan_comes_last_and_leaves_the_order_of_others(
+    lost: Any, wrap: Callable[[int], Any]
+) -> None:
+    keys = [wrap(number) for number in range(1, 8)] + [lost] * 3
+    for seed in range(20):
+        random.Random(seed).shuffle(keys)
+        seen = _handled(keys)
+        assert seen[:7] == [wrap(number) for number in range(1, 8)]
+        assert len(seen) == 10
+
+
+def test_zero_of_either_sign_is_one_key() -> None:
+    assert [math.copysign(1, key) for key in _handled([0.0, -0.0, 0, -0.0, -1.0])] == [
+        -1.0, 1.0, -1.0, 1.0, -1.0,
+    ]  # fmt: skip
+
+
+class Quiet(Actor[Any]):
+    def receive(self, message: Any) -> None:
+        pass
+
+
+@dataclass(order=True, frozen=True)
+class Urgency:
+    value: float
+
+
+@pytest.mark.parametrize("bad", [None, {}, 1j, "text", object(), numpy.array([1, 2])], ids=repr)
+def test_a_key_without_an_order_is_an_error_of_its_own_message(bad: Any) -> None:
+    for position in range(4):
+        keys: list[Any] = [3, 1, 2]
+        keys.insert(position, bad)
+        seen = _handled(keys, supervision="resume")
+        if isinstance(bad, str) and position == 0:  # each is a key, and this one was first
+            assert seen == ["text"]
+        else:
+            assert seen == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "keys", [[{1}, {2}, {3}], [Urgency(1), Urgency(nan), Urgency(0)]], ids=["sets", "fields"]
+)
+def test_keys_of_which_neither_is_less_are_refused_and_not_put_anywhere(keys: list[Any]) -> None:
+    letters: list[DeadLetter] = []
+    with ManualSystem() as system:
+        system.dead_letters.subscribe(letters.append)
+        mailbox = PriorityMailbox(lambda key: key)
+        ref = system.spawn(Quiet, mailbox=mailbox, supervision="resume")
+        ref.tell_many(keys)
+        system.run_until_idle()
+    assert letters
+    assert "neither is less, and they are not equal" in str(letters[0].error)
+
+
+class Job:
+    def __init__(self, priority: int, awaited: Future[None] | None = None) -> None:
+        self.priority = priority
+        self.awaited = awaited
+
+
+class Parent(Actor[Any]):
+    """Watches another and sets a timer, and knows nothing of its mailbox."""
+
+    def __init__(self, watched: ActorRef[Any], seen: list[Any]) -> None:
+        self.seen = seen
+        self.watch(watched)
+        self.after(1, "timer")
+
+    async def receive(self, message: Any) -> None:
+        self.seen.append(getattr(message, "priority", type(message)))
+        if isinstance(message, Job) and message.awaited is not None:
+            await message.awaited
+
+
+@pytest.mark.parametrize("context", ["own", "sender"])
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        (lambda message: message.priority, [Terminated, str, DeadLetter, 1, 2]),  # it raises
+        (lambda message: getattr(message, "priority", None), [Terminated, str, DeadLetter, 1, 2]),
+        (lambda message: getattr(message, "priority", "no"), [Terminated, str, DeadLetter, 1, 2]),
+        (lambda message: getattr(message, "priority", 1.5), [1, Terminated, str, DeadLetter, 2]),
+        (lambda message: getattr(message, "priority", nan), [1, 2, Terminated, str, DeadLetter]),
+    ],
+    ids=["raises", "none", "text", "number", "nan"],
+)
+def test_what_the_runtime_sends_has_the_place_of_its_key_or_the_first(
+    key: Callable[[Any], Any], expected: list[Any], context: str
+) -> None:
+    seen: list[Any] = []
+    promise: Future[None] = Future()
+    with ManualSystem() as system:
+        watched = system.spawn(Gated, threading.Event())
+        ref = system.spawn(Parent, watched, seen, mailbox=PriorityMailbox(key), context=context)
+        ref.tell_many([Job(0, promise), Job(2), Job(1)])
+        system.dead_letters.subscribe(ref)
+        watched.stop()
+        system.run_until_idle()
+        system.advance(1)
+        watched.tell("late")
+        promise.set_result(None)
+        system.drain()
+        assert seen == [0, *expected]
+        assert ref.is_alive

@@ -2,11 +2,14 @@
 
 import copy
 import pickle
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import pytest
 
-from callboard import Actor, ActorRef, ActorSystem, CallboardError
+from callboard import Actor, ActorRef, ActorSystem, CallboardError, Future, Terminated
+from callboard.testing import Probe
 
 
 class Echo(Actor[Any]):
@@ -64,8 +67,34 @@ def test_a_ref_cannot_be_pickled_and_says_why(system: ActorSystem, protocol: int
     ref = system.spawn(Echo, name="echo")
     with pytest.raises(TypeError, match=r"<ActorRef /echo> cannot be pickled: it means something"):
         pickle.dumps(ref, protocol)
-    with pytest.raises(TypeError, match="cannot be pickled"):
-        copy.copy(ref)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_a_copy_of_what_stands_for_one_thing_is_itself(
+    system: ActorSystem, copied: Callable[[Any], Any]
+) -> None:
+    ref = system.spawn(Echo)
+    probe = Probe(system)
+    timer = system._runtime.timers.call_after(1000, system.drain)
+    for one in (ref, ref.ask("a"), system, probe, timer):
+        assert copied(one) is one
+        assert copied([one]) == [one]
+    timer.cancel()
+
+
+def test_what_holds_refs_can_be_copied(system: ActorSystem) -> None:
+    @dataclass
+    class Order:
+        customer: ActorRef[Any]
+        others: list[ActorRef[Any]]
+        answer: Future[Any]
+
+    ref = system.spawn(Echo)
+    order = Order(ref, [ref], ref.ask("a"))
+    assert asdict(order) == {"customer": ref, "others": [ref], "answer": order.answer}
+    assert copy.deepcopy(order) == order
+    assert replace(order, others=[]).customer is ref
+    assert copy.deepcopy(Terminated(ref)) == Terminated(ref)
 
 
 def test_refs_come_from_spawn() -> None:

@@ -1,5 +1,6 @@
 """A connection that was pickled, or that a fork has copied, connects anew."""
 
+import copy
 import os
 import pickle
 import signal
@@ -9,6 +10,7 @@ import pytest
 
 from callboard.remote import Connection, client, connect
 from callboard.remote.server import Server
+from callboard.remote.sharding.connection import ShardedConnection
 from tests.remote.conftest import DEADLINE, Start
 
 
@@ -18,6 +20,18 @@ def test_a_pickled_ref_connects_anew_and_shares_the_connection(connection: Conne
     assert refs[1].connection is refs[0].connection is not connection
     assert connection.ref("notes").ask("all").result(DEADLINE) == [1]
     refs[0].connection.close()
+
+
+def test_a_copy_of_a_ref_is_itself_and_makes_no_connection(
+    connection: Connection, server: Server
+) -> None:
+    ref = connection.ref("notes")
+    sharded = ShardedConnection([connection]).ref("notes", by="key")
+    for one in (connection, ref, sharded):
+        assert copy.copy(one) is one
+        assert copy.deepcopy([one]) == [one]
+    assert ref.ask("one").result(DEADLINE) == "one"
+    assert server.health()["accepted"] == 1
 
 
 def test_a_token_that_was_given_is_not_pickled(start: Start) -> None:

@@ -91,18 +91,22 @@ cdef class Future:
         return self.error if self.error is None else as_it_came(self)
 
     def add_done_callback(self, callback):
-        """Call `callback(future)` when the answer is there, at once if it is.
+        """Call `callback(future)` when the answer is there, at once if it is and this is no callback.
 
         It runs in the thread that completes the future, usually a worker: keep it short. If it
         raises, that is logged. Callbacks are called one after the other, in the order in which they
-        were added. Those of a future that a callback completes come after the ones that the thread
-        has to call already, not in the middle of it: however long a chain of futures is, it takes
-        no stack.
+        were added. Those of a future that a callback completes, or that is done when a callback
+        adds them, come after the ones that the thread has to call already, not in the middle of it:
+        however long a chain of futures is, it takes no stack.
         """
         if not callable(callback):
             raise TypeError(f"add_done_callback() wants a callable that takes a future, not {callback!r}")
-        if not self.attach(callback):
-            self.call_back(callback)
+        if self.attach(callback):
+            return
+        if isinstance(callback, Wake):
+            (<Wake>callback).wake(self)
+        else:
+            self.call_all(callback)
 
     def set_result(self, value):
         """Complete with an answer. False if it was complete already."""
@@ -141,6 +145,12 @@ cdef class Future:
     def __repr__(self):
         state = "waiting" if not self.flag.is_set() else "done" if self.error is None else "failed"
         return f"<Future {state}, asked {self.target!r}>"
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
 
     def __reduce__(self):
         raise TypeError("a callboard future cannot be pickled: send its result() instead")

@@ -14,6 +14,7 @@ from callboard._inside.life.owed cimport fail_owed
 from callboard._inside.life.suspended cimport close_coroutine
 from callboard._inside.sending.burying cimport STOPPED, bury_and_go_on
 from callboard._inside.sending.letter cimport Letter
+from callboard._inside.sending.ranked cimport in_order_of_arrival
 from callboard._inside.sending.ref cimport CLOSED, FRESH, RESTARTING, STOPPING, ActorRef, Extra, Recipe
 from callboard._inside.sending.runtime cimport Runtime
 from callboard._inside.sending.variables cimport replace
@@ -152,7 +153,7 @@ cdef void close(ActorRef ref) noexcept:
         if extra.heap:
             if ref.cell.limits != NULL:
                 ref.cell.limits.give_back(len(extra.heap))
-            for _, _, letter in sorted(extra.heap, key=_arrival):
+            for letter in in_order_of_arrival(extra.heap):
                 bury_and_go_on(ref, ref.runtime, letter, STOPPED)
         if extra.watching is not None:
             for other in extra.watching:
@@ -179,10 +180,6 @@ cdef void forget_arguments(Recipe recipe) noexcept:
         recipe.args = ()
         recipe.kwargs = NO_KWARGS
         recipe.key = None
-
-
-def _arrival(entry):
-    return entry[1]
 
 
 cdef void leave_parent(ActorRef ref) noexcept:

@@ -24,20 +24,28 @@ cdef int make(ActorRef ref, Recipe recipe, Context* context) except -1:
     return 0
 
 
+cdef int set_first_handler(ActorRef ref, Recipe recipe) except -1:
+    """Have the class's `receive` handle messages, unless `__init__` chose another by become(): then it
+    is what unbecome() goes back to."""
+    first, bound = recipe.receive, False
+    if recipe.native:
+        bound = True
+    elif first is None:
+        first, bound = ref.instance.receive, True
+    if ref.extra is not None and ref.extra.behaviours:
+        ref.extra.behaviours[0] = (first, bound)
+    else:
+        ref.handler, ref.bound = first, bound
+    return 0
+
+
 cdef void construct(ActorRef ref, Context* context) noexcept:
     """Make the user's object. A failure is the actor's, and goes to its supervisor."""
     cdef Recipe recipe = ref.recipe
     try:
         make(ref, recipe, context)
         cell_of(ref).object = <void*>ref.instance
-        if recipe.native:
-            ref.bound = True
-        elif recipe.receive is not None:
-            ref.handler = recipe.receive
-            ref.bound = False
-        else:
-            ref.handler = ref.instance.receive
-            ref.bound = True
+        set_first_handler(ref, recipe)
         ref.phase = LIVE
         if recipe.starts:
             ref.instance.on_start()

@@ -16,7 +16,7 @@ from callboard._inside.sending.letter cimport Letter, copy_of
 from callboard._inside.sending.ref cimport SUSPENDED, ActorRef, Extra, cell_of
 from callboard.core.node cimport Kind
 
-from callboard.core.text import safe_repr
+from callboard.core.text import safe_repr, safe_str
 
 # How the errors begin that asyncio raises where no event loop runs.
 cdef tuple NO_LOOP = ("no running event loop", "There is no current event loop")
@@ -99,7 +99,7 @@ cdef object obstacle(ActorRef ref, object awaited):
 
 cdef object with_advice(ActorRef ref, object raised):
     """Say what to do about it where asyncio says that there is no loop."""
-    if type(raised) is RuntimeError and str(raised).startswith(NO_LOOP):
+    if type(raised) is RuntimeError and safe_str(raised).startswith(NO_LOOP):
         advice = RuntimeError(
             f"{raised}: {ref._short_path} uses asyncio, and must be spawned with event_loop=True for that")
         return advice.with_traceback(raised.__traceback__)

@@ -15,6 +15,7 @@ from callboard._inside.receiving.system_messages cimport ENDED, GAVE_UP, LATER, 
 from callboard._inside.sending.burying cimport FAILED, STOPPED, bury_and_go_on
 from callboard._inside.sending.letter cimport MARK, Carried, Letter, fetch, letter_of, take_letter, take_over
 from callboard._inside.sending.overflow cimport release_popping, senders_pop
+from callboard._inside.sending.ranked cimport Ranked, push_ranked
 from callboard._inside.sending.ref cimport CLOSED, LIVE, SUSPENDED, ActorCell, ActorRef, Envelope, Extra, cell_of
 from callboard._inside.sending.variables cimport put_on, replace, take_off
 from callboard.core.node cimport Node, relaxed
@@ -324,7 +325,7 @@ cdef bint take_first(ActorRef ref, ActorCell* cell, Context* context, Envelope* 
 
 
 cdef bint take_by_priority(ActorRef ref, ActorCell* cell, Context* context, Envelope* envelope) noexcept:
-    """Move what arrived to the heap, and take the least key; of equal keys, the earliest."""
+    """Move what arrived to the heap, and take what comes first: see ranked.pyx."""
     cdef Node* spent = NULL
     cdef Node* node
     cdef Letter letter
@@ -343,7 +344,7 @@ cdef bint take_by_priority(ActorRef ref, ActorCell* cell, Context* context, Enve
             continue
         extra.arrivals += 1
         try:
-            push_by_priority(extra, (ref.recipe.key(letter.message), extra.arrivals, letter))
+            push_ranked(extra.heap, ref.recipe.key, letter, extra.arrivals)
         except BaseException as error:
             if cell.limits != NULL:
                 cell.limits.give_back(1)
@@ -376,25 +377,14 @@ cdef void pass_marks(Extra extra) noexcept:
         letter.reply_to.complete(None, None)
 
 
-cdef int push_by_priority(Extra extra, tuple entry) except -1:
-    try:
-        heapq.heappush(extra.heap, entry)
-    except BaseException:
-        # It is in the list by now, though its key cannot be compared with the others'.
-        extra.heap = [other for other in extra.heap if other is not entry]
-        heapq.heapify(extra.heap)
-        raise
-    return 0
-
-
 cdef Letter pop_by_priority(ActorRef ref, Extra extra):
-    entry = extra.heap[0]
+    cdef Ranked ranked = extra.heap[0]
     try:
         heapq.heappop(extra.heap)
     except BaseException as error:
         # The others are still there, in an order that their keys do not define.
         log.error("keys of a PriorityMailbox cannot be compared", actor=ref._short_path, exc_info=error)
-    return entry[2]
+    return ranked.letter
 
 
 cdef void open_letter(Letter letter, Envelope* envelope) noexcept:

@@ -19,6 +19,7 @@ from callboard.scheduling.cell cimport Cell, Context
 from callboard.scheduling.context cimport current_context
 
 from callboard.core.errors import CallboardError
+from callboard.core.text import safe_repr
 
 
 class TaskEnded(CallboardError):
@@ -176,7 +177,7 @@ cdef class _Steps:
                 if error is None:
                     return awaited
         except (SystemExit, KeyboardInterrupt) as raised:
-            raise TaskEnded(f"a task raised {raised!r}") from raised
+            raise TaskEnded(f"a task raised {safe_repr(raised)}") from raised
         finally:
             context.current = outer
 

@@ -68,7 +68,11 @@ class EventLoop:
 
 def _run(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:
     with asyncio.Runner(loop_factory=lambda: loop) as runner:
-        runner.run(_wait(ended))
+        while not ended.is_set():
+            try:
+                runner.run(_wait(ended))
+            except BaseException as error:  # of a callback: asyncio lets sys.exit() end its loop
+                log.error("a callback would have ended the event loop", exc_info=error)
 
 
 async def _wait(ended: asyncio.Event) -> None:

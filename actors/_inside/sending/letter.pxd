@@ -15,9 +15,11 @@ cdef class Letter:
 
 
 cdef class Carried:
-    # In the place of a message's sender, for a receiver that wants its context variables, too.
+    # In the place of a message's sender, for a receiver that wants more: its context variables, or to
+    # know that a timer sent it.
     cdef object sender
-    cdef object variables     # a copy of the sender's Context
+    cdef object variables     # a copy of the sender's Context, or None
+    cdef bint is_of_timer     # in a PriorityMailbox: see ranked.pyx
 
 
 # The message of a mark: an ask that no handler sees. It is answered when its turn comes, and so says

@@ -23,7 +23,7 @@ cdef class Letter:
 
 
 cdef class Carried:
-    """A message's sender, and the context variables that it sent the message with."""
+    """A message's sender, and what else there is to know of where the message comes from."""
 
 
 cdef Letter letter_of(object message, object sender, Future reply_to):

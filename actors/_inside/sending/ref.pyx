@@ -120,7 +120,7 @@ cdef inline int refuse_void(Future in_work) except -1:
 cdef class ActorRef(Waiter):
     """A handle on an actor. Safe in every thread, hashable, equal to itself only.
 
-    Refs cannot be pickled: they mean something in their own process only.
+    Refs cannot be pickled: they mean something in their own process only. A copy of one is itself.
     """
 
     def __dealloc__(self):
@@ -247,12 +247,19 @@ cdef class ActorRef(Waiter):
         `variables` is the context for an actor that wants its senders'.
         """
         cdef Context* context = current_context()
+        cdef Carried carried
         cdef Envelope envelope = to_tell(<PyObject*>message, NULL)
         cdef Fate found = look_in(self.cell, True)
         if found != ADMITTED and not self.is_admitted(found, &envelope, context):
             return
         if variables is not None:
             variables = variables.copy() if self.cell.has(carrying_cell) else None
+        if self.recipe.key is not None:
+            carried = Carried.__new__(Carried)
+            carried.variables = variables
+            carried.is_of_timer = True
+            envelope.sender = <PyObject*>carried
+            variables = None
         self.push_with(variables, envelope, context)
 
     def _in_turn(self):
@@ -399,6 +406,12 @@ cdef class ActorRef(Waiter):
 
     def __repr__(self):
         return f"<{type(self).__name__} {self._short_path}{'' if self.is_alive else ', stopped'}>"
+
+    def __copy__(self):
+        return self  # there is one actor, whatever holds its ref
+
+    def __deepcopy__(self, memo):
+        return self
 
     def __reduce__(self):
         raise TypeError(

@@ -40,7 +40,7 @@ cdef class Extra:
     cdef object awaited           # the future that it waits for
     cdef Letter letter            # that it handles
     cdef bint stashed             # which waits for its second turn already
-    cdef list heap                # of a prioritised mailbox: (key, arrival, Letter)
+    cdef list heap                # of a prioritised mailbox: Ranked
     cdef uint64_t arrivals
     cdef list marks               # likewise: Letters of marks, which wait until nothing else does
     cdef bint backing_off         # a restart waits for its timer

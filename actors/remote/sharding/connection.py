@@ -12,6 +12,7 @@ from typing import Any, Self, TypeVar
 
 from callboard import Future
 from callboard.core.errors import ConfigError
+from callboard.core.handles import CopiedAsItself
 from callboard.core.text import safe_repr
 from callboard.remote.client import Connection, connect
 from callboard.remote.errors import BatchCommitted
@@ -25,7 +26,7 @@ from callboard.remote.staging.writer import StageWriter
 T = TypeVar("T")
 
 
-class ShardedConnection:
+class ShardedConnection(CopiedAsItself):
     """A client's connections to the servers that are shards of one, in their order.
 
     Safe in every thread, and pickled as connections are. Leaving it as a context manager waits

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard import Future
 from callboard.core.batches import iterator_over
+from callboard.core.handles import CopiedAsItself
 from callboard.remote.client import Connection
 from callboard.remote.remote_ref import RemoteRef
 from callboard.remote.sharding.columns import divide_batch
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _ROWS = 1024  # that are divided at a time, times the number of shards
 
 
-class ShardedRef:
+class ShardedRef(CopiedAsItself):
     """A handle on the entry points of one name, each of which has the rows of its keys.
 
     Safe in every thread. Rows of a key that one thread sends are handled in their order; between

@@ -15,6 +15,7 @@ from typing import Any, Generic, Self, TypeVar, overload
 from callboard.core import checks
 from callboard.core.batches import Batches
 from callboard.core.errors import ConfigError
+from callboard.core.handles import CopiedAsItself
 from callboard.core.text import safe_repr
 from callboard.scheduling.flow.heuristics import LastInPipeline
 from callboard.scheduling.placement import rebalance
@@ -46,7 +47,7 @@ _LEAVE = 10.0  # how long lanes that have ended their last round may take to be 
 _HELP = 0.001  # how often one that keeps a worker busy looks whether there is work for it
 
 
-class Run(Generic[R]):
+class Run(CopiedAsItself, Generic[R]):
     """A graph at work. Made by `ActorSystem.run`; a context manager: leaving it finishes the run.
 
     Its methods may be called from any thread, and from actors, which then help with the work while

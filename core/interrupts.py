@@ -1,0 +1,35 @@
+"""Signals among exceptions: they come from outside, and are not held where others' errors are."""
+
+from __future__ import annotations
+
+import dis
+import signal
+import threading
+
+# How a statement raises. A signal's exception comes up between two instructions, or in a C call.
+_RAISING = ("RAISE_VARARGS", "RERAISE")
+
+
+def comes_from_signal(error: BaseException) -> bool:
+    """Tell whether a signal's handler raised `error` in the middle of what the main thread did.
+
+    Handlers, subscribers, and the texts of values run where nothing of theirs may get out. Ctrl-C
+    and SIGTERM are not theirs: the program is to end.
+    """
+    if isinstance(error, Exception) or threading.current_thread() is not threading.main_thread():
+        return False
+    handlers = {
+        code
+        for number in signal.valid_signals()
+        if (code := getattr(signal.getsignal(number), "__code__", None)) is not None
+    }
+    last = trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code in handlers:
+            return True
+        last, trace = trace, trace.tb_next
+    if last is None or not isinstance(error, KeyboardInterrupt):
+        return False
+    # Python's own handler of Ctrl-C has no frame.
+    instruction = last.tb_frame.f_code.co_code[last.tb_lasti : last.tb_lasti + 1]
+    return not instruction or dis.opname[instruction[0]] not in _RAISING
