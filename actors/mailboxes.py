@@ -34,6 +34,9 @@ class BoundedMailbox:
     - `throttle`: wait `timeout` seconds at most, then send all the same; the capacity is a
       threshold (Das et al. 2009, section 4.3.3).
 
+    An actor on the event loop does not wait in tell(): it goes no further than its next `await`, or
+    the end of its message, where MailboxFull is raised, too. What it sent waits beside it.
+
     A worker never sleeps while it has an actor to run, and wakes up for one that gets a message.
     What the actors send that run while another waits for room may exceed capacities, because a wait
     within a wait might never end.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,17 +27,30 @@ if TYPE_CHECKING:
 def collect(runtime: Runtime) -> Statistics:
     """Read what was measured of every live actor and every worker. Disturbs none of them."""
     team = runtime.team
+    running: dict[int, tuple[WorkerThread, float]] = {}  # by the actors' numbers
+    for worker in team.everyone:
+        number, since = worker.current_actor, worker.clock_read_at
+        if number and not worker.is_resting:
+            running[number] = worker, max(0, time.monotonic_ns() - since) / 1e9
+    actors = []
+    in_work: dict[WorkerThread, tuple[str, float]] = {}
+    for ref, path in actors_and_paths(runtime):
+        worker, seconds = running.get(ref.number, (None, None))
+        if worker is not None and seconds is not None:
+            in_work[worker] = path, seconds
+        if ref.worker is not None:
+            actors.append(_actor(ref, path, seconds))
     return Statistics(
         monitoring=team.monitoring,
-        actors=tuple(
-            _actor(ref, path) for ref, path in actors_and_paths(runtime) if ref.worker is not None
+        actors=tuple(actors),
+        workers=tuple(
+            _worker(worker, *in_work.get(worker, (None, None))) for worker in team.everyone
         ),
-        workers=tuple(_worker(worker) for worker in team.everyone),
         unmet=runtime.config.unmet,
     )
 
 
-def _actor(ref: ActorRef[Any], path: str) -> ActorStatistics:
+def _actor(ref: ActorRef[Any], path: str, in_message: float | None) -> ActorStatistics:
     worker, messages, busy = ref.worker, ref.messages, ref.busy_ns / 1e9
     assert worker is not None
     timed = worker.is_timed
@@ -50,16 +64,19 @@ def _actor(ref: ActorRef[Any], path: str) -> ActorStatistics:
         queue=ref.queue_length,
         peak=ref.queue_peak,
         dropped=ref.dropped,
+        in_message=in_message,
     )
 
 
-def _worker(worker: WorkerThread) -> WorkerStatistics:
+def _worker(worker: WorkerThread, actor: str | None, in_message: float | None) -> WorkerStatistics:
     return WorkerStatistics(
         name=worker.name,
         dispatches=worker.dispatches,
         busy=worker.busy_ns / 1e9 if worker.is_timed else None,
         idle=worker.waited_ns / 1e9,
         waits=worker.waits,
+        actor=actor,
+        in_message=in_message,
     )
 
 

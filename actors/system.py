@@ -82,6 +82,7 @@ class ActorSystem(CopiedAsItself):
         placement: Any = None,
         priority: Any = "fifo",
         quantum: int = 64,
+        time_slice: float = 0.005,
         monitoring: str = "off",
         pin: bool | Sequence[int] = False,
         drain_timeout: float = 30.0,
@@ -98,7 +99,8 @@ class ActorSystem(CopiedAsItself):
         build that has one, all but the first start with the first native or placed actor.
 
         `placement` and `priority` are policies or names of policies, `quantum` is the most messages
-        that one dispatch may take, `monitoring` a level (`off`, `times`, `mailboxes`, `workers`).
+        that one dispatch may take, and `time_slice` the time in seconds after which it begins no
+        more of them. `monitoring` is a level (`off`, `times`, `mailboxes`, `workers`).
         `pin` ties each worker to a core. `drain_timeout` is in seconds. `context` says which
         context variables actors see: see `spawn`. `config` is a dict or the path of a TOML file,
         whose settings win over the keywords, so that an operator can tune without touching code.
@@ -119,6 +121,7 @@ class ActorSystem(CopiedAsItself):
             placement=placement,
             priority=priority,
             quantum=quantum,
+            time_slice=time_slice,
             monitoring=monitoring,
             pin=pin,
             drain_timeout=drain_timeout,
@@ -148,6 +151,7 @@ class ActorSystem(CopiedAsItself):
         runtime.tuned = config.tuned
         runtime.carrying = config.context == "sender"
         team.observe(config.monitoring, runtime.placement.timed)
+        team.time_slice = 0.0 if manual else config.time_slice  # a logical clock stands still
         runtime.event_loop = EventLoop(config.name)
         runtime.system_ref = weakref.ref(self)
         runtime.spawner = partial(spawn, runtime)

@@ -13,4 +13,11 @@ inline std::int64_t monotonic_ns() {
     return time.tv_sec * std::int64_t{1000000000} + time.tv_nsec;
 }
 
+// The same clock as of its last tick, 1 to 10 milliseconds ago: a quarter of the time to read.
+inline std::int64_t coarse_ns() {
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+    return time.tv_sec * std::int64_t{1000000000} + time.tv_nsec;
+}
+
 }  // namespace callboard

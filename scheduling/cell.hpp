@@ -77,6 +77,7 @@ struct Cell {
     Atomic<std::uint32_t> gate{0};
     Atomic<std::uint32_t> flags;
     std::uint32_t weight{0};  // given at spawn, for priority policies
+    std::uint32_t pace{1};    // so many messages from look to look at the clock; the runner's: see turn.hpp
     Run run;
     void* owner;              // the Python object that stands for this actor; borrowed
     Limits* limits{nullptr};

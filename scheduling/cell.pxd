@@ -40,6 +40,7 @@ cdef extern from "callboard/scheduling/cell.hpp" namespace "callboard" nogil:
         Worker* get_home "home.load" (memory_order)
         void set_home "home.store" (Worker*, memory_order)
         uint32_t weight
+        uint32_t pace
         void* owner
         Run run
         Limits* limits
@@ -118,6 +119,7 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
         bint notes_waits
         uint32_t quantum
         bint exact
+        int64_t slice_ns
         RecordRing* ring
         int64_t started
         uint64_t get_busy_ns "busy_ns.get" ()
@@ -143,11 +145,13 @@ cdef extern from "callboard/scheduling/worker.hpp" namespace "callboard" nogil:
         uint32_t depth
         uint32_t sent
         bint makes_handle
+        bint on_event_loop
         void* constructing
         void* trace
         void* python
         void* completing
         void* awaited
+        int64_t turn_began
 
     void dispatch(Cell* cell, Context* context, Cell* outer)
     void account(Cell* cell, Context* context, uint64_t messages)
@@ -164,5 +168,6 @@ cdef extern from "callboard/scheduling/stealing.hpp" namespace "callboard" nogil
     void consider_sharing(Worker& worker, int64_t now)
 
 cdef extern from "callboard/scheduling/turn.hpp" namespace "callboard" nogil:
+    uint32_t begin_turn(Cell* cell, Context* context, uint32_t quantum)
     bint goes_on(Context* context, uint32_t handled, uint32_t& limit)
     void end_turn(Context* context, uint32_t limit)

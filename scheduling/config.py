@@ -43,6 +43,7 @@ class Config:
     workers: int = 1
     threading: str = "assigned"
     quantum: int = 64
+    time_slice: float = 0.005
     monitoring: str = "off"
     pin: bool | tuple[int, ...] = False
     drain_timeout: float = 30.0
@@ -306,6 +307,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "workers": partial(checks.whole, most=MOST_WORKERS, error=ConfigError),
     "threading": partial(checks.one_of, choices=THREADING, error=ConfigError),
     "quantum": partial(checks.whole, most=2**31 - 1, error=ConfigError),
+    "time_slice": partial(checks.seconds, zero=False, error=ConfigError),
     "monitoring": partial(checks.one_of, choices=MONITORING, error=ConfigError),
     "pin": _pin,
     "drain_timeout": partial(checks.seconds, error=ConfigError),

@@ -8,7 +8,7 @@ workers' waits.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 
 from callboard.core.errors import CallboardError
 from callboard.scheduling.worker import WorkerThread
@@ -34,6 +34,8 @@ class ActorStatistics:
     """The most that ever waited."""
     dropped: int
     """How many messages its mailbox dropped or refused."""
+    in_message: float | None = None
+    """For how long a worker has been in its message; None if none is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +50,16 @@ class WorkerStatistics:
     """Spent without anything to do, a wait in progress included."""
     waits: int
     """How often it had nothing to do."""
+    actor: str | None = None
+    """The path of the actor that it runs just now, if it does."""
+    in_message: float | None = None
+    """For how long it has been in that actor's message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What `ActorSystem.statistics()` answers. As text, two tables.
+    """What `ActorSystem.statistics()` answers. As text, two tables, and a line for each worker that
+    is in a message.
 
     The actors are those alive, parents before their children. What was read while actors ran is a
     little older in one place than in another.
@@ -76,7 +83,13 @@ class Statistics:
         workers = _table("worker", WorkerStatistics, self.workers, texts=1)
         actors = _table("actor", ActorStatistics, self.actors, texts=2)
         unmet = ["", f"no spawn yet for {', '.join(self.unmet)}"] if self.unmet else []
-        return "\n".join((*workers, "", *actors, *unmet))
+        return "\n".join((*workers, "", *actors, *self._in_work(), *unmet))
+
+    def _in_work(self) -> Iterator[str]:
+        for worker in self.workers:
+            if worker.actor is not None:
+                spent = _text(worker.in_message)
+                yield f"{worker.name} has been in a message of {worker.actor} for {spent}"
 
 
 def _text(value: object) -> str:
@@ -93,7 +106,7 @@ def _text(value: object) -> str:
 
 def _table(what: str, kind: type, entries: Sequence[object], texts: int) -> Iterator[str]:
     """Yield the lines of a table: `texts` columns to the left, the others to the right."""
-    names = [column.name for column in fields(kind)]
+    names = [column.name for column in fields(kind) if column.default is MISSING]
     cells = [
         [what, *names[1:]],
         *([_text(getattr(entry, name)) for name in names] for entry in entries),

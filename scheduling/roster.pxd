@@ -9,3 +9,4 @@ cdef class Roster:
     cdef object lock
     cdef readonly str monitoring  # the level
     cdef readonly bint timed
+    cdef public double time_slice  # of a dispatch, in seconds; 0: it has none

@@ -1,4 +1,12 @@
-// A turn: how many messages a dispatch handles. The quantum, but for a flood.
+// A turn: how many messages a dispatch handles. The quantum, but for slow messages, and for a flood.
+//
+// A dispatch begins no more messages when its time slice is over (a "throughput deadline", as others call
+// it): else an actor whose messages take a tenth of a second would keep its worker for a whole quantum of
+// them. To look at the clock after each message costs too much where messages are short, so each cell has a
+// pace: how many messages it handles from one look to the next. It is 1 for a cell that is new or slow, which
+// also looks when its turn begins; each quick stretch doubles it, up to 8. So a quick actor that becomes slow
+// does so unseen for 8 messages at most, once. A turn of one message, as in a ping-pong, never looks. The
+// clock is the coarse one: who has a slice of 5 ms gets one of 4 to 9, at the kernel's usual ticks.
 //
 // A sender that is far ahead of its receiver fills the mailbox faster than equal turns empty it; its
 // nodes leave the caches, and each message costs several times as much. The flood is seen where it
@@ -20,8 +28,49 @@
 
 namespace callboard {
 
-inline constexpr std::uint32_t most_needs = 64, long_dispatches = 64;
+inline constexpr std::uint32_t most_needs = 64, long_dispatches = 64, most_stretch = 16;
 inline constexpr std::int64_t longest_ns = 1'000'000;
+
+inline constexpr std::uint32_t most_pace = 8, no_looks = 0xffffffff;
+
+// A look at the clock before a dispatch's first message.
+__attribute__((noinline)) inline void look_first(Cell* cell, Context* context) {
+    Worker* const worker = context->worker;
+    if (worker->slice_ns == 0) {
+        cell->pace = no_looks;
+        return;
+    }
+    context->turn_began = coarse_ns();
+    worker->loop_time.store(context->turn_began, relaxed);
+}
+
+// The next limit of a dispatch that handled as many messages as its pace is: the same if its time is over.
+__attribute__((noinline)) inline std::uint32_t look(Context* context, std::uint32_t handled) {
+    Worker* const worker = context->worker;
+    Cell* const cell = context->current;
+    if (worker->slice_ns == 0) return worker->quantum;
+    const std::int64_t now = coarse_ns(), before = worker->loop_time.load(relaxed);
+    worker->loop_time.store(now, relaxed);
+    if (context->turn_began == 0) context->turn_began = before;
+    if (now - context->turn_began >= worker->slice_ns) {
+        cell->pace = 1;
+        return handled;
+    }
+    if (8 * (now - before) < worker->slice_ns) {
+        if (cell->pace < most_pace) cell->pace *= 2;
+    } else if (2 * (now - before) >= worker->slice_ns) {
+        cell->pace = 1;
+    }
+    const std::uint32_t left = worker->quantum - handled;
+    return handled + (cell->pace < left ? cell->pace : left);
+}
+
+// The first limit of a dispatch.
+inline std::uint32_t begin_turn(Cell* cell, Context* context, std::uint32_t quantum) {
+    context->turn_began = 0;
+    if (__builtin_expect(cell->pace == 1, 0)) look_first(cell, context);
+    return cell->pace < quantum ? cell->pace : quantum;
+}
 
 // The limit of a dispatch that came to it, or that needed the last of many nodes: the same, less or more.
 // While receivers catch up, nodes from their pools count as well: else a sender would take all that they
@@ -30,11 +79,13 @@ __attribute__((noinline)) inline std::uint32_t extended(
     Context* context, std::uint32_t handled, std::uint32_t limit) {
     auto& nodes = context->nodes;
     const std::uint32_t quantum = context->worker->quantum;
+    if (handled < quantum && nodes.needs() < most_needs) return look(context, handled);
     const bool floods = nodes.needs() >= most_needs;
     if (floods && nodes.made() != 0) context->catching_up = long_dispatches;
     if (context->worker->exact) context->catching_up = 0;
     if (floods || context->catching_up == 0) nodes.clear_needs(context->catching_up != 0);
-    if (context->catching_up == 0) return limit;
+    if (context->catching_up == 0)
+        return handled >= limit && handled < quantum ? look(context, handled) : limit;
     if (floods) return handled != 0 ? handled : limit;  // of 0, they were needed before this dispatch
     const std::int64_t now = monotonic_ns();
     if (limit <= quantum) {  // the first time in this dispatch
@@ -43,7 +94,7 @@ __attribute__((noinline)) inline std::uint32_t extended(
     } else if (now - context->past_quantum > longest_ns) {
         return limit;
     }
-    return handled + quantum;
+    return handled + (quantum < most_stretch ? quantum : most_stretch);
 }
 
 // The end of a dispatch that found no more messages. One that went past the quantum was right to: for
@@ -53,7 +104,7 @@ inline void end_turn(Context* context, std::uint32_t limit) {
         context->catching_up = long_dispatches;
 }
 
-// Whether a dispatch that handled `handled` messages may handle one more; its limit is the quantum at
+// Whether a dispatch that handled `handled` messages may handle one more; its limit is begin_turn()'s at
 // first. It stays in the caller's register: only extended() moves it.
 inline bool goes_on(Context* context, std::uint32_t handled, std::uint32_t& limit) {
     if (__builtin_expect(handled < limit && context->nodes.needs() < most_needs, 1)) return true;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "callboard/core/biased_lock.hpp"
+#include "callboard/core/clock.hpp"
 #include "callboard/core/node.hpp"
 #include "callboard/core/parker.hpp"
 #include "callboard/core/records.hpp"
@@ -63,7 +64,8 @@ struct Worker {
     // --- the worker's thread writes, others read ---------------------------------------------------
     alignas(cache_line) Atomic<std::uint64_t> rests{1};  // ended and begun ones; odd: it has nothing to do
     Atomic<std::uint64_t> current{0};                    // the number of the cell that it dispatches
-    Atomic<std::int64_t> loop_time{0};                   // monotonic ns, now and then; for diagnosis
+    // Monotonic ns, now and then. Where messages take long: when the one in work began.
+    Atomic<std::int64_t> loop_time{0};
     Counter dispatches;
 
     // --- the worker's thread, and a thief within `lock` -------------------------------------------
@@ -91,6 +93,8 @@ struct Worker {
     bool notes_waits{false};      // into the ring, too
     std::uint32_t quantum{64};    // how many messages a dispatch handles, but for a flood
     bool exact{false};            // no dispatch takes more than the quantum: a replay is the same
+    std::uint32_t look_mask{0};   // it looks at the clock after each dispatch, or after each second, or ...
+    std::int64_t slice_ns{0};     // after so long a dispatch begins no more messages; 0: it may
     RecordRing* ring{nullptr};    // where to note each dispatch
     std::int64_t started{0};      // of the dispatch in work: when the last dispatch or wait ended
     Counter busy_ns;              // in dispatches, if timed
@@ -257,12 +261,14 @@ struct alignas(cache_line) Context {
     std::uint32_t depth{0};   // dispatches within dispatches, by overflow policy `help`
     std::uint32_t sent{0};    // by a thread outside the workers, since it let them run last
     bool makes_handle{false}; // the object that is made next is one of the runtime's: see Handle
+    bool on_event_loop{false}; // the thread is that of a system's event loop
     void* constructing{nullptr};  // the Python object whose actor is being made; borrowed
     Spinner spinner;          // how this thread waits before it sleeps
     void* trace{nullptr};     // called for each message, in a manual system; borrowed
     void* python{nullptr};    // a worker's thread's PyThreadState
     std::uint32_t catching_up{0};   // so many dispatches to come may be long: see turn.hpp
     std::int64_t past_quantum{0};   // when the long one in work got there
+    std::int64_t turn_began{0};     // of the dispatch in work, not later than it did; 0: see turn.hpp
     void* completing{nullptr};    // futures that are done, whose callbacks are to be called; borrowed
     void* awaited{nullptr};       // the future that a task on an event loop has begun to wait for; borrowed
 };
@@ -352,6 +358,14 @@ inline void make_ready(Cell* cell, Context* context) {
     else make_ready_away(cell, context, home);
 }
 
+// Reads the worker's clock between two dispatches: after each where they take long, else after some.
+__attribute__((noinline)) inline void look_at_clock(Worker* worker) {
+    const std::int64_t now = coarse_ns();
+    const bool quick = now - worker->loop_time.load(relaxed) < 1'000'000;
+    worker->look_mask = quick ? (2 * worker->look_mask + 1) & 7 : 0;
+    worker->loop_time.store(now, relaxed);
+}
+
 // Runs `cell`, which was fetched, once: the one place that does. `outer` is the cell in whose dispatch that
 // happens, or null. If work is left, the cell is ready again, on its new worker if it was moved meanwhile.
 inline void dispatch(Cell* cell, Context* context, Cell* outer) {
@@ -361,6 +375,7 @@ inline void dispatch(Cell* cell, Context* context, Cell* outer) {
     if (cell->run(cell, context, worker->quantum) == Outcome::more) make_ready(cell, context);
     context->current = outer;
     worker->dispatches.add(1);
+    if ((worker->dispatches.get() & worker->look_mask) == 0) look_at_clock(worker);
     worker->current.store(outer != nullptr ? outer->number : 0, relaxed);
 }
 

@@ -51,8 +51,8 @@ cdef extern from "sys/prctl.h" nogil:
 cdef int64_t TIDY_NS = 10_000_000
 # How long a worker without anything to do attends to a descriptor.
 cdef int ATTENTIVE_MS = 10
-# How many dispatches may pass before the worker's clock is read again (for diagnosis only), and before
-# it does what the interpreter asks of it.
+# How many dispatches may pass before the worker looks whether sharing pays, and before it does what the
+# interpreter asks of it.
 cdef uint64_t CLOCK_EVERY = 64
 # What the interpreter asks of a thread, to let it go or to stop for the collector, is looked at when
 # Python code runs. Handlers that are compiled, all of them, never run any: so this does, now and then.
@@ -121,6 +121,7 @@ cdef class WorkerThread:
         self.core.timed = policy.timed or team.timed
         self.core.quantum = quantum
         self.core.exact = quantum < FAIR
+        self.core.slice_ns = <int64_t>(min(team.time_slice, 1e9) * 1e9)
         if team.monitoring != "off":
             self.core.ring = new RecordRing(RECORDS)
             self.core.notes_waits = team.monitoring == "workers"
@@ -157,7 +158,8 @@ cdef class WorkerThread:
 
     @property
     def clock_read_at(self):
-        """When the worker read its clock last, in monotonic ns: every 64 dispatches, and after a wait."""
+        """When the worker read its clock last, in monotonic ns: where messages take long, when the one in work
+        began; else within the last 8 dispatches."""
         return self.core.get_loop_time(relaxed)
 
     @property
@@ -299,7 +301,6 @@ cdef class WorkerThread:
         cdef Cell* cell
         cdef bint attached = False
         cdef uint64_t turns = 0
-        cdef int64_t now
         core.started = monotonic_ns()
         core.set_loop_time(core.started, relaxed)
         core.add_rests(1, seq_cst)  # it rested until now
@@ -336,10 +337,8 @@ cdef class WorkerThread:
             dispatch(cell, context, NULL)
             turns += 1
             if turns % CLOCK_EVERY == 0:
-                now = monotonic_ns()
-                core.set_loop_time(now, relaxed)
                 if core.shares:
-                    consider_sharing(core[0], now)
+                    consider_sharing(core[0], monotonic_ns())
                 if attached:
                     heed_interpreter()
             core.take_in()
@@ -456,6 +455,7 @@ cdef class WorkerThread:
         cdef Cell* outer = context.current
         cdef int64_t outer_began = self.core.started
         cdef void* completing = context.completing
+        cdef int64_t turn_began = context.turn_began
         cdef int64_t began = 0
         cdef PyThreadState* thread = <PyThreadState*>context.python
         cdef PyObject* variables = set_variables(thread, NULL)
@@ -474,5 +474,6 @@ cdef class WorkerThread:
         XDECREF(set_variables(thread, variables))
         context.depth -= 1
         context.completing = completing
+        context.turn_began = turn_began
         if self.core.timed:  # the outer actor is not charged for the inner one's time
             self.core.started = outer_began + (monotonic_ns() - began)

@@ -73,6 +73,9 @@ seed "a slab's lines are counted down relaxed" core/slab.hpp \
 seed "a thread that ends gives no lines back" core/slab.hpp \
     's/^\( *\)give_back(unmade_);/\1/' \
     stress_slab "freed with the last" "made\.load" "-O2"
+seed "a dispatch does not end with its time slice" scheduling/turn.hpp \
+    's/if (now - context->turn_began >= worker->slice_ns) {/if (false) {/' \
+    test_turn "time is over" "against 8" "-O1"
 seed "an actor waits without looking at its system messages" scheduling/cell.hpp \
     's/if (system\.seems_empty()) return true;/return true;/' \
     stress_cell "beginning of a wait" "lost wake-up" "-O2"

@@ -85,4 +85,84 @@ TEST("a worker whose turns are exact keeps them in a flood") {
     CHECK_EQUAL(bench.dispatch(0), 8u);
 }
 
+namespace {
+
+Outcome nothing(Cell*, Context*, std::uint32_t) { return Outcome::done; }
+
+// The same with a time slice, and a cell whose pace is to be seen. Its clock stands where the test says: a
+// look takes `took_ns` for the time since the look before.
+struct TimedBench : Bench {
+    Cell cell{nothing, nullptr, 0};
+
+    explicit TimedBench(std::int64_t slice_ns) {
+        worker.slice_ns = slice_ns;
+        context.current = &cell;
+    }
+
+    // A dispatch of an actor with endless work, before which the clock was looked at `ago` ns ago.
+    std::uint32_t dispatch_after(std::int64_t ago, std::uint32_t quantum = 64) {
+        worker.loop_time.store(coarse_ns() - ago, relaxed);
+        worker.quantum = quantum;
+        std::uint32_t limit = begin_turn(&cell, &context, quantum), handled = 0;
+        while (handled < 1'000'000 && goes_on(&context, handled, limit)) ++handled;
+        return handled;
+    }
+};
+
+constexpr std::int64_t hour = 3'600'000'000'000;
+
+}  // namespace
+
+TEST("quick messages let the pace grow, and a dispatch handle its quantum") {
+    TimedBench bench(hour);
+    CHECK_EQUAL(bench.cell.pace, 1u);
+    CHECK_EQUAL(bench.dispatch_after(0), 64u);
+    CHECK_EQUAL(bench.cell.pace, 8u);
+    CHECK_EQUAL(bench.dispatch_after(0), 64u);
+    CHECK_EQUAL(bench.dispatch_after(0, 5), 5u);
+    CHECK_EQUAL(bench.cell.pace, 8u);
+}
+
+TEST("a dispatch whose time is over begins no more messages, and the next one looks after each") {
+    TimedBench bench(hour);
+    bench.cell.pace = 8;
+    CHECK_EQUAL(bench.dispatch_after(2 * hour), 8u);
+    CHECK_EQUAL(bench.cell.pace, 1u);
+}
+
+TEST("a dispatch of a slow cell knows when it began") {
+    TimedBench bench(hour);
+    CHECK_EQUAL(bench.dispatch_after(2 * hour), 64u);  // the time before it is not its own
+    CHECK(bench.worker.loop_time.load(relaxed) > coarse_ns() - hour);
+}
+
+TEST("a stretch that takes half of the slice has the next one looked at after each message") {
+    TimedBench bench(hour);
+    bench.cell.pace = 8;
+    CHECK_EQUAL(bench.dispatch_after(hour / 4 * 3, 9), 9u);
+    CHECK_EQUAL(bench.cell.pace, 1u);
+}
+
+TEST("a dispatch without a slice is as long as its quantum, and looks no more") {
+    TimedBench bench(0);
+    CHECK_EQUAL(bench.dispatch_after(2 * hour), 64u);
+    CHECK_EQUAL(bench.dispatch_after(2 * hour), 64u);
+    CHECK_EQUAL(bench.cell.pace, no_looks);
+}
+
+TEST("a flood of spare nodes does not end a dispatch at its pace") {
+    TimedBench bench(hour);
+    bench.send(200);
+    bench.receive_all();
+    bench.cell.pace = 2;
+    bench.worker.quantum = 64;
+    bench.worker.loop_time.store(coarse_ns(), relaxed);
+    std::uint32_t limit = begin_turn(&bench.cell, &bench.context, 64), handled = 0;
+    while (handled < 1'000 && goes_on(&bench.context, handled, limit)) {
+        if (handled < 2) bench.send(40);
+        ++handled;
+    }
+    CHECK_EQUAL(handled, 64u);
+}
+
 CHECK_MAIN

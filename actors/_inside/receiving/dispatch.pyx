@@ -20,7 +20,7 @@ from callboard._inside.sending.ref cimport CLOSED, LIVE, SUSPENDED, ActorCell, A
 from callboard._inside.sending.variables cimport put_on, replace, take_off
 from callboard.core.node cimport Node, relaxed
 from callboard.scheduling.cell cimport (
-    Cell, Context, Outcome, account, carrying_cell, charge, end_turn, goes_on,
+    Cell, Context, Outcome, account, begin_turn, carrying_cell, charge, end_turn, goes_on,
 )
 
 from callboard.core.log import log
@@ -52,17 +52,17 @@ cdef Outcome run_python(Cell* plain, Context* context, uint32_t quantum) noexcep
     cdef ActorCell* cell = <ActorCell*>plain
     cdef ActorRef ref = <ActorRef>cell.owner
     cdef uint32_t handled = 0
+    cdef uint32_t counted = 0  # of these, in account()
     cdef Verdict verdict
-    cdef uint32_t limit = quantum
+    cdef uint32_t limit = begin_turn(cell, context, quantum)
     if cell.limits != NULL:
         cell.limits.set_runner(context, relaxed)
     while True:
         if ref.phase != LIVE or cell.has_system():
             # Counted before: the cell may be another's when attend() gives it up.
-            if handled:
-                account(cell, context, handled)
-            limit -= handled
-            handled = 0
+            if handled != counted:
+                account(cell, context, handled - counted)
+                counted = handled
             if cell.limits != NULL:
                 cell.limits.set_runner(NULL, relaxed)
             verdict = attend(ref, context)
@@ -78,21 +78,23 @@ cdef Outcome run_python(Cell* plain, Context* context, uint32_t quantum) noexcep
             break
         put_on(cell, context)
         if ref.recipe.many and not ref.bound:
-            handled += run_many(ref, cell, context, limit - handled)
+            handled += run_many(ref, cell, context, max(limit, quantum) - handled)
         else:
             limit = run_each(ref, cell, context, limit, &handled)
         take_off(cell, context)
         if ref.phase == LIVE and not cell.has_system():
             break
-    account(cell, context, handled)
+    account(cell, context, handled - counted)
     if cell.limits != NULL:
         cell.limits.set_runner(NULL, relaxed)
     if ref.detour and not detour_is_over(ref):
         return Outcome.more
     if handled < limit:
         end_turn(context, limit)
-        if try_idle(ref, context):
-            return Outcome.done
+    elif cell.pace != 1:
+        return Outcome.more  # most likely there are more; a slow one looks
+    if try_idle(ref, context):
+        return Outcome.done
     return Outcome.more
 
 

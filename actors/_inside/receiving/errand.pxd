@@ -14,10 +14,12 @@ cdef class Errand:
     cdef bint cancelled       # the actor is to stop or to restart
     cdef bint over
     cdef list postponed       # system messages for when it is over
+    cdef tuple ending         # how the coroutine ended, while what it sent still waits for room
 
     cdef void launch(self) noexcept
     cdef void cancel(self) noexcept
     cdef bint was_cancelled(self) noexcept
+    cdef object held_back(self, object value, object error)
 
 
 cdef Errand make_errand(ActorRef ref, object coroutine)

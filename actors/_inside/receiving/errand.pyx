@@ -6,6 +6,8 @@ the task touches it. The dispatch drives an Errand as it drives a coroutine that
 
 What would touch the actor's object meanwhile (a stop, a restart, a failure of its children) is put off
 until the task is over; a stop and a restart cancel the task.
+
+A step of the task is held back while messages that it has sent wait for room: see outgoing.pyx.
 """
 
 import asyncio
@@ -13,12 +15,14 @@ import contextvars
 from collections.abc import Coroutine
 
 from callboard._inside.answers.future cimport Future
+from callboard._inside.receiving.outgoing cimport Outgoing
+from callboard._inside.sending.letter cimport Letter
 from callboard._inside.sending.ref cimport ActorRef, Extra, cell_of
 from callboard._inside.sending.variables cimport kept
 from callboard.scheduling.cell cimport Cell, Context
 from callboard.scheduling.context cimport current_context
 
-from callboard.core.errors import CallboardError
+from callboard.core.errors import CallboardError, MailboxFull
 from callboard.core.text import safe_repr
 
 
@@ -42,6 +46,11 @@ def with_actor(coroutine):
     if current == NULL:
         return coroutine
     return make_steps(<Errand?>(<ActorRef>current.owner).extra.errand, coroutine, False)
+
+
+def begin_event_loop():
+    """Note that the calling thread is that of a system's event loop, which must not wait for room."""
+    current_context().on_event_loop = True
 
 
 cdef object make_steps(Errand errand, object coroutine, bint is_main):
@@ -113,18 +122,62 @@ cdef class Errand:
         self.task.add_done_callback(self.collect)
 
     def cancel_task(self):
-        """Cancel the task, if it is not over."""
-        if self.task is not None:
+        """Cancel the task; if it is over, and only what it sent holds the end up, end."""
+        if self.ending is not None:
+            self.finish()
+        elif self.task is not None:
             self.task.cancel()
 
     def collect(self, task):
         """The task is over."""
+        cdef Outgoing outgoing = <Outgoing>self.ref.extra.outgoing
         try:
-            self.end(task.result(), None)
+            self.ending = (task.result(), None)
         except TaskEnded as error:
-            self.end(None, error.__cause__)
+            self.ending = (None, error.__cause__)
         except BaseException as error:
-            self.end(None, error)
+            self.ending = (None, error)
+        if outgoing is not None and outgoing.letters and not (
+            self.cancelled or isinstance(self.ending[1], asyncio.CancelledError)
+        ):
+            outgoing.end = self.finish
+        else:
+            self.finish()
+
+    def have_wait(self, ActorRef to, Letter letter, variables):
+        """Have a message that the actor sends to a full mailbox wait for room."""
+        cdef Extra extra = self.ref.extra
+        if extra.outgoing is None:
+            extra.outgoing = Outgoing.__new__(Outgoing)
+        (<Outgoing>extra.outgoing).add(to, letter, variables)
+
+    cdef object held_back(self, object value, object error):
+        """Return what a step is to wait for before it goes on with `value` or `error`, or None.
+
+        Raises MailboxFull, of a message that found no room.
+        """
+        cdef Outgoing outgoing = <Outgoing>self.ref.extra.outgoing
+        if outgoing is None or isinstance(error, asyncio.CancelledError):
+            return None
+        refusal = outgoing.take_refusal()
+        if not outgoing.letters:
+            self.ref.extra.outgoing = None
+        if refusal is not None:
+            refusal.__context__ = error
+            raise refusal
+        return outgoing.wait() if outgoing.letters else None
+
+    def finish(self):
+        """End as the coroutine did; what it sent has found its room, or does not wait any longer."""
+        cdef Outgoing outgoing = <Outgoing>self.ref.extra.outgoing
+        value, error = self.ending
+        if outgoing is not None:
+            outgoing.end = None
+            outgoing.send_all()
+            self.ref.extra.outgoing = None
+            if error is None:
+                error = outgoing.take_refusal()
+        self.end(value if error is None else None, error)
 
     def end(self, value, error):
         """Hand the actor back to its worker."""
@@ -143,6 +196,7 @@ cdef class _Steps:
 
     cdef Errand errand
     cdef object coroutine
+    cdef tuple kept           # what to go on with, once it is held back no more
     cdef bint is_main         # the coroutine of `receive`, not of a task that it made
 
     def __await__(self):
@@ -159,6 +213,19 @@ cdef class _Steps:
     cdef object step(self, object value, object error):
         cdef Context* context = current_context()
         cdef Cell* outer = context.current
+        if self.kept is not None:
+            if error is None:
+                value, error = self.kept
+            self.kept = None
+        if not self.errand.over:
+            try:
+                awaited = self.errand.held_back(value, error)
+            except MailboxFull as refusal:
+                value, error = None, refusal
+            else:
+                if awaited is not None:
+                    self.kept = (value, error)
+                    return awaited
         if self.errand.over:  # a task that it left behind speaks for nobody
             return self.coroutine.send(value) if error is None else self.coroutine.throw(error)
         context.current = self.errand.ref.cell

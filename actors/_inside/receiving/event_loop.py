@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextvars import Context
 from typing import Any
 
-from callboard._inside.receiving.errand import with_actor
+from callboard._inside.receiving.errand import begin_event_loop, with_actor
 from callboard.core.log import log
 
 
@@ -67,6 +67,7 @@ class EventLoop:
 
 
 def _run(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:
+    begin_event_loop()
     with asyncio.Runner(loop_factory=lambda: loop) as runner:
         while not ended.is_set():
             try:

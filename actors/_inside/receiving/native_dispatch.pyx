@@ -10,7 +10,7 @@ from callboard._inside.sending.variables cimport put_on, take_off
 from callboard.core.buffer cimport Buffer
 from callboard.core.node cimport Kind, Node, wants_answer
 from callboard.native cimport NativeActor
-from callboard.scheduling.cell cimport account, end_turn, goes_on
+from callboard.scheduling.cell cimport account, begin_turn, end_turn, goes_on
 
 cdef extern from *:
     bint unlikely "__builtin_expect" (bint condition, bint usual) nogil
@@ -54,7 +54,7 @@ cdef Outcome run_loop(
     cdef Node* spent = NULL
     cdef Node* node
     cdef uint32_t handled = 0
-    cdef uint32_t limit = quantum
+    cdef uint32_t limit = begin_turn(cell, context, quantum)
     put_on(cell, context)
     if actor.context != context:  # actors of other workers may be neighbours on its cache line
         actor.context = context
@@ -93,8 +93,10 @@ cdef Outcome run_loop(
     account(cell, context, handled)
     if handled < limit:
         end_turn(context, limit)
-        if cell.try_idle():
-            return Outcome.done
+    elif cell.pace != 1:
+        return Outcome.more  # as in run_python()
+    if cell.try_idle():
+        return Outcome.done
     return Outcome.more
 
 

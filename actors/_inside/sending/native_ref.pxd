@@ -1,13 +1,14 @@
 cimport cython
 
 from callboard._inside.sending.admission cimport ADMITTED, Fate, look_in
+from callboard._inside.sending.envelope cimport Envelope
 from callboard._inside.sending.ref cimport ActorRef
 from callboard.core.node cimport Node
 from callboard.scheduling.cell cimport Cell, Context, closed_cell, guarded_cell, make_ready
 
 
 cdef class NativeRef(ActorRef):
-    pass
+    cdef void push_packed(self, Node* node, Envelope envelope, Context* context) noexcept
 
 
 cdef void wake_closed(ActorRef to, Context* context) noexcept nogil

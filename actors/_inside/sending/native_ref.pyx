@@ -7,7 +7,7 @@ from cpython.ref cimport Py_XINCREF
 from callboard._inside.sending.admission cimport admit
 from callboard._inside.sending.burying cimport REFUSED, bury_and_go_on
 from callboard._inside.sending.envelope cimport Envelope, to_tell
-from callboard._inside.sending.letter cimport take_letter
+from callboard._inside.sending.letter cimport Letter, take_letter
 from callboard._inside.sending.values cimport pack, take_value
 from callboard.core.node cimport Kind, wants_answer
 from callboard.scheduling.context cimport current_context
@@ -76,7 +76,7 @@ cdef class NativeRef(ActorRef):
             context.nodes.give(node, cell.pool)
             raise
         if cell.has(guarded_cell):
-            found = look_in(cell, False)
+            found = self.take_room(context)
             try:
                 admitted = found == ADMITTED or self.is_admitted(found, &envelope, context)
             finally:
@@ -85,10 +85,24 @@ cdef class NativeRef(ActorRef):
                     context.nodes.give(node, cell.pool)
             if not admitted:
                 return 0
+        self.push_packed(node, envelope, context)
+        return 0
+
+    cdef int push_letter(self, Letter letter, object variables, Context* context) except -1:
+        cdef Node* node = context.nodes.take(self.cell.pool)
+        try:
+            pack(node, letter.message)
+        except BaseException:  # it could be packed when it was sent
+            context.nodes.give(node, self.cell.pool)
+            self.cell.limits.give_back(1)
+            raise
+        self.push_packed(node, letter.lend(), context)
+        return 0
+
+    cdef void push_packed(self, Node* node, Envelope envelope, Context* context) noexcept:
         if envelope.reply_to != NULL:
             Py_XINCREF(envelope.reply_to)
             node.flags = wants_answer
             node.reply_to = envelope.reply_to
-        if cell.tail.push(node):
+        if self.cell.tail.push(node):
             self.wake(context)
-        return 0

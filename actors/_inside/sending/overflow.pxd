@@ -1,5 +1,6 @@
 from callboard._inside.sending.burying cimport FULL, Fate
 from callboard._inside.sending.runtime cimport Runtime
+from callboard.mailbox.limits cimport Limits
 from callboard.scheduling.cell cimport Cell, Context
 from callboard.scheduling.handle cimport Handle
 
@@ -8,9 +9,11 @@ cdef class Overflow:
     cdef readonly bint senders_pop  # who finds the mailbox full takes messages out of it
     cdef readonly bint waits        # who finds it full waits, for room or for a time
 
+    cdef Fate give_up(self, Handle to, str obstacle) except? FULL
     cdef Fate make_room(self, Handle to, Runtime runtime, Context* context) except? FULL
 
 
+cdef str stayed_full(Limits* limits)
 cdef Overflow overflow_named(str name)
 cdef void release_popping(Handle to, Runtime runtime, Context* context) noexcept
 

@@ -25,6 +25,14 @@ cdef class Overflow:
         """
         raise NotImplementedError
 
+    cdef Fate give_up(self, Handle to, str obstacle) except? FULL:
+        """Likewise, after a wait that found none."""
+        raise NotImplementedError
+
+
+cdef str stayed_full(Limits* limits):
+    return f"stayed full ({limits.capacity} messages) for {limits.timeout_ns / 1e9:g} s"
+
 
 cdef class Block(Overflow):
     """Wait for room: an outside thread sleeps, a worker runs other actors meanwhile."""
@@ -57,9 +65,7 @@ cdef class Block(Overflow):
                 limits.exceed(1)
                 return ADMITTED
             elif left <= 0:
-                obstacle = (
-                    f"stayed full ({limits.capacity} messages) for {limits.timeout_ns / 1e9:g} s"
-                )
+                obstacle = stayed_full(limits)
             elif steps == 0:
                 obstacle = f"stayed full ({limits.capacity} messages) for all the steps of its manual system"
             elif not self.wait_once(to, runtime, context, left):

@@ -1,6 +1,7 @@
 from callboard._inside.answers.future cimport Future, Waiter
 from callboard._inside.sending.admission cimport Fate
 from callboard._inside.sending.envelope cimport ActorCell, Envelope
+from callboard._inside.sending.letter cimport Letter
 from callboard._inside.sending.runtime cimport Runtime
 from callboard._inside.sending.state cimport CLOSED, FRESH, LIVE, RESTARTING, STOPPING, SUSPENDED, Extra, Phase, Recipe
 from callboard.core.node cimport Kind
@@ -27,8 +28,11 @@ cdef class ActorRef(Waiter):
     cdef object note_wait(self, Future awaited)
     cdef int send(self, Envelope envelope, Context* context) except -1
     cdef int send_slowly(self, Envelope envelope, Context* context) except -1
+    cdef Fate take_room(self, Context* context) noexcept
+    cdef bint is_waited_for(self, Context* context) noexcept
     cdef bint is_admitted(self, Fate found, Envelope* envelope, Context* context) except -1
     cdef int push_with(self, object variables, Envelope envelope, Context* context) except -1
+    cdef int push_letter(self, Letter letter, object variables, Context* context) except -1
     cdef void send_system(self, Kind kind, object first, object second) noexcept
     cdef void wake(self, Context* context) noexcept
     cdef void wake_closed(self, Context* context) noexcept

@@ -8,9 +8,9 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t, uint32_t
 
 from callboard._inside.answers.circles cimport circle
-from callboard._inside.sending.admission cimport ADMITTED, admit_or_bury, look_in
+from callboard._inside.sending.admission cimport ADMITTED, FULL, admit_or_bury, look_in
 from callboard._inside.sending.envelope cimport copied, filled, push, to_ask, to_tell
-from callboard._inside.sending.letter cimport MARK, Carried, copy_of, take_letter
+from callboard._inside.sending.letter cimport MARK, Carried, Letter, copy_of, take_letter
 from callboard._inside.sending.overflow cimport Overflow
 from callboard._inside.sending.variables cimport current_variables
 from callboard.core.clock cimport monotonic_ns
@@ -229,7 +229,7 @@ cdef class ActorRef(Waiter):
 
     cdef int send_slowly(self, Envelope envelope, Context* context) except -1:
         """Send to an actor that is stopped, or has limits, or wants its senders' variables."""
-        cdef Fate found = look_in(self.cell, False)
+        cdef Fate found = self.take_room(context)
         if found != ADMITTED and not self.is_admitted(found, &envelope, context):
             return 0
         variables = current_variables() if self.cell.has(carrying_cell) else None
@@ -237,8 +237,30 @@ cdef class ActorRef(Waiter):
         note_sent(self, context, 1)
         return 0
 
+    cdef Fate take_room(self, Context* context) noexcept:
+        """Take room, if there is some. There is none for an actor whose earlier messages wait for some."""
+        if context.on_event_loop and self.cell.limits != NULL and context.current != NULL:
+            if (<ActorRef>context.current.owner).extra.outgoing is not None and self.is_waited_for(context):
+                return FULL
+        return look_in(self.cell, False)
+
+    cdef bint is_waited_for(self, Context* context) noexcept:
+        """Tell whether an actor on the event loop waits for room here, if there is none."""
+        cdef void* overflow = (<ActorCell*>self.cell).overflow
+        if self.cell.has(closed_cell | forked_cell) or overflow == NULL or context.current == self.cell:
+            return False
+        return (<Overflow>overflow).waits
+
     cdef bint is_admitted(self, Fate found, Envelope* envelope, Context* context) except -1:
         """Wait for room, or whatever else is to be done. False: the message is not to be sent."""
+        if found == FULL and context.on_event_loop and self.is_waited_for(context):
+            if context.current == NULL:  # a callback, or a task that an actor left behind: nobody could wait
+                self.cell.limits.exceed(1)
+                return True
+            variables = current_variables() if self.cell.has(carrying_cell) else None
+            sender = <ActorRef>context.current.owner
+            sender.extra.errand.have_wait(self, copy_of(envelope), variables)
+            return False
         return admit_or_bury(self, self.runtime, found, copy_of(envelope), context)
 
     def _tell_past_capacity(self, message, variables=None):
@@ -310,6 +332,10 @@ cdef class ActorRef(Waiter):
         if push(self.cell, context, envelope):
             self.wake(context)
         return 0
+
+    cdef int push_letter(self, Letter letter, object variables, Context* context) except -1:
+        """Push a message that waited for its room outside, and has it now."""
+        return self.push_with(variables, letter.lend(), context)
 
     @cython.nonecheck(False)
     cdef inline void wake(self, Context* context) noexcept:

@@ -46,6 +46,7 @@ cdef class Extra:
     cdef bint backing_off         # a restart waits for its timer
     cdef bint detached            # the coroutine in the middle counts as waiting
     cdef object errand            # what the event loop does for it: see errand.pyx
+    cdef object outgoing          # what it sent there to full mailboxes, if some waits: see outgoing.pyx
     cdef object awaited_there     # what it waits for on the event loop, or in a thread of its own
     cdef dict owed                # asks that wait for futures of the actor's own: see owed.pyx
 

@@ -1,0 +1,24 @@
+from callboard._inside.sending.letter cimport Letter
+from callboard._inside.sending.ref cimport ActorRef
+
+
+cdef class Outgoing:
+    # What an actor on the event loop has sent to full mailboxes, and what waits for that.
+    cdef object loop          # of asyncio
+    cdef object letters       # a deque of (ActorRef, Letter, variables), in the order of their sending
+    cdef object mark          # of the first one's receiver: the future that says that there may be room
+    cdef object timer         # for the first one
+    cdef list steps           # futures of asyncio, of the steps that wait
+    cdef object refusal       # a MailboxFull that the actor is to be told of, or None
+    cdef object end           # what to call when nothing waits any more, or None
+
+    cdef int add(self, ActorRef to, Letter letter, object variables) except -1
+    cdef object wait(self)
+    cdef object take_refusal(self)
+    cdef int send_all(self) except -1
+    cdef bint send(self, ActorRef to, Letter letter, object variables, bint past_capacity) except -1
+    cdef int wait_for_first(self) except -1
+    cdef int send_on(self) except -1
+    cdef int refuse(self, ActorRef to, Letter letter, object error) except -1
+    cdef int forget_first(self) except -1
+    cdef int resume_steps(self) except -1

@@ -1,0 +1,146 @@
+"""What an actor on the event loop has sent to full mailboxes: it waits here, so that the loop need not.
+
+tell() returns at once, but the actor goes no further than its next `await`, or the end of its message,
+until all of this has found room: so its senders' pace is that of its receivers, and the mailboxes keep
+their bounds. What it sends meanwhile to such mailboxes goes behind, so its order is kept.
+
+Room is waited for by a mark, which goes through the receiver's mailbox in its turn: see
+ActorRef._in_turn(). All of it runs on the loop's thread.
+"""
+
+import asyncio
+from collections import deque
+
+from callboard._inside.sending.admission cimport admit_or_bury, look_in
+from callboard._inside.sending.burying cimport ADMITTED, FULL, REFUSED, Fate, bury_and_go_on
+from callboard._inside.sending.overflow cimport Overflow, stayed_full
+from callboard._inside.sending.ref cimport ActorCell
+from callboard.core.node cimport relaxed
+from callboard.scheduling.context cimport current_context
+
+
+cdef class Outgoing:
+    """The messages of one actor that wait for room, and its steps that wait for them."""
+
+    def __cinit__(self):
+        self.loop = asyncio.get_running_loop()
+        self.letters = deque()
+        self.steps = []
+
+    cdef int add(self, ActorRef to, Letter letter, object variables) except -1:
+        """Have a message wait behind the others."""
+        self.letters.append((to, letter, variables))
+        if len(self.letters) == 1:
+            self.wait_for_first()
+        return 0
+
+    cdef object wait(self):
+        """Return a future that a step of a task can yield, to be resumed when there is a reason to."""
+        future = self.loop.create_future()
+        future._asyncio_future_blocking = True  # as its __await__ does
+        self.steps.append(future)
+        return future
+
+    cdef object take_refusal(self):
+        refusal, self.refusal = self.refusal, None
+        return refusal
+
+    cdef int send_all(self) except -1:
+        """Send what waits past all bounds: the actor ends, or the loop does."""
+        while self.letters:
+            to, letter, variables = self.letters.popleft()
+            self.send(<ActorRef>to, <Letter>letter, variables, True)
+        self.forget_first()
+        self.resume_steps()
+        return 0
+
+    cdef bint send(self, ActorRef to, Letter letter, object variables, bint past_capacity) except -1:
+        """Send if there is room, or bury if there is nobody. False: there is no room."""
+        cdef Fate found = look_in(to.cell, past_capacity)
+        if found == FULL:
+            return False
+        try:
+            if found == ADMITTED:
+                to.push_letter(letter, variables, current_context())
+            else:
+                admit_or_bury(to, to.runtime, found, letter, current_context())
+        except BaseException as error:
+            self.refuse(to, letter, error)
+        return True
+
+    cdef int wait_for_first(self) except -1:
+        cdef ActorRef to = <ActorRef>self.letters[0][0]
+        if self.timer is None:  # else it has waited before, and others were faster
+            self.timer = self.loop.call_later(to.cell.limits.timeout_ns / 1e9, self.give_up)
+        self.mark = to._in_turn()
+        self.mark.add_done_callback(self.tell_loop)
+        return 0
+
+    def tell_loop(self, mark):
+        """Say that there may be room. In any thread."""
+        try:
+            self.loop.call_soon_threadsafe(self.go_on, mark)
+        except RuntimeError:
+            pass  # the loop was closed
+
+    def go_on(self, mark):
+        """Send what finds room now."""
+        if mark is self.mark:  # else it is of one that has been sent, or given up
+            self.mark = None
+            self.send_on()
+
+    cdef int send_on(self) except -1:
+        while self.letters:
+            to, letter, variables = self.letters[0]
+            if not self.send(<ActorRef>to, <Letter>letter, variables, False):
+                self.wait_for_first()
+                return 0
+            self.letters.popleft()
+            self.forget_first()
+        self.resume_steps()
+        if self.end is not None:
+            self.end()
+        return 0
+
+    def give_up(self):
+        """The time is up for the first: send it all the same, or refuse all that want there, as its policy says."""
+        cdef ActorRef to
+        cdef Overflow overflow
+        to, letter, variables = self.letters.popleft()
+        overflow = <Overflow>(<ActorCell*>to.cell).overflow
+        self.forget_first()
+        try:
+            if overflow.give_up(to, stayed_full(to.cell.limits)) == ADMITTED:  # it has its room
+                to.push_letter(<Letter>letter, variables, current_context())
+        except BaseException as error:
+            self.refuse(to, letter, error)
+            waiting, self.letters = self.letters, deque()
+            for entry in waiting:
+                if entry[0] is to:
+                    to.cell.limits.add_dropped(1, relaxed)
+                    self.refuse(to, entry[1], error)
+                else:
+                    self.letters.append(entry)
+        self.send_on()
+
+    cdef int refuse(self, ActorRef to, Letter letter, object error) except -1:
+        if letter.reply_to is not None:  # who asked hears of it by the future
+            letter.reply_to.complete(None, error)
+            return 0
+        bury_and_go_on(to, to.runtime, letter, REFUSED, error)
+        self.refusal = error
+        self.resume_steps()
+        return 0
+
+    cdef int forget_first(self) except -1:
+        if self.timer is not None:
+            self.timer.cancel()
+        self.timer = self.mark = None
+        return 0
+
+    cdef int resume_steps(self) except -1:
+        steps, self.steps = self.steps, []
+        for future in steps:
+            if not future.done():
+                future.set_result(None)
+        return 0

@@ -1,0 +1,311 @@
+"""An actor on the event loop that sends to a full mailbox waits, and the loop does not."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+import pytest
+
+from callboard import Actor, ActorRef, ActorSystem, BoundedMailbox, DeadLetter, Future, MailboxFull
+
+WAITING = ["block", "help", "throttle"]
+PATIENCE = 600.0  # seconds, of mailboxes whose senders are to go on long before
+
+Deed = Callable[["Doer"], Coroutine[Any, Any, Any]]
+
+
+class Doer(Actor[Deed]):
+    """Does what it is told, on the event loop."""
+
+    async def receive(self, deed: Deed) -> Any:
+        return await deed(self)
+
+
+class Collector(Actor[int]):
+    """Remembers what came; on the event loop, too."""
+
+    def __init__(self, seen: list[int]) -> None:
+        self.seen = seen
+
+    async def receive(self, number: int) -> int:
+        await asyncio.sleep(0)
+        self.seen.append(number)
+        return number
+
+
+class Closed(Actor[int]):
+    """Begins with its first message when a future from outside is done."""
+
+    def __init__(self, outside: "Future[None]", seen: list[int]) -> None:
+        self.outside, self.seen = outside, seen
+
+    async def receive(self, number: int) -> None:
+        await self.outside
+        self.seen.append(number)
+
+
+class Scene:
+    """A receiver whose mailbox stays full until `outside` is done, and a sender."""
+
+    def __init__(self, system: ActorSystem, overflow: str, timeout: float = PATIENCE) -> None:
+        self.outside: Future[None] = Future()
+        self.seen: list[int] = []
+        self.mailbox = BoundedMailbox(2, overflow, timeout=timeout)
+        self.receiver = system.spawn(Closed, self.outside, self.seen, mailbox=self.mailbox)
+        self.sender = system.spawn(Doer, event_loop=True)
+        self.bystander = system.spawn(Doer, event_loop=True)
+        self.receiver.tell(0)
+        while self.receiver.queue_length != 0:  # it is in the middle of that
+            pass
+        self.receiver.tell(1)
+        self.receiver.tell(2)
+
+    def prove_that_the_loop_runs(self) -> None:
+        async def sleep(actor: Doer) -> str:
+            await asyncio.sleep(0)
+            return "awake"
+
+        assert self.bystander.ask(sleep).result(60) == "awake"
+
+
+def sending(target: ActorRef[int], numbers: range) -> Deed:
+    async def send(actor: Doer) -> str:
+        for number in numbers:
+            target.tell(number)
+        return "sent"
+
+    return send
+
+
+@pytest.mark.parametrize("overflow", WAITING)
+def test_a_sender_and_a_receiver_on_the_loop_come_to_their_end(
+    system: ActorSystem, overflow: str
+) -> None:
+    seen: list[int] = []
+    mailbox = BoundedMailbox(3, overflow, timeout=PATIENCE)
+    collector = system.spawn(Collector, seen, event_loop=True, mailbox=mailbox)
+    sender = system.spawn(Doer, event_loop=True)
+    assert sender.ask(sending(collector, range(100))).result(60) == "sent"
+    system.drain()
+    assert seen == list(range(100))
+    assert collector.queue_peak in (3, 4)  # a mark is one, too
+
+
+@pytest.mark.parametrize("overflow", WAITING)
+def test_the_loop_runs_others_while_an_actor_waits_for_room(
+    system: ActorSystem, overflow: str
+) -> None:
+    scene = Scene(system, overflow)
+    sent = scene.sender.ask(sending(scene.receiver, range(3, 100)))
+    for _ in range(10):
+        scene.prove_that_the_loop_runs()
+    assert not sent.done()
+    scene.outside.set_result(None)
+    assert sent.result(60) == "sent"
+    system.drain()
+    assert scene.seen == list(range(100))
+
+
+def test_an_actor_that_waits_for_room_goes_no_further_than_its_next_await(
+    system: ActorSystem,
+) -> None:
+    scene = Scene(system, "block")
+    steps: list[str] = []
+
+    async def part(target: ActorRef[int], name: str) -> None:
+        steps.append(f"{name} begins")
+        await asyncio.sleep(0)
+        steps.append(f"{name} ends")
+
+    async def send(actor: Doer) -> list[str]:
+        scene.receiver.tell(3)
+        steps.append("told")
+        await asyncio.gather(part(scene.receiver, "a"), part(scene.receiver, "b"))
+        return steps
+
+    sent = scene.sender.ask(send)
+    scene.prove_that_the_loop_runs()
+    scene.prove_that_the_loop_runs()
+    assert steps == ["told"]
+    scene.outside.set_result(None)
+    assert sent.result(60) == ["told", "a begins", "b begins", "a ends", "b ends"]
+
+
+def test_an_ask_waits_for_room_with_what_was_told_before_it(system: ActorSystem) -> None:
+    seen: list[int] = []
+    mailbox = BoundedMailbox(1, timeout=PATIENCE)
+    collector = system.spawn(Collector, seen, event_loop=True, mailbox=mailbox)
+
+    async def send(actor: Doer) -> Any:
+        for number in range(10):
+            collector.tell(number)
+        return await collector.ask(10)
+
+    assert system.spawn(Doer, event_loop=True).ask(send).result(60) == 10
+    assert seen == list(range(11))
+
+
+def test_a_message_that_finds_no_room_in_time_raises_at_the_next_await(
+    system: ActorSystem,
+) -> None:
+    scene = Scene(system, "block", timeout=0.01)
+    letters: list[DeadLetter] = []
+    system.dead_letters.subscribe(letters.append)
+
+    async def send(actor: Doer) -> str:
+        scene.receiver.tell_many([3, 4])
+        answer = scene.receiver.ask(5)
+        try:
+            await asyncio.sleep(0)
+        except MailboxFull as error:
+            with pytest.raises(MailboxFull):
+                await answer
+            return str(error)
+        return "no error"
+
+    said = scene.sender.ask(send).result(60)
+    assert said == (f"the mailbox of {scene.receiver.path} stayed full (2 messages) for 0.01 s")
+    assert [(letter.message, letter.reason) for letter in letters] == [
+        (3, "refused"),
+        (4, "refused"),
+    ]
+    assert scene.receiver.dropped == 3
+    scene.outside.set_result(None)
+    system.drain()
+    assert scene.seen == [0, 1, 2]
+
+
+def test_a_message_that_finds_no_room_in_time_fails_a_handler_that_has_returned(
+    system: ActorSystem,
+) -> None:
+    scene = Scene(system, "block", timeout=0.01)
+    with pytest.raises(MailboxFull, match="stayed full"):
+        scene.sender.ask(sending(scene.receiver, range(3, 5))).result(60)
+    scene.outside.set_result(None)
+
+
+def test_a_throttled_message_is_sent_all_the_same_in_its_order(system: ActorSystem) -> None:
+    scene = Scene(system, "throttle", timeout=0.001)
+    assert scene.sender.ask(sending(scene.receiver, range(3, 20))).result(60) == "sent"
+    assert scene.seen == []
+    scene.outside.set_result(None)
+    system.drain()
+    assert scene.seen == list(range(20))
+
+
+@pytest.mark.parametrize("supervised", ["stop", "restart"])
+def test_what_waits_for_room_is_sent_when_its_sender_ends(
+    system: ActorSystem, supervised: str
+) -> None:
+    scene = Scene(system, "block")
+    told = threading.Event()
+
+    async def send(actor: Doer) -> None:
+        scene.receiver.tell_many([3, 4, 5])
+        told.set()
+        await asyncio.sleep(0)
+
+    sent = scene.sender.ask(send)
+    assert told.wait(60)
+    scene.sender.stop()
+    with pytest.raises(Exception, match="stopped"):
+        sent.result(60)
+    scene.outside.set_result(None)
+    system.drain()
+    assert scene.seen == list(range(6))
+
+
+def test_a_stop_ends_a_handler_that_has_returned_and_waits_for_room(system: ActorSystem) -> None:
+    scene = Scene(system, "block")
+    sent = scene.sender.ask(sending(scene.receiver, range(3, 6)))
+    scene.prove_that_the_loop_runs()
+    scene.sender.stop()
+    assert sent.result(60) == "sent"
+    scene.outside.set_result(None)
+    system.drain()
+    assert scene.seen == list(range(6))
+    assert not scene.sender.is_alive
+
+
+def test_what_waits_for_an_actor_that_stops_is_dead(system: ActorSystem) -> None:
+    scene = Scene(system, "block")
+    letters: list[DeadLetter] = []
+    system.dead_letters.subscribe(letters.append)
+    sent = scene.sender.ask(sending(scene.receiver, range(3, 6)))
+    scene.prove_that_the_loop_runs()
+    scene.receiver.stop()
+    assert sent.result(60) == "sent"
+    system.drain()
+    assert sorted(letter.message for letter in letters) == list(range(6))
+    assert {letter.reason for letter in letters} == {"stopped"}
+
+
+@pytest.mark.parametrize(
+    ("overflow", "seen", "raises"),
+    [
+        ("drop_newest", [0, 1, 2], False),
+        ("drop_oldest", [0, 3, 4], False),
+        ("fail", [0, 1, 2], True),
+    ],
+)
+def test_policies_that_do_not_wait_decide_at_once(
+    system: ActorSystem, overflow: str, seen: list[int], raises: bool
+) -> None:
+    scene = Scene(system, overflow)
+    sent = scene.sender.ask(sending(scene.receiver, range(3, 5)))
+    if raises:
+        with pytest.raises(MailboxFull):
+            sent.result(60)
+    else:
+        assert sent.result(60) == "sent"
+    scene.outside.set_result(None)
+    system.drain()
+    assert scene.seen == seen
+
+
+def test_an_actor_on_the_loop_cannot_wait_for_room_in_its_own_mailbox(
+    system: ActorSystem,
+) -> None:
+    async def send(actor: Doer) -> None:
+        for _ in range(3):
+            actor.ref.tell(send)
+
+    sender = system.spawn(Doer, event_loop=True, mailbox=BoundedMailbox(2, timeout=PATIENCE))
+    with pytest.raises(MailboxFull, match="nobody can make room"):
+        sender.ask(send).result(60)
+
+
+def test_a_callback_on_the_loop_sends_past_the_bound(system: ActorSystem) -> None:
+    scene = Scene(system, "block")
+
+    async def send(actor: Doer) -> None:
+        asyncio.get_running_loop().call_soon(scene.receiver.tell, 3)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+    scene.sender.ask(send).result(60)
+    scene.outside.set_result(None)
+    system.drain()
+    assert scene.seen == [0, 1, 2, 3]
+
+
+@pytest.fixture
+def other() -> Iterator[ActorSystem]:
+    with ActorSystem("other", workers=1) as system:
+        yield system
+
+
+def test_room_in_another_systems_mailbox_is_waited_for_likewise(
+    system: ActorSystem, other: ActorSystem
+) -> None:
+    scene = Scene(other, "block")
+    sender = system.spawn(Doer, event_loop=True)
+    bystander = system.spawn(Doer, event_loop=True)
+    sent = sender.ask(sending(scene.receiver, range(3, 50)))
+    assert bystander.ask(sending(scene.receiver, range(0))).result(60) == "sent"
+    assert not sent.done()
+    scene.outside.set_result(None)
+    assert sent.result(60) == "sent"
+    other.drain()
+    assert scene.seen == list(range(50))
