@@ -164,7 +164,8 @@ class Codec:
         `is_trusted` says that this process has made the bytes, which may be more then.
         """
         unpacking = self._unpacking(data, is_trusted)
-        _advance(unpacking, data, ANY_NUMBER)
+        while not _advance(unpacking, data, _SLICE):
+            pass  # and another thread may have the interpreter
         return unpacking.value
 
     def decode_rows(self, data: bytes | memoryview, *, is_trusted: bool = False) -> list[Any]:
