@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Generator, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,13 +15,17 @@ from callboard.remote.errors import CodecError
 from callboard.remote.kinds import MessageKind
 from callboard.remote.peer import Peer
 from callboard.remote.server_side import Delivery
+from callboard.remote.slices import finish
+
+_LARGE = 32 * 1024  # bytes: what is larger may take long to decode, and is decoded in slices
 
 
 class ClientActor(Actor[Any]):
     """Handles a client's deliveries, in their order; None is the end of them.
 
-    A mailbox that is full holds up this actor, and so this client and no other. What the client
-    gets, it gets from the thread that made it, usually that of the actor that answered.
+    A mailbox that is full holds up this actor, and so this client and no other. So do large frames:
+    others have their turns between the slices in which they are decoded. What the client gets, it
+    gets from the thread that made it, usually that of the actor that answered.
     """
 
     def __init__(self, peer: Peer, entries: Sequence[Entry], codec: Codec) -> None:
@@ -36,32 +40,39 @@ class ClientActor(Actor[Any]):
             self.stop()
             return None
         for at, delivery in enumerate(deliveries):
-            left = self._hand_on(delivery)
+            if len(delivery.body) > _LARGE:
+                return self._go_on(deliveries[at:])
+            left = self._hand_on(delivery, self._values(delivery))
             if left:
-                return self._go_on(delivery, left, deliveries[at + 1 :])
+                return self._go_on(deliveries[at:], left)
         return None
 
-    async def _go_on(self, delivery: Delivery, left: list[Any], others: list[Delivery]) -> None:
-        """Hand on what found no room, then the other deliveries."""
-        for following in (*others, None):
+    async def _go_on(self, deliveries: list[Delivery], left: list[Any] | None = None) -> None:
+        """Hand on what found no room of the first delivery, or all of it, then the others."""
+        for delivery in deliveries:
+            if left is None:
+                left = self._hand_on(delivery, await self._values_in_slices(delivery))
             while left:
                 turn = self._entries[delivery.entry].in_turn()
                 ended = turn is None or not await _comes(turn)
                 left = self._hand_on(delivery, left, ended=ended)
-            if following is not None:
-                delivery, left = following, self._hand_on(following)
+            left = None
 
     def _hand_on(
-        self, delivery: Delivery, left: list[Any] | None = None, *, ended: bool = False
+        self, delivery: Delivery, values: list[Any] | CodecError, *, ended: bool = False
     ) -> list[Any]:
         """Hand on what there is room for, and return what there is none for: nothing for an actor
         that has `ended`. The credit comes back when all of it is handled.
         """
         entry = self._entries[delivery.entry]
         is_ask = delivery.kind is MessageKind.ASK
+        if isinstance(values, CodecError):
+            self._peer.fail(delivery, values)
+            if not is_ask:
+                self._peer.note_handled(delivery)
+            return []
         turn = None
         try:
-            values = self._values(delivery) if left is None else left
             room = entry.room
             if room is not None and room < len(values) and not ended:
                 if room:
@@ -83,16 +94,36 @@ class ClientActor(Actor[Any]):
             turn.add_done_callback(lambda _: self._peer.note_handled(delivery))
         return []
 
-    def _values(self, delivery: Delivery) -> list[Any]:
-        """Decode. Raises CodecError."""
+    def _values(self, delivery: Delivery) -> list[Any] | CodecError:
+        """Decode at once. What is wrong with it is returned."""
+        try:
+            return finish(self._decoding(delivery))
+        except CodecError as error:
+            return error
+
+    async def _values_in_slices(self, delivery: Delivery) -> list[Any] | CodecError:
+        """Decode, and let others have their turns meanwhile."""
+        decoding = self._decoding(delivery)
+        while True:
+            try:
+                next(decoding)
+            except StopIteration as end:
+                values: list[Any] = end.value
+                return values
+            except CodecError as error:
+                return error
+            await self.sleep(0)
+
+    def _decoding(self, delivery: Delivery) -> Generator[None, None, list[Any]]:
+        """Decode in slices. Raises CodecError."""
         if delivery.kind is MessageKind.TELL_MANY:
-            rows = self._codec.decode_rows(delivery.body)
+            rows = yield from self._codec.decoding_rows(delivery.body)
             if len(rows) != delivery.messages:
                 raise CodecError(f"{len(rows)} rows came, and {delivery.messages} were announced")
             return rows
         if delivery.kind is MessageKind.BATCH:
-            return self._batches.read(delivery.body)
-        return [self._codec.decode(delivery.body)]
+            return (yield from self._batches.reading(delivery.body))
+        return [(yield from self._codec.decoding(delivery.body))]
 
     def _answer(self, delivery: Delivery, answer: Future[Any]) -> None:
         """On the thread that completed the answer."""

@@ -9,21 +9,22 @@ else is an extension, by number:
     4  int         two's complement, big endian    10  UUID        16 bytes
     5  datetime    ISO 8601, in ASCII              11  dataclass   an array: name, fields in order
     6  date        the same                        12  Enum        an array: name, member
+    13 datetime    with a fold or a named zone     14  time        the same
 
-A time with a zone keeps its offset from UTC, not the zone's name. Bytearrays and memoryviews arrive
-as bytes. Types must fit exactly: an instance of a subclass is encoded only if its own class was
-registered. A timestamp of msgpack's own arrives as a datetime in UTC.
+A time keeps its `fold` and, if that is a `ZoneInfo`, its zone by name, as `times` has it; other
+zones arrive as offsets. Bytearrays and memoryviews arrive as bytes. Types must fit exactly: an
+instance of a subclass is encoded only if its own class was registered. A timestamp of msgpack's own
+arrives as a datetime in UTC.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import enum
-import re
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping
-from datetime import date, datetime, time, timedelta, timezone
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import partial
 from struct import Struct
@@ -34,6 +35,7 @@ import msgpack
 
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr, safe_str
+from callboard.remote import times
 from callboard.remote.errors import CodecError
 from callboard.remote.row_columns import columns_of
 from callboard.remote.unpacking import DEEPEST as DEEPEST
@@ -50,11 +52,11 @@ _AT_ONCE = 32 * 1024
 
 (
     _TUPLE, _SET, _FROZENSET, _INT, _DATETIME, _DATE, _TIME, _TIMEDELTA, _DECIMAL, _UUID,
-    _DATACLASS, _ENUM,
-) = range(1, 13)  # fmt: skip
+    _DATACLASS, _ENUM, _FULL_DATETIME, _FULL_TIME,
+) = range(1, 15)  # fmt: skip
+_FULL = {_DATETIME: _FULL_DATETIME, _TIME: _FULL_TIME}
 _TIMESTAMP = -1  # of msgpack's own
 _DURATION = Struct("!iii")
-_TINY_OFFSET = re.compile(r"([+-])00:00:00\.(\d{6})$")
 
 Types = Mapping[str, type] | Iterable[type]
 Encoding = tuple[int, Callable[[Any], Any]]
@@ -143,6 +145,8 @@ class Codec:
                 "registered with types="
             )
         code, prepare = found
+        if code in _FULL and times.needs_more(value):
+            code, prepare = _FULL[code], times.to_full
         data = prepare(value)
         if not isinstance(data, bytes):
             if self._local.depth == DEEPEST:
@@ -164,7 +168,8 @@ class Codec:
         `is_trusted` says that this process has made the bytes, which may be more then.
         """
         unpacking = self._unpacking(data, is_trusted)
-        _advance(unpacking, data, ANY_NUMBER)
+        while not _advance(unpacking, data, _SLICE):
+            pass  # and another thread may have the interpreter
         return unpacking.value
 
     def decode_rows(self, data: bytes | memoryview, *, is_trusted: bool = False) -> list[Any]:
@@ -244,20 +249,6 @@ def _whole(value: int) -> bytes:
     return value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True)
 
 
-def _time(value: time) -> bytes:
-    if value.tzinfo is not None and value.utcoffset() is None:
-        raise CodecError(f"{value!r} cannot be encoded: its zone has no offset without a date")
-    return value.isoformat().encode()
-
-
-def _with_offset(read: Callable[[str], Any], text: str) -> Any:
-    """Read a time. CPython's reader takes an offset of less than a second for none."""
-    value, tiny = read(text), _TINY_OFFSET.search(text)
-    if tiny is None:
-        return value
-    return value.replace(tzinfo=timezone(timedelta(microseconds=int(tiny[1] + tiny[2]))))
-
-
 def _duration(value: timedelta) -> bytes:
     return _DURATION.pack(value.days, value.seconds, value.microseconds)
 
@@ -267,9 +258,9 @@ _ENCODINGS: dict[type, Encoding] = {
     set: (_SET, list),
     frozenset: (_FROZENSET, list),
     int: (_INT, _whole),
-    datetime: (_DATETIME, lambda value: value.isoformat().encode()),
+    datetime: (_DATETIME, times.to_plain),
     date: (_DATE, lambda value: value.isoformat().encode()),
-    time: (_TIME, _time),
+    time: (_TIME, times.to_plain),
     timedelta: (_TIMEDELTA, _duration),
     Decimal: (_DECIMAL, lambda value: str(value).encode()),
     UUID: (_UUID, lambda value: value.bytes),
@@ -278,9 +269,11 @@ _ENCODINGS: dict[type, Encoding] = {
 _PLAIN: dict[int, Callable[[bytes], Any]] = {
     _TIMESTAMP: lambda data: msgpack.Timestamp.from_bytes(data).to_datetime(),
     _INT: lambda data: int.from_bytes(data, "big", signed=True),
-    _DATETIME: lambda data: _with_offset(datetime.fromisoformat, data.decode("ascii")),
+    _DATETIME: times.datetime_of_plain,
+    _FULL_DATETIME: times.datetime_of_full,
     _DATE: lambda data: date.fromisoformat(data.decode("ascii")),
-    _TIME: lambda data: _with_offset(time.fromisoformat, data.decode("ascii")),
+    _TIME: times.time_of_plain,
+    _FULL_TIME: times.time_of_full,
     _TIMEDELTA: lambda data: timedelta(*_DURATION.unpack(data)),
     _DECIMAL: lambda data: Decimal(data.decode("ascii")),
     _UUID: lambda data: UUID(bytes=data),

@@ -98,13 +98,10 @@ class Peer:
                     deliveries = []
                     self._leave()
         except Rejected as error:
-            self._refuse(error.reason, str(error))
+            self.reject(error)
         self._hand_on(deliveries)
         if self._is_held_up:
             self._link.call(self._hold)
-
-    def _on_misframed(self, error: Misframed) -> None:
-        self._refuse(Farewell.PROTOCOL, str(error))
 
     def _hand_on(self, deliveries: list[Delivery]) -> None:
         if deliveries and self._actor is not None:
@@ -125,6 +122,9 @@ class Peer:
         self._link.push()
         self._link.is_open = True
         log.info("client connected", client=self.name)
+
+    def _on_misframed(self, error: Misframed) -> None:
+        self._refuse(Farewell.PROTOCOL, str(error))
 
     def _refuse(self, reason: Farewell, text: str) -> None:
         log.warning("client refused", client=self.name, reason=reason.name, error=text)
@@ -227,6 +227,10 @@ class Peer:
         if credit:
             self._link.queue(credit)
         return bool(credit)
+
+    def reject(self, error: Rejected) -> None:
+        """Say goodbye to a client that does not keep to the protocol."""
+        self._refuse(error.reason, str(error))
 
     def break_off(self, why: str) -> None:
         """Hang up, from any thread."""

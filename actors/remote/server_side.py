@@ -42,7 +42,7 @@ class ServerLimits:
 
     frame: int = 16 * 2**20
     """The longest frame, in bytes."""
-    values: int = 4 * 2**20
+    values: int = 2**20
     """The most values that a frame may hold; a container counts as four."""
     messages: int = 16_384
     """The most messages of a client that wait or are in work."""

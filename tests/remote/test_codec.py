@@ -2,8 +2,9 @@
 
 import enum
 import math
+import zoneinfo
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from callboard import ConfigError
+from callboard.remote import times as times_module
 from callboard.remote.codec import DEEPEST, Codec
 from callboard.remote.errors import CodecError
 
@@ -44,7 +46,9 @@ CODEC = Codec([Point, Colour, Right])
 zones = st.timezones() | st.builds(
     timezone, st.timedeltas(timedelta(hours=-23), timedelta(hours=23))
 )
-times = st.times() | st.times(timezones=st.just(timezone(timedelta(hours=2, minutes=30))))
+times = st.times() | st.times(timezones=zones)
+times |= times.map(lambda value: value.replace(fold=1))
+moments = st.datetimes() | st.datetimes(timezones=zones)
 keys = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
     | st.binary() | st.dates() | st.uuids() | st.sampled_from(Colour)
@@ -53,7 +57,7 @@ keys = st.recursive(
     max_leaves=5,
 )  # fmt: skip
 plain = (
-    keys | st.datetimes() | st.datetimes(timezones=zones) | times | st.timedeltas()
+    keys | moments | moments.map(lambda value: value.replace(fold=1)) | times | st.timedeltas()
     | st.decimals(allow_nan=False)
 )  # fmt: skip
 values = st.recursive(
@@ -78,9 +82,9 @@ def exactly(value: Any) -> Any:
     if isinstance(value, Point):
         return Point, exactly(value.x), exactly(value.y)
     if isinstance(value, datetime):
-        return datetime, value.utcoffset(), value.replace(tzinfo=None, fold=0)
+        return datetime, value.tzinfo, value.utcoffset(), value.fold, value.replace(tzinfo=None)
     if isinstance(value, time):
-        return time, value.utcoffset(), value.replace(tzinfo=None, fold=0)
+        return time, value.tzinfo, value.utcoffset(), value.fold, value.replace(tzinfo=None)
     if isinstance(value, (float, Decimal)):
         return type(value), repr(value)
     return type(value), value
@@ -104,10 +108,84 @@ def test_not_a_number_stays_one() -> None:
     assert math.isnan(CODEC.decode(CODEC.encode(math.nan)))
 
 
-def test_a_named_zone_arrives_as_its_offset() -> None:
-    noon = datetime(2026, 7, 1, 12, tzinfo=ZoneInfo("Europe/Berlin"))
-    arrived = CODEC.decode(CODEC.encode(noon))
-    assert (arrived, arrived.tzinfo) == (noon, timezone(timedelta(hours=2)))
+def instant(value: datetime) -> datetime:
+    return value.astimezone(UTC)
+
+
+PARIS = ZoneInfo("Europe/Paris")
+
+
+@pytest.mark.parametrize("fold", [0, 1])
+@pytest.mark.parametrize(
+    "local",
+    [
+        datetime(2026, 7, 1, 12),
+        datetime(2026, 10, 25, 2, 30),  # comes twice
+        datetime(2026, 3, 29, 2, 30),  # never comes
+        datetime(1, 1, 1),
+        datetime(9999, 12, 31, 23, 59, 59, 999_999),
+    ],
+)
+@pytest.mark.parametrize("name", [
+    "Europe/Paris", "Australia/Lord_Howe", "Pacific/Apia", "Europe/Dublin", "UTC", "Asia/Kolkata",
+])  # fmt: skip
+def test_a_named_zone_arrives_with_its_name_and_fold(name: str, local: datetime, fold: int) -> None:
+    value = local.replace(tzinfo=ZoneInfo(name), fold=fold)
+    arrived = CODEC.decode(CODEC.encode(value))
+    assert exactly(arrived) == exactly(value)
+    assert arrived.tzinfo is value.tzinfo
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        datetime(2026, 10, 25, 2, 30, fold=1),
+        datetime(2026, 10, 25, 2, 30, fold=1, tzinfo=timezone(timedelta(hours=1))),
+        time(2, 30, fold=1),
+        time(2, 30, 0, 1, fold=1, tzinfo=timezone(timedelta(microseconds=1))),
+        time(12, tzinfo=PARIS),
+        time(12, tzinfo=ZoneInfo("UTC")),
+    ],
+)
+def test_a_fold_arrives_also_without_a_named_zone(value: Any) -> None:
+    assert exactly(CODEC.decode(CODEC.encode(value))) == exactly(value)
+
+
+def test_a_zone_that_the_receiver_does_not_know_arrives_as_its_offset(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    value = datetime(2026, 10, 25, 2, 30, tzinfo=PARIS, fold=1)
+    encoded, of_the_day = CODEC.encode(value), CODEC.encode(time(12, tzinfo=PARIS))
+    monkeypatch.setattr(times_module, "_zones", lambda: frozenset({"UTC"}))
+    arrived = CODEC.decode(encoded)
+    assert arrived.tzinfo == timezone(timedelta(hours=1))
+    assert instant(arrived) == instant(value)
+    with pytest.raises(CodecError, match="no zone 'Europe/Paris' is known here"):
+        CODEC.decode(of_the_day)
+
+
+def test_where_a_zone_has_another_offset_the_moment_counts() -> None:
+    encoded = CODEC.encode(datetime(2026, 7, 1, 12, tzinfo=PARIS))
+    assert encoded.count(b"+02:00") == 1
+    arrived = CODEC.decode(encoded.replace(b"+02:00", b"+05:00"))
+    assert arrived == datetime(2026, 7, 1, 9, tzinfo=PARIS)
+
+
+def test_what_was_encoded_with_an_offset_stays_as_it_is() -> None:
+    encoded = ext(5, b"2026-07-01T12:00:00+02:00")
+    assert CODEC.decode(encoded).tzinfo == timezone(timedelta(hours=2))
+    assert CODEC.encode(CODEC.decode(encoded)) == encoded
+
+
+@pytest.mark.parametrize(
+    "name", ["../../etc/passwd", "/etc/localtime", "Nowhere/None", "", "Zulu]"]
+)
+def test_names_of_zones_are_looked_for_among_those_that_are_known(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(zoneinfo, "ZoneInfo", lambda key: pytest.fail(f"looked for {key}"))
+    arrived = CODEC.decode(ext(13, f"02026-07-01T12:00:00+02:00[{name}]".encode()))
+    assert arrived.tzinfo == timezone(timedelta(hours=2))
 
 
 @pytest.mark.parametrize("microseconds", [1, -1, 999_999, 1_000_001])
@@ -146,6 +224,17 @@ class Nameless:
     pass
 
 
+class Wandering(tzinfo):
+    def utcoffset(self, when: datetime | None) -> timedelta | None:
+        return None
+
+    def dst(self, when: datetime | None) -> timedelta | None:
+        return None
+
+    def tzname(self, when: datetime | None) -> str | None:
+        return None
+
+
 @pytest.mark.parametrize(
     ("value", "named"),
     [
@@ -155,7 +244,7 @@ class Nameless:
         (1j, "complex"),
         (print, "builtin_function_or_method"),
         ([{"deep": (object(),)}], "builtins.object"),
-        (time(12, tzinfo=ZoneInfo("Europe/Berlin")), "no offset"),
+        (time(12, tzinfo=Wandering()), "no offset"),
         ("\ud800", "surrogates"),
     ],
 )  # fmt: skip
@@ -215,6 +304,10 @@ FORGED = {
     "a duration that is too long": ext(8, b"\x7f\xff\xff\xff" * 3),
     "half a duration": ext(8, b"\x00"),
     "a decimal that is none": ext(9, b"one"),
+    "a fold that is none": ext(13, b"22026-01-01T00:00:00"),
+    "a time without a fold": ext(14, b""),
+    "a zone without an end": ext(13, b"02026-01-01T00:00:00+01:00[UTC"),
+    "a zone without an offset": ext(13, b"02026-01-01T00:00:00[UTC]"),
     "a short UUID": ext(10, b"\x00" * 15),
     "a dataclass that nobody knows": ext(11, b"\x91\xa4Evil"),
     "a dataclass without a name": ext(11, b"\x90"),

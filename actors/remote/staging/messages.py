@@ -9,14 +9,14 @@ that of its sequence number, from 0 on; `checksum` is the CRC-32 of all payloads
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from enum import IntEnum
 from itertools import pairwise
 from struct import Struct
 from typing import Any, NamedTuple
 
 from callboard.core import checks
-from callboard.core.text import safe_repr
+from callboard.core.text import safe_repr, safe_str
 from callboard.remote.codec import Codec
 from callboard.remote.errors import CodecError
 from callboard.remote.frames import Buffer
@@ -93,13 +93,29 @@ class Commit(NamedTuple):
     winners: Sequence[Winner]
 
 
+class PackedCommit(NamedTuple):
+    """A commit as it came: to read it takes long if it names many winners."""
+
+    codec: Codec
+    batch: int
+    body: Buffer
+
+    def reading(self) -> Generator[None, None, Commit]:
+        """Read it, in slices. Raises Rejected."""
+        try:
+            job, winners = yield from self.codec.decoding(self.body)
+            return Commit(checked_name(job, self.batch), checked_winners(winners))
+        except (CodecError, LookupError, TypeError, ValueError) as error:
+            raise Rejected(f"a COMMIT cannot be read: {safe_str(error)}") from error
+
+
 class Abort(NamedTuple):
     """What is staged of the batch is to be dropped."""
 
     name: BatchName
 
 
-StagingContent = Begin | StageRows | StageEnd | Commit | Abort
+StagingContent = Begin | StageRows | StageEnd | PackedCommit | Abort
 
 
 def checksum(payload: Buffer, before: int = 0) -> int:
@@ -212,10 +228,9 @@ def _read_end(body: Buffer, codec: Codec) -> StageEnd:
     return StageEnd(stage, rows, check)
 
 
-def _read_commit(body: Buffer, codec: Codec) -> Commit:
+def _read_commit(body: Buffer, codec: Codec) -> PackedCommit:
     (batch,), rest = unpack(_BATCH, body, MessageKind.COMMIT)
-    job, winners = codec.decode(rest)
-    return Commit(checked_name(job, batch), checked_winners(winners))
+    return PackedCommit(codec, batch, rest)
 
 
 def _read_abort(body: Buffer, codec: Codec) -> Abort:

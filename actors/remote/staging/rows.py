@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from itertools import accumulate, count
 from operator import length_hint
 from typing import Any
 
-from callboard.remote.arrow import read_batches
+from callboard.remote.arrow import ArrowReader, read_batches
 from callboard.remote.codec import Codec
 from callboard.remote.frames import Buffer
 from callboard.remote.packed_rows import count_plain_rows
@@ -25,12 +25,16 @@ def read_rows(codec: Codec, layout: Layout, payload: Buffer) -> list[Any]:
     return codec.decode_rows(payload, is_trusted=True)
 
 
-def count_rows(codec: Codec, layout: Layout, payload: Buffer) -> int:
-    """Return how many rows a frame has. Raises CodecError if they cannot be read."""
+def counting_rows(codec: Codec, layout: Layout, payload: Buffer) -> Generator[None, None, int]:
+    """Count the rows of a frame, in slices: a generator that yields after each.
+
+    Raises CodecError if they cannot be read.
+    """
     if layout is Layout.ARROW:
-        return sum(batch.num_rows for batch in read_batches(payload))
+        batches = yield from ArrowReader().reading(payload)
+        return sum(batch.num_rows for batch in batches)
     count = count_plain_rows(payload, codec.most_values)
-    return count if count >= 0 else len(codec.decode_rows(payload))
+    return count if count >= 0 else len((yield from codec.decoding_rows(payload)))
 
 
 def key_in_work(rows: list[Any], left: Iterator[Any], layout: Layout, first: RowKey) -> RowKey:

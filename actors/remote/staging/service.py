@@ -12,11 +12,12 @@ from callboard.remote.entries import Entry
 from callboard.remote.kinds import PUBLISHING
 from callboard.remote.security import PathLike
 from callboard.remote.shard import Shard
+from callboard.remote.slices import finish
 from callboard.remote.staging.applier import Applier
 from callboard.remote.staging.backlog import Backlog
 from callboard.remote.staging.journal import Journal
 from callboard.remote.staging.librarian import Librarian
-from callboard.remote.staging.rows import count_rows
+from callboard.remote.staging.rows import counting_rows
 from callboard.remote.staging.stager import Stager
 from callboard.remote.staging.state_directory import StateDirectory
 from callboard.remote.staging.store import StagingLimits, StagingStore
@@ -60,13 +61,22 @@ class StagingService:
             publishers = [target.name for target in targets if target.schema is not None]
             self._backlog = Backlog(self._journal, publishers, limits.published_bytes)
             self._store = StagingStore(
-                self._directory, self._journal, self._backlog, partial(count_rows, codec), limits
+                self._directory,
+                self._journal,
+                self._backlog,
+                lambda layout, payload: finish(counting_rows(codec, layout, payload)),
+                limits,
             )
             self._applier = Applier(self._journal, targets, self._backlog)
             self._applier.restore()
             self._applier.apply_all()
             self._stager = system.spawn(
-                Stager, self._store, targets, self._applier.note_commit, dedicated=True
+                Stager,
+                self._store,
+                targets,
+                self._applier.note_commit,
+                partial(counting_rows, codec),
+                dedicated=True,
             )
             self._librarian = system.spawn(
                 Librarian, self._journal, targets, self._applier.note_release, dedicated=True

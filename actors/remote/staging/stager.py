@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from callboard import Actor
 from callboard.core.log import log
-from callboard.remote.errors import ConnectionLost, RemoteError, StageRefused
-from callboard.remote.kinds import ANSWERED
-from callboard.remote.staging.messages import Abort, Begin, Commit, StageEnd, StageRows
+from callboard.remote.errors import CodecError, ConnectionLost, RemoteError, StageRefused
+from callboard.remote.frames import Buffer
+from callboard.remote.kinds import ANSWERED, Rejected
+from callboard.remote.staging.messages import (
+    Abort,
+    Begin,
+    Layout,
+    PackedCommit,
+    StageEnd,
+    StageRows,
+)
 from callboard.remote.staging.parts import StagedPart
 from callboard.remote.staging.store import StagingStore
 from callboard.remote.staging.targets import Target
@@ -19,21 +28,34 @@ if TYPE_CHECKING:
     from callboard.remote.server_side import StagingRequest
 
 _EXPIRE = object()
+_GO_ON = object()
+
+Work: TypeAlias = Generator[None, None, None]
 
 
 class Stager(Actor[Any]):
     """Has the store, in a thread of its own: a commit waits for the disk.
 
-    Gets pairs of a peer and its request, or None when the peer is gone.
+    Gets pairs of a peer and its request, or None when the peer is gone. What takes long is done in
+    slices, between which other peers have their turns, and behind which waits what the same peer
+    wants next.
     """
 
     def __init__(
-        self, store: StagingStore, targets: Sequence[Target], on_commit: Callable[[int], None]
+        self,
+        store: StagingStore,
+        targets: Sequence[Target],
+        on_commit: Callable[[int], None],
+        counting: Callable[[Layout, Buffer], Generator[None, None, int]] | None = None,
     ) -> None:
+        """Have the store, and `counting` count rows in slices, or the store at once."""
         self._store = store
         self._targets = targets
         self._on_commit = on_commit
+        self._counting = counting
         self._open: dict[Peer, dict[int, StagedPart]] = {}
+        self._work: dict[Peer, Work] = {}  # of whom something is done by half
+        self._waiting: dict[Peer, deque[StagingRequest | None]] = {}  # of those
 
     def on_start(self) -> None:
         """Look for rows that are too old from now on."""
@@ -45,21 +67,51 @@ class Stager(Actor[Any]):
             self._store.expire()
             return
         peer, request = message
+        if request is _GO_ON:
+            self._go_on(peer)
+        elif peer in self._work:
+            self._waiting[peer].append(request)
+        else:
+            self._begin_work(peer, request)
+
+    def _begin_work(self, peer: Peer, request: StagingRequest | None) -> None:
         if request is None:
             self._forget(peer)
             return
+        work = self._handling(peer, request)
+        if not _is_done(work):
+            self._work[peer] = work
+            self._waiting[peer] = deque()
+            self.ref.tell((peer, _GO_ON))
+
+    def _go_on(self, peer: Peer) -> None:
+        """Do another slice; then, if that was the last, what has waited for it."""
+        if not _is_done(self._work[peer]):
+            self.ref.tell((peer, _GO_ON))
+            return
+        del self._work[peer]
+        waiting = self._waiting.pop(peer)
+        while waiting and peer not in self._work:
+            self._begin_work(peer, waiting.popleft())
+        if waiting:
+            self._waiting[peer] = waiting
+
+    def _handling(self, peer: Peer, request: StagingRequest) -> Work:
         try:
-            self._handle(peer, request)
+            yield from self._handle(peer, request)
+        except Rejected as error:
+            peer.reject(error)
         except RemoteError as error:
             self._refuse(peer, request, error)
         except Exception as error:
             log.error("staging failed", client=peer.name, kind=request.kind.name, exc_info=error)
             self._refuse(peer, request, error)
 
-    def _handle(self, peer: Peer, request: StagingRequest) -> None:
+    def _handle(self, peer: Peer, request: StagingRequest) -> Work:
         said = request.content
         if isinstance(said, StageRows):
-            self._store.add(self._part(peer, said.stage), said)
+            part = self._part(peer, said.stage)
+            self._store.add(part, said, (yield from self._count(part, said)))
             peer.note_handled(request)
         elif isinstance(said, Begin):
             self._begin(peer, said)
@@ -68,15 +120,27 @@ class Stager(Actor[Any]):
             part = self._part(peer, said.stage)
             del self._open[peer][said.stage]
             peer.answer_staged(request, self._store.end(part, said))
-        elif isinstance(said, Commit):
-            number = self._store.commit(said.name, said.winners)
+        elif isinstance(said, PackedCommit):
+            commit = yield from said.reading()
+            number = self._store.commit(commit.name, commit.winners)
             if number is not None:
-                log.info("batch committed", batch=str(said.name), number=number)
+                log.info("batch committed", batch=str(commit.name), number=number)
                 self._on_commit(number)
             peer.answer(request, None)
         elif isinstance(said, Abort):
             self._store.abort(said.name)
             peer.answer(request, None)
+
+    def _count(self, part: StagedPart, said: StageRows) -> Generator[None, None, int | None]:
+        """Count rows in slices; None is left to the store. What cannot be read ends the part."""
+        if self._counting is None or part.trouble is not None:
+            return None
+        try:
+            return (yield from self._counting(said.layout, said.payload))
+        except CodecError as error:
+            if part.trouble is None:
+                self._store.drop(part, error)
+            raise
 
     def _begin(self, peer: Peer, begun: Begin) -> None:
         if peer.is_gone:  # which this actor may have been told before
@@ -107,3 +171,8 @@ class Stager(Actor[Any]):
         for part in self._open.pop(peer, {}).values():
             if part.trouble is None:
                 self._store.drop(part, ConnectionLost(f"the client of {part} is gone"))
+
+
+def _is_done(work: Work) -> bool:
+    """Do a slice, and tell whether it was the last."""
+    return next(work, work) is work

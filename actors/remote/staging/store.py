@@ -114,13 +114,17 @@ class StagingStore:
         self.attempts += 1
         return part
 
-    def add(self, part: StagedPart, data: StageRows) -> None:
-        """Keep rows of a part. Raises StageRefused, or why the part was dropped."""
+    def add(self, part: StagedPart, data: StageRows, found: int | None = None) -> None:
+        """Keep rows of a part, of which `found` were counted if they were counted before.
+
+        Raises StageRefused, or why the part was dropped.
+        """
         with self._touching(part):
             size = len(data.payload)
             if size > LONGEST_PAYLOAD:
                 raise StageRefused(f"{size} bytes of rows in a frame; {LONGEST_PAYLOAD} may be")
-            found = self._rows_in(data.layout, data.payload)
+            if found is None:
+                found = self._rows_in(data.layout, data.payload)
             if found != data.rows or not found:
                 raise StageRefused(f"{found} rows came, and {data.rows} were announced")
             to_file = self.memory + size > self.limits.staged_memory
