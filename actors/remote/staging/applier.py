@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import Thread
 from typing import Any
 
@@ -14,12 +14,14 @@ from callboard.core.text import safe_str, sendable
 from callboard.core.wait_queue import WaitQueue
 from callboard.remote.errors import StateError
 from callboard.remote.staging.backlog import Backlog
+from callboard.remote.staging.database import may_pass
 from callboard.remote.staging.journal import Journal
 from callboard.remote.staging.persistent import RowKey
 from callboard.remote.staging.publications import check_columns
 from callboard.remote.staging.targets import Target
 
 _TROUBLE = 1_000  # bytes of an exception's text, which goes into each PONG
+_FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0  # seconds between attempts to write
 _AHEAD = 16  # frames that an actor may have before it: it does not wait, and memory is bounded
 
 
@@ -31,7 +33,8 @@ class Applier:
     """A thread, outside of the system: it waits for full mailboxes, and for actors.
 
     A batch that cannot be applied ends its work: what follows waits for the server's next start.
-    One that the backlog holds waits for a release, and what follows behind it.
+    One that the backlog holds waits for a release, and what follows behind it. One that is applied,
+    and whose end the disk does not take, is written again later: the disk may have room then.
     """
 
     def __init__(self, journal: Journal, targets: Sequence[Target], backlog: Backlog) -> None:
@@ -44,7 +47,9 @@ class Applier:
         self.applied = self.committed if first is None else first - 1
         """The number of the last batch that was applied."""
         self.trouble = ""
-        """Why nothing is applied any more."""
+        """Why nothing is applied any more, or now."""
+        self._unwritten_end: Callable[[], None] | None = None  # of a batch that is applied
+        self._wait = _FIRST_WAIT
         self._unwritten: Counter[str] = Counter()  # batches since an entry's last snapshot
         self._is_stopping = False
         self._changed = WaitQueue()
@@ -75,17 +80,20 @@ class Applier:
     def apply_all(self) -> None:
         """Apply what is committed, until there is trouble, or a batch that has to wait."""
         try:
-            while self.applied < self.committed and not self._must_wait(self.applied + 1):
-                self._apply(self.applied + 1)
+            while self._unwritten_end is not None or (
+                self.applied < self.committed and not self._must_wait(self.applied + 1)
+            ):
+                if self._unwritten_end is None:
+                    self._unwritten_end = self._apply(self.applied + 1)
+                self._unwritten_end()
+                self._unwritten_end, self._wait, self.trouble = None, _FIRST_WAIT, ""
                 self.applied += 1
                 self._changed.notify_all()
         except _StopWanted:
             pass
         except Exception as error:
             if not self._is_stopping:
-                name = str(self._journal.name(self.applied + 1))
-                self.trouble = f"{name} cannot be applied: {sendable(safe_str(error), _TROUBLE)}"
-                log.error("batch failed", batch=name, exc_info=error)
+                self._note_trouble(error)
         finally:
             self._changed.notify_all()
 
@@ -128,10 +136,26 @@ class Applier:
 
     def _run(self) -> None:
         while True:
-            self._changed.wait_for(lambda: self._is_stopping or self._can_go_on())
+            if self._unwritten_end is None:
+                self._changed.wait_for(lambda: self._is_stopping or self._can_go_on())
+            else:
+                self._changed.wait_for(lambda: self._is_stopping, self._wait)
+                self._wait = min(self._wait * 2, _LONGEST_WAIT)
             if self._is_stopping:
                 return
             self.apply_all()
+
+    def _note_trouble(self, error: Exception) -> None:
+        name = str(self._journal.name(self.applied + 1))
+        text = sendable(safe_str(error), _TROUBLE)
+        if self._unwritten_end is not None and may_pass(error):
+            if not self.trouble:
+                log.error("batch waits for the disk", batch=name, error=error)
+            self.trouble = f"{name} is applied, and cannot be written yet: {text}"
+            return
+        self._unwritten_end = None
+        self.trouble = f"{name} cannot be applied: {text}"
+        log.error("batch failed", batch=name, exc_info=error)
 
     def _can_go_on(self) -> bool:
         is_held = bool(self.trouble) or self._backlog.is_holding
@@ -140,7 +164,8 @@ class Applier:
     def _must_wait(self, number: int) -> bool:
         return self._backlog.holds(self._journal.name(number), self._journal.entries(number))
 
-    def _apply(self, number: int) -> None:
+    def _apply(self, number: int) -> Callable[[], None]:
+        """Give actors a batch, and return what writes that they have it."""
         names = self._journal.entries(number)
         for name in names:
             self._give(self._targets[name], number)
@@ -149,17 +174,19 @@ class Applier:
         due = [
             target for target in targets if self._unwritten[target.name] >= target.snapshot_every
         ]
-        if due:
-            taken = {target.name: target.snapshot() for target in due}
-            published = {
-                name: each.publication
-                for name, each in taken.items()
-                if each.publication is not None
-            }
-            snapshots = {name: each.snapshot for name, each in taken.items()}
-            self._journal.mark(number, snapshots, published)
-        for target in due:
-            del self._unwritten[target.name]
+        taken = {target.name: target.snapshot() for target in due}
+        published = {
+            name: each.publication for name, each in taken.items() if each.publication is not None
+        }
+        snapshots = {name: each.snapshot for name, each in taken.items()}
+
+        def write() -> None:
+            if snapshots:
+                self._journal.mark(number, snapshots, published)
+            for name in snapshots:
+                del self._unwritten[name]
+
+        return write
 
     def _give(self, target: Target, number: int) -> None:
         job, batch = self._journal.name(number)

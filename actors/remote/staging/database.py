@@ -6,8 +6,9 @@ fsync.
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
@@ -26,40 +27,52 @@ _SETTINGS = (
 )
 
 
+_PASSING = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_READONLY,
+}
+
+Version = str | Callable[[sqlite3.Connection], None]
+"""What brings a database up by one version: SQL, or a function."""
+
+
 class Database:
     """One connection, that one thread uses at a time. Safe in every thread."""
 
-    def __init__(self, path: Path, versions: Sequence[str]) -> None:
-        """Open it, or make it, and bring it up to date: `versions` are what SQL each one adds.
+    def __init__(
+        self,
+        path: Path,
+        versions: Sequence[Version],
+        functions: Mapping[str, Callable[..., int]],
+    ) -> None:
+        """Open it, or make it, and bring it up to date: `versions` are what each one adds.
 
-        Raises StateError.
+        Its file is for its user alone, and so are those that SQLite makes beside it, which have the
+        mode of the first. SQL may call `functions`. Raises StateError.
         """
         self._lock = Lock()
         try:
+            if not path.exists():
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise StateError(f"{path} cannot be opened: {error}") from error
         try:
-            self._prepare(path, versions)
+            _checked_version(self._db, path, len(versions))  # a later one is left as it is
+            for setting in _SETTINGS:
+                self._db.execute(f"PRAGMA {setting}")
+            bring_up(self._db, path, versions, functions)
         except sqlite3.Error as error:
             self._db.close()
             raise StateError(f"{path} cannot be used: {error}") from error
         except BaseException:
             self._db.close()
             raise
-
-    def _prepare(self, path: Path, versions: Sequence[str]) -> None:
-        (version,) = self._db.execute("PRAGMA user_version").fetchone()
-        latest = len(versions)
-        if version > latest:
-            raise StateError(
-                f"{path} is of version {version}, from a later callboard; this one knows {latest}"
-            )
-        for setting in _SETTINGS:
-            self._db.execute(f"PRAGMA {setting}")
-        if version < latest:
-            added = " ".join(versions[version:])
-            self._db.executescript(f"BEGIN; {added} PRAGMA user_version = {latest}; COMMIT")
 
     def close(self) -> None:
         """Close it. What is done with it afterwards raises sqlite3.ProgrammingError."""
@@ -83,6 +96,11 @@ class Database:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
+            if durable:
+                self._note_durable()
+
+    def _note_durable(self) -> None:
+        """Take note that a transaction has passed its fsync; no other has begun since."""
 
     def _rows(self, sql: str, *values: object) -> list[Any]:
         with self._lock:
@@ -91,3 +109,47 @@ class Database:
     def _number(self, sql: str, *values: object) -> int | None:
         number: int | None = self._rows(sql, *values)[0][0]
         return number
+
+
+def bring_up(
+    db: sqlite3.Connection,
+    path: Path,
+    versions: Sequence[Version],
+    functions: Mapping[str, Callable[..., int]],
+) -> None:
+    """Bring a database to the last version. Raises sqlite3.Error, StateError."""
+    for name, function in functions.items():
+        db.create_function(name, -1, function)
+    latest = len(versions)
+    version = _checked_version(db, path, latest)
+    if version == latest:
+        return
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        for added in versions[version:]:
+            if callable(added):
+                added(db)
+                continue
+            for statement in added.split(";"):
+                db.execute(statement)
+        db.execute(f"PRAGMA user_version = {latest}")
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+def _checked_version(db: sqlite3.Connection, path: Path, latest: int) -> int:
+    version: int = db.execute("PRAGMA user_version").fetchone()[0]
+    if version > latest:
+        raise StateError(
+            f"{path} is of version {version}, from a later callboard; this one knows {latest}"
+        )
+    return version
+
+
+def may_pass(error: BaseException) -> bool:
+    """Tell whether what failed may succeed later: the disk is full, or somebody else has it."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in _PASSING

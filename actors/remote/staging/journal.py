@@ -13,12 +13,15 @@ from threading import Lock
 from typing import NamedTuple
 
 from callboard.remote.errors import StateError
-from callboard.remote.staging.database import Database
+from callboard.remote.staging.database import Database, Version, bring_up
 from callboard.remote.staging.fresh_frames import FreshFrames, JournalFrame, frames_of
-from callboard.remote.staging.messages import BatchName, Layout, Winner
+from callboard.remote.staging.high_water import HighWater, HighWaterMark
+from callboard.remote.staging.integrity import check_journal, frames_in
+from callboard.remote.staging.messages import BatchName, Winner
 from callboard.remote.staging.outbox import Piece
 from callboard.remote.staging.parts import StagedPart
 from callboard.remote.staging.publishing import PublishedPiece, PublishedRange
+from callboard.remote.staging.seals import add_seals, contents_of, damage, packed, seal_of
 
 # A batch's number is its place in the order of commits. A position is the last batch whose rows an
 # entry has for good; rows up to it are deleted. What was committed is known for ever.
@@ -48,6 +51,9 @@ ALTER TABLE publications ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
 UPDATE publications SET bytes = (
     SELECT coalesce(sum(length(payload)), 0) FROM pieces WHERE pieces.entry = publications.entry);
 """
+# Version 4 adds seals.
+_VERSIONS: tuple[Version, ...] = (_TABLES, _PUBLISHED, _BYTES, add_seals)
+_FUNCTIONS = {"seal_of": seal_of}
 _WINNER = Struct("!IQQ")
 _FRESH = 64 * 2**20  # bytes of committed rows that are kept in memory until they are applied
 
@@ -70,8 +76,18 @@ class Journal(Database):
     """The database of one server. Safe in every thread."""
 
     def __init__(self, path: Path) -> None:
-        """Open it, or make it. Raises StateError."""
-        super().__init__(path, (_TABLES, _PUBLISHED, _BYTES))
+        """Open it, or make it. Raises StateError, also if it is damaged; then it is left as it is.
+
+        Beside it, as `.mark`, is the file that says how far it has come.
+        """
+        self._path = path
+        self._mark = HighWaterMark(path.with_suffix(".mark"))
+        try:
+            noted = self._mark.read()
+            check_journal(path, noted, self._make)
+            super().__init__(path, _VERSIONS, _FUNCTIONS)
+        except OSError as error:
+            raise StateError(f"{path} cannot be used: {error}") from error
         self.unreleased = 0
         """How many published rows wait for readers, of all entries."""
         self.unreleased_bytes: Mapping[str, int] = {}
@@ -79,10 +95,23 @@ class Journal(Database):
         self._counting = Lock()
         self._fresh = FreshFrames(_FRESH)
         try:
+            self._mark.open()
+            self._note_durable()
             self._count_unreleased()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             self.close()
             raise StateError(f"{path} cannot be used: {error}") from error
+
+    def _make(self, db: sqlite3.Connection) -> None:
+        bring_up(db, self._path, _VERSIONS, _FUNCTIONS)
+
+    def _note_durable(self) -> None:
+        self._mark.write(HighWater.of(self._db))
+
+    def close(self) -> None:
+        """Close it. What is done with it afterwards raises sqlite3.ProgrammingError."""
+        super().close()
+        self._mark.close()
 
     # --- batches ----------------------------------------------------------------------------------
 
@@ -93,15 +122,29 @@ class Journal(Database):
 
         Raises sqlite3.Error and OSError; then nothing of it is there.
         """
+        sealed: list[tuple[str, int]] = []
+
+        def rows() -> Iterator[tuple[object, ...]]:
+            for part in parts:
+                for frame, check in zip(frames_of(part), part.checks(), strict=True):
+                    partition, row, layout, payload = frame
+                    seal = seal_of(number, part.entry, partition, row, int(layout), check)
+                    sealed.append((part.entry, seal))
+                    yield number, part.entry, partition, row, layout, payload, seal
+
         with self._transaction() as db:
-            number: int = db.execute(
-                "INSERT INTO batches (job, batch, winners) VALUES (?, ?, ?) RETURNING number",
-                (*name, _digest(winners)),
-            ).fetchone()[0]
+            last, before, *_ = HighWater.of(db)
+            number = last + 1
             db.executemany(
-                "INSERT INTO frames (batch, entry, partition, row, layout, payload)"
+                "INSERT INTO frames (batch, entry, partition, row, layout, payload, seal)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                rows(),
+            )
+            batch = (number, *name, _digest(winners), packed(contents_of(sealed)))
+            db.execute(
+                "INSERT INTO batches (number, job, batch, winners, contents, seal)"
                 " VALUES (?, ?, ?, ?, ?, ?)",
-                ((number, part.entry, *frame) for part in parts for frame in frames_of(part)),
+                (*batch, seal_of(before, *batch)),
             )
         self._fresh.keep(number, parts)
         return number
@@ -144,20 +187,15 @@ class Journal(Database):
     def frames(self, number: int, entry: str) -> Iterator[JournalFrame]:
         """Return the rows of a batch that are for an entry, by partition and row.
 
-        The first time after the commit they come from memory, where there was room for them.
+        Raises StateError if they are damaged. The first time after the commit they come from
+        memory, where there was room for them.
         """
         fresh = self._fresh.take(number, entry)
         if fresh is not None:
             yield from fresh
             return
-        places = self._rows(
-            "SELECT number FROM frames WHERE (batch, entry) = (?, ?) ORDER BY number", number, entry
-        )
-        for (place,) in places:
-            partition, row, layout, payload = self._rows(
-                "SELECT partition, row, layout, payload FROM frames WHERE number = ?", place
-            )[0]
-            yield JournalFrame(partition, row, Layout(layout), payload)
+        for frame, _ in frames_in(self._path, self._rows, number, entry):
+            yield frame
 
     # --- positions --------------------------------------------------------------------------------
 
@@ -181,11 +219,17 @@ class Journal(Database):
         """
         durable = bool(published) or None in snapshots.values()
         with self._transaction(durable) as db:
-            for entry, snapshot in snapshots.items():
-                db.execute("REPLACE INTO positions VALUES (?, ?, ?)", (entry, number, snapshot))
-                db.execute("DELETE FROM frames WHERE batch <= ? AND entry = ?", (number, entry))
             for entry, publication in (published or {}).items():
                 _publish(db, entry, publication)
+            for entry, snapshot in snapshots.items():
+                found = db.execute("SELECT next FROM publications WHERE entry = ?", (entry,))
+                (end,) = found.fetchone() or (0,)
+                db.execute(
+                    "REPLACE INTO positions (entry, batch, snapshot, published, seal)"
+                    " VALUES (?, ?, ?, ?, ?)",
+                    (entry, number, snapshot, end, seal_of(entry, number, end, snapshot)),
+                )
+                db.execute("DELETE FROM frames WHERE batch <= ? AND entry = ?", (number, entry))
         if published:
             self._count_unreleased()
 
@@ -202,16 +246,19 @@ class Journal(Database):
         return [entry for (entry,) in found]
 
     def piece(self, entry: str, row: int) -> PublishedPiece | None:
-        """Return the piece that has a row; None if there is none."""
+        """Return the piece that has a row; None if there is none. Raises StateError for damage."""
         found = self._rows(
-            "SELECT first, rows, payload FROM pieces WHERE entry = ? AND first <= ?"
+            "SELECT first, rows, payload, seal FROM pieces WHERE entry = ? AND first <= ?"
             " ORDER BY first DESC LIMIT 1",
             entry,
             row,
         )
         if not found or row >= found[0][0] + found[0][1]:
             return None
-        return PublishedPiece(*found[0])
+        *piece, seal = found[0]
+        if seal != seal_of(entry, *piece):
+            raise damage(self._path, f"published row {row} of {entry!r} has another checksum")
+        return PublishedPiece(*piece)
 
     def release(self, entry: str, row: int) -> None:
         """Let the rows before this one go; once more, or an earlier one, changes nothing.
@@ -228,6 +275,7 @@ class Journal(Database):
                 (entry, row, entry),
             )
             db.execute("DELETE FROM pieces WHERE entry = ? AND first + rows <= ?", (entry, row))
+            _seal_publication(db, entry)
         self._count_unreleased()
 
     def _count_unreleased(self) -> None:
@@ -246,13 +294,21 @@ def _publish(db: sqlite3.Connection, entry: str, publication: Publication) -> No
     (at,) = db.execute("SELECT next FROM publications WHERE entry = ?", (entry,)).fetchone()
     for rows, payload in publication.pieces:
         db.execute(
-            "INSERT INTO pieces (entry, first, rows, payload) VALUES (?, ?, ?, ?)",
-            (entry, at, rows, payload),
+            "INSERT INTO pieces (entry, first, rows, payload, seal) VALUES (?, ?, ?, ?, ?)",
+            (entry, at, rows, payload, seal_of(entry, at, rows, payload)),
         )
         at += rows
     size = sum(len(payload) for _, payload in publication.pieces)
     db.execute(
         "UPDATE publications SET next = ?, bytes = bytes + ? WHERE entry = ?", (at, size, entry)
+    )
+    _seal_publication(db, entry)
+
+
+def _seal_publication(db: sqlite3.Connection, entry: str) -> None:
+    db.execute(
+        "UPDATE publications SET seal = seal_of(entry, first, next, schema, bytes) WHERE entry = ?",
+        (entry,),
     )
 
 

@@ -28,6 +28,8 @@ class StagedFrame(NamedTuple):
     rows: int
     size: int
     payload: bytes | None
+    check: int
+    """The checksum of the part up to here."""
 
 
 class StagedPart:
@@ -72,12 +74,12 @@ class StagedPart:
                     file.write(data.payload)
             except OSError as error:
                 raise StageRefused(f"{self} cannot be kept: {error}") from error
-        self._frames.append(StagedFrame(data.layout, data.rows, size, payload))
+        self._checksum = checksum(data.payload, self._checksum)
+        self._frames.append(StagedFrame(data.layout, data.rows, size, payload, self._checksum))
         if to_file:
             self.disk += size
         else:
             self.memory += size
-        self._checksum = checksum(data.payload, self._checksum)
         self.rows += data.rows
 
     def end(self, end: StageEnd) -> None:
@@ -91,17 +93,25 @@ class StagedPart:
             )
         self.is_complete = True
 
+    def checks(self) -> Iterator[int]:
+        """Return the checksum up to each frame, in order."""
+        return (frame.check for frame in self._frames)
+
     def frames(self) -> Iterator[tuple[Layout, int, bytes]]:
-        """Return layout, count of rows, and bytes of each frame, in order. Raises OSError."""
-        file = None
+        """Return layout, count of rows, and bytes of each frame, in order.
+
+        Raises OSError, also if a file has not what was written to it.
+        """
+        file, before = None, 0
         try:
             for frame in self._frames:
                 payload = frame.payload
                 if payload is None:
                     file = file or self._file.open("rb")
                     payload = file.read(frame.size)
-                    if len(payload) != frame.size:
-                        raise OSError(f"{self._file} is shorter than what was written to it")
+                    if checksum(payload, before) != frame.check:
+                        raise OSError(f"{self._file} has not what was written to it")
+                before = frame.check
                 yield frame.layout, frame.rows, payload
         finally:
             if file is not None:

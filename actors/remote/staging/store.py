@@ -21,6 +21,7 @@ from callboard.remote.errors import (
 )
 from callboard.remote.frames import Buffer
 from callboard.remote.staging.backlog import Backlog
+from callboard.remote.staging.database import may_pass
 from callboard.remote.staging.journal import Journal
 from callboard.remote.staging.messages import (
     BatchName,
@@ -186,7 +187,10 @@ class StagingStore:
             number = self._journal.append(name, winners, parts)
         except (sqlite3.Error, OSError) as error:
             log.error("commit failed", batch=str(name), error=error)
-            raise StageRefused(f"{name} cannot be written: {error}") from error
+            later = ""
+            if may_pass(error) or isinstance(error, OSError):
+                later = ". Nothing of it is committed, and it stays staged: commit it again later"
+            raise StageRefused(f"{name} cannot be written: {error}{later}") from error
         self._drop_all(name, BatchCommitted(f"{name} is committed"))
         return number
 

@@ -1,18 +1,23 @@
 """The directory of what is on disk: who may use it, and what is synchronised with the disk."""
 
+import os
 import sqlite3
-from collections.abc import Callable
+import stat
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from callboard.remote import StateError
+from callboard.remote import StateError, connect
 from callboard.remote.server import Server
+from callboard.remote.shard import Shard
 from callboard.remote.staging.journal import Journal, Publication
 from callboard.remote.staging.messages import BatchName
 from callboard.remote.staging.outbox import Piece
-from tests.remote.conftest import Start
+from callboard.remote.staging.state_directory import StateDirectory
+from callboard.remote.staging.store import StagingLimits
+from tests.remote.conftest import DEADLINE, Start
 
 
 @pytest.fixture
@@ -42,16 +47,16 @@ def test_a_state_directory_that_cannot_be_made_is_named(start: Start, tmp_path: 
 def test_a_later_version_and_a_broken_file_are_refused(start: Start, state: Path) -> None:
     state.mkdir()
     with sqlite3.connect(state / "journal.db") as database:
-        database.execute("PRAGMA user_version = 4")
+        database.execute("PRAGMA user_version = 5")
     database.close()
     with pytest.raises(
-        StateError, match="is of version 4, from a later callboard; this one knows 3"
+        StateError, match="is of version 5, from a later callboard; this one knows 4"
     ):
         start(state=state)
     with sqlite3.connect(state / "journal.db") as database:
-        database.execute("PRAGMA user_version = 3")
+        database.execute("PRAGMA user_version = 4")
     database.close()
-    with pytest.raises(StateError, match="cannot be used: no such table: publications"):
+    with pytest.raises(StateError, match=r"tables or columns of .*'publications'.* are missing"):
         start(state=state)
     (state / "journal.db").write_bytes(b"not a database, whatever else" * 100)
     with pytest.raises(StateError, match="file is not a database"):
@@ -80,3 +85,75 @@ def test_what_somebody_outside_may_know_of_passes_an_fsync(tmp_path: Path) -> No
         act()
         assert synchronous() == expected
     journal.close()
+
+
+def modes(folder: Path) -> dict[str, int]:
+    return {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
+
+
+@pytest.fixture
+def no_umask() -> Iterator[None]:
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("no_umask")
+@pytest.mark.parametrize("mode", [0o700, 0o755, 0o770, 0o777])
+def test_nobody_else_can_open_the_files_of_a_directory_that_was_there(
+    start: Start, state: Path, mode: int
+) -> None:
+    state.mkdir(mode)
+    server = start(state=state, shard=Shard(0, 2))
+    found = modes(state)
+    assert {"journal.db", "journal.db-wal", "journal.mark", "lock", "shard"} <= found.keys()
+    assert {name: mode for name, mode in found.items() if mode & 0o077} == {}
+    assert not stat.S_IMODE(state.stat().st_mode) & 0o022
+    server.stop()
+
+
+@pytest.mark.usefixtures("no_umask")
+def test_a_directory_that_was_open_to_others_is_closed_to_them(
+    start: Start, state: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    start(state=state).stop()
+    state.chmod(0o777)
+    for path in state.iterdir():
+        path.chmod(0o777)
+    server = start(state=state)
+    assert {name: mode for name, mode in modes(state).items() if mode & 0o077} == {}
+    assert stat.S_IMODE(state.stat().st_mode) == 0o755
+    assert "state closed to others" in caplog.text
+    server.stop()
+
+
+def test_what_belongs_to_another_user_is_refused(
+    start: Start, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(state=state).stop()
+    mine = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: 4711)
+    with pytest.raises(StateError, match=f"{state} belongs to the user {mine}, .* the user 4711"):
+        StateDirectory(state)
+
+
+def test_a_directory_that_users_share_is_refused(start: Start, state: Path) -> None:
+    state.mkdir()
+    state.chmod(0o1777)
+    with pytest.raises(StateError, match="a directory that many users share"):
+        start(state=state)
+    assert list(state.iterdir()) == []
+
+
+def test_a_relative_directory_is_that_of_the_start(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    server = start(state="state", staging=StagingLimits(staged_memory=0))
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with connect(str(server.address), timeout=DEADLINE) as connection:
+        with connection.stage("notes", job="job") as stage:
+            stage.send_many([1, 2])
+        connection.commit("job", 0, [stage.staged])  # type: ignore[list-item]
+    assert list((tmp_path / "elsewhere").iterdir()) == []
