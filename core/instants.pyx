@@ -12,9 +12,8 @@ zone and stay as they are: Python refuses to put them into one order with aware 
 
 cimport cython
 from cpython.datetime cimport PyDateTime_Check, import_datetime
-from cpython.object cimport Py_EQ, Py_NE
 
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 
 cdef extern from *:
     """
@@ -37,6 +36,7 @@ cdef extern from *:
 
 import_datetime()
 
+cdef object UTC = timezone.utc
 cdef object EARLIEST = datetime.min.replace(tzinfo=UTC)
 cdef object LATEST = datetime.max.replace(tzinfo=UTC)
 
@@ -110,11 +110,9 @@ cdef class MomentKey:
     def __hash__(self):
         return self.hashed
 
-    def __richcmp__(self, other, int how):
-        if how != Py_EQ and how != Py_NE:
-            return NotImplemented
+    def __eq__(self, other):
         instant = (<MomentKey>other).instant if type(other) is MomentKey else other
-        return bool(self.instant == instant) is (how == Py_EQ)
+        return bool(self.instant == instant)
 
     def __repr__(self):
         return repr(self.given)

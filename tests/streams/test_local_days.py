@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from functools import cache
 from typing import Any
@@ -127,6 +128,8 @@ def test_weeks_start_on_mondays_or_at_an_origin() -> None:
 
 def test_a_size_of_whole_days_is_those_of_the_zone() -> None:
     assert Tumbling(DAY, zone=PARIS, by=itself) == Tumbling(days=1, zone=PARIS, by=itself)
+    spec = Tumbling(days=1, zone=PARIS, by=itself)
+    assert replace(spec, ordered=True) == Tumbling(DAY, zone=PARIS, by=itself, ordered=True)
     spec = pickle.loads(pickle.dumps(Tumbling(days=1, zone=PARIS, by=datetime.fromisoformat)))
     [window] = windows(spec, ["2026-10-25T12:00+02:00"])
     assert window.end - window.start == DAY  # by the clock
@@ -171,7 +174,7 @@ def test_a_day_beyond_the_calendar_is_an_error_of_its_row(time: datetime) -> Non
     ("options", "message"),
     [
         ({"days": 1}, "needs zone="),
-        ({"days": 1, "size": DAY, "zone": PARIS}, "in place of a size"),
+        ({"days": 1, "size": 2 * DAY, "zone": PARIS}, "in place of a size"),
         ({"days": 0, "zone": PARIS}, "days is a whole number from 1"),
         ({"days": 1.5, "zone": PARIS}, "days is a whole number from 1"),
         ({"days": 10**9, "zone": PARIS}, "days is a whole number from 1 to 1000000"),

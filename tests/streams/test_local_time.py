@@ -279,3 +279,17 @@ def test_naive_times_stay_naive() -> None:
     for name in ("merge with lag", "sessions", "count", "top_k"):
         found = STREAMS[name](None).collect()
         assert zones_in(found.run_sequentially(dict.fromkeys(found.entries, rows))) == {None}
+
+
+@pytest.mark.parametrize("zone", [PARIS, UTC])
+def test_a_stream_that_was_idle_is_late_by_moments(zone: Any) -> None:
+    early, late = ((AUTUMN + n * MINUTE).astimezone(zone) for n in (50, 70))  # 02:50, 02:10
+    graph = entry("a").merge(entry("b"), by=at, idle_after=4).collect()
+    for first, second, lates in ((early, late, 0), (late, early, 1)):
+        with ManualSystem() as system:
+            run = system.run(graph)
+            run.send("a", [(first, 0)])
+            system.advance(5)
+            run.send("b", [(second, 1)])
+            assert len(run.finish()) == 2 - lates
+            assert run.tally.lates.total() == lates

@@ -40,11 +40,11 @@ class LocalDays:
 
     def start(self, number: int) -> datetime:
         """Return where a window begins."""
-        return midnight(self.zone, self.origin + number * self.step * _DAY)
+        return _midnight(self.zone, self.origin + number * self.step * _DAY)
 
     def end(self, number: int) -> datetime:
         """Return where it ends."""
-        return midnight(self.zone, self.origin + (number * self.step + self.size) * _DAY)
+        return _midnight(self.zone, self.origin + (number * self.step + self.size) * _DAY)
 
     def latest(self, time: Any) -> int:
         """Find the latest window that begins at an instant or before. Raises ValueError."""
@@ -73,7 +73,7 @@ class LocalDays:
         if isinstance(origin, datetime):
             local = origin if zone_of(origin) is None else in_zone(origin, self.zone)
             wall = local.replace(tzinfo=None, fold=0)
-            if wall == wall and _wall(midnight(self.zone, wall.date()), self.zone) == wall:
+            if wall == wall and _wall(_midnight(self.zone, wall.date()), self.zone) == wall:
                 return wall.date()
         elif isinstance(origin, date):
             return origin
@@ -83,8 +83,7 @@ class LocalDays:
         )
 
 
-@lru_cache(maxsize=4096)
-def midnight(zone: tzinfo, day: date) -> datetime:
+def _begin(zone: tzinfo, day: date) -> datetime:
     """Return the first instant, in UTC, at which a zone's clock shows a date's midnight or more."""
     wall = datetime(day.year, day.month, day.day)
     first = wall.replace(tzinfo=zone).astimezone(UTC)
@@ -100,6 +99,9 @@ def midnight(zone: tzinfo, day: date) -> datetime:
         else:
             first = middle
     return first
+
+
+_midnight = lru_cache(maxsize=4096)(_begin)
 
 
 def _wall(instant: datetime, zone: tzinfo) -> datetime:

@@ -10,7 +10,7 @@ that its type cannot tell neighbouring windows apart, is an error of that row.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 from datetime import timedelta, tzinfo
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -99,16 +99,16 @@ class Tumbling(_Regular):
     """
 
     size: Any = None
-    days: InitVar[int | None] = field(default=None, kw_only=True)
+    days: int | None = field(default=None, kw_only=True, repr=False, compare=False)
 
-    def __post_init__(self, days: int | None) -> None:
-        if days is not None:
-            if self.size is not None or self.zone is None:
+    def __post_init__(self) -> None:
+        if self.days is not None:
+            size = timedelta(days=check_count("days", self.days, most=MOST_DAYS))
+            if self.size not in (None, size) or self.zone is None:
                 raise GraphError(
                     "days= stands in place of a size, and needs zone=, whose days they are"
                 )
-            days = check_count("days", days, most=MOST_DAYS)
-            object.__setattr__(self, "size", timedelta(days=days))
+            object.__setattr__(self, "size", size)
         self._check(self.size, self.step)
 
     @property
