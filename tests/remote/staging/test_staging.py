@@ -12,7 +12,6 @@ import pytest
 from callboard import ActorSystem
 from callboard.remote import (
     BatchCommitted,
-    CodecError,
     CommitConflict,
     Connection,
     ConnectionLost,
@@ -175,19 +174,6 @@ def test_record_batches_are_staged(connection: Connection, server: Server) -> No
     applied(connection)
     others = server.entries["others"].ask("all").result(DEADLINE)
     assert [each.num_rows for each in others] == [100, 7]
-
-
-def test_a_table_is_refused_where_rows_or_messages_are_meant(connection: Connection) -> None:
-    pa = pytest.importorskip("pyarrow")
-    table = pa.table({"n": [1, 2]})
-    with connection.stage("others", job="job") as stage:
-        with pytest.raises(TypeError, match=r"send_many\(\) wants .* rows, not one Table: give it"):
-            stage.send_many(table)
-        with pytest.raises(CodecError, match=r"takes a pyarrow.RecordBatch, not a dict"):
-            stage.send_batch({"n": [1, 2]})  # type: ignore[arg-type]
-    assert stage.staged == Winner(0, 0, 0)
-    with pytest.raises(TypeError, match=r"tell_many\(\) wants .* messages, not one Table: give it"):
-        connection.ref("others").tell_many(table)
 
 
 def test_an_actor_gets_keys_if_it_is_served_with_them(tmp_path: Path, state: Path) -> None:
