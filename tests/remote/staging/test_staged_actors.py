@@ -1,4 +1,4 @@
-"""Staged rows and the mailboxes that they go through."""
+"""Staged rows, what is none, and the mailboxes that rows go through."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem, BoundedMailbox, PriorityMailbox
-from callboard.remote import Connection, StageRefused, connect
+from callboard.remote import CodecError, Connection, StageRefused, connect
 from callboard.remote.entries import entries_of
 from callboard.remote.server import Server
 from tests.remote.conftest import DEADLINE, eventually
@@ -83,4 +83,24 @@ def test_a_mailbox_that_would_lose_rows_takes_none(tmp_path: Path, overflow: Any
     with served(tmp_path, Keeps, mailbox=mailbox) as (connection, got):
         with pytest.raises(StageRefused, match="'rows' drops or refuses messages"):
             commit(connection, range(10))
+        assert got == []
+
+
+def test_a_table_is_refused_where_rows_or_messages_are_meant(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"n": [1, 2]})
+    with served(tmp_path, Keeps) as (connection, got):
+        with pytest.raises(TypeError, match=r"send_many\(\) wants .* rows, not one Table: give it"):
+            commit(connection, table)
+        with connection.stage("rows", job="other") as stage:
+            with pytest.raises(CodecError, match=r"takes a pyarrow.RecordBatch, not a dict"):
+                stage.send_batch({"n": [1, 2]})  # type: ignore[arg-type]
+            stage.send_batch(pa.record_batch({"n": [1]}))
+        assert stage.staged is not None
+        assert stage.staged.rows == 1
+        ref = connection.ref("rows")
+        with pytest.raises(
+            TypeError, match=r"tell_many\(\) wants .* messages, not one Table: give"
+        ):
+            ref.tell_many(table)
         assert got == []
