@@ -28,10 +28,10 @@ def collect(runtime: Runtime) -> Statistics:
     """Read what was measured of every live actor and every worker. Disturbs none of them."""
     team = runtime.team
     running: dict[int, tuple[WorkerThread, float]] = {}  # by the actors' numbers
-    for worker in team.everyone:
-        number, since = worker.current_actor, worker.clock_read_at
-        if number and not worker.is_resting:
-            running[number] = worker, max(0, time.monotonic_ns() - since) / 1e9
+    for one in team.everyone:
+        number, since = one.current_actor, one.clock_read_at
+        if number and not one.is_resting:
+            running[number] = one, max(0, time.monotonic_ns() - since) / 1e9
     actors = []
     in_work: dict[WorkerThread, tuple[str, float]] = {}
     for ref, path in actors_and_paths(runtime):

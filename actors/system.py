@@ -446,7 +446,15 @@ class ActorSystem(CopiedAsItself):
         else:
             self._drain_for_signal()
         finally:
-            self.stop(min(STOP_TIMEOUT, max(deadline - time.monotonic(), seconds / 10, LAST_WORDS)))
+            left = max(deadline - time.monotonic(), seconds / 10, LAST_WORDS)
+            try:
+                self.stop(min(STOP_TIMEOUT, left))
+            except DrainTimeout as late:
+                reason = late.__context__ if error is None else error
+                if not isinstance(reason, KeyboardInterrupt | SystemExit):
+                    raise
+                # Who pressed Ctrl-C wants the program to end, and not what catches errors to go on.
+                log.error("actors are left behind", system=self.name, error=str(late))
         if kind is None and self._runtime.failure is not None:
             raise self._runtime.failure
 

@@ -117,3 +117,29 @@ def test_actors_that_can_stop_do_so_though_the_drain_took_all_the_time(
         system.spawn(Endless).tell(None)
     assert stopped.is_set()
     assert system.is_closed
+
+
+class Interrupted(ActorSystem):
+    """Gets Ctrl-C in the drain."""
+
+    def drain(self, timeout: float | None = None) -> None:
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("kind", [ActorSystem, Interrupted], ids=["in-the-block", "in-the-drain"])
+def test_ctrl_c_comes_out_though_an_actor_is_left_behind(
+    opened: threading.Event, kind: type[ActorSystem], caplog: pytest.LogCaptureFixture
+) -> None:
+    entered = threading.Event()
+
+    def leave() -> None:
+        with kind(workers=1, drain_timeout=0.1) as system:
+            system.spawn(Stuck, entered, name="stuck").tell(opened)
+            assert entered.wait(LONG)
+            if kind is ActorSystem:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        leave()
+    assert "left behind" in caplog.text
+    assert "/stuck" in caplog.text

@@ -5,6 +5,7 @@ from array import array
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from callboard.core.buffer cimport Buffer
+from callboard.core.clock cimport monotonic_ns
 from callboard.native cimport ActorRef, Kind, Message, NativeActor
 
 from callboard import Actor
@@ -218,3 +219,18 @@ class Rally(Actor):
     def receive(self, message):
         self.ref.tell("next")
         return "begun"
+
+
+cdef class Slow(NativeActor):
+    """Take as many nanoseconds for a message as it says, and count."""
+
+    cdef int64_t[::1] handled
+
+    def __init__(self, int64_t[::1] handled):
+        self.handled = handled
+
+    cdef void receive(self, Message* message) noexcept nogil:
+        cdef int64_t end = monotonic_ns() + message.integer
+        while monotonic_ns() < end:
+            pass
+        self.handled[0] += 1

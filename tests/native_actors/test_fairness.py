@@ -93,3 +93,25 @@ def test_who_is_woken_waits_for_a_turn_of_each_that_is_ready(
             pass
     assert notes[CALLED] == CALLS
     assert notes[LONGEST] < 2 * PAIRS * quantum
+
+
+class Witness(Actor[Any]):
+    """Says how many messages another has handled."""
+
+    def receive(self, handled: Any) -> int:
+        count: int = handled[0]
+        return count
+
+
+def test_a_native_actor_of_slow_messages_lets_another_have_its_turn_after_one(
+    behaviours: ModuleType,
+    hold: Hold,  # noqa: F811
+) -> None:
+    with ActorSystem(workers=1) as system:
+        handled = array("q", [0])
+        slow, witness = system.spawn(behaviours.Slow, handled), system.spawn(Witness)
+        with hold(system):
+            slow.tell_many([20_000_000] * 64)  # of 20 ms each, several ticks of the clock
+            seen = witness.ask(handled)
+        assert seen.result(60) == 1
+        slow.stop()
