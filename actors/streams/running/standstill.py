@@ -40,8 +40,8 @@ class Standstill:
             if at_work and waiting:
                 self._is_told = True
                 log.warning(
-                    "rows wait for a worker, while operators stay in the middle of others: one that "
-                    "waits for another operator wants a thread, as by threading='dedicated'",
+                    "rows wait for a worker, while operators stay in the middle of others: one "
+                    "that waits for another operator wants a thread, as by threading='dedicated'",
                     at_work=_names(at_work),
                     waiting=_names(waiting),
                     seconds=round(now - self._since, 1),
