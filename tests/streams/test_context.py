@@ -62,7 +62,7 @@ def in_system(model: Model, make: Callable[[], ActorSystem]) -> Callable[[Graph[
     return run
 
 
-WAYS = {"in sequence": in_sequence}
+WAYS: dict[str, Callable[[Graph[Any]], Any]] = {"in sequence": in_sequence}
 WAYS |= {model: in_system(model, ActorSystem) for model in MODELS}
 WAYS |= {f"{model}, by hand": in_system(model, ManualSystem) for model in MODELS}
 

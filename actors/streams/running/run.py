@@ -34,6 +34,7 @@ from callboard.streams.running.flow import GraphFlow
 from callboard.streams.running.heartbeat import Heartbeat
 from callboard.streams.running.progress import Progress
 from callboard.streams.running.results import Results, await_takers, results_of
+from callboard.streams.running.standstill import Standstill, what_it_waits_for
 from callboard.streams.running.statistics import RunStatistics, collect
 from callboard.streams.running.tally import DeadLetterTally
 from callboard.streams.running.untaken import Untaken
@@ -114,6 +115,7 @@ class Run(CopiedAsItself, Generic[R]):
         # fills the window, and leaves the interpreter to the lane until all is done.
         self._refill = flow.window if not self._crew.released else max(1, flow.window // 2)
         self._caller: Any = None  # who has sent, where that one's thread runs operators
+        self._standstill = Standstill(flow, system._runtime.team.workers)
         self._claim = Lock()
         self._interrupted = False
         self.tally.lane = self._crew.lanes[0]
@@ -236,6 +238,7 @@ class Run(CopiedAsItself, Generic[R]):
                 raise RunError(f"{self!r} waits, and nothing is ready in {system!r}")
         elif not self._help():
             flow.wait_until_done(rounds, _HELP if on_worker() else _LOOK)
+            self._standstill.look()
             system._runtime.refuse_fork()
             if system.is_closed:
                 flow.cancel()  # what came so far is not the result
@@ -499,9 +502,7 @@ class Run(CopiedAsItself, Generic[R]):
         return Progress(self.statistics, total, every=every)
 
     def _slowest(self) -> str:
-        operators = [operator for _, operator in self._flow.operators()]
-        slow = max(operators, key=lambda operator: operator.queued)
-        return f"about {slow.queued:.0f} rows wait for the operator {slow.name!r}"
+        return what_it_waits_for(self._flow)
 
     def __repr__(self) -> str:
         flow = self._flow
