@@ -5,7 +5,7 @@ from __future__ import annotations
 from pickle import PicklingError
 
 from callboard.core.errors import CallboardError
-from callboard.dead_letters import FailureReport
+from callboard.failures import FailureReport
 
 
 class EntryPointError(CallboardError):

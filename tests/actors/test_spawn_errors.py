@@ -539,9 +539,12 @@ def test_what_a_class_takes_is_asked_once_for_each_kind_of_call(
 
     calls: list[Any] = []
     bind = inspect.Signature.bind
-    monkeypatch.setattr(
-        inspect.Signature, "bind", lambda *args, **kwargs: calls.append(1) or bind(*args, **kwargs)
-    )
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        calls.append(args)
+        return bind(*args, **kwargs)
+
+    monkeypatch.setattr(inspect.Signature, "bind", counted)
     for _ in range(10):
         system.spawn(Counted, 1, a=2)
         system.spawn(Counted, 1, b=2)
