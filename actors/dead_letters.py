@@ -2,67 +2,20 @@
 
 from __future__ import annotations
 
-import copy
 import threading
-import traceback
 from collections import defaultdict, deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 from callboard.core.interrupts import comes_from_signal
 from callboard.core.log import log
-from callboard.core.text import safe_repr, safe_str
+from callboard.core.text import safe_repr
+from callboard.failures import End, FailureReport
 from callboard.messages import DeadLetter
 
 if TYPE_CHECKING:
     from callboard._inside.sending.ref import ActorRef
-
-
-@dataclass(frozen=True, slots=True)
-class FailureReport:
-    """What is left of the exception that an actor raised; its text as a string.
-
-    Not the exception itself: its traceback would keep the actor alive, and the message in work.
-    """
-
-    type: type[BaseException]
-    """The exception's class."""
-    text: str
-    """The exception as a string."""
-    _trace: traceback.TracebackException | None = field(repr=False, compare=False)
-
-    @classmethod
-    def of(cls, error: BaseException) -> FailureReport:
-        """Note what an exception says, and where it was raised, with its causes."""
-        try:
-            # Without the source's lines: those are read if somebody wants the text.
-            trace = traceback.TracebackException.from_exception(error, lookup_lines=False)
-        except BaseException as failure:  # an attribute may be a property that raises
-            if comes_from_signal(failure):
-                raise
-            trace = None
-        return cls(type(error), safe_str(error), trace)
-
-    @property
-    def summary(self) -> str:
-        """The class and the text, as the traceback shows them; without notes."""
-        if self._trace is None:
-            return f"{self.type.__qualname__}: {self.text}"
-        trace = copy.copy(self._trace)
-        trace.__notes__ = None  # they come last
-        return list(trace.format_exception_only())[-1].strip()
-
-    @property
-    def traceback(self) -> str:
-        """The traceback, as Python prints it."""
-        if self._trace is None:
-            return f"{self.summary}\n"
-        return "".join(self._trace.format())
-
-    def __str__(self) -> str:
-        return self.text
 
 
 _ENDS = ("stopped", "system stopped")  # reasons of what an actor leaves in its mailbox
@@ -79,6 +32,7 @@ class DeadLetters:
         self._failures: deque[tuple[str, FailureReport]] = deque(maxlen=100)
         self._failure_count = 0
         self._fatal: list[tuple[str, FailureReport]] = []
+        self._ends: WeakKeyDictionary[ActorRef[Any], End] = WeakKeyDictionary()
         self._woken: WeakSet[ActorRef[Any]] = WeakSet()
 
     @property
@@ -169,11 +123,29 @@ class DeadLetters:
             self._failure_count += 1
             self._failures.append((ref.path, report))
 
-    def note_fatal(self, ref: ActorRef[Any], error: BaseException) -> None:
-        """Remember a failure that ends its actor, or that happened in its end. For the runtime."""
-        if len(self._fatal) == 100:
-            return
+    def note_fatal(
+        self, ref: ActorRef[Any], error: BaseException, *, begun: bool = True, counts: bool = True
+    ) -> None:
+        """Remember a failure that ends its actor, or that happened in its end. For the runtime.
+
+        `begun` is false for one in the actor's start; one that does not count is another's, too.
+        """
         report = FailureReport.of(error)
+        what = "it failed" if begun else "its start failed"
         with self._lock:
-            if len(self._fatal) < 100:
+            self._ends.setdefault(ref, End(f"{what}: {report.summary}", report))
+            if counts and len(self._fatal) < 100:
                 self._fatal.append((ref.path, report))
+
+    def note_end_with(self, ref: ActorRef[Any], other: ActorRef[Any]) -> None:
+        """Remember that an actor is stopped because `other` has failed. For the runtime."""
+        with self._lock:
+            end = self._ends.get(other)
+            if end is not None:
+                why = f"it ended with {other._short_path}, where {end.report.summary}"
+                self._ends.setdefault(ref, End(why, end.report))
+
+    def end_of(self, ref: ActorRef[Any]) -> End | None:
+        """Return what ended an actor, if that was a failure."""
+        with self._lock:
+            return self._ends.get(ref)

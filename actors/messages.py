@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from callboard.core.text import safe_repr
 
 if TYPE_CHECKING:
     from callboard._inside.sending.ref import ActorRef
+    from callboard.failures import FailureReport
 
 
 @dataclass(frozen=True, slots=True)
 class Terminated:
-    """Sent to those who watch `ref`: it has stopped and will handle nothing more."""
+    """Sent to those who watch `ref`: it has stopped and will handle nothing more.
+
+    `cause` is the report of the failure that ended it, if one did; it has no say in comparisons.
+    """
 
     ref: ActorRef[Any]
+    cause: FailureReport | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DeadLetter:
     """A message that was told and not handled, and why.
 
-    `reason` is one of `stopped` (the actor had stopped, or did before the message's turn),
+    `reason` is one of `stopped` (the actor had stopped, or did before the message's turn; `error`
+    says why if a failure ended it),
     `system stopped` (with all others), `failed` (handling it raised `error`), `dropped_newest` and
     `dropped_oldest` (by a full mailbox) and `refused` (by a full mailbox that raises `error`, which
     a native sender cannot be told); of a stream's rows `skipped` (the message is a Failure), `late`

@@ -193,7 +193,8 @@ class ActorSystem(CopiedAsItself):
           their own.
         - `event_loop`: run its coroutines on the system's event loop, where asyncio can be used.
 
-        Raises SpawnError, PolicyError, SystemClosed, ForkedSystem.
+        Raises SpawnError, PolicyError, SystemClosed, ForkedSystem. The SpawnError of arguments that
+        the class does not take, which are a mistyped option as often, is a TypeError, too.
         """
         ref: ActorRef[M] = spawn(self._runtime, None, cls, args, kwargs)
         return ref

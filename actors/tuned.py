@@ -31,17 +31,17 @@ def check_classes(names: Iterable[str]) -> None:
 
 def _known(colon: str) -> set[str]:
     """Return the names of all classes of actors that exist, with their modules or without."""
-    return {
-        f"{cls.__module__}:{cls.__qualname__}" if colon else cls.__qualname__
-        for base in (Actor, NativeActor)
-        for cls in _subclasses(base)
-    }
+    classes: list[type] = [*_subclasses(Actor), *_subclasses(NativeActor)]
+    if not colon:
+        return {one.__qualname__ for one in classes}
+    return {f"{one.__module__}:{one.__qualname__}" for one in classes}
 
 
 def _subclasses(base: type) -> Iterator[type]:
-    for cls in base.__subclasses__():
-        yield cls
-        yield from _subclasses(cls)
+    derived: list[type] = base.__subclasses__()
+    for one in derived:
+        yield one
+        yield from _subclasses(one)
 
 
 def _comes_later(module: str) -> bool:

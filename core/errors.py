@@ -14,6 +14,10 @@ class SpawnError(CallboardError):
     """An actor cannot be spawned: its class, its name or an option is wrong."""
 
 
+class ArgumentsError(SpawnError, TypeError):
+    """An actor cannot be spawned: its class does not take these arguments."""
+
+
 class ConfigError(CallboardError, ValueError):
     """A setting of the system or its configuration is wrong."""
 
@@ -35,7 +39,17 @@ class ForkedSystem(CallboardError):
 
 
 class ActorStopped(CallboardError):
-    """An ask can never be answered, because its target has stopped."""
+    """An ask can never be answered, because its target has stopped.
+
+    Where a failure ended it, the text says which, and `__cause__` is an ActorFailed.
+    """
+
+
+class ActorFailed(CallboardError):
+    """Has the traceback of what ended an actor as its text.
+
+    What the actor raised is not kept: it would keep the actor and the message in work alive.
+    """
 
 
 class AskTimeout(CallboardError, TimeoutError):

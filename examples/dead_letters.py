@@ -2,8 +2,8 @@
 
 Prints:
 
-    'two' to worker: failed, ValueError('two is bad')
-    'three' to worker: stopped
+    'two' to worker: failed, two is bad
+    'three' to worker: stopped, /worker has stopped: it failed: ValueError: two is bad
     2 dead letters
 """
 
@@ -18,7 +18,7 @@ class Worker(Actor[str]):
 
 class Undertaker(Actor[DeadLetter]):
     def receive(self, letter: DeadLetter) -> None:
-        why = f"{letter.reason}, {letter.error!r}" if letter.error else letter.reason
+        why = f"{letter.reason}, {letter.error}" if letter.error else letter.reason
         print(f"{letter.message!r} to {letter.recipient.name}: {why}")
 
 

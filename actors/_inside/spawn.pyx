@@ -24,6 +24,7 @@ from callboard.scheduling.context cimport current_context
 from callboard.scheduling.team cimport Team
 from callboard.scheduling.worker cimport WorkerThread
 
+from callboard._inside.arguments import refuse_misfit
 from callboard.core import checks
 from callboard.core.errors import PolicyError, SpawnError, SystemClosed
 from callboard.core.text import safe_repr
@@ -37,12 +38,15 @@ cdef object STOP = Supervision()
 cdef frozenset OPTIONS = frozenset(
     ["name", "mailbox", "placement", "priority", "supervision", "dedicated", "context", "event_loop"])
 
+cdef Py_ssize_t MOST_SHAPES = 64
+
 
 def spawn(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs):
     """Make an actor of class `cls`, a child of `parent` or, without one, a top-level actor.
 
     `kwargs` holds the options of `ActorSystem.spawn` and the keyword arguments of the class.
-    Raises SpawnError, PolicyError, SystemClosed or ForkedSystem.
+    Raises SpawnError (an ArgumentsError if the class does not take the arguments), PolicyError,
+    SystemClosed or ForkedSystem.
     """
     name = mailbox = placement = supervision = context = None
     cdef uint32_t weight = 0
@@ -67,6 +71,7 @@ def spawn(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs
             context = kwargs.pop("context", None)
     if runtime.closing or runtime.forked:
         refuse(runtime)
+    check_arguments(cls, args, kwargs)
     cdef Recipe recipe = plain
     if args or kwargs or supervision is not None or mailbox is not None or event_loop:
         recipe = recipe_with(plain, args, kwargs, supervision, mailbox)
@@ -127,6 +132,25 @@ cdef ActorRef make_ref(Runtime runtime, bint native, bint dedicated):
 cdef int refuse(Runtime runtime) except -1:
     runtime.refuse_fork()
     raise SystemClosed(f"the actor system {runtime.name!r} was stopped")
+
+
+cdef int check_arguments(cls, tuple args, dict kwargs) except -1:
+    """Refuse arguments that the class does not take. Which it takes depends on their number and their
+    names: those that were found right once are known from then on."""
+    cdef tuple shape = (len(args), *kwargs)
+    known = cls.__dict__.get("_callboard_shapes")
+    if known is not None and shape in known:
+        return 0
+    refuse_misfit(cls, args, kwargs, OPTIONS)
+    if known is None:
+        known = set()
+        try:
+            type.__setattr__(cls, "_callboard_shapes", known)
+        except TypeError:  # of a class that takes no attribute each spawn is looked at
+            return 0
+    if len(known) < MOST_SHAPES:
+        known.add(shape)
+    return 0
 
 
 cdef Recipe recipe_of(cls):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from callboard.core.green import refuse_green_threads
+from callboard.core.green import refuse_green_sockets, refuse_green_threads
 
 T = TypeVar("T")
 
@@ -24,6 +24,7 @@ class IOThread:
         where gevent or eventlet has replaced threads.
         """
         refuse_green_threads("a connection or a server")
+        refuse_green_sockets("a connection or a server")
         self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         try:

@@ -6,7 +6,7 @@ from pickle import PicklingError
 
 from callboard.core.errors import CallboardError
 from callboard.core.text import sendable
-from callboard.dead_letters import FailureReport
+from callboard.failures import FailureReport
 
 LONGEST = 65_536  # characters of one text of an error, which goes through sockets and logs
 

@@ -14,7 +14,7 @@ from callboard import ActorRef, ActorSystem, Future
 from callboard.core.checks import flag, one_of, seconds, whole
 from callboard.core.errors import AskTimeout, ConfigError, DrainTimeout
 from callboard.core.text import safe_repr
-from callboard.dead_letters import FailureReport
+from callboard.failures import FailureReport
 from callboard.spark.context import PartitionContext, PartitionEnd, PartitionStart
 from callboard.spark.errors import EntryPointError
 from callboard.spark.host import GraphSpec, TaskGraph, task_graph

@@ -11,7 +11,7 @@ from callboard import ActorSystem
 from callboard.core.checks import one_of, seconds
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
-from callboard.dead_letters import FailureReport
+from callboard.failures import FailureReport
 from callboard.spark.context import PartitionContext
 from callboard.spark.feed import check_takes_two
 from callboard.spark.frame_rows import batches_of

@@ -24,7 +24,7 @@ from typing import Any, Generic, NoReturn, TypeVar
 from callboard import ActorSystem
 from callboard.core.errors import CallboardError, DrainTimeout
 from callboard.core.log import log
-from callboard.dead_letters import FailureReport
+from callboard.failures import FailureReport
 from callboard.spark.context import PartitionContext
 from callboard.spark.errors import PartitionFailed
 from callboard.spark.settings import SystemSettings

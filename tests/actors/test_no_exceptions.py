@@ -40,7 +40,7 @@ class Failing(Exception):
         return "Failing()"
 
     @property
-    def __notes__(self) -> list[str]:
+    def __notes__(self) -> list[str]:  # type: ignore[override]
         if self.method == "notes":
             raise self.kind("as told")
         return []

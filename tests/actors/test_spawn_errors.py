@@ -3,6 +3,7 @@
 import abc
 import contextlib
 import functools
+import inspect
 import threading
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
@@ -467,3 +468,118 @@ def test_a_class_with_a_new_of_its_own_is_made_with_it(system: ActorSystem) -> N
             return self.given
 
     assert ask(system.spawn(Made, 1, two=2)) == ((1,), {"two": 2})
+
+
+# --- arguments ------------------------------------------------------------------------------------
+
+
+class Sized(Actor[Any]):
+    def __init__(self, size: int, *, color: str = "red") -> None:
+        self.size = size
+        self.color = color
+
+    def receive(self, message: Any) -> Any:
+        return self.size, self.color
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "message"),
+    [
+        ((), {}, r"a Sized, which takes \(size, color\): missing a required argument: 'size'"),
+        ((1, 2), {}, "too many positional arguments"),
+        (
+            (1,),
+            {"prioritty": 5},
+            "unexpected keyword argument 'prioritty'; did you mean 'priority'",
+        ),
+        ((1,), {"colour": "red"}, "'colour'; did you mean 'color'"),
+        ((1,), {"size": 2}, "multiple values for argument 'size'"),
+        ((1,), {"zzz": 2}, "unexpected keyword argument 'zzz'$"),
+    ],
+)
+def test_arguments_that_a_class_does_not_take_are_refused_at_the_spawn(
+    system: ActorSystem, args: Any, kwargs: Any, message: str
+) -> None:
+    for kind in (SpawnError, TypeError):
+        with pytest.raises(kind, match=message):
+            system.spawn(Sized, *args, **kwargs)
+    assert system.actors == []
+    assert system.spawn(Sized, 1, color="blue").ask("x").result(30) == (1, "blue")
+
+
+def test_a_child_with_wrong_arguments_is_refused_where_it_is_spawned(system: ActorSystem) -> None:
+    class Parent(Actor[Any]):
+        def receive(self, message: Any) -> Any:
+            return self.spawn(Sized, 1, nmae="child")
+
+    with pytest.raises(TypeError, match="did you mean 'name'"):
+        system.spawn(Parent).ask("spawn").result(30)
+
+
+def test_a_class_without_an_init_takes_nothing(system: ActorSystem) -> None:
+    with pytest.raises(SpawnError, match="'supervison'; did you mean 'supervision'"):
+        system.spawn(Echo, supervison="restart")
+    with pytest.raises(SpawnError, match="too many positional arguments"):
+        system.spawn(Echo, 1)
+
+
+def test_what_a_class_takes_is_asked_once_for_each_kind_of_call(
+    system: ActorSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Counted(Actor[Any]):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            pass
+
+        def receive(self, message: Any) -> None:
+            pass
+
+    class Derived(Counted):
+        def __init__(self) -> None:
+            super().__init__()
+
+    calls: list[Any] = []
+    bind = inspect.Signature.bind
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        calls.append(args)
+        return bind(*args, **kwargs)
+
+    monkeypatch.setattr(inspect.Signature, "bind", counted)
+    for _ in range(10):
+        system.spawn(Counted, 1, a=2)
+        system.spawn(Counted, 1, b=2)
+    assert len(calls) == 2
+    with pytest.raises(SpawnError):
+        system.spawn(Derived, 1, a=2)  # its base's calls are not its own
+
+
+def test_a_wrapped_init_takes_what_its_wrapper_takes(system: ActorSystem) -> None:
+    def giving(function: Any) -> Any:
+        @functools.wraps(function)
+        def given(self: Any, *args: Any, **kwargs: Any) -> None:
+            kwargs.pop("extra", None)
+            function(self, 7, *args, **kwargs)
+
+        return given
+
+    class Given(Sized):
+        __init__ = giving(Sized.__init__)
+
+    assert system.spawn(Given, extra=1).ask("x").result(30) == (7, "red")
+
+
+def test_a_class_with_a_new_of_its_own_says_what_it_takes_there(system: ActorSystem) -> None:
+    class Made(Actor[Any]):
+        size: int
+
+        def __new__(cls, size: int) -> "Made":
+            made = super().__new__(cls)
+            made.size = size
+            return made
+
+        def receive(self, message: Any) -> int:
+            return self.size
+
+    assert system.spawn(Made, 3).ask("x").result(30) == 3
+    with pytest.raises(SpawnError, match=r"takes \(size\)"):
+        system.spawn(Made)

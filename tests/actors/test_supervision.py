@@ -249,8 +249,14 @@ def test_an_actor_whose_init_fails_never_lives(system: ActorSystem, directive: s
     assert str(failure[1]) == "in __init__"
 
 
-def test_wrong_arguments_are_a_failure_of_the_start(system: ActorSystem) -> None:
-    ref = system.spawn(Worker, 1, 2, 3, 4)
+def test_wrong_arguments_that_no_signature_shows_are_a_failure_of_the_start(
+    system: ActorSystem,
+) -> None:
+    class Hidden(Worker):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+
+    ref = system.spawn(Hidden, 1, 2, 3, 4)
     system.drain()
     assert not ref.is_alive
     (failure,) = system.dead_letters.failures

@@ -1,5 +1,6 @@
 """The configuration: what it sets, what wins, and what wrong settings get."""
 
+import importlib
 import os
 import textwrap
 from pathlib import Path
@@ -356,3 +357,91 @@ def test_a_wrong_policy_at_a_spawn_is_refused_there() -> None:
         with pytest.raises(ConfigError, match="a policy is one of"):
             system.spawn(Box, placement=["round_robin"])
         assert system.actors == []
+
+
+# --- names of classes and actors ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Prser", "there is no such class of actors; did you mean 'Parser'"),
+        ("parser", "did you mean 'Parser'"),
+        ("Zzz", "there is no such class of actors; a class that is imported later is named"),
+        (f"{__name__}:Prser", f"did you mean '{__name__}:Parser'"),
+        ("no.such.module:Parser", "classes.no.such.module:Parser: No module named 'no'"),
+        ("json:JSONDecoder", "there is no such class of actors"),
+        (":Parser", "classes.:Parser: "),
+    ],
+)
+def test_a_class_that_there_is_not_is_refused(name: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        ActorSystem(config={"classes": {name: {"priority": 1}}})
+
+
+def test_a_class_within_others_is_found_by_its_whole_name() -> None:
+    class Inner(Actor[Any]):
+        def receive(self, message: Any) -> None:
+            pass
+
+    with pytest.raises(ConfigError, match=r"did you mean '.*<locals>\.Inner'"):
+        ActorSystem(config={"classes": {"Inner": {"priority": 1}}})
+    for name in (Inner.__qualname__, f"{__name__}:{Inner.__qualname__}"):
+        with ActorSystem(config={"classes": {name: {"priority": 5}}}) as system:
+            assert system.spawn(Inner).priority == 5
+
+
+def test_a_class_whose_module_is_not_imported_yet_is_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "unseen_actors.py").write_text(
+        "from callboard import Actor\n"
+        "class Unseen(Actor):\n"
+        "    def receive(self, message):\n"
+        "        pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with ActorSystem(config={"classes": {"unseen_actors:Unseen": {"priority": 5}}}) as system:
+        unseen = importlib.import_module("unseen_actors").Unseen
+        assert system.spawn(unseen).priority == 5
+
+
+def test_a_module_that_makes_a_system_may_define_its_classes_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "early_system.py").write_text(
+        "from callboard import Actor, ActorSystem\n"
+        "system = ActorSystem(config={'classes': {'early_system:Later': {'priority': 5}}})\n"
+        "class Later(Actor):\n"
+        "    def receive(self, message):\n"
+        "        pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("early_system")
+    with module.system as system:
+        assert system.spawn(module.Later).priority == 5
+
+
+@pytest.mark.parametrize("name", ["/shop/cart", "a/b", ""])
+def test_a_name_that_no_actor_can_have_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"actors.{name}: options go by the name that an actor"):
+        ActorSystem(config={"actors": {name: {"priority": 1}}})
+
+
+def test_an_entry_that_no_actor_came_for_is_told_at_the_stop_and_in_statistics(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    config = {
+        "actors": {"head": {"priority": 9}, "haed": {"priority": 9}},
+        "classes": {"Parser": {"priority": 1}, "Box": {"priority": 1}},
+    }
+    with ActorSystem(config=config) as system:
+        assert system.statistics().unmet == (
+            "classes.Parser", "classes.Box", "actors.head", "actors.haed",
+        )  # fmt: skip
+        system.spawn(Parser, name="head")
+        assert system.statistics().unmet == ("classes.Box", "actors.haed")
+        assert "no spawn yet for classes.Box, actors.haed" in str(system.statistics())
+    assert "no actor came for actors.haed of the configuration; did you mean 'head'?" in caplog.text
+    assert "no actor came for classes.Box" in caplog.text
+    assert "actors.head " not in caplog.text

@@ -44,7 +44,7 @@ cdef void begin_restart(ActorRef ref, object error) noexcept:
     if supervision.limit is not None and len(extra.restarts) >= supervision.limit:
         log.error("too many restarts; the actor stops", actor=ref._short_path, limit=supervision.limit,
                   window=supervision.window)
-        ref.runtime.dead_letters.note_fatal(ref, error)
+        ref.runtime.dead_letters.note_fatal(ref, error, begun=ref.phase != FRESH)
         begin_stop(ref)
         return
     delay = supervision.delay(len(extra.restarts))
@@ -104,6 +104,8 @@ cdef void stop_children(ActorRef ref) noexcept:
     cdef ActorRef child
     if ref.children_of:
         for child in list(ref.children_of):
+            if ref.phase == STOPPING:
+                ref.runtime.dead_letters.note_end_with(child, ref)
             child.send_system(Kind.stop, None, None)
 
 
@@ -215,7 +217,8 @@ cdef object run_on_stop(ActorRef ref):
 
 cdef void tell_ended(ActorRef ref, ActorRef watcher) noexcept:
     try:
-        watcher._tell_past_capacity(Terminated(ref))
+        end = ref.runtime.dead_letters.end_of(ref)
+        watcher._tell_past_capacity(Terminated(ref, None if end is None else end.report))
     except BaseException as error:
         log.error("a watcher could not be told", actor=ref._short_path, watcher=watcher._short_path,
                   exc_info=error)

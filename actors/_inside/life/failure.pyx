@@ -9,6 +9,7 @@ from callboard._inside.sending.ref cimport FRESH, ActorRef
 from callboard.core.node cimport Kind
 
 from callboard.core.log import log
+from callboard.core.tracebacks import from_users_code
 
 
 cdef void fail_in_work(ActorRef ref, object error, Envelope* envelope) noexcept:
@@ -21,6 +22,7 @@ cdef void fail_in_work(ActorRef ref, object error, Envelope* envelope) noexcept:
 
 cdef void fail_message(ActorRef ref, object error, Letter letter) noexcept:
     """Handling a message raised `error`: it is a dead letter, and who asked gets the error."""
+    from_users_code(error)
     bury_and_go_on(ref, ref.runtime, letter, FAILED, error)
     fail(ref, error, letter.message)
 
@@ -30,7 +32,9 @@ cdef void fail(ActorRef ref, object error, object message) noexcept:
 
     `message` is what it handled, if anything; it is not lost: it never came to be, or was put aside.
     """
+    cdef bint begun = ref.phase != FRESH
     try:
+        from_users_code(error)
         log.error("actor failed", actor=ref._short_path, error=error, exc_info=error)
         ref.runtime.dead_letters.note_failure(ref, error)
         if ref.recipe.fails and ref.instance is not None:
@@ -38,22 +42,27 @@ cdef void fail(ActorRef ref, object error, object message) noexcept:
                 ref.instance.on_failure(error, message)
             except BaseException as another:
                 log.error("on_failure failed", actor=ref._short_path, exc_info=another)
-        decide(ref, error)
+        decide(ref, error, begun)
     except BaseException as another:
         log.error("a supervisor failed; its actor stops", actor=ref._short_path, exc_info=another)
-        ref.runtime.dead_letters.note_fatal(ref, error)
+        ref.runtime.dead_letters.note_fatal(ref, error, begun=begun)
         begin_stop(ref)
 
 
-cdef int decide(ActorRef ref, object error) except -1:
+cdef int decide(ActorRef ref, object error, bint begun) except -1:
     cdef ActorRef other
     directive = ref.recipe.supervision.decide(error)
     if directive == "resume" and ref.phase == FRESH:
         directive = "stop"  # there is no object that could go on
+    if directive == "stop" or directive == "escalate":
+        # Of those that escalate only the top-level ones count: the others' parents fail next.
+        counts = directive == "stop" or ref.parent is None
+        ref.runtime.dead_letters.note_fatal(ref, error, begun=begun, counts=counts)
     for other in others_in_scope(ref):
         if directive == "restart":
             other.send_system(Kind.restart, error, None)
         elif directive == "stop":
+            ref.runtime.dead_letters.note_end_with(other, ref)
             other.send_system(Kind.stop, None, None)
     if directive == "restart":
         begin_restart(ref, error)
@@ -64,12 +73,10 @@ cdef int decide(ActorRef ref, object error) except -1:
         if parent is not None:
             parent.send_system(Kind.failed, ref, error)
         else:
-            runtime.dead_letters.note_fatal(ref, error)
             with cython.critical_section(runtime):  # others may read it, or set it at once
                 runtime.failure = error
             runtime.tell_change()
     elif directive == "stop":
-        ref.runtime.dead_letters.note_fatal(ref, error)
         begin_stop(ref)
     return 0
 

@@ -10,6 +10,7 @@ from contextvars import Context
 from typing import Any
 
 from callboard._inside.receiving.errand import begin_event_loop, with_actor
+from callboard.core.green import refuse_green_sockets
 from callboard.core.log import log
 
 
@@ -26,7 +27,8 @@ class EventLoop:
     def call(self, function: Callable[[], object], context: Context | None = None) -> None:
         """Call `function()` on the loop's thread. In any thread.
 
-        Raises OSError or RuntimeError if the process can have no more of what the loop needs.
+        Raises OSError or RuntimeError if the process can have no more of what the loop needs, and
+        CallboardError where gevent or eventlet has replaced that.
         """
         with self._lock:
             if self._thread is None:
@@ -35,6 +37,7 @@ class EventLoop:
         self._loop.call_soon_threadsafe(function, context=context)
 
     def _start(self) -> None:
+        refuse_green_sockets("an actor with event_loop=True")
         # The loop is made here, not in its thread, so that the caller hears why it cannot be.
         loop, ended = asyncio.new_event_loop(), asyncio.Event()
         loop.set_task_factory(_make_task)

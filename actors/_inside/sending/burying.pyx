@@ -20,14 +20,16 @@ cdef int bury(Handle to, Runtime runtime, Letter letter, Fate fate, object error
     posted."""
     cdef Envelope envelope = letter.lend()
     if letter.message is MARK:  # it is no message of anybody's
-        letter.reply_to.complete(None, answer_of(to, fate))
+        letter.reply_to.complete(None, answer_of(to, runtime, fate))
         return 0
+    if error is None and fate == STOPPED and runtime.dead_letters.end_of(to) is not None:
+        error = answer_of(to, runtime, fate)
     reason = "system stopped" if fate == STOPPED and runtime.closing else REASONS[fate]
     try:
         runtime.dead_letters.post(letter.message, to, sender_of(&envelope), reason, error)
     finally:
         if letter.reply_to is not None:
-            letter.reply_to.complete(None, error if error is not None else answer_of(to, fate))
+            letter.reply_to.complete(None, error if error is not None else answer_of(to, runtime, fate))
     return 0
 
 
@@ -41,11 +43,24 @@ cdef void bury_and_go_on(
         log.error("a dead letter could not be posted", actor=to._short_path, exc_info=another)
 
 
-cdef object answer_of(Handle to, Fate fate):
+cdef object answer_of(Handle to, Runtime runtime, Fate fate):
     """Return the exception for who asked."""
     if fate == DROPPED_NEWEST:
         return MailboxFull(f"the ask was dropped by the full mailbox of {to._short_path}")
     if fate == DROPPED_OLDEST:
         return MailboxFull(
             f"the ask was dropped as the oldest message in the full mailbox of {to._short_path}")
-    return ActorStopped(f"{to._short_path} has stopped")
+    return stopped(to, runtime)
+
+
+cdef object stopped(Handle to, Runtime runtime):
+    """Return the ActorStopped of an actor, with what is known of why."""
+    end = runtime.dead_letters.end_of(to)
+    if end is not None:
+        error = ActorStopped(f"{to._short_path} has stopped: {end.why}")
+        error.__cause__ = end.cause
+        return error
+    if not runtime.closing:
+        return ActorStopped(f"{to._short_path} has stopped")
+    how = "was stopped" if runtime.system_ref is not None else "was collected: nobody referred to it"
+    return ActorStopped(f"{to._short_path} has stopped, and its system {runtime.name!r} {how}")
