@@ -14,6 +14,7 @@ from callboard.spark.pandas_rows import frame_of, records_of
 from callboard.spark.pickling import pickle_for_tasks
 from callboard.spark.reporting import reported
 from callboard.spark.schema import arrow_schema, parsed
+from callboard.spark.times import in_zone, zone_of_session
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,8 +46,8 @@ def keyed_state(
     returns the outputs, and the state is made of the object's attributes that are called as the
     columns of `state`. They are set before each row, and nothing else of an object is kept.
 
-    Rows are the same by all methods: null is None, integers are exact, and a timestamp is a naive
-    datetime on the clocks of the worker's process, as in Spark's own rows. Where pandas leaves open
+    Rows are the same by all methods: null is None, integers are exact, and a timestamp is an aware
+    datetime in the session's zone, as it is in a state. Where pandas leaves open
     what a value was, the row is an error that names the column; `rows`, the schema of the rows,
     such as `frame.schema`, leaves less open.
 
@@ -120,6 +121,20 @@ class KeyedState:
         state, outputs = self.of_rows(state, records_of(frame, self.rows))
         return state, [frame_of(outputs)] if outputs.num_rows else []
 
+    def kept(self, state: Any) -> State:
+        """Return a state as Spark gives it, with instants for the naive times of Spark's rows."""
+        from pyspark.sql.types import TimestampType
+
+        if state is None:
+            return None
+        zone = zone_of_session()
+        return tuple(
+            [
+                in_zone(value, zone) if isinstance(field.dataType, TimestampType) else value
+                for value, field in zip(state, self.state, strict=True)
+            ]
+        )
+
     def to_keep(self, state: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return a state with the values that Spark's pickled rows want: it makes null of others.
 
@@ -133,7 +148,7 @@ class KeyedState:
 def _apply(
     keyed: KeyedState, key: Any, frames: Iterable[pd.DataFrame], store: GroupState
 ) -> Iterator[pd.DataFrame]:
-    state: State = store.getOption
+    state = keyed.kept(store.getOption)
     for frame in frames:
         state, outputs = keyed.of_frame(state, frame)
         yield from outputs

@@ -7,13 +7,12 @@ and a time has no zone. What that leaves open is refused, by the column's name.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC
 from typing import TYPE_CHECKING, Any, NoReturn
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from callboard.spark.context import session_zone
 from callboard.spark.errors import SchemaError
 from callboard.spark.frame_rows import plain_rows
+from callboard.spark.times import in_zone, zone_of_session
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,8 +27,8 @@ _SAY = f"say rows=, the schema of the rows, or {_HELP}"
 def records_of(frame: pd.DataFrame, schema: StructType | None = None) -> list[dict[str, Any]]:
     """Return the rows of a frame, of that schema, as dictionaries.
 
-    Null is None, and a TIMESTAMP a naive datetime in the process's own zone, as in a `Row`. Raises
-    SchemaError for a column that may have been one thing or another in Spark.
+    Null is None, and a TIMESTAMP an aware datetime in the session's zone, as it comes of Arrow.
+    Raises SchemaError for a column that may have been one thing or another in Spark.
     """
     types: dict[Any, DataType] = {field.name: field.dataType for field in schema or ()}
     columns = [_values(name, frame.iloc[:, at], types.get(name)) for at, name in enumerate(frame)]
@@ -90,30 +89,15 @@ def _times(name: Any, column: pd.Series[Any], wanted: DataType | None) -> list[A
     clocks = [None if at != at else at.to_pydatetime() for at in column]
     if isinstance(wanted, TimestampNTZType):
         return clocks
-    zone = _zone(session_zone())
-    times: list[datetime | None] = []
-    for clock in clocks:
-        if clock is None:
-            times.append(None)
-            continue
+    zone = zone_of_session()
+    for clock in filter(None, clocks):
+        if wanted is None:
+            _refuse_time(name, f"{clock} is of a timestamp or a timestamp_ntz", _SAY)
         # The folds differ in an hour that comes twice, and in one that never comes.
-        instants = {clock.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1)}
-        if len(instants) > 1:
-            _refuse_time(name, clock, zone, wanted, "comes twice, or never, on clocks of")
-        at = instants.pop().astimezone().replace(tzinfo=None)  # as in a `Row`
-        if wanted is None and at != clock:
-            _refuse_time(name, clock, zone, wanted, "is of a timestamp or a timestamp_ntz, in")
-        times.append(at)
-    return times
-
-
-def _zone(name: str | None) -> tzinfo | None:
-    import pandas as pd
-
-    try:
-        return None if name is None else ZoneInfo(name)
-    except (ValueError, ZoneInfoNotFoundError):  # an offset, such as +02:00
-        return pd.Timestamp(0).tz_localize(name).tzinfo
+        if len({clock.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1)}) > 1:
+            where = zone or "this machine's zone"
+            _refuse_time(name, f"{clock} comes twice, or never, on clocks of {where}", _HELP)
+    return [clock and in_zone(clock.replace(tzinfo=zone), zone) for clock in clocks]
 
 
 def _plain(name: Any, value: Any, wanted: DataType | None, *, nan_is_null: bool = False) -> Any:
@@ -147,12 +131,8 @@ def _plain(name: Any, value: Any, wanted: DataType | None, *, nan_is_null: bool 
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _refuse_time(
-    name: Any, at: Any, zone: tzinfo | None, wanted: DataType | None, why: str
-) -> NoReturn:
-    where = zone or "this machine's zone"
-    say = _SAY if wanted is None else _HELP
-    raise SchemaError(f"in column {name!r}, {at} {why} {where}, and pandas does not tell: {say}")
+def _refuse_time(name: Any, what: str, say: str) -> NoReturn:
+    raise SchemaError(f"in column {name!r}, {what}, and pandas does not tell: {say}")
 
 
 def _has_nan(column: pa.Array) -> bool:

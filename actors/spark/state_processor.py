@@ -34,7 +34,7 @@ class StateProcessor(StatefulProcessor):
     ) -> Iterator[Any]:
         """Go through a key's rows of a micro-batch; called by Spark."""
         keyed = self._keyed
-        state = tuple(self._store.get() or ()) if self._store.exists() else None
+        state = keyed.kept(self._store.get()) if self._store.exists() else None
         make = Row(*keyed.schema.names)
         for each in rows:
             if isinstance(each, Row):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from functools import cache
 from typing import TYPE_CHECKING, Any
+
+from callboard.spark.context import session_zone
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,6 +48,25 @@ def _is_known(zone: str | None) -> bool:
     except Exception:  # the class depends on the library of zones that Arrow finds
         return False
     return True
+
+
+def zone_of_session() -> tzinfo | None:
+    """Return the zone of the session whose task runs now; None is that of this machine."""
+    name = session_zone()
+    return None if name is None else _zone(name)
+
+
+@cache
+def _zone(name: str) -> tzinfo | None:
+    import pyarrow as pa
+
+    zone: tzinfo | None = pa.scalar(0, pa.timestamp("us", name)).as_py().tzinfo
+    return zone
+
+
+def in_zone(value: Any, zone: tzinfo | None) -> Any:
+    """Return a datetime, of this machine's clocks if it is naive, in a zone; or another value."""
+    return value.astimezone(zone) if isinstance(value, datetime) else value
 
 
 def mixes_clocks(one: pa.DataType, other: pa.DataType) -> bool:

@@ -31,18 +31,26 @@ CONF: dict[str, Any] = {
 }
 
 
-def start(master: str) -> SparkSession:
+def start(master: str, **more: str) -> SparkSession:
     """Make a session of our own, with whatever was active before stopped."""
     active = SparkSession.getActiveSession()
     if active is not None:
         active.stop()
-    return session(master, "tests", **CONF)
+    return session(master, "tests", **CONF, **more)
 
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
     """Two tasks at a time in the driver's own JVM; a failed task fails its job at once."""
     started = start("local[2]")
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="module")
+def in_new_york() -> Iterator[SparkSession]:
+    """Two tasks at a time, in processes whose local time is New York's."""
+    started = start("local[2]", **{"spark.executorEnv.TZ": "America/New_York"})
     yield started
     started.stop()
 

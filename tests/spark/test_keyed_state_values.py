@@ -88,17 +88,25 @@ def test_nan_and_null_of_a_column_of_floats_are_told_apart_or_refused() -> None:
         records_of(pd.DataFrame({"n": [0.5, NAN]}), schema)
 
 
-def test_a_time_that_clocks_show_twice_is_refused(new_york: None) -> None:
+def test_times_of_pandas_are_instants_clocks_or_refused(new_york: None) -> None:
+    times = pd.DataFrame({"at": [pd.Timestamp("2024-11-03 02:30"), pd.NaT]})
+    instant, none = records_of(times, _schema("at timestamp"))
+    assert instant["at"] == datetime(2024, 11, 3, 7, 30, tzinfo=UTC)
+    assert instant["at"].hour == 2
+    assert none == {"at": None}
+    [clock, _] = records_of(times, _schema("at timestamp_ntz"))
+    assert repr(clock) == repr({"at": datetime(2024, 11, 3, 2, 30)})
+    with pytest.raises(SchemaError, match=r"in column 'at', 2024-11-03 02:30:00 is of a timestamp"):
+        records_of(times)
+
+
+def test_a_time_that_clocks_show_twice_or_never_is_refused(new_york: None) -> None:
     for at in ("2024-11-03 01:30", "2024-03-10 02:30"):  # one comes twice, and one never
         frame = pd.DataFrame({"at": [pd.Timestamp(at)]})
         with pytest.raises(SchemaError, match=f"in column 'at', {at}:00 comes twice, or never"):
-            records_of(frame)
+            records_of(frame, _schema("at timestamp"))
         [row] = records_of(frame, _schema("at timestamp_ntz"))
         assert row == {"at": datetime.fromisoformat(at)}
-    assert records_of(pd.DataFrame({"at": [pd.Timestamp("2024-11-03 02:30"), pd.NaT]})) == [
-        {"at": datetime(2024, 11, 3, 2, 30)},
-        {"at": None},
-    ]
 
 
 def _schema(text: str) -> StructType:
@@ -189,8 +197,8 @@ COLUMNS = (
 )
 KEPT = COLUMNS.removeprefix("user string, ").split(", numbers")[0]  # Spark keeps no arrays by apply
 NAMES = ("n", "text", "at", "clock", "day", "flag", "price")
-FULL = (
-    '{"user": "ann", "n": 9007199254740993, "text": "a", "at": "2024-07-01T12:00:00Z", '
+FULL = (  # `at` comes in the hour that comes twice in New York
+    '{"user": "ann", "n": 9007199254740993, "text": "a", "at": "2024-11-03T06:30:00Z", '
     '"clock": "2024-03-10T02:30:00", "day": "2024-07-01", "flag": true, "price": 1.10, '
     '"numbers": [9007199254740993, 1], "inner": {"a": 9007199254740993, "b": "b"}}\n'
 )
@@ -198,7 +206,7 @@ BARE = '{"user": "ann"}\n'
 
 
 class Latest:
-    """Puts out what came before."""
+    """Puts out what came before, and the times of the state and the row as texts."""
 
     def __init__(self) -> None:
         for name in NAMES:
@@ -208,7 +216,7 @@ class Latest:
         before = {name: getattr(self, name) for name in NAMES}
         for name in NAMES:
             setattr(self, name, row[name])
-        return [{**row, **before}]
+        return [{**row, **before, "text": f"{before['text']} {before['at']!s} {row['at']!s}"}]
 
 
 def run(spark: SparkSession, folder: Path, change: Callable[[Any], Any], *files: str) -> list[Row]:
@@ -230,9 +238,10 @@ def run(spark: SparkSession, folder: Path, change: Callable[[Any], Any], *files:
 
 
 def test_all_values_are_the_same_by_apply_and_by_processor(
-    spark: SparkSession, tmp_path: Path
+    in_new_york: SparkSession, tmp_path: Path
 ) -> None:
-    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    spark = in_new_york
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Paris")
     try:
         keyed = keyed_state(Latest, state=KEPT, schema=COLUMNS, rows=COLUMNS)
 
@@ -248,7 +257,12 @@ def test_all_values_are_the_same_by_apply_and_by_processor(
         bare = {**dict.fromkeys(full), "user": "ann"}
         nested = {name: full[name] for name in ("numbers", "inner")}
         none = dict.fromkeys(nested)
-        assert [row.asDict() for row in found] == [bare | nested, full | none, bare | nested]
+        at = "2024-11-03 07:30:00+01:00"  # in Paris
+        assert [row.asDict() for row in found] == [
+            bare | nested | {"text": f"None None {at}"},
+            full | none | {"text": f"a {at} None"},
+            bare | nested | {"text": f"None None {at}"},
+        ]
         if not hasattr(spark.range(1).groupBy(), "transformWithState"):
             return  # before PySpark 4.1 processors take pandas only
         pytest.importorskip("google.protobuf", reason="Spark's stateful processors need it")
@@ -273,7 +287,7 @@ def test_all_values_are_the_same_by_apply_and_by_processor(
                 unsaid.apply_in_pandas_with_state, COLUMNS, KEPT, "append", "NoTimeout"
             )
 
-        with pytest.raises(Exception, match=r"in column 'at', 2024-07-01 08:00:00 is of a"):
+        with pytest.raises(Exception, match=r"in column 'at', 2024-11-03 07:30:00 is of a"):
             run(spark, tmp_path / "unsaid", without_rows, FULL)
     finally:
         spark.conf.unset("spark.sql.session.timeZone")
