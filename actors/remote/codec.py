@@ -46,7 +46,7 @@ VERSION = 1
 ANY_NUMBER = sys.maxsize
 """Of values: no limit."""
 # Work between two looks at what else there is to do: of plain values, a few milliseconds.
-_SLICE = 50_000
+_SLICE = 10_000
 # In fewer bytes there are not so many values that others would wait for them.
 _AT_ONCE = 32 * 1024
 

@@ -1,10 +1,12 @@
 from collections.abc import Callable
-from typing import Any
+from typing import Any, final
 
 DEEPEST: int
 
+@final
 class Unpacking:
-    value: Any
+    @property
+    def value(self) -> Any: ...
     def __init__(
         self,
         data: bytes | memoryview,

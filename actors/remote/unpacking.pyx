@@ -3,6 +3,7 @@
 Extensions that hold an array are opened where they lie. Nothing here calls itself, whatever the depth.
 """
 
+cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.dict cimport PyDict_SetItem
 from cpython.list cimport PyList_Append, PyList_AsTuple
@@ -46,12 +47,13 @@ cdef enum:
     MAP = 129
 
 
-cdef class Container:
+@cython.final
+cdef class _Container:
     """A value in the making."""
     cdef int kind
     cdef uint64_t left  # values, of a map keys as well
     cdef const uint8_t* end  # of an extension; else NULL
-    cdef Container outer
+    cdef _Container outer
     cdef list items
     cdef dict pairs
     cdef set members
@@ -63,6 +65,7 @@ cdef class Container:
         del self.collisions
 
 
+@cython.final
 cdef class Unpacking:
     """One value on its way out of its bytes. For one thread."""
     cdef const uint8_t[::1] _data
@@ -76,7 +79,7 @@ cdef class Unpacking:
     cdef uint64_t _owed
     cdef int _depth
     cdef int _extensions
-    cdef Container _top
+    cdef _Container _top
     cdef dict _keys
     cdef bint _is_done
     cdef readonly object value
@@ -223,7 +226,7 @@ cdef class Unpacking:
 
     cdef Py_ssize_t _open(self, int kind, uint64_t count, const uint8_t* end) except -1:
         """Begin with a container of so many items, for which there must be a byte each."""
-        cdef Container made = Container.__new__(Container)
+        cdef _Container made = _Container.__new__(_Container)
         made.kind, made.end = kind, end
         made.left = 2 * count if kind == MAP else count
         self._owed += made.left
@@ -252,7 +255,7 @@ cdef class Unpacking:
 
     cdef Py_ssize_t _put(self, object value) except -1:
         """Put a value into the container that it lies in, and close those that are full."""
-        cdef Container top = self._top
+        cdef _Container top = self._top
         cdef Py_ssize_t work = 1
         while top is not None:
             if top.kind == MAP:
@@ -276,7 +279,7 @@ cdef class Unpacking:
         self.value, self._is_done = value, True
         return work
 
-    cdef Py_ssize_t _put_into_map(self, Container top, object value) except -1:
+    cdef Py_ssize_t _put_into_map(self, _Container top, object value) except -1:
         if top.has_key:
             PyDict_SetItem(top.pairs, top.key, value)
             top.key, top.has_key = None, False
@@ -284,7 +287,7 @@ cdef class Unpacking:
         top.key, top.has_key = value, True
         return self._look_at(top, value, len(top.pairs))
 
-    cdef inline Py_ssize_t _look_at(self, Container top, object key, Py_ssize_t before) except -1:
+    cdef inline Py_ssize_t _look_at(self, _Container top, object key, Py_ssize_t before) except -1:
         """Refuse a key that is one of many which collide: each would be compared with all others."""
         cdef int64_t looks
         if before < FEW_KEYS or self._is_trusted:
@@ -298,7 +301,7 @@ cdef class Unpacking:
             raise CodecError(f"the hashes of {before + 1} keys of a dict or set collide")
         return looks >> LOOKS_SHIFT
 
-    cdef object _close(self, Container made):
+    cdef object _close(self, _Container made):
         if made.end != NULL and made.end != self._at:
             raise CodecError(f"an extension {made.kind} is {made.end - self._at} bytes longer than its array")
         if made.kind == LIST:

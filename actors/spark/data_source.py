@@ -17,6 +17,7 @@ from callboard.spark.batch_reader import BatchReader
 from callboard.spark.batch_writer import BatchWriter
 from callboard.spark.published_range import published
 from callboard.spark.source_options import BY, SourceOptions
+from callboard.spark.stage_task import refuse_without_columns
 from callboard.spark.stream_reader import StreamReader
 
 _READ, _STREAM = {"partitions"}, {"release"}  # options
@@ -60,6 +61,7 @@ class CallboardSource(DataSource):
                 "mode('overwrite'): what an actor has of its rows cannot be taken back; "
                 "use mode('append')"
             )
+        refuse_without_columns(schema.names)
         options = SourceOptions(self.options)
         return BatchWriter(options.place({"job", "batch"} | BY), options.load())
 
@@ -72,6 +74,7 @@ class CallboardSource(DataSource):
                 "outputMode('complete'): what an actor has of its rows cannot be taken back; "
                 "use outputMode('append')"
             )
+        refuse_without_columns(schema.names)
         place = SourceOptions(self.options).place(BY)
         try:
             from callboard.spark.stream_writer import StreamWriter

@@ -23,7 +23,7 @@ from callboard.remote import (
 )
 from callboard.spark.context import PartitionContext
 from callboard.spark.reporting import reported
-from callboard.spark.stage_task import stage_partition
+from callboard.spark.stage_task import refuse_without_columns, stage_partition
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,10 +60,12 @@ def deliver(
     `options` are those of `callboard.remote.connect`, for the driver and the tasks: `token_file`
     is read where they run. Raises what Spark raises for a task that failed, after which nothing is
     left but the chance to try again; StageRefused, NotStaged, and ConnectionLost, after which the
-    same call says what came of it; Refused where a server is not the shard of its place.
+    same call says what came of it; Refused where a server is not the shard of its place; and
+    ConfigError for arguments that make no sense, and a frame without columns.
     """
     if not isinstance(url, str | Sequence):
         raise ConfigError(f"url is the address of a server, or of several, not {safe_repr(url)}")
+    refuse_without_columns(frame.columns)
     place = _Place(url if isinstance(url, str) else tuple(url), entry, job, batch, by, options)
     with place.connect() as connection:
         try:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from callboard.core.errors import ConfigError
 from callboard.remote import Connection, ShardedConnection, ShardedStage, StageWriter
 
 if TYPE_CHECKING:
@@ -36,3 +37,11 @@ def stage_partition(
     finally:
         connection.close()
     return stage
+
+
+def refuse_without_columns(names: Sequence[str]) -> None:
+    """Raise ConfigError for a frame without columns: Spark tells a task nothing of its rows."""
+    if not names:
+        raise ConfigError(
+            "the frame has no columns, and Spark hands no rows of such a frame on: select one"
+        )

@@ -47,6 +47,19 @@ def asks(smoke: bool) -> Benchmark:
     return Benchmark("remote_ask", "One ask at a time of another process, median", "us", players)
 
 
+def beside_large(smoke: bool) -> Benchmark:
+    game = Game("remote.beside_large", 5, 1, smoke)
+    players = [
+        game.alone("nothing", "floor", by="nothing"),
+        *(
+            game.alone(f"frames of {kind}", "ours", by=kind)
+            for kind in ("dicts", "sets", "tuples", "decimals", "ints")
+        ),
+    ]
+    title = "The longest wait of an ask, beside another client's largest frames"
+    return Benchmark("remote_beside_large", title, "ms", players)
+
+
 def staged(smoke: bool) -> Benchmark:
     game = Game("remote.committing", 200_000, 2_000, smoke)
     players = [
@@ -79,6 +92,7 @@ REMOTE: dict[str, Callable[[bool], Benchmark]] = {
     "remote_rows": rows,
     "remote_cores": cores,
     "remote_ask": asks,
+    "remote_beside_large": beside_large,
     "remote_staged": staged,
     "remote_sharded": sharded,
 }

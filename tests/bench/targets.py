@@ -391,6 +391,16 @@ TARGETS = (
         ratio("remote_ask", "bare socket"),
         at_most=True,
     ),
+    *(
+        Target(
+            f"The longest wait of an ask beside another client's largest frames of {kind}",
+            500.0,
+            value("remote_beside_large", f"frames of {kind}"),
+            "ms",
+            at_most=True,
+        )
+        for kind in ("dicts", "sets", "tuples", "decimals", "ints")
+    ),
     Target(
         "Staged rows, until their commit is on disk, against rows that are told",
         1 / 1.3,

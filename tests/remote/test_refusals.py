@@ -15,6 +15,7 @@ from callboard.remote import (
     Connection,
     ConnectionLost,
     Refused,
+    RemoteFailure,
     ServerLimits,
     connect,
     listening,
@@ -161,6 +162,18 @@ def test_what_cannot_be_decoded_fails_alone(raw: Raw) -> None:
         if received.kind == MessageKind.ANSWER:
             assert "good" in CODEC.decode(received.body[8:])
     assert kinds.count(MessageKind.FAILED) == 3
+
+
+def test_values_that_would_be_too_much_work_fail_alone(start: Start, tmp_path: Path) -> None:
+    small = start(f"unix:{tmp_path}/small", limits=ServerLimits(values=1_000))
+    with connect(str(small.address)) as connection:
+        notes = connection.ref("notes")
+        with pytest.raises(RemoteFailure, match="more than 1000 values, with a container as 4"):
+            notes.ask([{}] * 300).result(DEADLINE)
+        with pytest.raises(RemoteFailure, match="keys of a dict or set collide"):
+            notes.ask({number * (2**61 - 1) for number in range(200)}).result(DEADLINE)
+        assert notes.ask([{}] * 200).result(DEADLINE) == [{}] * 200
+        assert notes.ask("all").result(DEADLINE) == [[{}] * 200]
 
 
 def test_a_wrong_token_is_refused_and_not_tried_again(

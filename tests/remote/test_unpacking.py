@@ -18,6 +18,9 @@ from callboard.remote import codec as codec_module
 from callboard.remote.codec import Codec
 from callboard.remote.errors import CodecError
 from callboard.remote.packed_rows import count_plain_rows
+from callboard.remote.slices import finish
+from callboard.remote.staging.messages import Layout
+from callboard.remote.staging.rows import counting_rows
 from tests.remote.test_codec import CODEC as KNOWN
 from tests.remote.test_codec import exactly, values
 
@@ -235,3 +238,21 @@ def test_rows_with_keys_that_may_collide_are_not_counted() -> None:
         packed = b"\0\x91" + dict_of([*keys], CODEC)
         assert count_plain_rows(packed) == -1
     assert count_plain_rows(b"\0\x91" + dict_of([str(n) for n in range(100)], CODEC)) == 1
+
+
+@pytest.mark.parametrize("make", MADE)
+def test_rows_whose_keys_collide_are_refused_when_they_are_staged(
+    make: Callable[[list[Any], Codec], bytes],
+) -> None:
+    payload = b"\0\x91" + make(COLLIDING["ints"], CODEC)
+    with pytest.raises(CodecError, match="collide"):
+        finish(counting_rows(CODEC, Layout.ROWS, payload))
+    few = b"\0\x91" + make(COLLIDING["ints"][:20], CODEC)
+    assert finish(counting_rows(CODEC, Layout.ROWS, few)) == 1
+
+
+def test_rows_of_too_many_values_are_refused_when_they_are_staged() -> None:
+    payload = CODEC.encode_rows([[1] * 100])
+    assert finish(counting_rows(Codec(most_values=120), Layout.ROWS, payload)) == 1
+    with pytest.raises(CodecError, match="more than 100 values"):
+        finish(counting_rows(Codec(most_values=100), Layout.ROWS, payload))

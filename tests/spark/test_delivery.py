@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from callboard.core.errors import ConfigError
 from callboard.spark import deliver
+from callboard.spark.data_source import CallboardSource
 from sums import failing, health, sums
 
 pytestmark = pytest.mark.timeout(300)  # Spark starts slowly on a busy machine
@@ -49,6 +51,20 @@ def test_empty_partitions_stage_nothing(retrying: SparkSession, url: str) -> Non
     assert deliver(retrying.range(0), url, "sums", job="job", batch=1)
     assert sums(url) == [3, 3, True]
     assert health(url)["committed"] == 2
+
+
+def test_a_frame_without_columns_is_refused_instead_of_being_empty(
+    retrying: SparkSession, url: str
+) -> None:
+    frame = retrying.range(5).select()
+    assert frame.count() == 5
+    with pytest.raises(ConfigError, match="the frame has no columns"):
+        deliver(frame, url, "sums", job="job")
+    assert health(url)["committed"] == 0
+    source = CallboardSource({"url": url, "entry": "sums", "job": "job"})
+    for writer in (source.writer, source.streamWriter):
+        with pytest.raises(ConfigError, match="the frame has no columns"):
+            writer(StructType([]), False)
 
 
 def test_what_is_refused_is_readable_in_the_driver(

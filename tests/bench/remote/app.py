@@ -7,7 +7,10 @@ from callboard import Actor, ActorRef, ActorSystem
 
 
 class Sink(Actor[Any]):
-    """Adds up the first column of rows, and of record batches; an int it answers with the next."""
+    """Adds up the first column of rows, and of record batches.
+
+    An int it answers with the next, a list with its length.
+    """
 
     def __init__(self) -> None:
         self.rows = 0
@@ -19,6 +22,8 @@ class Sink(Actor[Any]):
             self.total += message[0]
         elif type(message) is int:
             return message + 1
+        elif type(message) is list:
+            return len(message)
         elif message == "report":
             return self.rows, self.total, time.process_time()
         else:
