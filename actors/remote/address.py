@@ -19,6 +19,14 @@ class UnixAddress:
 
     path: str
 
+    def absolute(self) -> UnixAddress:
+        """Return what is the same from every directory; itself where that would be too long."""
+        try:
+            path = os.path.join(os.getcwd(), self.path)  # ".." may follow a link, and so stays
+        except OSError:  # the directory is gone
+            return self
+        return UnixAddress(path) if len(os.fsencode(path)) <= _LONGEST_PATH else self
+
     def __str__(self) -> str:
         return f"unix:{self.path}"
 
@@ -39,6 +47,10 @@ class TCPAddress:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return False
+
+    def absolute(self) -> TCPAddress:
+        """Return itself."""
+        return self
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host

@@ -19,7 +19,7 @@ from callboard.remote.codec import Codec, Types
 from callboard.remote.conversation import Parcel
 from callboard.remote.errors import ConnectionLost
 from callboard.remote.remote_ref import RemoteRef
-from callboard.remote.security import PathLike, client_context, find_token
+from callboard.remote.security import PathLike, client_context, find_token, user_id
 from callboard.remote.session import WAITS_FOR_ITSELF, RemoteSession, may_block
 from callboard.remote.shard import Shard
 from callboard.remote.staging.messages import Winner, checked_name
@@ -45,8 +45,9 @@ class Connection(CopiedAsItself):
         types: Types = (),
         timeout: float = 30.0,
         shard: str | None = None,
+        server_user: int | str | None = None,
     ) -> None:
-        self._address = parse_address(url)
+        self._address = parse_address(url).absolute()
         self._token_given = token is not None
         self.timeout = checks.seconds("timeout", timeout)
         self._options = {
@@ -55,7 +56,9 @@ class Connection(CopiedAsItself):
             "types": types,
             "timeout": self.timeout,
             "shard": shard,
+            "server_user": server_user,
         }
+        self._server_user = user_id(server_user)
         self._shard = None if shard is None else Shard.parse(shard)
         found = find_token(token, token_file)
         self._secret = b"" if found is None else found.secret
@@ -181,7 +184,12 @@ class Connection(CopiedAsItself):
             if session is not None:
                 session.forsake()
             self._session = session = RemoteSession(
-                self._address, self._context, self._secret, self.codec, self._shard
+                self._address,
+                self._context,
+                self._secret,
+                self.codec,
+                self._shard,
+                self._server_user,
             )
             weakref.finalize(self, session.close).atexit = False
             return session
@@ -289,6 +297,8 @@ def connect(url: str, **options: Any) -> Connection:
     - `ca_file`: the certificate to trust over TLS, in PEM format: the server's own, or of who
       signed it. Loopback goes without TLS where there is none.
     - `types`: the dataclasses and enumerations that messages are made of; as a dict, by names.
+    - `server_user`: the user, by name or number, whose server at a Unix socket is trusted, beside
+      root; without it, this process's own. The token goes to no other one.
     - `shard`: which of several servers it must be, such as "0/4"; it is Refused if it is not.
 
     Raises ConnectionLost, Refused, AddressError, SecurityError.

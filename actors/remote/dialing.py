@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import ssl
 from typing import Any
 
 from callboard.remote.address import Address, UnixAddress
+from callboard.remote.errors import Refused
 from callboard.remote.handshake import shake_hands
 from callboard.remote.listening import prepare
+from callboard.remote.security import stranger
 
 
-async def dial(address: Address, context: ssl.SSLContext | None) -> socket.socket:
+async def dial(
+    address: Address, context: ssl.SSLContext | None, user: int | None = None
+) -> socket.socket:
     """Return a socket that is connected to an address, by TLS if there is a context for it.
 
-    Raises OSError, of which ssl.SSLError is one.
+    At the other end of a Unix socket is a server of this user, or of the one that is given, or of
+    root. Raises OSError, and Refused if the server is not to be trusted: then it was told nothing.
     """
     loop = asyncio.get_running_loop()
     if isinstance(address, UnixAddress):
@@ -24,9 +30,21 @@ async def dial(address: Address, context: ssl.SSLContext | None) -> socket.socke
         places = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
     connected = await _first_of(places)
     prepare(connected)
-    if context is None or isinstance(address, UnixAddress):
+    if isinstance(address, UnixAddress):
+        if (who := stranger(connected, user)) is not None:
+            connected.close()
+            expected = os.geteuid() if user is None else user
+            raise Refused(
+                f"{who} serves there, and not the user {expected} or root: nothing was sent. If "
+                "it is the right one, name it by server_user="
+            )
         return connected
-    return await shake_hands(context, connected, server_hostname=address.host)
+    if context is None:
+        return connected
+    try:
+        return await shake_hands(context, connected, server_hostname=address.host)
+    except ssl.SSLCertVerificationError as error:
+        raise Refused(f"the server's certificate is not trusted: {error}") from None
 
 
 async def _first_of(places: list[Any]) -> socket.socket:

@@ -26,7 +26,10 @@ class ProtocolError(RemoteError):
 
 
 class Refused(RemoteError):
-    """The server refused the connection, for a reason that another attempt will not change."""
+    """A connection was refused for a reason that another attempt will not change.
+
+    By the server; or by this side, as the server is not to be trusted.
+    """
 
 
 class ConnectionLost(RemoteError):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from callboard.remote.address import Address, TCPAddress, UnixAddress
 from callboard.remote.errors import AddressError
+from callboard.remote.forked import let_go_in_children
 
 _BACKLOG = 128
 _BUFFER = 1 << 20  # bytes, as far as the kernel's limits let it
@@ -26,21 +27,31 @@ class Listener:
     def __init__(self, address: Address) -> None:
         """Bind, and listen. Raises AddressError, which says who is in the way."""
         try:
+            # The working directory may be another one when it is closed.
+            self._path = _file_of(address)
             self.socket = _unix(address) if isinstance(address, UnixAddress) else _tcp(address)
         except OSError as error:
             raise AddressError(f"cannot listen on {address}: {error}") from error
         self.socket.setblocking(False)
-        self._inode = os.stat(address.path).st_ino if isinstance(address, UnixAddress) else 0
+        self._inode = 0 if self._path is None else self._path.stat().st_ino
         self.address = _bound(address, self.socket)
+        let_go_in_children(self)
 
     def close(self) -> None:
         """Listen no more. A Unix socket's file goes, unless it is another server's by now."""
         self.socket.close()
-        if isinstance(self.address, UnixAddress):
-            path = Path(self.address.path)
+        if (path := self._path) is not None:
             with suppress(OSError, AddressError), _turn_in(path.parent):
                 if path.stat().st_ino == self._inode:
                     path.unlink()
+
+    def forsake(self) -> None:
+        """In a forked child: let go of the copy of the socket, and leave its file."""
+        self.socket.close()
+
+
+def _file_of(address: Address) -> Path | None:
+    return Path(address.path).absolute() if isinstance(address, UnixAddress) else None
 
 
 def _tcp(address: TCPAddress) -> socket.socket:

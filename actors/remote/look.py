@@ -17,6 +17,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("address", metavar="ADDRESS", help="unix:PATH or tcp:HOST:PORT")
     parser.add_argument("--token-file", metavar="FILE", help="the server's secret")
     parser.add_argument("--ca-file", metavar="FILE", help="the certificate to trust")
+    parser.add_argument(
+        "--server-user", metavar="USER", help="of the server at a Unix socket, if it is another"
+    )
     parser.add_argument("--timeout", type=float, default=5.0, metavar="S", help="(5)")
     options = parser.parse_args(arguments)
     try:
@@ -24,6 +27,7 @@ def main(arguments: Sequence[str]) -> int:
             options.address,
             token_file=options.token_file,
             ca_file=options.ca_file,
+            server_user=options.server_user,
             timeout=options.timeout,
         )
         try:

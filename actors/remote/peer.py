@@ -46,7 +46,8 @@ class Peer:
         self._actor: ActorRef[Any] | None = None
         self._is_leaving = False
         self._stages = False  # whether it stages rows: to put them away needs no interpreter
-        self._heard = self._loop.time()
+        self.begun = self._heard = self._loop.time()
+        """When it was accepted, by the loop's clock."""
         self._moved = (0, 0)  # bytes that had come, and that waited to be sent, at the last look
         self._timer = self._loop.call_later(limits.handshake_time, self._check_handshake)
         self._link.start_reading()
@@ -61,6 +62,11 @@ class Peer:
         """Whether it is known who the client is."""
         return self._side.is_greeted
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether it was told to go, and did not say who it is."""
+        return self._side.has_parted and not self._side.is_greeted
+
     # --- on the loop's thread; `_on_frames()` and `_on_misframed()` on the reader's ---------------
 
     def part(self, reason: Farewell, text: str) -> None:
@@ -73,6 +79,10 @@ class Peer:
     def abort(self, why: str) -> None:
         """Hang up at once."""
         self._link.abort(why)
+
+    def forsake(self) -> None:
+        """In a forked child: let go of the copy of the connection."""
+        self._link.forsake()
 
     def _on_frames(self, frames: list[Frame]) -> None:
         self._heard = self._loop.time()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hmac
 import os
+import pwd
 import socket
 import ssl
 import stat
 from pathlib import Path
 from struct import Struct
 
+from callboard.core import checks
+from callboard.core.log import log
 from callboard.core.text import safe_repr
 from callboard.remote.address import Address, UnixAddress
 from callboard.remote.errors import SecurityError
@@ -18,7 +21,7 @@ from callboard.remote.kinds import LONGEST_TOKEN
 # 128 bits, where each byte of a token is worth four: it may be written in hexadecimal digits.
 _SHORTEST_TOKEN = 32
 
-_CREDENTIALS = Struct("3i")  # of SO_PEERCRED: process, user, group
+_CREDENTIALS = Struct("iII")  # of SO_PEERCRED: process, user, group
 
 PathLike = str | os.PathLike[str]
 
@@ -110,6 +113,7 @@ def server_context(
                 "certificate and its key"
             )
         return None
+    _warn_of_readers(_path("key", key))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     files = _path("certificate", certificate), _path("key", key)
@@ -121,6 +125,17 @@ def server_context(
             f"cannot be used: {error}"
         ) from None
     return context
+
+
+def _warn_of_readers(key: Path) -> None:
+    """Log that others may read a key: no error, as secrets of containers are often mounted so."""
+    try:
+        found = key.stat()
+    except (OSError, ValueError):
+        return  # who loads it says so
+    if stat.S_ISREG(found.st_mode) and found.st_mode & (stat.S_IRWXO | stat.S_IWGRP):
+        mode = f"{stat.S_IMODE(found.st_mode):04o}"
+        log.warning("others may read or write the key of TLS", path=str(key), mode=mode)
 
 
 def client_context(address: Address, authority: PathLike | None) -> ssl.SSLContext | None:
@@ -147,8 +162,28 @@ def client_context(address: Address, authority: PathLike | None) -> ssl.SSLConte
     return context
 
 
-def stranger(peer: socket.socket) -> str | None:
-    """Say who is at the other end of a Unix socket, unless that is this user, or root."""
+def user_id(user: int | str | None) -> int:
+    """Return the number of a user, who may be named; without one, that of this process.
+
+    Raises SecurityError.
+    """
+    if user is None:
+        return os.geteuid()
+    if isinstance(user, str) and not user.isdecimal():
+        try:
+            return pwd.getpwnam(user).pw_uid
+        except (KeyError, ValueError):
+            raise SecurityError(f"there is no user {safe_repr(user)}") from None
+    number = int(user) if isinstance(user, str) else user
+    return checks.whole("a user", number, 0, 2**32 - 2, error=SecurityError)
+
+
+def stranger(peer: socket.socket, user: int | None = None) -> str | None:
+    """Say who is at the other end of a Unix socket, unless it is a user, or root.
+
+    Without a user it is that of this process.
+    """
+    expected = os.geteuid() if user is None else user
     raw = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    process, user, _ = _CREDENTIALS.unpack(raw)
-    return None if user in (os.geteuid(), 0) else f"user {user}, process {process}"
+    process, found, _ = _CREDENTIALS.unpack(raw)
+    return None if found in (expected, 0) else f"user {found}, process {process}"

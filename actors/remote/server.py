@@ -7,7 +7,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from callboard import ActorRef, ActorSystem
@@ -20,6 +20,7 @@ from callboard.remote.client_actor import ClientActor
 from callboard.remote.codec import Codec, Types
 from callboard.remote.entries import Entry, GraphEntry, PersistentEntry
 from callboard.remote.errors import SecurityError, StageRefused, StateError
+from callboard.remote.forked import let_go_in_children
 from callboard.remote.handshake import shake_hands
 from callboard.remote.io_thread import IOThread
 from callboard.remote.kinds import ANSWERED, Farewell, farewell
@@ -31,6 +32,7 @@ from callboard.remote.shard import Shard
 from callboard.remote.staging.service import StagingService
 from callboard.remote.staging.store import StagingLimits
 
+_PATIENCE = 0.05  # seconds that a client has to say who it is, where others want its place
 _END = 5.0  # seconds that the thread has to end
 
 
@@ -82,8 +84,8 @@ class Server:
         self._refused = 0
         self._is_draining = False
         self._is_stopped = False
-        self._peers: set[Peer] = set()
-        self._shaking = 0  # connections in TLS's handshake
+        self._peers: dict[Peer, None] = {}  # the oldest first
+        self._shaking: dict[asyncio.Task[None], float] = {}  # in TLS's handshake, since when
         self._is_empty = False  # of clients, after the drain has begun
         self._emptied = WaitQueue()
         self._shard = shard
@@ -101,6 +103,7 @@ class Server:
                 self._staging.stop()
             raise
         self.loop = self._io.loop
+        let_go_in_children(self)
         self._io.call(self._listen)
         log.info("server started", address=str(self.address), entries=", ".join(self.entries))
 
@@ -164,7 +167,7 @@ class Server:
 
     def forget(self, peer: Peer) -> None:
         """Take note that a connection is gone."""
-        self._peers.discard(peer)
+        self._peers.pop(peer, None)
         if self._staging is not None:
             self._staging.forget(peer)
         if self._is_draining and not self._peers:
@@ -217,20 +220,49 @@ class Server:
         if obstacle is not None:
             self._turn_away(connected, name, obstacle)
         elif self._context is None:
-            self._peers.add(Peer(self, connected, name))
+            self._peers[Peer(self, connected, name)] = None
         else:
-            self.loop.create_task(self._shake_hands(self._context, connected, name))
+            task = self.loop.create_task(self._shake_hands(self._context, connected, name))
+            self._shaking[task] = self.loop.time()
+            task.add_done_callback(lambda task: self._shaking.pop(task, None))
 
     def _obstacle(self, connected: socket.socket) -> str | None:
         """Say why a client is not taken, or return None."""
         if isinstance(self.address, UnixAddress) and (who := stranger(connected)) is not None:
             return f"{who} is not the user of this server"
-        if len(self._peers) + self._shaking >= self.limits.connections:
+        peers = [peer for peer in self._peers if not peer.is_greeted]
+        refused = next((peer for peer in peers if peer.is_refused), None)
+        if self._is_full and refused is not None:
+            refused.abort("it was refused, and its place is wanted")
+        if self._is_full:
             return f"{self.limits.connections} clients are connected, which is the limit"
-        unknown = self._shaking + sum(not peer.is_greeted for peer in self._peers)
-        if unknown >= self.limits.handshakes:
-            return f"{unknown} clients have not said who they are, which is the limit"
+        unknown = [peer for peer in peers if not peer.is_refused]
+        count = len(unknown) + len(self._shaking)
+        if count >= self.limits.handshakes and not self._displace(unknown):
+            return f"{count} clients have not said who they are, which is the limit"
         return None
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._peers) + len(self._shaking) >= self.limits.connections
+
+    def _displace(self, unknown: Sequence[Peer]) -> bool:
+        """Hang up on the one that has been silent for longest, if that is long; False if not.
+
+        Who says nothing and comes again would else keep others out.
+        """
+        never = self.loop.time()
+        peer = unknown[0].begun if unknown else never
+        task, begun = next(iter(self._shaking.items()), (None, never))
+        if min(peer, begun) > never - _PATIENCE:
+            return False
+        self.note_refusal()
+        if task is not None and begun <= peer:
+            del self._shaking[task]
+            task.cancel()
+        else:
+            unknown[0].abort("it did not say who it is, and its place is wanted")
+        return True
 
     def _turn_away(self, connected: socket.socket, name: str, why: str) -> None:
         log.warning("client refused", client=name, error=why)
@@ -246,7 +278,6 @@ class Server:
     async def _shake_hands(
         self, context: ssl.SSLContext, connected: socket.socket, name: str
     ) -> None:
-        self._shaking += 1
         try:
             async with asyncio.timeout(self.limits.handshake_time):
                 secured = await shake_hands(context, connected, server_side=True)
@@ -257,9 +288,7 @@ class Server:
             if self._is_draining:
                 secured.close()
             else:
-                self._peers.add(Peer(self, secured, name))
-        finally:
-            self._shaking -= 1
+                self._peers[Peer(self, secured, name)] = None
 
     def _listen_again(self) -> None:
         if not self._is_draining:
@@ -319,6 +348,11 @@ class Server:
         if self._staging is not None:
             self._staging.stop()
         log.info("server stopped", address=str(self.address))
+
+    def forsake(self) -> None:
+        """In a forked child: let go of the copies of connections."""
+        for peer in self._peers:
+            peer.forsake()
 
     def _abort(self) -> None:
         if not self._is_draining:

@@ -23,6 +23,7 @@ from callboard.remote.conversation import Completion, Conversation, Parcel
 from callboard.remote.dialing import dial
 from callboard.remote.driven import DrivenLink
 from callboard.remote.errors import ConnectionLost, ProtocolError, Refused, RemoteError
+from callboard.remote.forked import let_go_in_children
 from callboard.remote.frames import MOST, Frame, Splitter
 from callboard.remote.io_thread import IOThread
 from callboard.remote.kinds import Parting
@@ -51,8 +52,10 @@ class RemoteSession:
         token: bytes,
         encoding: Codec,
         shard: Shard | None = None,
+        server_user: int | None = None,
     ) -> None:
         self._address = address
+        self._server_user = server_user
         self._context = context
         self.pid = os.getpid()
         self._lock = threading.Lock()  # of the conversation, and of the order of what it sends
@@ -67,6 +70,7 @@ class RemoteSession:
         self.closed: Future[None] = Future()
         """Done when the session is over."""
         self._io = IOThread(f"callboard-{address}")
+        let_go_in_children(self)
         self._main = self._io.run(self._keep_connected())
 
     # --- in any thread ----------------------------------------------------------------------------
@@ -266,6 +270,9 @@ class RemoteSession:
                         why = await ended
                     finally:
                         pinging.cancel()
+                except Refused as error:
+                    why = f"{self._address}: {error}"
+                    self._end(Refused(why))
                 except (OSError, TimeoutError, ConnectionLost) as error:
                     why = f"no connection to {self._address}: {safe_str(error) or 'no answer'}"
                     self._hang_up(why)
@@ -290,7 +297,7 @@ class RemoteSession:
         """Make a connection, and wait for the server's WELCOME."""
         loop = asyncio.get_running_loop()
         welcome: asyncio.Future[None] = loop.create_future()
-        connected = await dial(self._address, self._context)
+        connected = await dial(self._address, self._context, self._server_user)
         splitter = Splitter(_BEFORE_WELCOME)
         link = DrivenLink(
             loop,

@@ -44,7 +44,7 @@ class RemoteEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """What a user has said. Each error names the option and its value."""
+    """What a user has said. Each error names the option, and its value where it is known."""
 
     said: Mapping[str, str]
 
@@ -143,9 +143,9 @@ class SourceOptions:
                 "'tokenfile', or set CALLBOARD_TOKEN_FILE or CALLBOARD_TOKEN for the driver and "
                 "the executors"
             )
-        for name in self.said:
+        for name in self.said:  # and not its value, which may be a secret
             if name not in known | _SPARKS:
                 raise ConfigError(
-                    f"the option {name!r}, {self.said[name]!r}, is not known here; the options are "
+                    f"the option {name!r} is not known here; the options are "
                     f"{', '.join(sorted(known))}"
                 )

@@ -6,6 +6,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -333,13 +334,63 @@ def test_who_is_turned_away_tries_again(start: Start, tmp_path: Path) -> None:
     thread.join(DEADLINE)
 
 
-def test_unfinished_handshakes_do_not_take_all_places(start: Start, tmp_path: Path) -> None:
+def test_unfinished_handshakes_do_not_take_all_places(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "_PATIENCE", DEADLINE)
     small = start(f"unix:{tmp_path}/small", limits=ServerLimits(handshakes=2))
     clients = [RawClient(f"{tmp_path}/small") for _ in range(3)]
     assert "2 clients have not said who they are" in clients[2].farewell().text
     clients[0].send(hello())
     assert clients[0].receive() is not None
     connect(str(small.address)).close()
+    for client in clients:
+        client.socket.close()
+
+
+def test_strangers_that_come_again_do_not_keep_others_out(start: Start, tmp_path: Path) -> None:
+    limits = ServerLimits(handshakes=2, handshake_time=3600.0)
+    small = start(f"unix:{tmp_path}/small", limits=limits)
+    done = threading.Event()
+
+    def come_again() -> None:
+        while not done.is_set():
+            with closing(RawClient(f"{tmp_path}/small").socket) as connected:
+                while not done.is_set() and is_open(connected):
+                    pass
+
+    def is_open(connected: socket.socket) -> bool:
+        connected.settimeout(0.1)
+        try:
+            return connected.recv(1 << 16) != b""
+        except TimeoutError:
+            return True
+        except OSError:
+            return False
+
+    strangers = [threading.Thread(target=come_again) for _ in range(2)]
+    for each in strangers:
+        each.start()
+    try:
+        eventually(lambda: small.health()["connections"] == 2, "they have both places")
+        for _ in range(3):
+            connect(str(small.address), timeout=DEADLINE).close()
+    finally:
+        done.set()
+        for each in strangers:
+            each.join(DEADLINE)
+
+
+def test_a_client_that_was_refused_has_no_place_any_more(start: Start, tmp_path: Path) -> None:
+    small = start(
+        f"unix:{tmp_path}/small", token=Token(SECRET, "here"), limits=ServerLimits(handshakes=1)
+    )
+    clients = []
+    for _ in range(3):
+        clients.append(RawClient(f"{tmp_path}/small"))
+        clients[-1].send(hello(OTHER.encode()))
+        assert clients[-1].farewell().reason is Farewell.TOKEN
+    connect(str(small.address), token=SECRET).close()
     for client in clients:
         client.socket.close()
 
@@ -443,6 +494,24 @@ def test_a_file_that_is_no_socket_is_left_alone(start: Start, tmp_path: Path) ->
 def test_a_stopped_server_takes_its_socket_along(start: Start, tmp_path: Path) -> None:
     start(f"unix:{tmp_path}/gone").stop()
     assert not (tmp_path / "gone").exists()
+
+
+def test_a_relative_socket_goes_with_its_server_from_another_directory(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    server = start("unix:relative")
+    assert str(server.address) == "unix:relative"
+    connection = connect("unix:relative", timeout=DEADLINE)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert connection.ref("notes").ask(1).result(DEADLINE) == 1
+    server.stop()
+    assert not (tmp_path / "relative").exists()
+    again = start(f"unix:{tmp_path}/relative")
+    assert connection.ref("notes").ask(2).result(DEADLINE) == 2
+    connection.close()
+    again.stop()
 
 
 def test_a_place_that_is_not_there_is_an_error(start: Start, tmp_path: Path) -> None:

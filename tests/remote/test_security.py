@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from callboard.remote import AddressError, SecurityError, connect
+from callboard.remote import AddressError, Refused, SecurityError, connect, connect_soon
 from callboard.remote.address import TCPAddress, UnixAddress, parse_address
 from callboard.remote.security import Token, client_context, find_token, server_context
 from tests.remote.conftest import DEADLINE, Start, eventually, logged, loss
@@ -192,19 +192,30 @@ def test_a_client_that_does_not_trust_the_certificate_says_nothing(
     server = start("tcp:127.0.0.1:0", token=token, certificate=cert, key=key)
     port = server.address.port  # type: ignore[union-attr]
 
-    def is_not_its_name() -> bool:
-        said = loss(partial(connect, f"tcp:localhost:{port}", ca_file=cert, **known))
-        return "CERTIFICATE_VERIFY_FAILED" in said  # else it was not tried yet
-
     def speaks_without_tls() -> bool:  # and is not answered
         loss(partial(connect, f"tcp:127.0.0.1:{port}", **known))
         return logged(caplog, "client refused", "no TLS")()
 
     known: dict[str, Any] = {"token": SECRET, "timeout": 0.3}
-    eventually(is_not_its_name, "the certificate is refused")
+    with pytest.raises(Refused, match=r"certificate is not trusted.*CERTIFICATE_VERIFY_FAILED"):
+        connect(f"tcp:localhost:{port}", ca_file=cert, token=SECRET, timeout=DEADLINE)
+    with pytest.raises(Refused, match="certificate is not trusted"):
+        connect_soon(f"tcp:localhost:{port}", ca_file=cert, token=SECRET).result(DEADLINE)
     eventually(speaks_without_tls, "it is in the log")
     with connect(str(server.address), token=SECRET, ca_file=cert, timeout=DEADLINE) as connection:
         assert connection.ref("notes").ask(1).result(DEADLINE) == 1
+
+
+def test_a_key_that_others_may_read_is_a_warning(
+    certificate: tuple[Path, Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    key = tmp_path / "key.pem"
+    shutil.copy(certificate[1], key)
+    for mode, is_said in [(0o600, False), (0o640, False), (0o644, True)]:
+        caplog.clear()
+        key.chmod(mode)
+        assert server_context(ANYWHERE, certificate[0], key) is not None
+        assert logged(caplog, "may read or write the key of TLS", str(key))() == is_said
 
 
 def test_a_file_of_a_token_may_be_a_pipe(tmp_path: Path) -> None:

@@ -256,5 +256,5 @@ def test_the_key_is_a_column_or_several(by: str, names: Any) -> None:
 
 
 def test_what_is_read_has_no_key() -> None:
-    with pytest.raises(ConfigError, match="the option 'by', 'id', is not known here"):
+    with pytest.raises(ConfigError, match="the option 'by' is not known here"):
         CallboardSource(RIGHT).reader(StructType())

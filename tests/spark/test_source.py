@@ -246,7 +246,7 @@ RIGHT = {"url": "unix:/nowhere", "entry": "sums"}
         ({"batch": "1"}, "the option 'batch', '1', wants a 'job'"),
         ({"job": "j", "batch": "one"}, "the option 'batch' is a whole number .* not 'one'"),
         ({"job": ""}, "the option 'job': a job's name has 1 to 1000 bytes, not 0"),
-        ({"path": "/x"}, "the option 'path', '/x', is not known here; the options are batch, by, "),
+        ({"path": "/x"}, "the option 'path' is not known here; the options are batch, by, "),
     ],
 )
 def test_an_option_that_is_wrong_is_named_with_its_value(said: dict[str, str], error: str) -> None:
@@ -254,15 +254,16 @@ def test_an_option_that_is_wrong_is_named_with_its_value(said: dict[str, str], e
         CallboardSource(RIGHT | said).writer(StructType(), overwrite=False)
 
 
-def test_a_token_is_not_shown_in_the_refusal() -> None:
-    with pytest.raises(ConfigError) as raised:
-        CallboardSource(RIGHT | {"token": "secret"}).writer(StructType(), overwrite=False)
+@pytest.mark.parametrize("name", ["token", "auth_token", "tokn", "password"])
+def test_a_token_is_not_shown_in_the_refusal(name: str) -> None:
+    with pytest.raises(ConfigError, match=name[:3]) as raised:
+        CallboardSource(RIGHT | {name: "secret"}).writer(StructType(), overwrite=False)
     assert "secret" not in str(raised.value)
 
 
 @pytest.mark.parametrize("name", ["job", "batch"])
 def test_a_streams_batches_have_their_names_from_spark(name: str) -> None:
-    with pytest.raises(ConfigError, match=f"the option '{name}', '1', is not known here"):
+    with pytest.raises(ConfigError, match=f"the option '{name}' is not known here"):
         CallboardSource(RIGHT | {name: "1"}).streamWriter(StructType(), overwrite=False)
 
 

@@ -12,6 +12,7 @@ from struct import Struct
 from threading import Lock
 from typing import NamedTuple
 
+from callboard.core.log import log
 from callboard.remote.errors import StateError
 from callboard.remote.staging.database import Database, Version, bring_up
 from callboard.remote.staging.fresh_frames import FreshFrames, JournalFrame, frames_of
@@ -106,7 +107,10 @@ class Journal(Database):
         bring_up(db, self._path, _VERSIONS, _FUNCTIONS)
 
     def _note_durable(self) -> None:
-        self._mark.write(HighWater.of(self._db))
+        try:
+            self._mark.write(HighWater.of(self._db))
+        except sqlite3.Error as error:  # the transaction is on disk all the same
+            log.error("the journal's mark cannot be written", path=str(self._path), error=error)
 
     def close(self) -> None:
         """Close it. What is done with it afterwards raises sqlite3.ProgrammingError."""

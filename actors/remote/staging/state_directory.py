@@ -10,6 +10,7 @@ from pathlib import Path
 
 from callboard.core.log import log
 from callboard.remote.errors import StateError
+from callboard.remote.forked import let_go_in_children
 from callboard.remote.shard import Shard
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -39,19 +40,20 @@ class StateDirectory:
             self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise StateError(f"the state directory {self.path} cannot be used: {error}") from error
+        let_go_in_children(self)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(self.staged, ignore_errors=True)
             self.staged.mkdir(mode=0o700, exist_ok=True)
             self._check_shard(shard)
         except BlockingIOError:
-            os.close(self._lock)
+            self.close()
             raise StateError(f"another server uses the state directory {self.path}") from None
         except OSError as error:
-            os.close(self._lock)
+            self.close()
             raise StateError(f"the state directory {self.path} cannot be used: {error}") from error
         except BaseException:
-            os.close(self._lock)
+            self.close()
             raise
 
     def _close_to_others(self) -> None:
@@ -107,7 +109,13 @@ class StateDirectory:
 
     def close(self) -> None:
         """Let the next server have it."""
-        os.close(self._lock)
+        lock, self._lock = self._lock, -1
+        if lock >= 0:
+            os.close(lock)
+
+    def forsake(self) -> None:
+        """In a forked child: let go of the copy of the lock, which stays the parent's."""
+        self.close()
 
     def _sync(self, folder: Path) -> None:
         """Have the file system note that a directory is in it."""

@@ -61,7 +61,7 @@ def test_a_commit_on_a_full_disk_is_refused_and_succeeds_when_there_is_room(serv
             connection.commit("job", 0, [winner])
     assert health(connection)["committed"] == 0
     room(served, 1000)
-    connection.commit("other", 0, [other.staged])
+    connection.commit("other", 0, [other.staged])  # type: ignore[list-item]
     connection.commit("job", 0, [winner])
     assert health(connection)["committed"] == 2
 

@@ -1,0 +1,38 @@
+"""What a forked child has copied of servers and connections, and lets go of at once.
+
+An actor may fork, or run a `multiprocessing.Process`. The child would else keep the lock of the
+state directory, the socket to listen on, and connections, as long as it lives: no server could take
+the place of one that has ended.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import Protocol
+from weakref import WeakSet
+
+
+class Holder(Protocol):
+    """What has descriptors that are for this process alone."""
+
+    def forsake(self) -> None:
+        """Close the copies, in a forked child, and touch nothing that is shared. Take no lock."""
+
+
+_holders: WeakSet[Holder] = WeakSet()
+
+
+def let_go_in_children(holder: Holder) -> None:
+    """Have a child call `forsake()`, as long as somebody has the holder."""
+    _holders.add(holder)
+
+
+def _let_go() -> None:
+    for holder in list(_holders):
+        with suppress(Exception):  # half made, or half closed
+            holder.forsake()
+    _holders.clear()
+
+
+os.register_at_fork(after_in_child=_let_go)
