@@ -16,6 +16,8 @@ from typing import Any
 
 from callboard.remote.errors import StateError
 
+# The locking mode is the normal one: with an exclusive lock a forked child that closes its copy
+# would take itself for the last user of the log, and remove it. Others are kept away by the modes.
 # Rows are large, and soon deleted: so pages are large, and are not overwritten with zeros, as some
 # builds of SQLite do without being told to; most never leave the log for the database.
 _SETTINGS = (

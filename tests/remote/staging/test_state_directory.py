@@ -1,6 +1,7 @@
 """The directory of what is on disk: who may use it, and what is synchronised with the disk."""
 
 import os
+import shutil
 import sqlite3
 import stat
 from collections.abc import Callable, Iterator
@@ -157,3 +158,22 @@ def test_a_relative_directory_is_that_of_the_start(
             stage.send_many([1, 2])
         connection.commit("job", 0, [stage.staged])  # type: ignore[list-item]
     assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_forked_child_that_closes_its_copy_leaves_the_log_alone(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.db")
+    journal.append(BatchName("job", 1), [], [])
+    child = os.fork()
+    if child == 0:
+        try:
+            journal.close()
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    journal.append(BatchName("job", 2), [], [])
+    copy = shutil.copytree(tmp_path, tmp_path / "copy")  # as a killed server leaves it
+    (copy / "journal.db-shm").unlink()
+    again = Journal(copy / "journal.db")
+    assert again.last == 2
+    again.close()
+    journal.close()
