@@ -141,9 +141,8 @@ cdef class Account:
 
     def add_many(self, int64_t amount, int64_t times):
         """Add an amount so many times, without the interpreter lock."""
-        cdef int64_t i
         with nogil:
-            for i in range(times):
+            for _ in range(times):
                 self.add(amount)
 
     @property

@@ -8,7 +8,7 @@ from libc.math cimport log2
 from libc.stdint cimport int64_t
 
 from callboard.core.buffer cimport Buffer
-from callboard.native cimport ActorRef, Kind, Message, NativeActor
+from callboard.native cimport ActorRef, Message, NativeActor
 
 cdef enum:
     NUMBERS = 4  # of a point
