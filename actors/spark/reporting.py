@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from callboard.dead_letters import FailureReport
+from callboard.failures import FailureReport
 from callboard.spark.context import PartitionContext
 from callboard.spark.errors import LONGEST, PartitionFailed
 

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from callboard import Actor, ActorRef, ActorSystem
-from callboard.dead_letters import FailureReport
+from callboard.failures import FailureReport
 from callboard.spark import (
     PartitionContext,
     PartitionFailed,
