@@ -61,9 +61,10 @@ class CallboardSource(DataSource):
                 "mode('overwrite'): what an actor has of its rows cannot be taken back; "
                 "use mode('append')"
             )
-        refuse_without_columns(schema.names)
         options = SourceOptions(self.options)
-        return BatchWriter(options.place({"job", "batch"} | BY), options.load())
+        place, load = options.place({"job", "batch"} | BY), options.load()
+        refuse_without_columns(schema.names)
+        return BatchWriter(place, load)
 
     def streamWriter(  # noqa: N802 - Spark calls it so
         self, schema: StructType, overwrite: bool
@@ -74,8 +75,8 @@ class CallboardSource(DataSource):
                 "outputMode('complete'): what an actor has of its rows cannot be taken back; "
                 "use outputMode('append')"
             )
-        refuse_without_columns(schema.names)
         place = SourceOptions(self.options).place(BY)
+        refuse_without_columns(schema.names)
         try:
             from callboard.spark.stream_writer import StreamWriter
         except ImportError as error:

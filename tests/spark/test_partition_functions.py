@@ -281,11 +281,18 @@ def test_a_partition_ends_when_the_last_message_behind_the_entry_point_is_handle
     assert Collect.rows == list(range(2000))
 
 
+class Unmade(Actor[Any]):
+    def __init__(self) -> None:
+        raise OSError("no such table")
+
+    def receive(self, message: Any) -> None: ...
+
+
 def test_an_actor_that_fails_when_it_is_made_fails_the_partition() -> None:
     def build(system: ActorSystem, context: PartitionContext) -> ActorRef[Any]:
-        return system.spawn(graphs.Tally)  # lacks its argument
+        return system.spawn(Unmade)
 
-    with pytest.raises(PartitionFailed, match="context"):
+    with pytest.raises(PartitionFailed, match="no such table"):
         foreach_partition(build)([1])
 
 
