@@ -18,7 +18,7 @@ ROWS_AT_SCALE_1 = {"web_clickstreams": 6_800_000, "store_sales": 675_000}
 
 
 def run(
-    n: int, *, query: int = 1, workers: int = 1, measure: str = "rate", policy: str
+    n: int, *, query: int = 1, workers: int = 1, measure: str = "rate", policy: str = "LP following"
 ) -> Result | Quantity:
     stream = questions.about(Shop(0.0001))[query].stream
     shop = Shop(n / ROWS_AT_SCALE_1[stream], seed=1)
