@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,10 @@ def opened(process: int | str) -> set[str]:
     return found
 
 
+def has_let_go(process: int, kept: set[str]) -> bool:
+    return not kept & opened(process)
+
+
 def test_the_next_server_starts_while_a_child_of_the_last_one_lives(
     tmp_path: Path, pipe: tuple[int, int]
 ) -> None:
@@ -69,7 +74,7 @@ def test_the_next_server_starts_while_a_child_of_the_last_one_lives(
             assert kept <= opened("self")
             children.append(connection.ref("forking").ask("fork").result(DEADLINE))
             for child in children:
-                eventually(lambda child=child: not kept & opened(child), "the child has let go")
+                eventually(partial(has_let_go, child, kept), "the child has let go")
             connection.close()
             server.stop()
             again = serve(system, tmp_path, pipe)
