@@ -6,6 +6,7 @@
 
 import json
 import os
+import signal
 import sysconfig
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
@@ -35,6 +36,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if not config.getoption("--hypothesis-profile", None):
         settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
     os.environ.setdefault("SPARK_SUBMIT_OPTS", SPARK_SUBMIT_OPTS)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's background job
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # With a GIL, Python actors share one worker unless a test says `workers=`. So they do without
     # one, too: else a test would be about something else there.
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
