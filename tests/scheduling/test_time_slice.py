@@ -43,10 +43,12 @@ class Witness(Actor[list[float]]):
         return len(handled)
 
 
-class Gate(Actor[threading.Event]):
+class Gate(Actor[tuple[threading.Event, threading.Event]]):
     """Keeps its worker until it is opened, so that all others there are ready at once."""
 
-    def receive(self, opened: threading.Event) -> None:
+    def receive(self, events: tuple[threading.Event, threading.Event]) -> None:
+        reached, opened = events
+        reached.set()
         assert opened.wait(60)
 
 
@@ -56,8 +58,9 @@ def handled_before_another(kind: type[Slow], messages: list[float], **options: A
         handled: list[float] = []
         slow, witness = system.spawn(kind, handled), system.spawn(Witness)
         witness.ask([]).result(60)
-        opened = threading.Event()
-        system.spawn(Gate).tell(opened)
+        reached, opened = threading.Event(), threading.Event()
+        system.spawn(Gate).tell((reached, opened))
+        assert reached.wait(60)
         slow.tell_many(messages)
         answer = witness.ask(handled)
         opened.set()
