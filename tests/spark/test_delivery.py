@@ -61,8 +61,11 @@ def test_a_frame_without_columns_is_refused_instead_of_being_empty(
     with pytest.raises(ConfigError, match="the frame has no columns"):
         deliver(frame, url, "sums", job="job")
     assert health(url)["committed"] == 0
-    source = CallboardSource({"url": url, "entry": "sums", "job": "job"})
-    for writer in (source.writer, source.streamWriter):
+    place = {"url": url, "entry": "sums"}
+    for writer in (
+        CallboardSource({**place, "job": "job"}).writer,
+        CallboardSource(place).streamWriter,
+    ):
         with pytest.raises(ConfigError, match="the frame has no columns"):
             writer(StructType([]), False)
 
