@@ -11,8 +11,10 @@ are part of the protocol, its `service` of the server, its `writer` and `publish
 `sharding` has several servers that are one; `shard` says which of them a server is.
 """
 
-from callboard.remote.client import Connection, connect, connect_soon
-from callboard.remote.codec import Codec
+from callboard.remote.client.connection import Connection, connect, connect_soon
+from callboard.remote.client.published import PublishedRows
+from callboard.remote.client.remote_ref import RemoteRef
+from callboard.remote.client.writer import StageWriter
 from callboard.remote.errors import (
     AddressError,
     BatchCommitted,
@@ -29,18 +31,16 @@ from callboard.remote.errors import (
     StageRefused,
     StateError,
 )
-from callboard.remote.remote_ref import RemoteRef
-from callboard.remote.server_side import ServerLimits
-from callboard.remote.shard import Shard
+from callboard.remote.protocol.server_side import ServerLimits
+from callboard.remote.protocol.shard import Shard
+from callboard.remote.protocol.staged_rows import Winner
 from callboard.remote.sharding.connection import ShardedConnection, connect_sharded
 from callboard.remote.sharding.keys import shard_of
 from callboard.remote.sharding.ref import ShardedRef
 from callboard.remote.sharding.stage import ShardedStage, ShardWinner
-from callboard.remote.staging.messages import Winner
 from callboard.remote.staging.persistent import KeyedRow, Persistent, RowKey, with_keys
-from callboard.remote.staging.published import PublishedRows
-from callboard.remote.staging.store import StagingLimits
-from callboard.remote.staging.writer import StageWriter
+from callboard.remote.storage.store import StagingLimits
+from callboard.remote.wire.codec import Codec
 
 __all__ = [
     "AddressError",

@@ -15,9 +15,7 @@ partitions to actors of another process: `source_options`; `stage_task`, what a 
 `stream_reader`, `data_source` and `registering`, a format of Spark's.
 """
 
-from callboard.spark.by_key import by_key
 from callboard.spark.context import PartitionContext, PartitionEnd, PartitionStart
-from callboard.spark.delivery import deliver
 from callboard.spark.errors import (
     AnswerError,
     CaptureError,
@@ -26,13 +24,15 @@ from callboard.spark.errors import (
     PartitionFailed,
     SchemaError,
 )
-from callboard.spark.graphs import SparkGraph, spark_graph
-from callboard.spark.hot_keys import hot_keys
-from callboard.spark.join_frames import join_frames
-from callboard.spark.keyed_state import KeyedState, keyed_state
-from callboard.spark.partitions import foreach_partition, map_in_arrow, map_partitions
-from callboard.spark.registering import register
-from callboard.spark.session import session
+from callboard.spark.frames.by_key import by_key
+from callboard.spark.sessions.session import session
+from callboard.spark.source.delivery import deliver
+from callboard.spark.source.registering import register
+from callboard.spark.tasks.graphs import SparkGraph, spark_graph
+from callboard.spark.tasks.hot_keys import hot_keys
+from callboard.spark.tasks.join_frames import join_frames
+from callboard.spark.tasks.keyed_state import KeyedState, keyed_state
+from callboard.spark.tasks.partitions import foreach_partition, map_in_arrow, map_partitions
 
 __all__ = [
     "AnswerError",

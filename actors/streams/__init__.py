@@ -30,9 +30,9 @@ from callboard.streams.errors import (
     RunTimeout,
     StreamError,
 )
-from callboard.streams.programs.predicates import Band, Equal, Predicate
+from callboard.streams.programs.joins.predicates import Band, Equal, Predicate
 from callboard.streams.programs.program import Side, Watermark
-from callboard.streams.programs.windows import Session, Sliding, Tumbling, Window
+from callboard.streams.programs.windows.window import Session, Sliding, Tumbling, Window
 from callboard.streams.running.results import Results
 from callboard.streams.running.run import Run
 from callboard.streams.running.tally import Tally

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from threading import Thread
 
 from callboard.remote import Connection
-from callboard.remote.codec import VERSION as ENCODING
-from callboard.remote.codec import Codec
-from callboard.remote.frames import Splitter, frame
-from callboard.remote.kinds import ENTRY, HELLO, MAGIC, SEQUENCE, VERSION, MessageKind
-from callboard.remote.server_side import ServerLimits
+from callboard.remote.protocol.kinds import ENTRY, HELLO, MAGIC, SEQUENCE, VERSION, MessageKind
+from callboard.remote.protocol.server_side import ServerLimits
+from callboard.remote.wire.codec import VERSION as ENCODING
+from callboard.remote.wire.codec import Codec
+from callboard.remote.wire.frames import Splitter, frame
 from remote.processes import served
 from savina.result import Quantity
 
