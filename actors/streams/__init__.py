@@ -5,8 +5,8 @@
 The order of the inside, in which nothing imports what stands after it:
 
 `errors`, `checks`   what can be wrong
-`joining`            what a lane of a join compares, in native headers
-`programs`           what a run does with batches of rows, a class for each sort of operator
+`programs`           what a run does with batches of rows, a class for each sort of operator:
+                     `rows`, `windows`, `merging`, `columns`, `joins`
 `native`             native operators, which users derive from, and their program
 `planning`           operators as they were asked for, and the plan of a graph of them
 `operators`          those that several methods make, and those of users' own classes

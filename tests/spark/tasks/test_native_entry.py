@@ -13,7 +13,7 @@ import pytest
 from callboard import ActorRef, ActorSystem
 from callboard.spark import PartitionContext, PartitionFailed, map_in_arrow, map_partitions
 
-BENCH = Path(__file__).parents[1] / "bench"
+BENCH = Path(__file__).parents[2] / "bench"
 
 
 @pytest.fixture(scope="module")

@@ -54,7 +54,7 @@ cdef class Finder:
         return 0
 
     cdef bint is_mine(self, Kept kept):
-        """Whether this lane is the one that stores a row; `programs/joins/kernel/rules.hpp` says the same."""
+        """Whether this lane is the one that stores a row; `kernel/rules.hpp` says the same."""
         if kept.is_alone:
             return False
         return kept.place % self.lanes == (self.lane if kept.side == 0 else self.lanes - 1 - self.lane)

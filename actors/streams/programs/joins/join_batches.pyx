@@ -1,6 +1,6 @@
 """A join of two streams of Arrow batches within a window.
 
-What `join.pyx` does row by row, on columns: `callboard/streams/programs/joins/kernel` finds the partners of many
+What `join.pyx` does row by row, on columns: `kernel/column_join.hpp` finds the partners of many
 rows at once, without the interpreter, and says which rows of the two windows are side by side.
 Arrow gathers them.
 """

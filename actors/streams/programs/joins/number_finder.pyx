@@ -1,6 +1,6 @@
 """Who finds the partners of a row, where that is a question of numbers.
 
-The times and the values of bands are handed to `callboard/streams/programs/joins/kernel`, which finds partners
+The times and the values of bands are handed to `kernel/number_join.hpp`, which finds partners
 without looking at each pair, and without the interpreter. It answers as Python would: integers are
 compared as integers of 64 bits, and numbers as floats where that changes nothing. What does not fit
 is refused, and pairs are compared in Python from then on.
