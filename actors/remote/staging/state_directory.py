@@ -6,6 +6,7 @@ import fcntl
 import os
 import shutil
 import stat
+import time
 from pathlib import Path
 
 from callboard.core.log import log
@@ -14,6 +15,7 @@ from callboard.remote.forked import let_go_in_children
 from callboard.remote.shard import Shard
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_PATIENCE = 0.2  # seconds in which a forked child lets go
 
 
 class StateDirectory:
@@ -42,7 +44,7 @@ class StateDirectory:
             raise StateError(f"the state directory {self.path} cannot be used: {error}") from error
         let_go_in_children(self)
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._keep_others_out()
             shutil.rmtree(self.staged, ignore_errors=True)
             self.staged.mkdir(mode=0o700, exist_ok=True)
             self._check_shard(shard)
@@ -55,6 +57,21 @@ class StateDirectory:
         except BaseException:
             self.close()
             raise
+
+    def _keep_others_out(self) -> None:
+        """Take the lock, or raise BlockingIOError.
+
+        A child that a server's process has just forked holds that server's lock until it runs, so
+        another try comes a moment later.
+        """
+        last = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                return fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() >= last:
+                    raise
+                time.sleep(_PATIENCE / 20)
 
     def _close_to_others(self) -> None:
         """Have nobody else read or lock the files, or put others in their place.
