@@ -8,28 +8,15 @@ protocol without input and output; `address`, `security`, `listening`, `handshak
 `session`, `remote_ref` and `client`, who is served.
 `staging` has rows that count once, and those that actors publish: its `messages` and `publishing`
 are part of the protocol, its `service` of the server, its `writer` and `published` of the client.
+Errors are imported from `callboard.remote.errors`.
 `sharding` has several servers that are one; `shard` says which of them a server is.
 """
 
 from callboard.remote.client import Connection, connect, connect_soon
 from callboard.remote.codec import Codec
-from callboard.remote.errors import (
-    AddressError,
-    BatchCommitted,
-    CodecError,
-    CommitConflict,
-    ConnectionLost,
-    NotPublished,
-    NotStaged,
-    ProtocolError,
-    Refused,
-    RemoteError,
-    RemoteFailure,
-    SecurityError,
-    StageRefused,
-    StateError,
-)
+from callboard.remote.entries import serve_entries
 from callboard.remote.remote_ref import RemoteRef
+from callboard.remote.server import Server
 from callboard.remote.server_side import ServerLimits
 from callboard.remote.shard import Shard
 from callboard.remote.sharding.connection import ShardedConnection, connect_sharded
@@ -43,39 +30,27 @@ from callboard.remote.staging.store import StagingLimits
 from callboard.remote.staging.writer import StageWriter
 
 __all__ = [
-    "AddressError",
-    "BatchCommitted",
     "Codec",
-    "CodecError",
-    "CommitConflict",
     "Connection",
-    "ConnectionLost",
     "KeyedRow",
-    "NotPublished",
-    "NotStaged",
     "Persistent",
     "PublishedRows",
-    "ServerLimits",
-    "ProtocolError",
-    "Refused",
-    "RemoteError",
-    "RemoteFailure",
     "RemoteRef",
     "RowKey",
-    "SecurityError",
+    "Server",
+    "ServerLimits",
     "Shard",
     "ShardWinner",
     "ShardedConnection",
     "ShardedRef",
     "ShardedStage",
-    "StageRefused",
     "StageWriter",
     "StagingLimits",
-    "StateError",
     "Winner",
     "connect",
     "connect_sharded",
     "connect_soon",
+    "serve_entries",
     "shard_of",
     "with_keys",
 ]

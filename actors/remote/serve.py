@@ -17,7 +17,7 @@ from callboard import ActorSystem, CallboardError
 from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
-from callboard.remote.entries import entries_of
+from callboard.remote.entries import serve_entries
 from callboard.remote.errors import RemoteError
 from callboard.remote.security import find_token
 from callboard.remote.server import Server
@@ -112,7 +112,7 @@ def serve(options: argparse.Namespace) -> int:
     try:
         server = Server(
             system,
-            entries_of(build(system)),
+            serve_entries(build(system)),
             options.bind,
             token=token,
             certificate=options.tls_cert,

@@ -12,20 +12,13 @@ task, and `graphs`, what Spark calls; `by_key`; `join_task`, a stream of two sid
 `java`, `session` and `hot_keys` stand beside them and need no actors of their own; neither do
 partitions to actors of another process: `source_options`; `stage_task`, what a task does, and
 `delivery`; `sink`, `batch_writer` and `stream_writer`, `published_range`, `batch_reader` and
-`stream_reader`, `data_source` and `registering`, a format of Spark's.
+`stream_reader`, `data_source` and `registering`, a format of Spark's. Errors are imported from
+`callboard.spark.errors`.
 """
 
 from callboard.spark.by_key import by_key
 from callboard.spark.context import PartitionContext, PartitionEnd, PartitionStart
 from callboard.spark.delivery import deliver
-from callboard.spark.errors import (
-    AnswerError,
-    CaptureError,
-    EntryPointError,
-    OrderError,
-    PartitionFailed,
-    SchemaError,
-)
 from callboard.spark.graphs import SparkGraph, spark_graph
 from callboard.spark.hot_keys import hot_keys
 from callboard.spark.join_frames import join_frames
@@ -35,16 +28,10 @@ from callboard.spark.registering import register
 from callboard.spark.session import session
 
 __all__ = [
-    "AnswerError",
-    "CaptureError",
-    "EntryPointError",
     "KeyedState",
-    "OrderError",
     "PartitionContext",
     "PartitionEnd",
-    "PartitionFailed",
     "PartitionStart",
-    "SchemaError",
     "SparkGraph",
     "by_key",
     "deliver",

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from callboard.core.interpreter import has_gil
-from callboard.remote import Connection, Refused, connect
+from callboard.remote import Connection, Server, connect
+from callboard.remote.errors import Refused
 from callboard.remote.frames import frame
 from callboard.remote.kinds import MessageKind
 from callboard.remote.lent import LentLink
 from callboard.remote.peer import Peer
-from callboard.remote.server import Server
 from tests.remote.conftest import DEADLINE, Gate, eventually
 
 Readers = list[tuple[str, int]]

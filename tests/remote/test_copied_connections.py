@@ -8,8 +8,7 @@ import threading
 
 import pytest
 
-from callboard.remote import Connection, client, connect
-from callboard.remote.server import Server
+from callboard.remote import Connection, Server, client, connect
 from callboard.remote.sharding.connection import ShardedConnection
 from tests.remote.conftest import DEADLINE, Start
 

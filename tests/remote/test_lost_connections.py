@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem, CallboardError
-from callboard.remote import Connection, ConnectionLost, RemoteError, ServerLimits, connect
+from callboard.remote import Connection, Server, ServerLimits, connect
 from callboard.remote.codec import Codec
 from callboard.remote.driven import DrivenLink
+from callboard.remote.errors import ConnectionLost, RemoteError
 from callboard.remote.frames import Frame, frame
 from callboard.remote.kinds import SEQUENCE, MessageKind
 from callboard.remote.link import Link
-from callboard.remote.server import Server
 from tests.remote.conftest import DEADLINE, Gate, Start, eventually
 
 

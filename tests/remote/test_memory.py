@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from callboard.remote import Server
 from callboard.remote.frames import LENGTH, frame
 from callboard.remote.kinds import ENTRY, MessageKind
-from callboard.remote.server import Server
 from tests.remote.conftest import RawClient, eventually, hello
 
 CLIENTS = 12

@@ -11,9 +11,9 @@ import pytest
 
 from callboard import AskTimeout, Future
 from callboard.core.errors import DrainTimeout
-from callboard.remote import Connection, ConnectionLost, connect
+from callboard.remote import Connection, Server, connect
 from callboard.remote.driven import DrivenLink
-from callboard.remote.server import Server
+from callboard.remote.errors import ConnectionLost
 from tests.remote.conftest import DEADLINE, eventually
 
 

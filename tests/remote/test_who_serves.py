@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from callboard.remote import ConnectionLost, Refused, SecurityError, connect, dialing, security
+from callboard.remote import connect, dialing, security
+from callboard.remote.errors import ConnectionLost, Refused, SecurityError
 from tests.remote.conftest import DEADLINE, Start
 
 SECRET = "0123456789abcdef" * 2

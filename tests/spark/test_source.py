@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from callboard.core.errors import ConfigError
-from callboard.remote import StageRefused
+from callboard.remote.errors import StageRefused
 from callboard.remote.kinds import MessageKind
 from callboard.remote.peer import Peer
 from callboard.remote.staging.store import StagingStore

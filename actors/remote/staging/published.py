@@ -17,7 +17,7 @@ from callboard.remote.staging.writer import repeat
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from callboard.remote.client import Connection
+    from callboard.remote.session import SessionOwner
 
 
 class PublishedRows:
@@ -30,7 +30,7 @@ class PublishedRows:
     raise CallboardError, as they would block it.
     """
 
-    def __init__(self, connection: Connection, entry: str) -> None:
+    def __init__(self, connection: SessionOwner, entry: str) -> None:
         self._connection = connection
         self._entry = entry
 

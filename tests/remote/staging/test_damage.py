@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from callboard.remote import StateError
 from callboard.remote.codec import Codec
+from callboard.remote.errors import StateError
 from callboard.remote.staging.journal import Journal, Publication
 from callboard.remote.staging.messages import BatchName, Begin, Layout, StageEnd, StageRows, Winner
 from callboard.remote.staging.outbox import Piece

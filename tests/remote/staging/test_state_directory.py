@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from callboard.remote import StateError, connect
-from callboard.remote.server import Server
+from callboard.remote import Server, connect
+from callboard.remote.errors import StateError
 from callboard.remote.shard import Shard
 from callboard.remote.staging.journal import Journal, Publication
 from callboard.remote.staging.messages import BatchName

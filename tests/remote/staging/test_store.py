@@ -15,7 +15,8 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from callboard.remote import (
+from callboard.remote.codec import Codec
+from callboard.remote.errors import (
     BatchCommitted,
     CommitConflict,
     NotPublished,
@@ -23,7 +24,6 @@ from callboard.remote import (
     RemoteError,
     StageRefused,
 )
-from callboard.remote.codec import Codec
 from callboard.remote.staging import publications
 from callboard.remote.staging.backlog import Backlog
 from callboard.remote.staging.journal import Journal, Publication
