@@ -23,7 +23,7 @@ ALLOWED = {floor: FLOORS[: height + 1] for height, floor in enumerate(FLOORS)}
 # Folders of one floor, from the ground up: each may import from those before it. A folder's name
 # stands for what lies in it, but for subfolders that are named as well.
 ORDERS = [
-    ["mailbox", "mailbox/ordered", "mailbox/rivals"],
+    ["mailbox", "mailbox/ordered"],
     ["scheduling/flow", "scheduling"],
     [f"actors/_inside{name}" for name in ("/answers", "/sending", "/life", "/receiving", "")],
     [
@@ -45,6 +45,11 @@ ORDERS = [
     # Parts of actors/remote: their files stand between those of that folder, and above some.
     ["actors/remote/staging", "actors/remote/sharding"],
 ]
+
+# Headers of which a measurement is to say whether the product uses them.
+UNDECIDED = {
+    f"mailbox/ordered/{name}.hpp" for name in ("gate", "read_counts", "ring_gate", "tournament")
+}
 
 
 def folder_of_module(name: str) -> str | None:
@@ -157,6 +162,32 @@ def test_every_folder_has_its_place_in_an_order(root: Path) -> None:
     assert folders | set(ALLOWED) == {folder for order in ORDERS for folder in order} | set(ALLOWED)
 
 
+def unused_headers(graph: dict[Path, set[Path]]) -> set[str]:
+    """Return the headers that no module includes, be it through others."""
+    used: set[Path] = set()
+    found = {unit for unit in graph if unit.suffix != ".hpp"}
+    while found:
+        used |= found
+        found = {needed for unit in found for needed in graph[unit]} - used
+    return {str(unit) for unit in graph if unit not in used}
+
+
+def test_every_header_is_used_by_a_module(root: Path) -> None:
+    # What only tests and benchmarks compile lies with them, in tests/bench/peers.
+    assert unused_headers(imports(root)) == UNDECIDED
+
+
+def test_a_header_that_only_an_unused_one_includes_is_unused(tmp_path: Path) -> None:
+    texts = {
+        "core/a.hpp": "",
+        "core/b.pxd": 'cdef extern from "callboard/core/b.hpp":\n    pass',
+        "core/b.hpp": '#include "callboard/core/c.hpp"',
+        "core/c.hpp": "",
+        "mailbox/d.hpp": '#include "callboard/core/a.hpp"',
+    }
+    assert unused_headers(write(tmp_path, texts)) == {"core/a.hpp", "mailbox/d.hpp"}
+
+
 def write(root: Path, texts: dict[str, str]) -> dict[Path, set[Path]]:
     """Write sources, and return what they import."""
     for name, text in texts.items():
@@ -219,7 +250,7 @@ def test_what_is_imported_for_types_alone_makes_no_circle(tmp_path: Path) -> Non
     ("path", "text", "found"),
     [
         ("mailbox/a.hpp", '#include "callboard/mailbox/ordered/b.hpp"', True),
-        ("mailbox/rivals/a.hpp", '#include "callboard/mailbox/ordered/b.hpp"', False),
+        ("mailbox/ordered/a.hpp", '#include "callboard/mailbox/ordered/b.hpp"', False),
         ("actors/system.py", "def f():\n    from callboard.streams.run import run", True),
         ("actors/_inside/life/a.pyx", "cimport callboard.streams.run", True),
         ("actors/spark/a.py", "from callboard.streams.run import run", False),

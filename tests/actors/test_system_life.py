@@ -15,6 +15,7 @@ import pytest
 from callboard import Actor, ActorSystem, CallboardError, DrainTimeout
 from callboard.core.wait_queue import WaitQueue
 from callboard.scheduling.placement import Fixed
+from tests.tokenless import tokenless
 
 PREAMBLE = """
 import gc, os, signal, sys, threading
@@ -216,7 +217,7 @@ class Child(Head):
 def test_actors_that_were_left_behind_end_when_the_last_thread_does(options: Any) -> None:
     gate, entered = threading.Event(), threading.Event()
     journal: list[str] = []
-    system = ActorSystem(workers=2, threading="assigned", token=False)
+    system = tokenless(workers=2, threading="assigned")
     head = system.spawn(Head, gate, journal, **options)
     head.tell(entered)
     assert entered.wait(30)

@@ -69,7 +69,6 @@ class Run(CopiedAsItself, Generic[R]):
         window: int = 256,
         time_slice: float = 0.0005,
         markers: int = 64,
-        rivals: str = "",
     ) -> None:
         self._system = system
         self._batch_size = checks.whole("batch_size", batch_size, 1, MOST, error=ConfigError)
@@ -89,7 +88,6 @@ class Run(CopiedAsItself, Generic[R]):
             options.short_time("time_slice", time_slice),
             checks.whole("markers", markers, 0, MOST, error=ConfigError),
             system._runtime.manual,
-            options.chosen_rivals(rivals),
         )
         timers = system._runtime.timers
         self.tally = DeadLetterTally(system.dead_letters, timers.now)

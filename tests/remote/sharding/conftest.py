@@ -60,7 +60,7 @@ class Servers:
 
     def start(self, index: int, shard: Shard | None = None, *, keyed: bool = True) -> None:
         ends = self.ends[index]
-        system = ends.enter_context(ActorSystem(workers=1, token=False))
+        system = ends.enter_context(ActorSystem(workers=1))
         entries = entries_of({"notes": system.spawn(Notes), "kept": system.spawn(Kept)})
         server = Server(
             system,
