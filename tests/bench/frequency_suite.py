@@ -54,7 +54,7 @@ def streams(smoke: bool) -> Benchmark:
     ]
     for alpha, design in product(ALPHAS, NATIVE_DESIGNS):
         player = game.by("summaries", 2, design, str(alpha))
-        players.append(replace(player, name=f"{design} in C++, alpha {alpha}"))
+        players.append(replace(player, name=f"{design} in C++, alpha {alpha}", role="peer"))
     return Benchmark("frequency_streams", "Two streams, a thread for each", "keys/s", players)
 
 
