@@ -24,7 +24,7 @@ ALLOWED = {floor: FLOORS[: height + 1] for height, floor in enumerate(FLOORS)}
 # stands for what lies in it, but for subfolders and files that are named as well.
 ORDERS = [
     ["core", "core/threads", "core/memory"],
-    ["mailbox", "mailbox/ordered", "mailbox/rivals"],
+    ["mailbox", "mailbox/ordered"],
     ["scheduling/flow", "scheduling"],
     [f"actors/_inside{name}" for name in ("/answers", "/sending", "/life", "/receiving", "")],
     [
