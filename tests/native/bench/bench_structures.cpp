@@ -21,7 +21,7 @@
 #include <thread>
 #include <vector>
 
-#include "callboard/core/parker.hpp"
+#include "callboard/core/threads/parker.hpp"
 #include "callboard/scheduling/flow/flow.hpp"
 #include "callboard/scheduling/flow/native_work.hpp"
 #include "../../bench/peers/partitioned_queue.hpp"
