@@ -82,8 +82,6 @@ UNDECIDED = {
     f"mailbox/ordered/{name}.hpp" for name in ("gate", "read_counts", "ring_gate", "tournament")
 }
 
-MOST_MODULES = 20  # in a room
-
 
 def folder_of_module(name: str) -> str | None:
     """Say which folder of ours a dotted name lies in, or None for somebody else's."""
