@@ -134,6 +134,11 @@ class Compared:
         native = [(found.is_real, found.distance) for found in founds]
         return [*native, (False, None)] if self.has_nulls else native
 
+    @property
+    def has_many_ids(self) -> bool:
+        """Whether there are values to forget, if no columns hold them."""
+        return any(len(term.ids.numbers) > 1_000 for term in self.terms)
+
     def forget(self, columns: list[list[Any]]) -> None:
         """Forget values of which no columns hold any number, once these are most of them."""
         for at, term in enumerate(self.terms):
