@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "callboard/streams/joining/column_join.hpp"
-#include "callboard/streams/joining/column_matcher.hpp"
+#include "callboard/streams/programs/joins/kernel/column_join.hpp"
+#include "callboard/streams/programs/joins/kernel/column_matcher.hpp"
 #include "check.hpp"
 #include "joining.hpp"
 

@@ -24,16 +24,16 @@ from callboard.streams.operators.joining import (
     window_said,
 )
 from callboard.streams.planning.operator import Operator
-from callboard.streams.programs.predicates import Band, Predicate, name_of
-from callboard.streams.programs.windows import lag_of
+from callboard.streams.programs.joins.predicates import Band, Predicate, name_of
+from callboard.streams.programs.windows.window import lag_of
 
 if TYPE_CHECKING:
-    from callboard.streams.programs.lot_finder import LotFinder
+    from callboard.streams.programs.joins.lot_finder import LotFinder
 
 
 def merge_batches(by: Any, streams: int, n: int, lag: Any, late: str, idle_after: Any) -> Operator:
     """Put the rows of the batches of several streams into one order."""
-    from callboard.streams.programs.batches_in_time import MergeBatches
+    from callboard.streams.programs.columns.batches_in_time import MergeBatches
 
     names = _columns("merge_batches", by, streams)
     said = f"by {names_said(names)}"
@@ -56,8 +56,8 @@ def join_batches(
     lanes: int,
 ) -> Operator:
     """Compare the rows of the batches of two streams within a window."""
-    from callboard.streams.programs.join_batches import KINDS, JoinBatches
-    from callboard.streams.programs.join_batches_in_lanes import (
+    from callboard.streams.programs.joins.join_batches import KINDS, JoinBatches
+    from callboard.streams.programs.joins.join_batches_in_lanes import (
         BatchJoinEnd,
         BatchJoinLanes,
         BatchJoinOrder,
@@ -113,8 +113,8 @@ class _Way(NamedTuple):
 
 
 def _way(where: Any, most: int | None, three_step: bool) -> _Way:
-    from callboard.streams.programs.join_batches import MOST_TERMS, prefers_cells
-    from callboard.streams.programs.lot_finder import ColumnFinder, MaskFinder
+    from callboard.streams.programs.joins.join_batches import MOST_TERMS, prefers_cells
+    from callboard.streams.programs.joins.lot_finder import ColumnFinder, MaskFinder
 
     window = {"most": most, "three_step": three_step}
     plain = partial(ColumnFinder, **window, by_cells=False)

@@ -22,8 +22,8 @@
 #include "callboard/core/mix.hpp"
 #include "callboard/mailbox/ordered/ring_gate.hpp"
 #include "callboard/mailbox/rivals/scale_gate.hpp"
-#include "callboard/streams/joining/column_matcher.hpp"
-#include "callboard/streams/joining/join_outputs.hpp"
+#include "callboard/streams/programs/joins/kernel/column_matcher.hpp"
+#include "callboard/streams/programs/joins/kernel/join_outputs.hpp"
 #include "paper_rows.hpp"
 
 using namespace callboard;

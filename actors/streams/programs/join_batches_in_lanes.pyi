@@ -1,9 +1,0 @@
-from callboard.streams.programs.join_batches import JoinBatches
-from callboard.streams.programs.join_in_lanes import Lanes
-
-class Progress:
-    gone: tuple[int, int]
-
-class BatchJoinOrder(JoinBatches): ...
-class BatchJoinLanes(Lanes): ...
-class BatchJoinEnd(JoinBatches): ...
