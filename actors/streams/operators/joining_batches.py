@@ -24,7 +24,7 @@ from callboard.streams.operators.joining import (
     window_said,
 )
 from callboard.streams.planning.operator import Operator
-from callboard.streams.programs.joins.predicates import Band, Predicate, name_of
+from callboard.streams.programs.joins.predicates import Predicate, name_of
 from callboard.streams.programs.windows.window import lag_of
 
 if TYPE_CHECKING:
@@ -136,8 +136,9 @@ def _way(where: Any, most: int | None, three_step: bool) -> _Way:
                 raise GraphError(
                     f"join_batches() compares columns by their names, not {name_of(column)}"
                 )
-        distance = term.distance if isinstance(term, Band) else None
-        terms.append(((str(term.left), str(term.right)), distance))
+        if term.comparison is not None and not term.comparison.can:
+            raise GraphError(f"join_batches() does not compare columns by {term!r}")
+        terms.append(((str(term.left), str(term.right)), term.comparison))
     if len(terms) > MOST_TERMS:
         raise GraphError(f"join_batches() compares up to {MOST_TERMS} columns, not {len(terms)}")
     if most is None or prefers_cells(most):

@@ -38,7 +38,7 @@ cdef class JoinBatches(BatchesInTime):
 
     `most`         how many rows a window has, up to 2**53, or None where `lengths` has "within"
     `three_step`   as for Join; and `how`
-    `terms`        what is compared: the columns of both streams, and the distance, or None for equality
+    `terms`        what is compared: the columns of both streams, and the comparison, or None for equality
     `masks`        for each stream, a function of a row and of rows of the other stream; or None
     `by_cells`     whether partners are looked for in cells; else all rows in the window are compared
     `suffix`       is behind the names of columns of the right stream that the left one has, too
@@ -52,7 +52,7 @@ cdef class JoinBatches(BatchesInTime):
         self.masks, self.suffix = masks, suffix
         self.compared = None
         if masks is None:
-            self.compared = Compared([ComparedColumns(names, distance) for names, distance in terms])
+            self.compared = Compared([ComparedColumns(names, comparison) for names, comparison in terms])
         self.kind = <JoinKind><uint8_t>KINDS.index(how)
         self.is_left_alone = how in ("semi", "anti")
         self.lacking = (how in ("right", "outer"), how in ("left", "outer"))

@@ -26,7 +26,7 @@ cdef class Known:
     cdef dict lengths      # on that scale
     cdef list layouts      # of each stream, or None
     cdef object schema     # of outputs, or None
-    cdef list terms        # of each column that is compared, whether it is of doubles, and the distance or None
+    cdef list terms        # of each column that is compared, whether it is of doubles, and the comparison or None
 
     cdef bint has_whole_times(self)
 

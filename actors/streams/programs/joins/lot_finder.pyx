@@ -13,6 +13,7 @@ import cython
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from callboard.streams.programs.joins.kernel.rules cimport JoinPredicate, JoinRule, JoinSettings, JoinTerm, NumberType
+from callboard.streams.programs.joins.comparisons cimport Comparison
 
 import numpy as np
 
@@ -87,17 +88,17 @@ cdef class ColumnFinder(LotFinder):
         cdef const uint8_t[::1] column
         cdef const void* values[8]
         cdef Py_ssize_t i, count = len(lot.known.terms)
-        cdef bint has_bands = len(lot.columns) > count
+        cdef bint has_lonely = len(lot.columns) > count
         if self.matcher == NULL:
             self.make(lot.known)
         for i in range(count):
             column = lot.columns[i].view(np.uint8)
             values[i] = &column[8 * begin]
-        if has_bands:
+        if has_lonely:
             alone = lot.columns[count].view(np.uint8)
         with nogil:
             self.matcher.match(begin, rows, &side[begin], &time[8 * begin], values,
-                               &alone[begin] if has_bands else NULL, into.found)
+                               &alone[begin] if has_lonely else NULL, into.found)
         self.compared = self.matcher.compared()
         return 0
 
@@ -106,13 +107,11 @@ cdef class ColumnFinder(LotFinder):
         cdef JoinPredicate predicate
         cdef JoinSettings[int64_t] whole
         cdef JoinSettings[double] real
-        for is_real, distance in known.terms:
-            if distance is None:
+        for is_real, comparison in known.terms:
+            if comparison is None:
                 predicate.add(JoinTerm.equal(NumberType.float64 if is_real else NumberType.int64))
-            elif is_real:
-                predicate.add(JoinTerm.band(NumberType.float64, distance))
             else:
-                predicate.add(JoinTerm.whole_band(NumberType.int64, distance))
+                (<Comparison?>comparison).add_to(&predicate, not is_real)
         within = known.lengths["within"] if self.most is None else self.most - 1
         if known.has_whole_times():
             whole.predicate, whole.rule, whole.within, whole.seed = predicate, self.rule, within, SEED
