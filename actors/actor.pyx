@@ -9,7 +9,7 @@ cimport cython
 from callboard._inside.sending.letter cimport copy_of, sender_of
 from callboard._inside.sending.ref cimport CLOSED, ActorRef, Envelope, Extra, cell_of, no_system
 from callboard._inside.sending.variables cimport current_variables
-from callboard.core.node cimport Kind
+from callboard.core.memory.node cimport Kind
 from callboard.scheduling.cell cimport carrying_cell
 
 from callboard.core.errors import CallboardError

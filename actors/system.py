@@ -27,12 +27,12 @@ from callboard.core.errors import (
     PolicyError,
     SystemClosed,
 )
-from callboard.core.green import refuse_green_threads
 from callboard.core.handles import CopiedAsItself
-from callboard.core.interpreter import has_gil
 from callboard.core.log import log
 from callboard.core.text import did_you_mean, safe_repr
-from callboard.core.wait_queue import WaitQueue
+from callboard.core.threads.green import refuse_green_threads
+from callboard.core.threads.interpreter import has_gil
+from callboard.core.threads.wait_queue import WaitQueue
 from callboard.dead_letters import DeadLetters
 from callboard.diagnosis import all_actors, describe_unrest
 from callboard.mailboxes import BoundedMailbox

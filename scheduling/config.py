@@ -15,9 +15,9 @@ from functools import partial
 from typing import Any
 
 from callboard.core import checks
-from callboard.core.cores import usable_cores
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
+from callboard.core.threads.cores import usable_cores
 from callboard.scheduling.flow.heuristics import Heuristic
 from callboard.scheduling.flow.threading_models import MODELS, Model
 from callboard.scheduling.placement import PlacementPolicy

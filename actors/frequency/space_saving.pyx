@@ -18,8 +18,8 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from callboard.core.checks import LARGEST, finite, one_of, whole
-from callboard.core.cores import usable_cores
 from callboard.core.text import safe_repr
+from callboard.core.threads.cores import usable_cores
 from callboard.frequency.arrays import ArrowKeys, lots
 from callboard.frequency.merging import merged
 from callboard.frequency.packing import pack, unpack

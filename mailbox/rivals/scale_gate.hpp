@@ -40,8 +40,8 @@
 #include <vector>
 
 #include "callboard/core/atomics.hpp"
+#include "callboard/core/memory/stack.hpp"
 #include "callboard/core/mix.hpp"
-#include "callboard/core/stack.hpp"
 #include "callboard/mailbox/ordered/gate.hpp"
 #include "callboard/mailbox/ordered/read_counts.hpp"
 

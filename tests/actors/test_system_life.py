@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem, CallboardError, DrainTimeout
-from callboard.core.wait_queue import WaitQueue
+from callboard.core.threads.wait_queue import WaitQueue
 from callboard.scheduling.placement import Fixed
 
 PREAMBLE = """

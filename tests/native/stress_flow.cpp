@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "callboard/core/parker.hpp"
+#include "callboard/core/threads/parker.hpp"
 #include "callboard/scheduling/flow/flow.hpp"
 #include "choosers.hpp"
 #include "stress.hpp"

@@ -11,11 +11,11 @@ import pytest
 
 from callboard import Actor, ActorSystem, BoundedMailbox, Future, Supervision
 from callboard.remote import Connection, ConnectionLost, connect
-from callboard.remote.codec import VERSION as ENCODING
-from callboard.remote.entries import entries_of
-from callboard.remote.frames import Frame, Splitter, frame
-from callboard.remote.kinds import HELLO, MAGIC, VERSION, MessageKind, Parting, parting
-from callboard.remote.server import Server
+from callboard.remote.protocol.kinds import HELLO, MAGIC, VERSION, MessageKind, Parting, parting
+from callboard.remote.server.server import Server
+from callboard.remote.staging.entries import entries_of
+from callboard.remote.wire.codec import VERSION as ENCODING
+from callboard.remote.wire.frames import Frame, Splitter, frame
 
 DEADLINE = 20.0  # seconds: far more than anything takes
 

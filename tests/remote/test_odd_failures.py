@@ -7,8 +7,8 @@ import pytest
 
 from callboard import Actor, ActorSystem, Supervision
 from callboard.remote import Connection, Persistent, RemoteFailure, ServerLimits, connect
-from callboard.remote.entries import entries_of
-from callboard.remote.server import Server
+from callboard.remote.server.server import Server
+from callboard.remote.staging.entries import entries_of
 from tests.remote.conftest import DEADLINE
 
 _NAME = "caf\udce9"  # as os.listdir() has the name of a file that is not in UTF-8

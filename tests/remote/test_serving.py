@@ -30,9 +30,9 @@ from callboard.remote import (
     connect,
     connect_soon,
 )
-from callboard.remote.dialing import dial
-from callboard.remote.entries import entries_of
-from callboard.remote.server import Server
+from callboard.remote.server.server import Server
+from callboard.remote.sockets.dialing import dial
+from callboard.remote.staging.entries import entries_of
 from callboard.streams import entry
 from callboard.streams.errors import RunEnded
 from tests.remote.conftest import DEADLINE, Gate, Notes, Start, eventually, logged, loss
@@ -292,7 +292,7 @@ def test_a_connection_that_is_closed_as_it_is_being_made_is_hung_up(
         connection.session._close()
         return connected
 
-    monkeypatch.setattr("callboard.remote.session.dial", dialling)
+    monkeypatch.setattr("callboard.remote.client.session.dial", dialling)
     connection = Connection(str(server.address))
     made.set()
     connection.session.closed.result(DEADLINE)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorRef, ActorSystem, BoundedMailbox, ConfigError, MailboxFull
-from callboard.core.cores import usable_cores
+from callboard.core.threads.cores import usable_cores
 from callboard.scheduling.config import Config
 from callboard.scheduling.flow.heuristics import EstimatedTime
 from callboard.scheduling.placement import Blocks, PlacementPolicy, RoundRobin

@@ -15,7 +15,7 @@ from callboard import (
     ConfigError,
     PolicyError,
 )
-from callboard.core.cores import usable_cores
+from callboard.core.threads.cores import usable_cores
 from callboard.scheduling.config import Config
 from callboard.scheduling.placement import Fixed, RoundRobin
 from callboard.scheduling.priority import PriorityPolicy
@@ -178,7 +178,7 @@ def test_all_workers_have_a_thread_from_the_start() -> None:
 def test_a_system_has_a_worker_for_each_core_that_it_may_use(monkeypatch: Any) -> None:
     monkeypatch.setattr("callboard.scheduling.config.usable_cores", usable_cores)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(3)))
-    monkeypatch.setattr("callboard.core.cores._control_groups", list)
+    monkeypatch.setattr("callboard.core.threads.cores._control_groups", list)
     assert Config.load().workers == 3
 
 

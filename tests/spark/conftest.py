@@ -14,8 +14,8 @@ pytest.importorskip("pyspark", reason="the spark extra is not installed")
 from pyspark.sql import SparkSession
 
 from callboard import ActorSystem
-from callboard.remote.entries import entries_of
-from callboard.remote.server import Server
+from callboard.remote.server.server import Server
+from callboard.remote.staging.entries import entries_of
 from callboard.spark import session
 
 HERE = Path(__file__).parent

@@ -22,7 +22,7 @@ from callboard.streams import (
     Tumbling,
     entry,
 )
-from callboard.streams.programs.files import line_of
+from callboard.streams.programs.rows.files import line_of
 
 # What these are given is wrong for type checkers as well.
 rows = cast(Any, entry("rows"))

@@ -9,7 +9,7 @@ from callboard._inside.sending.burying cimport REFUSED, bury_and_go_on
 from callboard._inside.sending.envelope cimport Envelope, to_tell
 from callboard._inside.sending.letter cimport Letter, take_letter
 from callboard._inside.sending.values cimport pack, take_value
-from callboard.core.node cimport Kind, wants_answer
+from callboard.core.memory.node cimport Kind, wants_answer
 from callboard.scheduling.context cimport current_context
 
 

@@ -11,7 +11,7 @@ from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
 from callboard.remote.errors import RemoteError
-from callboard.remote.staging.outbox import Outbox
+from callboard.remote.storage.outbox import Outbox
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from callboard import ActorRef, ActorStopped, Future
 from callboard.core.errors import SystemClosed
-from callboard.remote.codec import Codec
-from callboard.remote.entries import ActorEntry, Entry, PersistentEntry
 from callboard.remote.errors import StageRefused, StateError
-from callboard.remote.staging.journal import Publication
-from callboard.remote.staging.messages import Layout
-from callboard.remote.staging.outbox import Outbox
+from callboard.remote.protocol.staged_rows import Layout
+from callboard.remote.staging.entries import ActorEntry, Entry, PersistentEntry
 from callboard.remote.staging.persistent import (
     Persistent,
     RowKey,
     StateCommand,
 )
 from callboard.remote.staging.rows import key_in_work, keyed_rows, read_rows
+from callboard.remote.storage.journal import Publication
+from callboard.remote.storage.outbox import Outbox
+from callboard.remote.wire.codec import Codec
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -15,9 +15,9 @@ from callboard.streams.chaining.graph import Graph
 from callboard.streams.checks import check_function, check_name
 from callboard.streams.errors import GraphError
 from callboard.streams.planning.operator import Errors, Operator, label_of
-from callboard.streams.programs.files import to_file
 from callboard.streams.programs.program import Program
-from callboard.streams.programs.sinks import Call, Collect, Tell
+from callboard.streams.programs.rows.files import to_file
+from callboard.streams.programs.rows.sinks import Call, Collect, Tell
 
 T = TypeVar("T", covariant=True)
 

@@ -9,7 +9,7 @@ from typing import Any
 from callboard.core.log import log
 from callboard.streams.planning.places import ANYWHERE, Place
 from callboard.streams.programs.program import Program
-from callboard.streams.programs.sinks import Call, Collect
+from callboard.streams.programs.rows.sinks import Call, Collect
 
 # Where an input comes from: (number of a step, port), or (None, number of an entry).
 Source = tuple[int | None, int]

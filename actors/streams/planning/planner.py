@@ -22,7 +22,7 @@ from callboard.streams.planning.branching import (
 )
 from callboard.streams.planning.operator import Operator, Outlet
 from callboard.streams.planning.plan import Plan, Source, Step
-from callboard.streams.programs.stateless import Number
+from callboard.streams.programs.rows.stateless import Number
 
 # The spots where a row's origins were given, from the outermost region to the innermost.
 Spots = tuple[Spot, ...]

@@ -10,7 +10,7 @@ from libcpp.vector cimport vector
 from callboard._inside.sending.native_ref cimport send
 from callboard._inside.sending.ref cimport ActorRef
 from callboard.core.clock cimport monotonic_ns
-from callboard.core.node cimport Kind, Node
+from callboard.core.memory.node cimport Kind, Node
 from callboard.core.sealed cimport maker_key
 from callboard.scheduling.cell cimport Context
 from callboard.scheduling.context cimport current_context
@@ -27,8 +27,8 @@ from callboard.streams.programs.program cimport Batch, Ending, Exit, Program
 from callboard.streams.programs.rounds cimport divider_of, native_batch, rows_among, work_of
 from callboard.streams.running.at_work cimport call_through, help_pool, is_at_work, run_pool
 
-from callboard.core.interpreter import has_gil
 from callboard.core.log import log
+from callboard.core.threads.interpreter import has_gil
 
 LONGEST_CHAIN = most_members
 

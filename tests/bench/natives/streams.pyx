@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libcpp.vector cimport vector
 
 from callboard.core.clock cimport monotonic_ns
-from callboard.core.node cimport Kind
+from callboard.core.memory.node cimport Kind
 from callboard.scheduling.flow.stage cimport Division
 from callboard.streams.native cimport NativeOperator, NativePredicate, Output, Value
 

@@ -9,8 +9,8 @@ import pytest
 
 from callboard import Actor, ActorSystem
 from callboard.remote import Persistent, Shard, ShardedConnection, connect_sharded
-from callboard.remote.entries import entries_of
-from callboard.remote.server import Server
+from callboard.remote.server.server import Server
+from callboard.remote.staging.entries import entries_of
 
 SHARDS = 3
 DEADLINE = 20.0

@@ -5,10 +5,10 @@ from typing import Any
 
 from callboard import ActorSystem
 from callboard.remote import Connection, ServerLimits, connect
-from callboard.remote.entries import entries_of
-from callboard.remote.server import Server
-from callboard.remote.staging.journal import Journal
-from callboard.remote.staging.store import StagingLimits
+from callboard.remote.server.server import Server
+from callboard.remote.staging.entries import entries_of
+from callboard.remote.storage.journal import Journal
+from callboard.remote.storage.store import StagingLimits
 from tests.remote.conftest import DEADLINE, Notes, eventually
 
 

@@ -25,8 +25,8 @@ from callboard.remote import (
     Winner,
     with_keys,
 )
-from callboard.remote.entries import entries_of
-from callboard.remote.server import Server
+from callboard.remote.server.server import Server
+from callboard.remote.staging.entries import entries_of
 from tests.remote.conftest import DEADLINE, Gate, Notes, eventually, logged
 from tests.remote.staging.served import Served, applied, asked, commit, health
 

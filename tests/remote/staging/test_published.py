@@ -20,11 +20,11 @@ from callboard.remote import (
     StateError,
     connect,
 )
-from callboard.remote.entries import entries_of
-from callboard.remote.staging import publications
-from callboard.remote.staging.journal import Journal
-from callboard.remote.staging.outbox import Outbox
-from callboard.remote.staging.publishing import PublishedPiece
+from callboard.remote.protocol.published_rows import PublishedPiece
+from callboard.remote.staging.entries import entries_of
+from callboard.remote.storage import publications
+from callboard.remote.storage.journal import Journal
+from callboard.remote.storage.outbox import Outbox
 from tests.remote.conftest import DEADLINE, Start, eventually
 from tests.remote.staging.served import Served, applied, asked, commit, health
 

@@ -9,8 +9,8 @@ import pytest
 
 from callboard import Actor, ActorSystem, BoundedMailbox, PriorityMailbox
 from callboard.remote import CodecError, Connection, StageRefused, connect
-from callboard.remote.entries import entries_of
-from callboard.remote.server import Server
+from callboard.remote.server.server import Server
+from callboard.remote.staging.entries import entries_of
 from tests.remote.conftest import DEADLINE, eventually
 
 
