@@ -1,6 +1,6 @@
 # make demo     run the main job: authors' sessions and busy files from a change stream, through Spark
 # make test     run the test suite
-# make soak     kill servers, executors and drivers hundreds of times; takes hours
+# make soak     kill what serves and what delivers hundreds of times, and stress structures for longer; takes hours
 # make bench    run the benchmarks
 # make lint     check style; make types checks types, strictly
 # make stress   run the native structures under sanitizers
@@ -49,12 +49,13 @@ demo:
 
 test:
 	$(call set_up,$(TEST_EXTRAS))
-	$(BIN)/pytest $(WORKERS) $(ARGS)
+	$(BIN)/pytest $(WORKERS) --durations=10 $(ARGS)
 
 soak:
 	$(call set_up,$(TEST_EXTRAS))
 	CALLBOARD_KILLS=300 $(BIN)/pytest tests/remote/staging/test_kills.py tests/remote/staging/test_published_kills.py
 	$(BIN)/python tests/spark/soak.py --rounds 100 --two-hosts $(ARGS)
+	$(MAKE) -C tests/native stress STRESS_SECONDS=60 BUILD=build/soak
 
 bench:
 	$(call set_up,bench peers)
@@ -73,6 +74,7 @@ types:
 	$(BIN)/stubtest --mypy-config-file pyproject.toml --allowlist tests/stubtest-allowed.txt callboard
 
 stress:
+	$(MAKE) -C tests/native --jobs=2 sanitized
 	$(MAKE) -C tests/native stress asan
 
 dev: $(DEV)/.editable

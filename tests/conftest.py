@@ -53,8 +53,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Keep a file's tests in one process, and those of some folders, where several run tests."""
     if config.pluginmanager.hasplugin("xdist"):
         for item in items:
-            folder = item.path.parent.name
-            group = folder if folder in SHARING else str(item.path)
+            folder = item.path.relative_to(Path(__file__).parent).parts[0]
+            group = folder if folder in SHARING else item.location[0]
             item.add_marker(pytest.mark.xdist_group(group))
 
 
