@@ -1,0 +1,81 @@
+// The memory of a test's threads: each has an arena, so that in each run of an execution every object lies where it
+// lay before, whatever the others do. Nothing is used twice within an execution, so an address that comes back
+// comes from the structure that is tested, and not from the allocator.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+#include "graph.hpp"
+
+namespace model {
+
+class Arena {
+public:
+    static constexpr std::size_t size = 1 << 18, line = 64;
+
+    void clear() { used_ = 0, live_ = 0; }
+    int live() const { return live_; }
+    bool has(const void* memory) const { return memory >= bytes_ && memory < bytes_ + size; }
+
+    void* take(std::size_t bytes) {
+        const std::size_t wanted = line + (bytes + line - 1) / line * line;
+        if (used_ + wanted > size) __builtin_trap();
+        unsigned char* const block = bytes_ + used_;
+        used_ += wanted;
+        ++live_;
+        *reinterpret_cast<bool*>(block) = false;  // given back?
+        return block + line;
+    }
+
+    // False: it was given back before.
+    bool give_back(void* memory) {
+        bool* const freed = reinterpret_cast<bool*>(static_cast<unsigned char*>(memory) - line);
+        if (*freed) return false;
+        *freed = true;
+        --live_;
+        return true;
+    }
+
+private:
+    alignas(4096) unsigned char bytes_[size];
+    std::size_t used_ = 0;
+    int live_ = 0;
+};
+
+inline Arena arenas[most_threads];
+inline int allocating = -1;  // the thread of the test that runs; -1: the checker itself
+
+[[noreturn]] void fail_freed_twice();
+
+inline void* allocate(std::size_t bytes) {
+    if (allocating >= 0) return arenas[allocating].take(bytes);
+    if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
+    throw std::bad_alloc();
+}
+
+inline void give_back(void* memory) noexcept {
+    for (Arena& arena : arenas) {
+        if (!arena.has(memory)) continue;
+        if (!arena.give_back(memory)) fail_freed_twice();
+        return;
+    }
+    std::free(memory);
+}
+
+}  // namespace model
+
+// A program of the checker is one source file, so these are defined once.
+void* operator new(std::size_t bytes) { return model::allocate(bytes); }
+void* operator new[](std::size_t bytes) { return model::allocate(bytes); }
+void* operator new(std::size_t bytes, std::align_val_t) { return model::allocate(bytes); }
+void* operator new[](std::size_t bytes, std::align_val_t) { return model::allocate(bytes); }
+void operator delete(void* memory) noexcept { model::give_back(memory); }
+void operator delete[](void* memory) noexcept { model::give_back(memory); }
+void operator delete(void* memory, std::size_t) noexcept { model::give_back(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { model::give_back(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { model::give_back(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { model::give_back(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { model::give_back(memory); }
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { model::give_back(memory); }
