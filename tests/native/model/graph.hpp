@@ -21,20 +21,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "operations.hpp"
+
 namespace model {
 
 using std::memory_order;
 
-inline constexpr int most_threads = 6;  // with thread 0, which sets up, and looks at the end
 inline constexpr int most_events = 256;
-
-// An event's name, the same in each graph that has it: the how-manyth of which thread.
-struct Id {
-    std::uint16_t thread = 0xffff, index = 0xffff;
-    bool operator==(Id other) const { return thread == other.thread && index == other.index; }
-    bool operator!=(Id other) const { return !(*this == other); }
-};
-inline constexpr Id none{};
 
 struct Clock {
     std::array<std::uint16_t, most_threads> counts{};
@@ -43,23 +36,6 @@ struct Clock {
     void join(const Clock& other) {
         for (int i = 0; i < most_threads; ++i) counts[i] = std::max(counts[i], other.counts[i]);
     }
-};
-
-enum class Kind : std::uint8_t {
-    make,         // of a location, with its first value
-    read, write,  // an update is a read and the write after it
-    light_fence,  // orders its thread against heavy fences only: the compiler does not move anything across
-    heavy_fence,  // membarrier: as if all threads had passed a seq_cst fence
-    choice,       // of the world outside: a timeout, say
-    fork, join,   // thread 0's only
-};
-
-enum class Does : std::uint8_t { load, exchange, add, set_bits, keep_bits, compare };
-
-// Where the source says it.
-struct Site {
-    const char* file = "";
-    int line = 0;
 };
 
 struct Event {

@@ -47,8 +47,6 @@ private:
 inline Arena arenas[most_threads];
 inline int allocating = -1;  // the thread of the test that runs; -1: the checker itself
 
-[[noreturn]] void fail_freed_twice();
-
 inline void* allocate(std::size_t bytes) {
     if (allocating >= 0) return arenas[allocating].take(bytes);
     if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
@@ -58,24 +56,10 @@ inline void* allocate(std::size_t bytes) {
 inline void give_back(void* memory) noexcept {
     for (Arena& arena : arenas) {
         if (!arena.has(memory)) continue;
-        if (!arena.give_back(memory)) fail_freed_twice();
+        if (!arena.give_back(memory)) fail("memory is freed twice");
         return;
     }
     std::free(memory);
 }
 
 }  // namespace model
-
-// A program of the checker is one source file, so these are defined once.
-void* operator new(std::size_t bytes) { return model::allocate(bytes); }
-void* operator new[](std::size_t bytes) { return model::allocate(bytes); }
-void* operator new(std::size_t bytes, std::align_val_t) { return model::allocate(bytes); }
-void* operator new[](std::size_t bytes, std::align_val_t) { return model::allocate(bytes); }
-void operator delete(void* memory) noexcept { model::give_back(memory); }
-void operator delete[](void* memory) noexcept { model::give_back(memory); }
-void operator delete(void* memory, std::size_t) noexcept { model::give_back(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { model::give_back(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { model::give_back(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { model::give_back(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { model::give_back(memory); }
-void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { model::give_back(memory); }

@@ -57,5 +57,3 @@ MODEL("an owner, and two visitors") { two_visitors(true); }
 MODEL("without a barrier for all: an owner that locks twice, and a visitor") { owner_and_visitor(false); }
 MODEL("without a barrier for all: an owner, and a visitor that comes twice") { visitor_twice(false); }
 MODEL("without a barrier for all: an owner, and two visitors") { two_visitors(false); }
-
-MODEL_MAIN

@@ -118,5 +118,3 @@ MODEL("two system messages meet the beginning of a wait") {
     CHECK(actor.orders == 2);
     CHECK(actor.cell.tail.is_idle());
 }
-
-MODEL_MAIN

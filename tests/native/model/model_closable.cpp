@@ -172,5 +172,3 @@ MODEL("who sees that a bucket is closed sees what its owner did") {
             if (bucket.claims.is_closed()) CHECK(bucket.ended == 1);
         });
 }
-
-MODEL_MAIN

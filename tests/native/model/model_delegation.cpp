@@ -167,5 +167,3 @@ MODEL("counted: who owns by trying sees what the last owner did") {
              });
     CHECK(counted.served >= 1);
 }
-
-MODEL_MAIN

@@ -61,4 +61,27 @@ MODEL("a member that comes again holds nothing of its last time") {
     delete linked.thing.load(relaxed);
 }
 
-MODEL_MAIN
+// The epoch goes on by one who does not hold anything: so it may be two beyond the unlinker's when another enters.
+MODEL("a thing does not end while a member of the next epoch holds it, whoever moves the epoch on") {
+    Epochs epochs(2, 0);
+    Linked linked;
+    Plain<Plain<int>*> left{nullptr};
+    together(
+        [&] {
+            const std::uint64_t mine = epochs.enter(0);
+            Plain<int>* const thing = linked.thing.exchange(nullptr, acq_rel);
+            epochs.leave(0);
+            (void)epochs.try_advance();
+            if (epochs.has_passed(mine)) delete thing;
+            else left = thing;
+        },
+        [&] {
+            epochs.enter(1);
+            linked.look();
+            epochs.leave(1);
+        },
+        [&] {
+            for (int i = 0; i < 3; ++i) (void)epochs.try_advance();
+        });
+    delete left.get();
+}

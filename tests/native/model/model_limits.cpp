@@ -40,5 +40,3 @@ MODEL("room for one: two senders take turns") {
     together(send, send);
     CHECK(limits.count() == 0);
 }
-
-MODEL_MAIN

@@ -19,14 +19,14 @@ void store_buffering(std::memory_order order) {
     Shared at;
     together([&] { at.x.store(1, order), at.a = at.y.load(order); },
              [&] { at.y.store(1, order), at.b = at.x.load(order); });
-    came_to(at.a, at.b);
+    came_to({at.a, at.b});
 }
 
 void message_passing(std::memory_order stored, std::memory_order loaded) {
     Shared at;
     together([&] { at.x.store(1, relaxed), at.y.store(1, stored); },
              [&] { at.a = at.y.load(loaded), at.b = at.x.load(relaxed); });
-    came_to(at.a, at.b);
+    came_to({at.a, at.b});
 }
 
 // Two readers may see two writes in two orders.
@@ -35,7 +35,7 @@ void independent_reads(std::memory_order order) {
     together([&] { at.x.store(1, order); }, [&] { at.y.store(1, order); },
              [&] { at.a = at.x.load(order), at.b = at.y.load(order); },
              [&] { at.c = at.y.load(order), at.d = at.x.load(order); });
-    if (at.a == 1 && at.c == 1) came_to(at.b, at.d);
+    if (at.a == 1 && at.c == 1) came_to({at.b, at.d});
 }
 
 }  // namespace
@@ -56,17 +56,17 @@ MODEL("store buffering by a barrier for all: the others need only hold the compi
         },
         [&] {
             at.y.store(1, relaxed);
-            syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+            model::fence(model::Kind::heavy_fence, {"membarrier", 0});
             at.b = at.x.load(relaxed);
         });
-    came_to(at.a, at.b);
+    came_to({at.a, at.b});
 }
 
 MODEL("compiler barriers alone order nothing between cores", "00 01 10 11", 4) {
     Shared at;
     together([&] { at.x.store(1, relaxed), compiler_barrier(), at.a = at.y.load(relaxed); },
              [&] { at.y.store(1, relaxed), compiler_barrier(), at.b = at.x.load(relaxed); });
-    came_to(at.a, at.b);
+    came_to({at.a, at.b});
 }
 
 MODEL("message passing, relaxed: the message may be missed", "00 01 10 11", 4) { message_passing(relaxed, relaxed); }
@@ -79,7 +79,7 @@ MODEL("load buffering: no value comes from the future", "00 01 10", 3) {
     Shared at;
     together([&] { at.a = at.x.load(relaxed), at.y.store(1, relaxed); },
              [&] { at.b = at.y.load(relaxed), at.x.store(1, relaxed); });
-    came_to(at.a, at.b);
+    came_to({at.a, at.b});
 }
 
 MODEL("independent reads of independent writes, acquired: two orders", "00 01 10 11", 16) { independent_reads(acq_rel); }
@@ -89,7 +89,7 @@ MODEL("coherence: two reads of one location do not go back", "00 01 02 11 12 22"
     Shared at;
     together([&] { at.x.store(1, relaxed), at.x.store(2, relaxed); },
              [&] { at.a = at.x.load(relaxed), at.b = at.x.load(relaxed); });
-    came_to(at.a, at.b);
+    came_to({at.a, at.b});
 }
 
 MODEL("coherence: two readers see two writes in one order", "1212 2121") {
@@ -98,27 +98,27 @@ MODEL("coherence: two readers see two writes in one order", "1212 2121") {
              [&] { at.a = at.x.load(relaxed), at.b = at.x.load(relaxed); },
              [&] { at.c = at.x.load(relaxed), at.d = at.x.load(relaxed); });
     if (at.a != 0 && at.b != 0 && at.a != at.b && at.c != 0 && at.d != 0 && at.c != at.d)
-        came_to(at.a, at.b, at.c, at.d);
+        came_to({at.a, at.b, at.c, at.d});
 }
 
 MODEL("coherence: a thread reads what it wrote, or what is newer", "1 2", 3) {
     Shared at;
     together([&] { at.x.store(1, relaxed), at.a = at.x.load(relaxed); }, [&] { at.x.store(2, relaxed); });
-    came_to(at.a);
+    came_to({at.a});
 }
 
 MODEL("coherence: what was read is older than what is written then", "01 21", 4) {
     Shared at;
     together([&] { at.a = at.x.load(relaxed), at.x.store(1, relaxed), at.b = at.x.load(relaxed); },
              [&] { at.x.store(2, relaxed); });
-    if (at.b == 1) came_to(at.a, at.b);
+    if (at.b == 1) came_to({at.a, at.b});
 }
 
 MODEL("two writes each: the orders of two locations may disagree", "11 12 21 22", 4) {
     Shared at;
     together([&] { at.x.store(1, relaxed), at.y.store(2, relaxed); },
              [&] { at.y.store(1, relaxed), at.x.store(2, relaxed); });
-    came_to(at.x.load(relaxed), at.y.load(relaxed));
+    came_to({at.x.load(relaxed), at.y.load(relaxed)});
 }
 
 MODEL("updates: each reads the last one, and none is lost", "012 021 102 120 201 210", 6) {
@@ -126,7 +126,7 @@ MODEL("updates: each reads the last one, and none is lost", "012 021 102 120 201
     together([&] { at.a = at.x.fetch_add(1, relaxed); }, [&] { at.b = at.x.fetch_add(1, relaxed); },
              [&] { at.c = at.x.fetch_add(1, relaxed); });
     CHECK(at.x.load(relaxed) == 3);
-    came_to(at.a, at.b, at.c);
+    came_to({at.a, at.b, at.c});
 }
 
 MODEL("updates: of two that compare, one swaps", "01 10", 2) {
@@ -136,13 +136,13 @@ MODEL("updates: of two that compare, one swaps", "01 10", 2) {
         return at.x.compare_exchange_strong(expected, 1, relaxed, relaxed);
     };
     together([&] { at.a = swap(); }, [&] { at.b = swap(); });
-    came_to(at.a, at.b);
+    came_to({at.a, at.b});
 }
 
 MODEL("updates: a store comes before one, or after it", "1 3", 2) {
     Shared at;
     together([&] { at.x.store(1, relaxed); }, [&] { at.x.fetch_add(2, relaxed); });
-    came_to(at.x.load(relaxed));
+    came_to({at.x.load(relaxed)});
 }
 
 MODEL("a release sequence goes on through another thread's update", "7", 1) {
@@ -157,7 +157,7 @@ MODEL("a release sequence goes on through another thread's update", "7", 1) {
                  model::await([&] { return at.x.load(acquire) == 2; });
                  at.a = message;
              });
-    came_to(at.a);
+    came_to({at.a});
 }
 
 MODEL("a release sequence ends with a store", "0 7") {
@@ -167,7 +167,7 @@ MODEL("a release sequence ends with a store", "0 7") {
                  model::await([&] { return at.x.load(acquire) == 2; });
                  at.a = at.y.load(relaxed);
              });
-    came_to(at.a);
+    came_to({at.a});
 }
 
 MODEL("happens-before goes on from thread to thread", "7", 1) {
@@ -182,7 +182,5 @@ MODEL("happens-before goes on from thread to thread", "7", 1) {
                  model::await([&] { return at.y.load(acquire) == 1; });
                  at.a = message;
              });
-    came_to(at.a);
+    came_to({at.a});
 }
-
-MODEL_MAIN

@@ -118,5 +118,3 @@ MODEL("a signal is not lost, whatever is pushed meanwhile") {
     box.end(2);
     CHECK(looked == 1);
 }
-
-MODEL_MAIN

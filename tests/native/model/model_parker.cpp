@@ -69,5 +69,3 @@ MODEL("an owner that looks at descriptors is woken by its bell, or does not look
                  CHECK(written == 7);
              });
 }
-
-MODEL_MAIN

@@ -67,5 +67,3 @@ MODEL("who sees that all before a serial number have been sent sees what that di
              });
     line.end(2);
 }
-
-MODEL_MAIN

@@ -100,5 +100,3 @@ MODEL("many to many: who goes to sleep sees a value, or its producer sees a slee
     Worklist<Plain<int>> list(1);
     goes_to_sleep([&] { CHECK(list.push(1) == 0); }, [&] { return list.size(); });
 }
-
-MODEL_MAIN

@@ -1,8 +1,14 @@
 // The search itself: what it finds in programs made at random is what a search through all schedules finds, and each
 // of it once.
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+#include <string>
+
 #include "callboard/core/mix.hpp"
-#include "naive.hpp"
 #include "model.hpp"
+#include "naive.hpp"
+#include "run.hpp"
 
 using namespace callboard;
 
@@ -44,9 +50,9 @@ void any_program() {
                 case 2: case 3: words[word].store(found + 1 + thread, order); break;
                 case 4: found = words[word].fetch_add(10, order); break;
                 case 5: found = 0, words[word].compare_exchange_strong(found, 100 + thread, order); break;
-                case 6: model::running->fence(word == 0 ? model::Kind::light_fence : model::Kind::heavy_fence, {}); break;
+                case 6: model::fence(word == 0 ? model::Kind::light_fence : model::Kind::heavy_fence, {}); break;
                 // Some wait, and some of these in vain.
-                case 7: found = words[word].load(order); if (found == 0 && order == acquire) model::running->wait(true);
+                case 7: found = words[word].load(order); if (found == 0 && order == acquire) model::wait(true);
             }
         }
     };

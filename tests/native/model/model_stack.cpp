@@ -77,4 +77,15 @@ MODEL("a pool's nodes are taken once, as they were given") {
     delete left;
 }
 
-MODEL_MAIN
+MODEL("a pool that ends while others free what it has too much") {
+    model::Kernel kernel;
+    Surplus surplus(0);
+    auto* const pool = new FreePool;
+    for (int i = 0; i < 2; ++i) {
+        Node* const node = new Node;
+        pool->give(node, node, 1);
+    }
+    surplus.note(*pool);
+    together([&] { surplus.free_all(); }, [&] { delete pool; });
+    CHECK(surplus.is_empty());
+}

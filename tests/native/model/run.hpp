@@ -15,20 +15,8 @@
 
 namespace model {
 
-// A moment in a thread's plain code: so many of its events came before.
-struct Moment {
-    int thread = -1;
-    std::uint32_t events = 0;
-};
-
 class Run {
 public:
-    // What a thread runs; it lives where the test keeps it.
-    struct Body {
-        void (*call)(void*) = nullptr;
-        void* with = nullptr;
-    };
-
     // What one call of run() came to.
     enum class End { complete, stalled, failed };
 
@@ -79,10 +67,18 @@ public:
         return id;
     }
 
-    // The value that was read; `updates` says whether it was changed.
-    std::uint64_t update(Event what, bool& updates) {
+    Found access(const Access& access) {
         const Outside outside(*this);
+        Event what;
         what.kind = Kind::read;
+        what.location = access.location;
+        what.does = access.does;
+        what.success = access.success;
+        what.failure = access.failure;
+        what.operand = access.operand;
+        what.expected = access.expected;
+        what.mask = access.mask;
+        what.site = access.site;
         must_live(what);
         weaken(what.success, what.site);
         weaken(what.failure, what.site);
@@ -90,10 +86,8 @@ public:
         Thread& thread = threads_[current_];
         if (what.does == Does::load && thread.spins != 0 && thread.done != 0) {
             const Event& last = graph_.threads[current_][thread.done - 1];
-            if (last.kind == Kind::read && last.does == Does::load && last.location == what.location) {
-                updates = false;
-                return last.value;  // a look that is repeated sees the same, which coherence always allows
-            }
+            if (last.kind == Kind::read && last.does == Does::load && last.location == what.location)
+                return {last.value, false};  // a look that is repeated sees the same, which coherence always allows
         }
         const Event* known = replayed(what);
         if (known == nullptr) {
@@ -101,13 +95,12 @@ public:
             known = &graph_.threads[current_][threads_[current_].done];
             done(known->id);
         }
-        updates = known->updates;
-        const std::uint64_t value = known->value;
-        if (updates) {  // its write is there, too: they come together
+        const Found found{known->value, known->updates};
+        if (found.updated) {  // its write is there, too: they come together
             done({known->id.thread, static_cast<std::uint16_t>(known->id.index + 1)});
             thread.progress = thread.done;
         }
-        return value;
+        return found;
     }
 
     void write(Event what) {
@@ -159,14 +152,9 @@ public:
     }
 
     // Runs the bodies as threads, and waits for them.
-    template <class... Functions>
-    void together(Functions&... bodies) {
-        static_assert(sizeof...(bodies) < most_threads);
+    void together(const Body* bodies, int count) {
         fence(Kind::fork, {});
-        int index = 0;
-        (start(++index, {[](void* body) { (*static_cast<Functions*>(body))(); },
-                         const_cast<void*>(static_cast<const void*>(&bodies))}),
-         ...);
+        for (int i = 0; i < count; ++i) start(i + 1, bodies[i]);
         threads_[0].state = State::joining;
         leave();
         fence(Kind::join, {});
@@ -318,7 +306,7 @@ private:
             thread.state = State::at_new;
             leave();
         }
-        if (graph_.size() + 2 > most_events) fail("more events than an execution may have");
+        if (graph_.size() + 2 > most_events) fail("more events than an execution may have, or a loop that does not end: " + say(what.site));
         return nullptr;
     }
 
@@ -390,6 +378,8 @@ inline Run* running = nullptr;
 
 inline void Run::begin() { running->run_body(); }
 
-inline void fail_freed_twice() { running->fail("memory is freed twice"); }
+inline Body body_of(void (*function)()) {
+    return {[](void* body) { reinterpret_cast<void (*)()>(body)(); }, reinterpret_cast<void*>(function)};
+}
 
 }  // namespace model

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "../../run.hpp"
+#include "../../operations.hpp"
 
 namespace callboard {
 
@@ -31,11 +31,11 @@ public:
     static constexpr bool is_always_lock_free = true;
 
     Atomic() : Atomic(T{}, "Atomic()", 0) {}
-    Atomic(T value, MODEL_SITE) : id_(model::running->make(word(value), {file, line})) {}
+    Atomic(T value, MODEL_SITE) : id_(model::make_location(word(value), {file, line})) {}
     Atomic(const Atomic&) = delete;
     ~Atomic() {
-        if (id_ == model::none) model::running->fail("an object ends twice");
-        model::running->destroy(id_, {"~Atomic", 0});
+        if (id_ == model::none) model::fail("an object ends twice");
+        model::end_location(id_, {"~Atomic", 0});
         id_ = model::none;
     }
 
@@ -43,12 +43,7 @@ public:
         return update(Does::load, T{}, T{}, order, order, {file, line}).first;
     }
     void store(T value, Order order, MODEL_SITE) {
-        model::Event what;
-        what.location = id_;
-        what.order = order;
-        what.value = word(value);
-        what.site = {file, line};
-        model::running->write(what);
+        model::store(id_, word(value), order, {file, line});
     }
     T exchange(T value, Order order, MODEL_SITE) {
         return update(Does::exchange, value, T{}, order, order, {file, line}).first;
@@ -95,7 +90,7 @@ private:
     }
 
     std::pair<T, bool> update(Does does, T operand, T expected, Order success, Order failure, model::Site site) const {
-        model::Event what;
+        model::Access what;
         what.does = does;
         what.location = id_;
         what.success = success;
@@ -104,16 +99,15 @@ private:
         what.expected = word(expected);
         if constexpr (sizeof(T) < sizeof(std::uint64_t)) what.mask = (std::uint64_t{1} << 8 * sizeof(T)) - 1;
         what.site = site;
-        bool updates;
-        const std::uint64_t found = model::running->update(what, updates);
-        return {value(found), updates};
+        const model::Found found = model::access(what);
+        return {value(found.value), found.updated};
     }
 
     model::Id id_;
 };
 
-inline void compiler_barrier(MODEL_SITE) { model::running->fence(model::Kind::light_fence, {file, line}); }
+inline void compiler_barrier(MODEL_SITE) { model::fence(model::Kind::light_fence, {file, line}); }
 
-inline void relax() { model::running->pause(); }
+inline void relax() { model::pause(); }
 
 }  // namespace callboard
