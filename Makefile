@@ -2,7 +2,7 @@
 # make test     run the test suite
 # make bench    run the benchmarks
 # make lint     check style; make types checks types, strictly
-# make stress   run the native structures under sanitizers
+# make stress   run the native structures under a model checker and sanitizers
 # make dev      an editable install in .venv-dev, built in build/dev and rebuilt whenever it is imported
 # make compile  rebuild build/dev now, and show the compiler's messages
 # make clean    remove all that the above have made
@@ -58,7 +58,7 @@ types: $(VENV)/.wheel $(call stamps,dev test spark bench peers)
 	$(BIN)/stubtest --mypy-config-file pyproject.toml --allowlist tests/stubtest-allowed.txt callboard
 
 stress:
-	$(MAKE) -C tests/native stress asan
+	$(MAKE) -C tests/native model stress asan
 
 dev: $(DEV)/.editable
 

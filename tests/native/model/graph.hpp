@@ -1,15 +1,15 @@
-// An execution as the C++ memory model sees it: a graph of events. No schedule is part of it.
+// An execution as the C++ memory model sees it: a graph of events, without a schedule.
 //
-// Each thread has a sequence of events (program order). Each read has a source, the write whose value it returns.
-// Each location has a modification order, in which its writes stand. Two schedules with the same graph are the same
-// execution: every value that was read is the same, and so is all that the threads did.
+// Each thread has a sequence of events (program order). Each read has a source: the write whose value it returns.
+// Each location has a modification order of its writes. Two schedules with the same graph are the same execution:
+// every read returned the same value, so the threads did the same.
 //
-// Which graphs are executions says RC11 (Lahav et al. 2017, "Repairing sequential consistency in C/C++11"):
+// RC11 says which graphs are executions (Lahav et al. 2017, "Repairing sequential consistency in C/C++11"):
 //   coherence    a read does not return a write that is older than one that it must know of, and so on: is_coherent()
 //   atomicity    nothing stands between an update's write and the write that the update read
 //   seq_cst      the partial order psc has no cycle: is_sequential()
-//   no thin air  program order and sources have no cycle. (So no read returns what is written later because of it;
-//                the standard allows it for relaxed operations, compilers and processors almost never do it.)
+//   no thin air  program order and sources have no cycle: no read returns a value that is written later because of it.
+//                (C++ allows that for relaxed operations. It is called load buffering.)
 //
 // Happens-before is kept in vector clocks: of each thread, how many of its events came before.
 #pragma once
@@ -43,7 +43,7 @@ struct Event {
     Does does = Does::load;
     bool updates = false;  // the read or the write of an update that was done
     memory_order order = std::memory_order_relaxed;
-    memory_order success = std::memory_order_relaxed, failure = std::memory_order_relaxed;  // of an update
+    memory_order success = std::memory_order_relaxed, failure = std::memory_order_relaxed;  // an update's
     Id id, location, source;
     std::uint32_t stamp = 0;  // when it came into the graph
     std::uint64_t value = 0;  // read or written
@@ -67,10 +67,10 @@ struct Event {
 };
 
 inline bool acquires(memory_order order) {
-    return order == std::memory_order_acquire || order == std::memory_order_acq_rel || order == std::memory_order_seq_cst;
+    return order != std::memory_order_relaxed && order != std::memory_order_release;
 }
 inline bool releases(memory_order order) {
-    return order == std::memory_order_release || order == std::memory_order_acq_rel || order == std::memory_order_seq_cst;
+    return order != std::memory_order_relaxed && order != std::memory_order_acquire;
 }
 
 class Graph {
@@ -92,12 +92,12 @@ public:
         return size;
     }
 
-    // What the next event of a thread comes after.
+    // The clock before a thread's next event.
     Clock before(int thread) const {
         return threads[thread].empty() ? begin(thread) : threads[thread].back().before;
     }
 
-    // Of a location's writes, the oldest first.
+    // A location's writes, the oldest first.
     const std::vector<Id>& order_of(Id location) const { return find(location).order; }
     std::vector<Id>& order_of(Id location) { return const_cast<Location&>(find(location)).order; }
     int place_of(Id write) const {
@@ -197,7 +197,7 @@ public:
                (place + 1 == order.size() || follows(write, order[place + 1]));
     }
 
-    // Leaves out what came into the graph after this moment, and is not in `kept`.
+    // Removes all events that came into the graph after this moment and are not in `kept`.
     void cut(std::uint32_t stamp, const Clock& kept) {
         for (int thread = 0; thread < most_threads; ++thread) {
             std::vector<Event>& events = threads[thread];
@@ -226,7 +226,7 @@ private:
         __builtin_trap();
     }
 
-    // What a thread's first event comes after: all that thread 0 did before the fork.
+    // The clock before a thread's first event: all that thread 0 did before the fork.
     Clock begin(int thread) const {
         if (thread != 0)
             for (const Event& event : threads[0])

@@ -10,14 +10,14 @@
 
 namespace model {
 
-// What the kernel knows of a test that sleeps, or locks a mutex, which makes one of these before its threads.
+// The kernel's part in a test that sleeps, or locks a mutex. Such a test makes one before its threads.
 class Kernel {
 public:
     Kernel() { of_this_run = this; }
 
-    // Sleeps if the word says so, until somebody wakes who comes later. A word is compared with all that
-    // wakers have done, for which the kernel has a lock: here it is an update that changes nothing. Neither orders
-    // more than that, so that no structure leans on it. It may wake for nothing: that is an old count.
+    // Sleeps if the word is as expected, until a later wake(). The kernel compares under a lock, so it misses no
+    // change before that wake: here the comparison is an update that changes nothing. Both are relaxed, so that no
+    // structure can lean on the kernel's lock. A thread may wake for nothing: it has read an old count.
     long wait(void* address, std::uint32_t expected, const timespec* time) {
         auto& word = *static_cast<callboard::Atomic<std::uint32_t>*>(address);
         const int before = woken_.load(callboard::relaxed);
@@ -33,7 +33,7 @@ public:
 
     void wake() { woken_.fetch_add(1, callboard::relaxed); }
 
-    // What listens to descriptors sleeps here.
+    // Sleeps until the bell rings, as a thread that listens to descriptors does.
     void listen() {
         begin_attempt();
         if (rung_.load(callboard::relaxed) == 0) model::wait();

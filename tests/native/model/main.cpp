@@ -1,4 +1,4 @@
-// The program of a file of tests: finds the executions of each, and says how many there were.
+// The program of a file of tests: runs all executions of each, and says how many there were.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -45,7 +45,7 @@ void print(const Run& run) {
         if (event.location != none) std::fprintf(stderr, " [%u.%u]", event.location.thread, event.location.index);
         if (event.kind <= Kind::write || event.kind == Kind::choice)
             std::fprintf(stderr, " %#llx", static_cast<unsigned long long>(event.value));
-        if (event.kind == Kind::read) std::fprintf(stderr, " of %u.%u", event.source.thread, event.source.index);
+        if (event.kind == Kind::read) std::fprintf(stderr, " from %u.%u", event.source.thread, event.source.index);
         if (event.kind == Kind::read || event.kind == Kind::write)
             std::fprintf(stderr, " %s", name_of(event.order).c_str());
         std::fprintf(stderr, "  %s\n", Run::say(event.site).c_str());
@@ -57,30 +57,12 @@ constexpr std::uint64_t most_executions = 2'000'000;
 struct Options {
     std::string filter;
     std::vector<Run::Weakened> weakened;
-    bool orders = false;
 };
 
-// Where an order is stronger than relaxed, and which it is.
-std::set<std::string> strong_orders;
-
-void note_orders(const Graph& graph) {
-    graph.each([](const Event& event) {
-        if (event.kind != Kind::read && event.kind != Kind::write) return;
-        const std::string file = event.site.file;
-        const auto product = file.find("/callboard/");
-        if (product == file.npos) return;
-        const auto note = [&](memory_order order) {
-            if (order == std::memory_order_relaxed) return;
-            strong_orders.insert(file.substr(product + 11) + ":" + std::to_string(event.site.line) + ":" + name_of(order));
-        };
-        if (event.kind == Kind::write && !event.updates) note(event.order);
-        if (event.kind == Kind::read) note(event.success);
-        if (event.does == Does::compare) note(event.failure);
-    });
-}
+// The run of all tests: it knows the orders that all of them have met.
+Run run;
 
 Result explore(const Test& test, const Options& options) {
-    static Run run;
     Search search;
     running = &run;
     run.search = &search;
@@ -95,7 +77,6 @@ Result explore(const Test& test, const Options& options) {
             case Run::End::failed: result.failure = run.failure; break;
         }
         result.events += run.history.size();
-        if (options.orders) note_orders(run.graph());
         if (!result.failure.empty()) {
             std::fprintf(stderr, "%s\n  in execution %llu:\n", result.failure.c_str(),
                          static_cast<unsigned long long>(result.complete + result.stalled + 1));
@@ -125,14 +106,26 @@ memory_order order_named(const std::string& name) {
     std::exit(2);
 }
 
+// Those of the product, as --weaken takes them.
+void write_orders(const char* path) {
+    std::FILE* const file = std::fopen(path, "w");
+    for (const auto& [source, line, order] : run.strong_orders) {
+        const auto product = source.find("/callboard/");
+        if (product == source.npos) continue;
+        std::fprintf(file, "%s:%d:%s\n", source.substr(product + 11).c_str(), line, name_of(order).c_str());
+    }
+    std::fclose(file);
+}
+
 int run_all(int count, char** words) {
     Options options;
+    const char* orders = nullptr;
     const std::string program = words[0];
     std::string again = program;
     for (int i = 1; i < count; ++i) {
         const std::string word = words[i];
-        if (word == "--orders") {
-            options.orders = true;
+        if (word == "--orders" && i + 1 < count) {
+            orders = words[++i];
         } else if (word == "--weaken" && i + 1 < count) {
             again += " --weaken " + std::string(words[i + 1]);
             std::stringstream rule(words[++i]);
@@ -148,7 +141,6 @@ int run_all(int count, char** words) {
     for (const Test& test : tests()) {
         if (std::strstr(test.sentence, options.filter.c_str()) == nullptr) continue;
         const Result result = explore(test, options);
-        if (options.orders) continue;
         const std::uint64_t all = result.complete + result.stalled;
         ++ran;
         std::printf("%s %s: %llu executions, %llu that stalled, %llu events, %.2f s\n",
@@ -162,8 +154,7 @@ int run_all(int count, char** words) {
         }
         std::fflush(stdout);
     }
-    for (const std::string& order : strong_orders) std::printf("%s\n", order.c_str());
-    if (options.orders) return 0;
+    if (orders != nullptr) write_orders(orders);
     std::printf("%d run, %d failed\n", ran, failed);
     return failed != 0 || ran == 0;
 }

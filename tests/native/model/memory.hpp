@@ -1,6 +1,5 @@
-// The memory of a test's threads: each has an arena, so that in each run of an execution every object lies where it
-// lay before, whatever the others do. Nothing is used twice within an execution, so an address that comes back
-// comes from the structure that is tested, and not from the allocator.
+// The memory of a test's threads. Each has an arena, so every object lies at the same address in each run, whatever
+// the other threads do. No address is used twice within an execution: one that comes back comes from the structure.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What a test of the checker is written in. One source file is one program.
+// The words in which a test is written. One source file is one program.
 //
 //     MODEL("a message is seen") {
 //         Atomic<int> ready{0};
@@ -7,13 +7,13 @@
 //                         [&] { model::await([&] { return ready.load(acquire) == 1; }); CHECK(message == 7); });
 //     }
 //
-// It is run once for each execution that there is, and must do the same whenever it reads the same. Found are: a CHECK
-// that fails, a race on what is Plain, on an Atomic that is not made yet or that has ended, memory that is lost or
-// freed twice, and a wait for what nobody does any more.
+// The body runs once for each execution, and must do the same whenever it reads the same. The checker finds: a CHECK
+// that fails; a race on a Plain, or on an Atomic that is not made yet or has ended; memory that is lost or freed
+// twice; and a wait for something that nobody does any more.
 //
 //     PROGRAM [SENTENCE]                    those tests whose sentence contains that
-//     PROGRAM --weaken FILE:LINE:FROM:TO    as if the order FROM in that line were TO: weakened.sh has what must fail then
-//     PROGRAM --orders                      what can be weakened
+//     PROGRAM --weaken FILE:LINE:FROM:TO    with the order FROM in that line as TO: see weakened.sh
+//     PROGRAM --orders FILE                 and writes a list of the orders that can be weakened
 #pragma once
 
 #include <initializer_list>
@@ -84,7 +84,7 @@ void await(Holds&& holds) {
     if (!holds()) wait();
 }
 
-// What this execution came to, for litmus tests.
+// Notes the outcome of this execution, for litmus tests.
 void came_to(std::initializer_list<int> values);
 
 struct Test {

@@ -39,21 +39,21 @@ void owner_and_visitor(bool prepared) {
 
 void visitor_twice(bool prepared) {
     Guarded guarded(prepared);
-    together([&] { guarded.own(); }, [&] { guarded.visit(), guarded.visit(); });
-    CHECK(guarded.owned == 1);
+    together([&] { guarded.own(), guarded.own(); }, [&] { guarded.visit(), guarded.visit(); });
+    CHECK(guarded.owned == 2);
 }
 
 void two_visitors(bool prepared) {
     Guarded guarded(prepared);
-    together([&] { guarded.own(); }, [&] { guarded.visit(); }, [&] { guarded.visit(); });
-    CHECK(guarded.owned == 1);
+    together([&] { guarded.own(), guarded.own(); }, [&] { guarded.visit(); }, [&] { guarded.visit(); });
+    CHECK(guarded.owned == 2);
 }
 
 }  // namespace
 
 MODEL("an owner that locks twice, and a visitor") { owner_and_visitor(true); }
-MODEL("an owner, and a visitor that comes twice") { visitor_twice(true); }
-MODEL("an owner, and two visitors") { two_visitors(true); }
+MODEL("an owner that locks twice, and a visitor that comes twice") { visitor_twice(true); }
+MODEL("an owner that locks twice, and two visitors") { two_visitors(true); }
 MODEL("without a barrier for all: an owner that locks twice, and a visitor") { owner_and_visitor(false); }
-MODEL("without a barrier for all: an owner, and a visitor that comes twice") { visitor_twice(false); }
-MODEL("without a barrier for all: an owner, and two visitors") { two_visitors(false); }
+MODEL("without a barrier for all: an owner that locks twice, and a visitor that comes twice") { visitor_twice(false); }
+MODEL("without a barrier for all: an owner that locks twice, and two visitors") { two_visitors(false); }

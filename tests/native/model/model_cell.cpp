@@ -1,4 +1,4 @@
-// A cell between messages, system messages, idleness and waits. Whoever has its readiness dispatches it.
+// A cell between messages, system messages, idleness and waits. The thread that has its readiness dispatches it.
 #include "callboard/scheduling/cell.hpp"
 #include "model.hpp"
 
@@ -89,6 +89,14 @@ MODEL("a message and a system message meet the end of a dispatch") {
     Actor actor;
     together([&] { actor.tell(); }, [&] { actor.order(); }, [&] { actor.dispatch(); });
     CHECK(actor.messages == 1);
+    CHECK(actor.orders == 1);
+    CHECK(actor.cell.tail.is_idle());
+}
+
+MODEL("two messages and a system message meet the end of a dispatch") {
+    Actor actor;
+    together([&] { actor.tell(); }, [&] { actor.order(); }, [&] { actor.tell(); }, [&] { actor.dispatch(); });
+    CHECK(actor.messages == 2);
     CHECK(actor.orders == 1);
     CHECK(actor.cell.tail.is_idle());
 }

@@ -57,6 +57,13 @@ MODEL("two threads, two requests each: each is served once, in each thread's ord
     CHECK(resource.last == 2);
 }
 
+MODEL("two threads with two requests and one with one: each is served once") {
+    Resource resource;
+    together([&] { resource.ask(1), resource.ask(2); }, [&] { resource.ask(1), resource.ask(2); },
+             [&] { resource.ask(3); });
+    CHECK(resource.served == 5);
+}
+
 MODEL("a thread that owns by trying takes what others have delegated") {
     Resource resource;
     together(

@@ -1,6 +1,6 @@
-// The checker itself: small programs of which it is known what they may come to, and in how many executions.
+// The checker itself: small programs whose outcomes are known, and how many executions lead to them.
 //
-// What each may come to is what C++ says (and RC11, which has no load buffering). The names are those of the field.
+// The outcomes are those of C++, without load buffering. The names are those of the field.
 #include "model.hpp"
 
 using namespace callboard;
@@ -70,7 +70,9 @@ MODEL("compiler barriers alone order nothing between cores", "00 01 10 11", 4) {
 }
 
 MODEL("message passing, relaxed: the message may be missed", "00 01 10 11", 4) { message_passing(relaxed, relaxed); }
-MODEL("message passing, released: so it may without an acquire", "00 01 10 11", 4) { message_passing(release, relaxed); }
+MODEL("message passing, released: so it may without an acquire", "00 01 10 11", 4) {
+    message_passing(release, relaxed);
+}
 MODEL("message passing, acquired: so it may without a release", "00 01 10 11", 4) { message_passing(relaxed, acquire); }
 MODEL("message passing, released and acquired: it is seen", "00 01 11", 3) { message_passing(release, acquire); }
 
@@ -82,7 +84,9 @@ MODEL("load buffering: no value comes from the future", "00 01 10", 3) {
     came_to({at.a, at.b});
 }
 
-MODEL("independent reads of independent writes, acquired: two orders", "00 01 10 11", 16) { independent_reads(acq_rel); }
+MODEL("independent reads of independent writes, acquired: two orders", "00 01 10 11", 16) {
+    independent_reads(acq_rel);
+}
 MODEL("independent reads of independent writes, seq_cst: one order", "01 10 11", 15) { independent_reads(seq_cst); }
 
 MODEL("coherence: two reads of one location do not go back", "00 01 02 11 12 22", 6) {

@@ -1,4 +1,4 @@
-// The mailbox's queue: whoever is told to wake the consumer is it, until it is idle again.
+// The mailbox's queue. The thread that is told to wake the consumer runs it, until it is idle again.
 #include "callboard/mailbox/mpsc.hpp"
 #include "model.hpp"
 
@@ -8,7 +8,7 @@ using model::together;
 
 namespace {
 
-// What a node carries: who sent it, and the how-manyth it is.
+// The message of a node: its producer, and its number among that producer's.
 struct Message {
     Plain<int> producer, number;
 };
@@ -24,7 +24,7 @@ struct Mailbox {
     MpscTail tail{dummy, true};
     MpscHead head{dummy};
     Plain<int> received{0};
-    Plain<int> next[2] = {0, 0};
+    Plain<int> next[3] = {0, 0, 0};
 
     void send(Node* node) {
         if (tail.push(node)) consume();
@@ -70,6 +70,15 @@ MODEL("two producers, two messages each: each is received once, and in order") {
     };
     together([&] { produce(0); }, [&] { produce(1); });
     box.end(4);
+}
+
+MODEL("three producers, two messages each: each is received once, and in order") {
+    Mailbox box;
+    const auto produce = [&box](int producer) {
+        for (int number = 0; number < 2; ++number) box.send(node_with(producer, number));
+    };
+    together([&] { produce(0); }, [&] { produce(1); }, [&] { produce(2); });
+    box.end(6);
 }
 
 MODEL("a chain of two, and two messages of another: each is received once, and in order") {

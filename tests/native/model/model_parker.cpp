@@ -27,6 +27,18 @@ MODEL("two unparks: after the last park that one caused, all is seen that they a
              });
 }
 
+MODEL("three unparks: after the last park that one caused, all is seen that they announced") {
+    model::Kernel kernel;
+    Parker parker;
+    Atomic<int> announced[3];
+    const auto announce = [&](int index) { announced[index].store(1, relaxed), parker.unpark(); };
+    together([&] { announce(0); }, [&] { announce(1); }, [&] { announce(2); },
+             [&] {
+                 while (announced[0].load(relaxed) + announced[1].load(relaxed) + announced[2].load(relaxed) != 3)
+                     parker.park();
+             });
+}
+
 MODEL("an unpark for each of two parks") {
     model::Kernel kernel;
     Parker parker;

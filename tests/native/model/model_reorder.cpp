@@ -46,10 +46,14 @@ void of_two(std::size_t capacity, int each) {
 MODEL("room for one value: two workers, two values each") { of_two(1, 2); }
 MODEL("room for two values: two workers, two values each") { of_two(2, 2); }
 
-MODEL("room for two values: three workers, a value each") {
+MODEL("room for one value: two workers, three values each") { of_two(1, 3); }
+MODEL("room for two values: two workers, three values each") { of_two(2, 3); }
+
+MODEL("room for two values: three workers, two values each") {
     Line line(2);
-    together([&] { line.send(0); }, [&] { line.send(1); }, [&] { line.send(2); });
-    line.end(3);
+    together([&] { line.send(0), line.send(3); }, [&] { line.send(1), line.send(4); },
+             [&] { line.send(2), line.send(5); });
+    line.end(6);
 }
 
 MODEL("room for two values: a worker brings the last two first") {

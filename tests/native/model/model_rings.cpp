@@ -14,10 +14,10 @@ void one_to_one(std::size_t capacity) {
     Spsc<Plain<int>> ring(capacity);
     together(
         [&] {
-            for (int i = 0; i < 3; ++i) model::await([&] { return ring.try_push(100 + i); });
+            for (int i = 0; i < 5; ++i) model::await([&] { return ring.try_push(100 + i); });
         },
         [&] {
-            for (int i = 0; i < 3; ++i) {
+            for (int i = 0; i < 5; ++i) {
                 Plain<int> value;
                 model::await([&] { return ring.try_pop(value); });
                 CHECK(value == 100 + i);
@@ -26,7 +26,7 @@ void one_to_one(std::size_t capacity) {
     CHECK(ring.size() == 0);
 }
 
-// Of each value the producer knows what the consumer is to see.
+// The producer writes a plain field before each value, and the consumer of the value reads it.
 void one_to_many(std::size_t capacity) {
     Spmc<int> ring(capacity);
     Plain<int> brought[3] = {0, 0, 0};
@@ -65,7 +65,8 @@ void many_to_many(std::size_t capacity) {
     CHECK(pushed.load(relaxed) == popped.load(relaxed));
 }
 
-// Who goes to sleep says so, and then looks for work; who brings work looks for sleepers. One sees the other.
+// A thread says that it sleeps, and then looks for work. A producer brings work, and then looks for sleepers. One of
+// them sees the other.
 template <class Bring, class Size>
 void goes_to_sleep(Bring&& bring, Size&& size) {
     Atomic<int> sleeps{0};

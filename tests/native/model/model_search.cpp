@@ -1,5 +1,4 @@
-// The search itself: what it finds in programs made at random is what a search through all schedules finds, and each
-// of it once.
+// The search itself: in random programs it finds the executions that a search through all schedules finds, each once.
 #include <cstdio>
 #include <cstdlib>
 #include <set>
@@ -82,7 +81,7 @@ Found find(model::Search& search, GoOn&& goes_on) {
 
 // PROGRAM [HOW-MANY]
 int main(int count, char** words) {
-    const int programs = count > 1 ? std::atoi(words[1]) : 300;
+    const int programs = count == 2 ? std::atoi(words[1]) : 150;
     std::uint64_t executions = 0, schedules = 0;
     for (program = 0; program < programs; ++program) {
         model::Search search;

@@ -1,5 +1,5 @@
-// The search that needs no argument: every schedule, and in each every choice. It finds an execution as often as there are
-// schedules of it, so it is for small programs: what Search finds is held against it.
+// The search that needs no proof: every schedule, and every choice in each. It finds an execution once for each of its
+// schedules, so it is for small programs. Search must find the same executions.
 #pragma once
 
 #include <string>
@@ -52,7 +52,7 @@ public:
         graph.add(thread, what);
     }
 
-    // To the next run, from the beginning. False: there is none.
+    // Prepares the next run. False: there is none.
     bool go_on() {
         while (!path_.empty() && path_.back().taken + 1 == path_.back().count) path_.pop_back();
         if (path_.empty()) return false;

@@ -1,4 +1,4 @@
-// What a test's threads do, each an event of the execution that is looked at. Behind it is run.hpp.
+// The operations of a test's threads. Each is an event of the execution that runs. run.hpp is behind them.
 #pragma once
 
 #include <atomic>
@@ -53,15 +53,15 @@ Found access(const Access& what);
 void store(Id location, std::uint64_t value, std::memory_order order, Site site);
 void fence(Kind kind, Site site);
 
-// Of so many things that may happen, one; all of them, one after the other.
+// One of so many things that may happen. There are executions with each of them.
 unsigned choose(unsigned count, Site site);
 
 // A pause in a loop that looks again: what it repeats sees the same.
 void pause();
 
-// Waits until one of the locations that were read since the attempt began, or the last change, has another value. What was
-// read may be old: this execution ends then, and others go on where it was new. A wait that `may_end` otherwise is
-// no deadlock.
+// Waits until a location has another value that was read since the attempt began, or since the last change. This
+// execution ends here; if there is such a value, another one has the thread read it. If there is none, it is a
+// deadlock, unless the wait `may_end` otherwise.
 [[noreturn]] void wait(bool may_end = false);
 
 // A loop that looks for work begins each attempt by the one, and ends it by the other if it found none. It
@@ -80,7 +80,7 @@ std::int64_t& thread_clock();  // nanoseconds
 
 [[noreturn]] void fail(const char* what, Site site = {});
 
-// What a thread runs; it lives where the test keeps it.
+// The function that a thread runs. The test keeps what it is called with.
 struct Body {
     void (*call)(void*) = nullptr;
     void* with = nullptr;

@@ -1,13 +1,14 @@
-// Runs a test's threads through one execution: first as its graph says, then on to where the search takes them.
+// Runs a test's threads through one execution: first as its graph says, then wherever the search takes them.
 //
-// A thread is a fiber. It does what the graph has of it, and waits where it reads what another one has still to write.
-// When all have come to the end of their part, the first that can go on does, until it ends or waits in vain.
+// A thread is a fiber. It repeats its events of the graph, and waits where it reads a value that another thread has
+// still to write. When all are at the end of their events, the first thread that can go on runs until it ends or waits.
 #pragma once
 
 #include <ucontext.h>
 
-#include <cstdio>
+#include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "memory.hpp"
@@ -17,20 +18,23 @@ namespace model {
 
 class Run {
 public:
-    // What one call of run() came to.
+    // The end of one call of run().
     enum class End { complete, stalled, failed };
 
     Search* search = nullptr;
     std::string failure;
     std::vector<Id> history;  // the events of this run, as they came
 
-    // What weakens an order where the source says it, for tests of the checker and of the structures' orders.
+    // Makes an order in one line of the source weaker.
     struct Weakened {
         std::string file;
         int line = 0;
         memory_order from = std::memory_order_seq_cst, to = std::memory_order_relaxed;
     };
     std::vector<Weakened> weakened;
+
+    // The orders that are stronger than relaxed, with their places in the source.
+    std::set<std::tuple<std::string, int, memory_order>> strong_orders;
 
     // One execution, from the graphs that are left.
     End run(Body test) {
@@ -91,6 +95,8 @@ public:
         }
         const Event* known = replayed(what);
         if (known == nullptr) {
+            note(what.success, what.site);
+            if (what.does == Does::compare) note(what.failure, what.site);
             if (!search->read(graph_, current_, what)) fail_unmade(what);
             known = &graph_.threads[current_][threads_[current_].done];
             done(known->id);
@@ -109,6 +115,7 @@ public:
         must_live(what);
         weaken(what.order, what.site);
         if (replayed(what) == nullptr) {
+            note(what.order, what.site);
             if (!search->write(graph_, current_, what)) fail_unmade(what);
             done(graph_.threads[current_].back().id);
         }
@@ -129,7 +136,6 @@ public:
         threads_[current_].progress = threads_[current_].done;
     }
 
-    // Of so many things that may happen, one; all of them, one after the other.
     unsigned choose(unsigned count, Site site) {
         const Outside outside(*this);
         Event what;
@@ -141,7 +147,7 @@ public:
         return static_cast<unsigned>(graph_.threads[current_].back().value);
     }
 
-    // The end of a location's life: a plain access.
+    // A location ends: that is a plain access, so all uses must come before it.
     void destroy(Id location, Site site) {
         const Outside outside(*this);
         const Clock now = this->now();
@@ -160,8 +166,6 @@ public:
         fence(Kind::join, {});
     }
 
-    // Waits until one of the locations that were read since the last progress has another value. What was read may be
-    // old: this run ends then, and others go on where it was new. A wait that `may_end` otherwise is no deadlock.
     [[noreturn]] void wait(bool may_end = false) {
         threads_[current_].state = State::waits;
         threads_[current_].may_end = may_end;
@@ -169,18 +173,15 @@ public:
         __builtin_trap();
     }
 
-    // A new attempt begins: what was read before is not what a wait is for.
     void begin_attempt() {
         Thread& thread = threads_[current_];
         thread.attempt = thread.progress = thread.done;
     }
 
-    // It found nothing to do. If it changed something, another may find more.
     void end_attempt() {
         if (threads_[current_].progress == threads_[current_].attempt) wait();
     }
 
-    // A pause in a loop that looks again.
     void pause() {
         if (++threads_[current_].spins > most_spins) wait();
     }
@@ -228,7 +229,7 @@ private:
         Body body;
     };
 
-    // What the checker does for itself takes no memory of the test's.
+    // The checker's own work takes no memory of the test's.
     struct Outside {
         explicit Outside(Run& run) : run(run) { allocating = -1; }
         ~Outside() { allocating = run.current_; }
@@ -306,7 +307,8 @@ private:
             thread.state = State::at_new;
             leave();
         }
-        if (graph_.size() + 2 > most_events) fail("more events than an execution may have, or a loop that does not end: " + say(what.site));
+        if (graph_.size() + 2 > most_events)
+            fail("a loop that does not end, or more events than an execution may have: " + say(what.site));
         return nullptr;
     }
 
@@ -335,6 +337,10 @@ private:
         fail("a race: " + say(what.site) + " uses what, as far as it knows, is not made yet");
     }
 
+    void note(memory_order order, Site site) {
+        if (order != std::memory_order_relaxed) strong_orders.emplace(site.file, site.line, order);
+    }
+
     void weaken(memory_order& order, Site site) const {
         for (const Weakened& rule : weakened) {
             const std::string file = site.file;
@@ -346,7 +352,7 @@ private:
         }
     }
 
-    // Nobody can go on. Those who wait do so in vain if all that they have read is the newest there is.
+    // No thread can go on. Those that wait do so in vain if all that they read is the newest there is.
     void look_at_the_end() {
         if (threads_[0].state == State::ended) {
             int live = 0;

@@ -1,13 +1,13 @@
-// Every execution of a test, each once: what is left to look at, and what one write adds to it.
+// Finds every execution of a test, each once.
 //
-// TruSt (Kokologiannakis et al. 2022, "Truly stateless, optimal dynamic partial order reduction"). A graph grows by
-// one event at a time, of the first thread that can go on. A read may return any write that is there; a write may stand at
-// any place in the modification order that coherence leaves; each choice but one is put aside as a graph of its
-// own. And a read that is there already may return the new write: then what came after that read goes, but for what
-// led to the write. Two graphs must not lead to the same one in this way. So a read is revisited
-// only from the one graph in which all that goes had been chosen as a matter of course, as the newest there was.
+// TruSt (Kokologiannakis et al. 2022, "Truly stateless, optimal dynamic partial order reduction"). A graph grows by one
+// event at a time, of the first thread that can go on. A read may return any write that is there. A write may stand
+// at any place in the modification order that coherence leaves. The newest is chosen first; each other choice is put
+// aside, as a graph of its own. And a read that is there already may return the new write: a revisit. It removes all
+// events after that read, except those that led to the write.
 //
-// So nothing is remembered but what is still to be looked at, and no two runs are the same execution.
+// Several graphs may lead to the same one by a revisit. It is made from only one of them: the one in which every
+// removed event was the first choice. So no run repeats another, and only the graphs that are left are kept.
 #pragma once
 
 #include <string>
@@ -22,11 +22,11 @@ class Search {
 public:
     virtual ~Search() = default;
 
-    // Which of so many threads that can go on is next, if any but the first may be. See naive.hpp.
+    // The next of so many threads that can go on. It is the first, except in naive.hpp.
     virtual bool takes_turns() const { return false; }
     virtual unsigned turn(unsigned) { return 0; }
 
-    // What is left. A graph in here is an execution's beginning.
+    // The graphs that are left. Each is the beginning of an execution.
     std::vector<Graph> left{Graph{}};
 
     // Thread's next event reads: puts each source but the newest aside, and goes on with that.
@@ -83,7 +83,8 @@ protected:
 
     static bool splits_update(const Graph& graph, Id location, int place) {
         const std::vector<Id>& order = graph.order_of(location);
-        return static_cast<std::size_t>(place) < order.size() && graph.at(order[static_cast<std::size_t>(place)]).updates;
+        const auto at = static_cast<std::size_t>(place);
+        return at < order.size() && graph.at(order[at]).updates;
     }
 
 private:
@@ -104,7 +105,7 @@ private:
         if (graph.is_atomic(write)) keep(std::move(graph));
     }
 
-    // The reads that could return this write, which is the newest event, had they come after it.
+    // Lets reads that are there return this write, which is the newest event.
     void revisit(const Graph& graph, Id write) {
         const Event& what = graph.at(write);
         graph.each([&](const Event& read) {
@@ -129,17 +130,18 @@ private:
         });
     }
 
-    // All that a revisit of this read would take away was chosen as a matter of course.
+    // True: each event that a revisit of this read would remove was the first choice.
     static bool may_go(const Graph& graph, const Event& read, const Event& write) {
         bool may = true;
         graph.each([&](const Event& event) {
-            if (event.stamp >= read.stamp && !write.past.has(event.id)) may = may && is_first_choice(graph, event, write);
+            if (event.stamp < read.stamp || write.past.has(event.id)) return;
+            may = may && is_first_choice(graph, event, write);
         });
         return may;
     }
 
-    // The event is what the search does first when it comes to it, in the graph of what had been there before
-    // and of what leads to `write`: it returns or is the newest write of those, and no read of those returns it.
+    // True: the search would choose this event first, in the graph of the events before it and of those that lead to
+    // `write`. It returns, or is, their newest write, and none of their reads returns it.
     static bool is_first_choice(const Graph& graph, const Event& event, const Event& write) {
         if (event.kind == Kind::choice) return event.value == 0;
         if (event.kind != Kind::read && event.kind != Kind::write && event.kind != Kind::make) return true;
