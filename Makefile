@@ -3,7 +3,7 @@
 # make soak     kill what serves and what delivers hundreds of times, and stress structures for longer; takes hours
 # make bench    run the benchmarks
 # make lint     check style; make types checks types, strictly
-# make stress   run the native structures under sanitizers
+# make stress   run the native structures under a model checker and sanitizers
 # make dev      an editable install in .venv-dev, built in build/dev and rebuilt whenever it is imported
 # make compile  rebuild build/dev now, and show the compiler's messages
 # make clean    remove all that the above have made
@@ -75,7 +75,7 @@ types:
 
 stress:
 	$(MAKE) -C tests/native --jobs=2 sanitized
-	$(MAKE) -C tests/native stress asan
+	$(MAKE) -C tests/native model stress asan
 
 dev: $(DEV)/.editable
 
