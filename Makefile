@@ -24,7 +24,7 @@ PIP := flock $(VENV)/.pip $(BIN)/python -m pip install --quiet --disable-pip-ver
 DEV := .venv-dev
 DEV_BIN := $(CURDIR)/$(DEV)/bin
 
-SOURCES := meson.build pyproject.toml LICENSE \
+SOURCES := meson.build cythonize.py pyproject.toml LICENSE \
 	$(shell find actors core mailbox scheduling tools -type f -not -name '*.pyc')
 
 # Spark needs Java 17 or later; a machine without it gets one from a wheel.
