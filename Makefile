@@ -25,7 +25,7 @@ DEV := .venv-dev
 DEV_BIN := $(CURDIR)/$(DEV)/bin
 
 SOURCES := meson.build cythonize.py pyproject.toml LICENSE \
-	$(shell find actors core mailbox scheduling tools -type f -not -name '*.pyc')
+	$(shell find actors core mailbox scheduling -type f -not -name '*.pyc')
 
 # Spark needs Java 17 or later; a machine without it gets one from a wheel.
 JAVA := $(or $(wildcard $(JAVA_HOME)/bin/java),java)
