@@ -69,7 +69,7 @@ lint: $(call stamps,dev)
 types:
 	$(call set_up,dev test spark bench peers)
 	$(BIN)/mypy --python-version 3.11 --package callboard
-	$(BIN)/mypy --python-version 3.11 examples tests tools
+	$(BIN)/mypy --python-version 3.11 examples tests cythonize.py
 	$(BIN)/pytest tests/test_types.py
 	$(BIN)/stubtest --mypy-config-file pyproject.toml --allowlist tests/stubtest-allowed.txt callboard
 
