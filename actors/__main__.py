@@ -8,7 +8,7 @@ import sys
 from callboard import __version__
 
 # Of capabilities, which nothing imports: each has its name here, and a `main(arguments)`.
-COMMANDS = {"serve": "callboard.remote.serve", "health": "callboard.remote.look"}
+COMMANDS = {"serve": "callboard.remote.server.serve", "health": "callboard.remote.client.look"}
 
 
 def main(arguments: list[str]) -> int:

@@ -5,8 +5,8 @@ from libc.stdint cimport int64_t, uint32_t
 from callboard._inside.sending.native_ref cimport NativeRef
 from callboard._inside.sending.ref cimport ActorRef
 from callboard._inside.sending.values cimport NativeBuffer, buffer_of, from_buffer
-from callboard.core.buffer cimport Buffer
-from callboard.core.node cimport Kind, Node as Message
+from callboard.core.memory.buffer cimport Buffer
+from callboard.core.memory.node cimport Kind, Node as Message
 from callboard.scheduling.cell cimport Context
 
 

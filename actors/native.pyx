@@ -15,8 +15,8 @@ from callboard._inside.answers.future cimport Future
 from callboard._inside.sending.native_ref cimport NativeRef, send
 from callboard._inside.sending.ref cimport ActorRef, no_system
 from callboard._inside.sending.values cimport from_buffer
-from callboard.core.buffer cimport Buffer
-from callboard.core.node cimport Kind, Node, Node as Message, wants_answer
+from callboard.core.memory.buffer cimport Buffer
+from callboard.core.memory.node cimport Kind, Node, Node as Message, wants_answer
 from callboard.scheduling.cell cimport Context
 from callboard.scheduling.context cimport current_context
 

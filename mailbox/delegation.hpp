@@ -3,7 +3,7 @@
 // Das et al. 2009, section 4.1: principle 4.1 (request delegation), principle 4.2 (an owner acquires
 // no second resource), invariant 4.1 (fulfilment guarantee: a delegated request is neither lost nor
 // left). One word holds the whole state: free, owned with nothing pending, or the newest of a stack
-// of pending requests (core/stack.hpp), which are linked by their `next`.
+// of pending requests (core/memory/stack.hpp), which are linked by their `next`.
 //
 //     if (resource.own_or_delegate(request)) {        // mine: serve it, and then all the others
 //         serve(request);
@@ -36,8 +36,8 @@
 #include <cstdint>
 
 #include "callboard/core/atomics.hpp"
-#include "callboard/core/parker.hpp"
-#include "callboard/core/stack.hpp"
+#include "callboard/core/memory/stack.hpp"
+#include "callboard/core/threads/parker.hpp"
 
 namespace callboard {
 

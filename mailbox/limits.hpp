@@ -16,8 +16,8 @@
 #include <mutex>
 
 #include "callboard/core/atomics.hpp"
-#include "callboard/core/node.hpp"
-#include "callboard/core/parker.hpp"
+#include "callboard/core/memory/node.hpp"
+#include "callboard/core/threads/parker.hpp"
 #include "callboard/mailbox/delegation.hpp"
 
 namespace callboard {

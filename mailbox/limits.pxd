@@ -1,6 +1,6 @@
 from libc.stdint cimport int64_t, uint64_t
 
-from callboard.core.node cimport memory_order
+from callboard.core.memory.node cimport memory_order
 from callboard.mailbox.delegation cimport CountedDelegation
 
 cdef extern from "callboard/mailbox/limits.hpp" namespace "callboard" nogil:

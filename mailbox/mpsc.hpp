@@ -21,7 +21,7 @@
 
 #include <cstdint>
 
-#include "callboard/core/node.hpp"
+#include "callboard/core/memory/node.hpp"
 
 namespace callboard {
 

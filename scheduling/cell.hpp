@@ -29,9 +29,9 @@
 
 #include <cstdint>
 
-#include "callboard/core/node.hpp"
+#include "callboard/core/memory/node.hpp"
+#include "callboard/core/memory/stack.hpp"
 #include "callboard/core/records.hpp"
-#include "callboard/core/stack.hpp"
 #include "callboard/mailbox/limits.hpp"
 #include "callboard/mailbox/mpsc.hpp"
 

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libcpp.vector cimport vector
 
-from callboard.core.node cimport FreePool, Node, NodeCache, Parker, memory_order
+from callboard.core.memory.node cimport FreePool, Node, NodeCache, Parker, memory_order
 from callboard.mailbox.limits cimport Limits
 
 cdef extern from "callboard/scheduling/cell.hpp" namespace "callboard" nogil:

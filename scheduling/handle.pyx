@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint64_t
 
-from callboard.core.node cimport relaxed
+from callboard.core.memory.node cimport relaxed
 from callboard.core.sealed cimport only_by_runtime
 from callboard.scheduling.cell cimport Context, Worker, dedicated_cell
 from callboard.scheduling.context cimport current_context

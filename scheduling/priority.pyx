@@ -6,7 +6,7 @@ The shipped ones run without the interpreter, in a few nanoseconds; `priority.hp
 cimport cython
 from libc.stdint cimport int64_t
 
-from callboard.core.node cimport relaxed
+from callboard.core.memory.node cimport relaxed
 from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.handle cimport Handle
 

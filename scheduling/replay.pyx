@@ -9,8 +9,8 @@ import threading
 from libc.stdint cimport uint64_t
 from libcpp.vector cimport vector
 
+from callboard.core.memory.node cimport acquire
 from callboard.core.mix cimport random_number
-from callboard.core.node cimport acquire
 from callboard.scheduling.cell cimport Cell, Context, Worker
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.priority cimport PriorityPolicy

@@ -2,7 +2,7 @@
 //
 // A cell that roams becomes ready where its waker runs (make_ready), so what talks together gets together
 // without anybody's plan. What is independent spreads, because idle workers take it. All of that is the
-// idle ones' business. A busy worker pays for it with a lock of two plain stores (core/biased_lock.hpp),
+// idle ones' business. A busy worker pays for it with a lock of two plain stores (core/threads/biased_lock.hpp),
 // and looks at one word after a put.
 //
 // Taking a cell that its worker would have come to in a moment costs both of them more than it saves: its

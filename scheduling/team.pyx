@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t
 from libcpp.vector cimport vector
 
 from callboard.core.clock cimport SLICE_NS, monotonic_ns
-from callboard.core.node cimport acq_rel, acquire, relaxed, release, seq_cst
+from callboard.core.memory.node cimport acq_rel, acquire, relaxed, release, seq_cst
 from callboard.scheduling.cell cimport Cell, Worker, dedicated_cell, let_share
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.roster cimport Roster

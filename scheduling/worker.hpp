@@ -7,13 +7,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "callboard/core/biased_lock.hpp"
 #include "callboard/core/clock.hpp"
-#include "callboard/core/node.hpp"
-#include "callboard/core/parker.hpp"
+#include "callboard/core/memory/node.hpp"
+#include "callboard/core/memory/stack.hpp"
 #include "callboard/core/records.hpp"
-#include "callboard/core/spinner.hpp"
-#include "callboard/core/stack.hpp"
+#include "callboard/core/threads/biased_lock.hpp"
+#include "callboard/core/threads/parker.hpp"
+#include "callboard/core/threads/spinner.hpp"
 #include "callboard/mailbox/delegation.hpp"
 #include "callboard/scheduling/cell.hpp"
 #include "callboard/scheduling/stealing_trials.hpp"

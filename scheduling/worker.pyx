@@ -18,7 +18,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from callboard.core.clock cimport monotonic_ns
-from callboard.core.node cimport Surplus, acquire, await_interpreter, relaxed, release, seq_cst
+from callboard.core.memory.node cimport Surplus, acquire, await_interpreter, relaxed, release, seq_cst
 from callboard.scheduling.cell cimport (
     Cell, Context, DispatchRecord, RecordRing, TeamState, Worker, consider_sharing, dedicated_cell, dispatch,
     find_work, python_cell, roaming_cell, sleep, sleep_reading, steal, wants_token,

@@ -1,4 +1,4 @@
-"""The pages of the documentation lead to files that are there, and the index to every page."""
+"""Pages link to files and headings that are there, and the index links to every page."""
 
 import re
 from pathlib import Path
@@ -12,6 +12,11 @@ PAGES = [
     *ROOT.joinpath("examples").rglob("*.md"),
 ]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+FENCE = re.compile(r"^(`{3,}).*?^\1[ ]*$", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 
 def targets(page: Path) -> set[Path]:
@@ -24,13 +29,41 @@ def targets(page: Path) -> set[Path]:
     }
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    headings = HEADING.findall(FENCE.sub("", page.read_text(encoding="utf-8")))
+    return {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
+def missing_anchors(page: Path) -> list[str]:
+    """Return a page's links to headings that are not there."""
+    missing = []
+    for link in LINK.findall(page.read_text(encoding="utf-8")):
+        path, hash_sign, anchor = link.partition("#")
+        if hash_sign and "://" not in link:
+            target = (page.parent / path).resolve() if path else page
+            missing += [] if anchor in anchors(target) else [link]
+    return missing
+
+
+@each_page
 def test_a_page_links_to_what_is_there(page: Path) -> None:
     missing = [str(target) for target in targets(page) if not target.exists()]
     assert not missing
+
+
+@each_page
+def test_a_page_links_to_headings_that_are_there(page: Path) -> None:
+    assert not missing_anchors(page)
 
 
 def test_the_index_leads_to_every_page_of_the_documentation() -> None:
     index = ROOT / "docs" / "index.md"
     pages = set(ROOT.joinpath("docs").rglob("*.md")) - {index}
     assert pages <= targets(index), f"not in docs/index.md: {pages - targets(index)}"
+
+
+def test_a_link_to_a_missing_heading_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# A `b`: c, d\n[x](#a-b-c-d) [y](page.md#a-b-c-d) [z](#b)\n```\n# b\n```\n")
+    assert missing_anchors(page) == ["#b"]

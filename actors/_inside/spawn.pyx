@@ -13,7 +13,7 @@ from callboard._inside.sending.native_ref cimport NativeRef
 from callboard._inside.sending.overflow cimport Overflow, overflow_named
 from callboard._inside.sending.ref cimport CLOSED, RESTARTING, ActorCell, ActorRef, Recipe, cell_of
 from callboard._inside.sending.runtime cimport Runtime
-from callboard.core.node cimport relaxed
+from callboard.core.memory.node cimport relaxed
 from callboard.mailbox.limits cimport Limits
 from callboard.native cimport NativeActor
 from callboard.scheduling.cell cimport (

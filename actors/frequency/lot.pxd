@@ -1,7 +1,7 @@
 from libc.stdint cimport uint64_t
 from libcpp.string cimport string
 
-from callboard.core.buffer cimport Buffer
+from callboard.core.memory.buffer cimport Buffer
 from callboard.frequency.counting.key_column cimport KeyColumn
 
 # How keys are kept: all of them integers; integers, texts, bytes and tuples of these as bytes; as objects.

@@ -18,8 +18,8 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from callboard.core.checks import LARGEST, finite, one_of, whole
-from callboard.core.cores import usable_cores
 from callboard.core.text import safe_repr
+from callboard.core.threads.cores import usable_cores
 from callboard.frequency.arrays import ArrowKeys, lots
 from callboard.frequency.merging import merged
 from callboard.frequency.packing import pack, unpack
@@ -28,7 +28,7 @@ from callboard.frequency.results import Counted, Frequent
 __all__ = ["SpaceSaving"]
 
 # In the order of choice.hpp.
-DESIGNS = ("sequential", "shared", "independent", "cooperative", "partitioned")
+DESIGNS = ("sequential", "cooperative", "partitioned")
 MOST_STREAMS = 1024
 
 cdef size_t ALL = 0xffffffff

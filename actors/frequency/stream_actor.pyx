@@ -4,8 +4,8 @@ cimport cython
 from libc.stdint cimport int64_t, uint64_t
 
 from callboard._inside.sending.values cimport from_buffer, value_of
-from callboard.core.buffer cimport Buffer
-from callboard.core.node cimport Kind, Node as Message
+from callboard.core.memory.buffer cimport Buffer
+from callboard.core.memory.node cimport Kind, Node as Message
 from callboard.frequency.counting.key_column cimport KeyColumn
 from callboard.frequency.counting.keys cimport ByteRun
 from callboard.frequency.encoding cimport key_of

@@ -1,81 +1,58 @@
 """Entry points in another process: a server, and connections with refs on it.
 
-`python -m callboard serve app:build` runs a server; `connect()` makes a connection. The layers,
-each importing only those before it: `errors`, `codec`, `packed_rows`, `frames` and `arrow`, values
-and messages as bytes; `kinds`, `account`, `server_side`, `client_side` and `conversation`, the
-protocol without input and output; `address`, `security`, `listening`, `handshake`, `dialing`,
-`io_thread` and `link`, sockets; `entries`, `peer`, `client_actor` and `server`, who serves;
-`session`, `remote_ref` and `client`, who is served.
-`staging` has rows that count once, and those that actors publish: its `messages` and `publishing`
-are part of the protocol, its `service` of the server, its `writer` and `published` of the client.
-`sharding` has several servers that are one; `shard` says which of them a server is.
+`python -m callboard serve app:build` runs a server; `connect()` makes a connection. The rooms, in
+which nothing imports what stands after it:
+
+`errors`     what can be wrong; import errors from here
+`wire`       values, rows and record batches as bytes, and bytes as messages
+`protocol`   what client and server say to each other, without input and output
+`sockets`    addresses and sockets, and the threads that read and write them
+`storage`    what is on disk: staged rows, the journal of commits, published rows
+`staging`    what a server offers, and how rows that count once come to it
+`client`     connections, refs, stages and published rows, as a program has them
+`server`     the server, and the command that runs it
+`sharding`   several servers that are one
 """
 
-from callboard.remote.client import Connection, connect, connect_soon
-from callboard.remote.codec import Codec
-from callboard.remote.errors import (
-    AddressError,
-    BatchCommitted,
-    CodecError,
-    CommitConflict,
-    ConnectionLost,
-    NotPublished,
-    NotStaged,
-    ProtocolError,
-    Refused,
-    RemoteError,
-    RemoteFailure,
-    SecurityError,
-    StageRefused,
-    StateError,
-)
-from callboard.remote.remote_ref import RemoteRef
-from callboard.remote.server_side import ServerLimits
-from callboard.remote.shard import Shard
+from callboard.remote.client.connection import Connection, connect, connect_soon
+from callboard.remote.client.published import PublishedRows
+from callboard.remote.client.remote_ref import RemoteRef
+from callboard.remote.client.writer import StageWriter
+from callboard.remote.protocol.server_side import ServerLimits
+from callboard.remote.protocol.shard import Shard
+from callboard.remote.protocol.staged_rows import Winner
+from callboard.remote.server.server import Server
 from callboard.remote.sharding.connection import ShardedConnection, connect_sharded
 from callboard.remote.sharding.keys import shard_of
 from callboard.remote.sharding.ref import ShardedRef
 from callboard.remote.sharding.stage import ShardedStage, ShardWinner
-from callboard.remote.staging.messages import Winner
+from callboard.remote.staging.entries import serve_entries
 from callboard.remote.staging.persistent import KeyedRow, Persistent, RowKey, with_keys
-from callboard.remote.staging.published import PublishedRows
-from callboard.remote.staging.store import StagingLimits
-from callboard.remote.staging.writer import StageWriter
+from callboard.remote.storage.store import StagingLimits
+from callboard.remote.wire.codec import Codec
 
 __all__ = [
-    "AddressError",
-    "BatchCommitted",
     "Codec",
-    "CodecError",
-    "CommitConflict",
     "Connection",
-    "ConnectionLost",
     "KeyedRow",
-    "NotPublished",
-    "NotStaged",
     "Persistent",
     "PublishedRows",
-    "ServerLimits",
-    "ProtocolError",
-    "Refused",
-    "RemoteError",
-    "RemoteFailure",
     "RemoteRef",
     "RowKey",
-    "SecurityError",
+    "Server",
+    "ServerLimits",
     "Shard",
     "ShardWinner",
     "ShardedConnection",
     "ShardedRef",
     "ShardedStage",
-    "StageRefused",
     "StageWriter",
     "StagingLimits",
-    "StateError",
     "Winner",
     "connect",
     "connect_sharded",
     "connect_soon",
+    "serve_entries",
     "shard_of",
     "with_keys",
 ]

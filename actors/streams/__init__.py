@@ -5,8 +5,8 @@
 The order of the inside, in which nothing imports what stands after it:
 
 `errors`, `checks`   what can be wrong
-`joining`            what a lane of a join compares, in native headers
-`programs`           what a run does with batches of rows, a class for each sort of operator
+`programs`           what a run does with batches of rows, a class for each sort of operator:
+                     `rows`, `windows`, `merging`, `columns`, `joins`
 `native`             native operators, which users derive from, and their program
 `planning`           operators as they were asked for, and the plan of a graph of them
 `operators`          those that several methods make, and those of users' own classes
@@ -30,9 +30,9 @@ from callboard.streams.errors import (
     RunTimeout,
     StreamError,
 )
-from callboard.streams.programs.predicates import Band, Equal, Predicate
+from callboard.streams.programs.joins.predicates import Band, Equal, Predicate
 from callboard.streams.programs.program import Side, Watermark
-from callboard.streams.programs.windows import Session, Sliding, Tumbling, Window
+from callboard.streams.programs.windows.window import Session, Sliding, Tumbling, Window
 from callboard.streams.running.results import Results
 from callboard.streams.running.run import Run
 from callboard.streams.running.tally import Tally

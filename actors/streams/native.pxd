@@ -4,7 +4,7 @@ from libc.stdint cimport uint64_t
 
 from callboard.scheduling.flow.native_work cimport NativeWork
 from callboard.scheduling.flow.values cimport Output, Value
-from callboard.streams.programs.native_finder cimport NativePredicate
+from callboard.streams.programs.joins.native_finder cimport NativePredicate
 from callboard.streams.programs.program cimport Program
 
 

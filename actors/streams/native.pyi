@@ -3,7 +3,7 @@ from typing import Any
 
 from typing_extensions import disjoint_base
 
-from callboard.streams.programs.native_finder import NativePredicate
+from callboard.streams.programs.joins.native_finder import NativePredicate
 from callboard.streams.programs.program import Program
 
 __all__ = ["NativeOperator", "NativePredicate", "NativeProgram"]

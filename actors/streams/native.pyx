@@ -15,7 +15,7 @@ from callboard.streams.programs.values cimport lot_of, rows_of
 
 from callboard.native import NativeFailure
 from callboard.streams.errors import StreamError
-from callboard.streams.programs.native_finder import NativePredicate as PredicateInPython
+from callboard.streams.programs.joins.native_finder import NativePredicate as PredicateInPython
 
 __all__ = ["NativeOperator", "NativePredicate", "NativeProgram"]
 globals()["NativePredicate"] = PredicateInPython  # a name that is cimported, in native.pxd, is none of Python's

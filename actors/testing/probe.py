@@ -11,7 +11,7 @@ from callboard.actor import Actor
 from callboard.core import checks
 from callboard.core.handles import CopiedAsItself
 from callboard.core.text import safe_repr
-from callboard.core.wait_queue import WaitQueue
+from callboard.core.threads.wait_queue import WaitQueue
 from callboard.messages import Terminated
 
 if TYPE_CHECKING:

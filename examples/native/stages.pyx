@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libcpp.unordered_map cimport unordered_map
 
-from callboard.core.buffer cimport Buffer
+from callboard.core.memory.buffer cimport Buffer
 from callboard.mailbox.delegation cimport Delegation
 from callboard.native cimport ActorRef, Kind, Message, NativeActor
 from callboard.streams.native cimport NativeOperator, Output, Value

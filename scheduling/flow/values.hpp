@@ -7,8 +7,8 @@
 #include <new>
 
 #include "callboard/core/atomics.hpp"
-#include "callboard/core/buffer.hpp"
-#include "callboard/core/node.hpp"
+#include "callboard/core/memory/buffer.hpp"
+#include "callboard/core/memory/node.hpp"
 
 namespace callboard {
 

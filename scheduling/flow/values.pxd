@@ -1,7 +1,7 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from callboard.core.buffer cimport Buffer
-from callboard.core.node cimport Kind
+from callboard.core.memory.buffer cimport Buffer
+from callboard.core.memory.node cimport Kind
 
 cdef extern from "callboard/scheduling/flow/values.hpp" namespace "callboard" nogil:
     cdef cppclass Value:

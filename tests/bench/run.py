@@ -106,8 +106,15 @@ def main(arguments: Sequence[str]) -> int:
         options.json.write_text(json.dumps(document, indent=1) + "\n")
     if options.picture:
         draw(document, options.picture)
-    failed = any(score.error for scores in results.values() for score in scores.values())
-    return 1 if failed else 0
+    failures = [
+        f"{benchmark}: {name}: {score.error}"
+        for benchmark, scores in results.items()
+        for name, score in scores.items()
+        if score.error
+    ]
+    for failure in failures:
+        print("ERROR:", failure)
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "callboard/core/slab.hpp"
+#include "callboard/core/memory/slab.hpp"
 
 static callboard::Atomic<long> made{0}, freed{0};
 static callboard::Atomic<bool> is_memory_out{false};

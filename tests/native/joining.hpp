@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "callboard/core/mix.hpp"
-#include "callboard/streams/joining/rules.hpp"
+#include "callboard/streams/programs/joins/kernel/rules.hpp"
 
 namespace joining {
 

@@ -55,22 +55,22 @@ seed "the queue's link is stored relaxed" mailbox/mpsc.hpp \
 seed "a consumer goes idle by its link instead of the tail" mailbox/mpsc.hpp \
     's/auto expected = reinterpret_cast<std::uintptr_t>(head_);/auto expected = head_->next.load(relaxed) == nullptr ? tail.tail_.load(relaxed) : 0;/' \
     stress_mpsc "no other follows" "lost wake-up" "-O2"
-seed "a notified park ends with a store" core/parker.hpp \
+seed "a notified park ends with a store" core/threads/parker.hpp \
     's/^\( *\)word_\.exchange(empty, acquire);/\1word_.store(empty, relaxed);/' \
     stress_parker "end of a park" "lost wake-up" "-O2"
-seed "an unpark does not ring the bell" core/parker.hpp \
+seed "an unpark does not ring the bell" core/threads/parker.hpp \
     's/else eventfd_write(/else if (false) eventfd_write(/' \
     stress_parker "in either way" "lost wake-up" "-O2"
 seed "a delegated request is pushed relaxed" mailbox/delegation.hpp \
     's/^\( *\)release, relaxed))$/\1relaxed, relaxed))/' \
     stress_delegation "served once" "data race" "-O1 -fsanitize=thread"
-seed "a stack's item is pushed relaxed" core/stack.hpp \
+seed "a stack's item is pushed relaxed" core/memory/stack.hpp \
     's/first, order, relaxed));/first, relaxed, relaxed));/' \
     stress_pool "no node" "data race" "-O1 -fsanitize=thread"
-seed "a slab's lines are counted down relaxed" core/slab.hpp \
+seed "a slab's lines are counted down relaxed" core/memory/slab.hpp \
     's/counted_\.fetch_sub(lines, acq_rel)/counted_.fetch_sub(lines, relaxed)/' \
     stress_slab "free it once" "data race" "-O1 -fsanitize=thread"
-seed "a thread that ends gives no lines back" core/slab.hpp \
+seed "a thread that ends gives no lines back" core/memory/slab.hpp \
     's/^\( *\)give_back(unmade_);/\1/' \
     stress_slab "freed with the last" "made\.load" "-O2"
 seed "a dispatch does not end with its time slice" scheduling/turn.hpp \
@@ -79,10 +79,10 @@ seed "a dispatch does not end with its time slice" scheduling/turn.hpp \
 seed "an actor waits without looking at its system messages" scheduling/cell.hpp \
     's/if (system\.seems_empty()) return true;/return true;/' \
     stress_cell "beginning of a wait" "lost wake-up" "-O2"
-seed "a biased lock's visitor passes no barrier" core/biased_lock.hpp \
+seed "a biased lock's visitor passes no barrier" core/threads/biased_lock.hpp \
     's/membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {/true) {/' \
     stress_biased_lock "exclude each other" "unequal == 0" "-O2"
-seed "an owner that waited for a visit does not look for the next one" core/biased_lock.hpp \
+seed "an owner that waited for a visit does not look for the next one" core/threads/biased_lock.hpp \
     's/} while (visitor_\.load(seq_cst));/} while (false);/' \
     stress_biased_lock "no barrier for all cores" "data race" "-O1 -fsanitize=thread"
 seed "who announces a cell to a busy worker calls nobody" scheduling/worker.hpp \
@@ -173,16 +173,16 @@ seed "who hides places of the ready index does not say so" scheduling/flow/ready
     's/return set_from(level, place), true;/return set_from(level, place), false;/' \
     stress_ready_index "its word becomes empty" "nobody is told" "-O2"
 
-seed "an element comes into a bucket that is not locked" frequency/designs/locked_buckets.hpp \
+seed "an element comes into a bucket that is not locked" tests/bench/peers/locked_buckets.hpp \
     's/^            to->lock\.lock();$//' \
     stress_designs "hot keys" "data race" "-O1 -fsanitize=thread"
-seed "a source is let go before the element has arrived" frequency/designs/locked_buckets.hpp \
+seed "a source is let go before the element has arrived" tests/bench/peers/locked_buckets.hpp \
     's/^            if (at != from) at->lock\.unlock();$/            at->lock.unlock();/' \
     stress_designs "weights" "data race" "-O1 -fsanitize=thread"
-seed "a counter is overwritten though its owner is at it" frequency/designs/shared.hpp \
+seed "a counter is overwritten though its owner is at it" tests/bench/peers/shared_summary.hpp \
     's/if (&other == &chain || other\.lock\.try_lock()) return true;/return true;/' \
     stress_designs "cold keys" "data race" "-O1 -fsanitize=thread"
-seed "a query looks at a stream's counters without its lock" frequency/designs/independent.hpp \
+seed "a query looks at a stream's counters without its lock" tests/bench/peers/independent_summary.hpp \
     's/^.* guard(stream\.lock);$//' \
     stress_designs "hot keys" "data race" "-O1 -fsanitize=thread"
 seed "an element is relinquished by a store" mailbox/delegation.hpp \
@@ -197,10 +197,10 @@ seed "a count is closed by a store" mailbox/closable.hpp \
 seed "a left request is pushed relaxed" mailbox/closable.hpp \
     's/| unowned, release,/| unowned, relaxed,/' \
     stress_delegation "where resources close" "data race" "-O1 -fsanitize=thread"
-seed "memory is used again one epoch too early" core/epochs.hpp \
+seed "memory is used again one epoch too early" core/memory/epochs.hpp \
     's/>= announced + 3;/>= announced + 2;/' \
     stress_epochs "under a reader" "data race" "-O1 -fsanitize=thread"
-seed "a member leaves relaxed" core/epochs.hpp \
+seed "a member leaves relaxed" core/memory/epochs.hpp \
     's/epoch\.store(outside, release)/epoch.store(outside, relaxed)/' \
     stress_epochs "under a reader" "data race" "-O1 -fsanitize=thread"
 seed "an overwrite that waits is not tried again" frequency/designs/stream_summary.hpp \
@@ -225,22 +225,22 @@ seed "a pusher does not ask whether another is pushing" tests/bench/peers/free_p
     's/if (!producer_\.try_lock()) return false;/(void)producer_.try_lock();/' \
     stress_free_ports "each source" "data race" "-O1 -fsanitize=thread"
 
-seed "a join compares rows that have left the window" streams/joining/full_join.hpp \
+seed "a join compares rows that have left the window" streams/programs/joins/kernel/full_join.hpp \
     's/^\( *\)masks\[0\] &= .*;/\1(void)begin;/' \
     test_joins "around a block" "matches for" "-O2"
-seed "a join purges what its batch still sees" streams/joining/full_join.hpp \
+seed "a join purges what its batch still sees" streams/programs/joins/kernel/full_join.hpp \
     's/^\( *\)for (std::uint32_t side : {0u, 1u}) compare/\1windows_.purge();\n&/' \
     test_joins "memory is that" "heap-\|SEGV\|matches == others" "-O1 -fsanitize=address"
-seed "an interval is the distance added" streams/joining/interval.hpp \
+seed "an interval is the distance added" streams/programs/joins/comparing/interval.hpp \
     's/while (Order::distance(inside, outside) > 1)/while (false)/' \
     test_join_intervals "infinities" "distance" "-O2"
-seed "a lane counts its own rows only" streams/joining/rules.hpp \
+seed "a lane counts its own rows only" streams/programs/joins/kernel/rules.hpp \
     's/static_cast<Time>(turn)/static_cast<Time>(turn \/ lanes_)/' \
     test_joins "lanes find together" "matches for" "-O2"
-seed "a row without a partner is stored" streams/joining/rules.hpp \
+seed "a row without a partner is stored" streams/programs/joins/kernel/rules.hpp \
     's/if (!is_alone && turn/if (turn/' \
     test_joins "every rule" "matches for" "-O2"
-seed "a probe does not look into the last cell" streams/joining/grid.hpp \
+seed "a probe does not look into the last cell" streams/programs/joins/kernel/grid.hpp \
     's/if (i == high) return;/if (i == high || i + 1 == high) return;/' \
     test_joins "every rule" "indexed" "-O2"
 seed "a ring gate's reader looks at the tail before the time" mailbox/ordered/ring_gate.hpp \
@@ -255,10 +255,10 @@ seed "a gate's source goes one value too far" mailbox/ordered/read_counts.hpp \
 seed "a gate's reader tells relaxed what it has read" mailbox/ordered/read_counts.hpp \
     's/\.store(count, release);/.store(count, relaxed);/' \
     stress_gate "a ring gate" "data race" "-O1 -fsanitize=thread"
-seed "a scale gate's source says what it wrote before it is linked" mailbox/rivals/scale_gate.hpp \
+seed "a scale gate's source says what it wrote before it is linked" tests/bench/peers/scale_gate.hpp \
     's/^\( *\)if (added == 0) return 0;/&\n\1source.written.store(values[added - 1].time, release);/' \
     stress_gate "overtakes" "another sequence" "-O2"
-seed "a scale gate reclaims one node too many" mailbox/rivals/scale_gate.hpp \
+seed "a scale gate reclaims one node too many" tests/bench/peers/scale_gate.hpp \
     's/while (oldest_ != first) {/for (bool more = true; more;) { more = oldest_ != first;/' \
     stress_gate "a scale gate" "another sequence\|data race\|SEGV" "-O1 -fsanitize=thread"
 seed "a value at a time that an earlier source may still come to is ready" mailbox/ordered/gate.hpp \

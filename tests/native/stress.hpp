@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "callboard/core/clock.hpp"
+#include "callboard/core/memory/node.hpp"
 #include "callboard/core/mix.hpp"
-#include "callboard/core/node.hpp"
 #include "check.hpp"
 
 namespace stress {

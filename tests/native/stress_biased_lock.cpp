@@ -1,6 +1,6 @@
 // One owner, two visitors, plain fields behind the lock: ThreadSanitizer sees a race where the order
 // is not there, and the sums show two at a time.
-#include "callboard/core/biased_lock.hpp"
+#include "callboard/core/threads/biased_lock.hpp"
 #include "stress.hpp"
 
 using namespace callboard;

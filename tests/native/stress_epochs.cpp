@@ -1,6 +1,6 @@
 // Members that exchange things and use them again when nobody can be reading them. What a thing says is plain memory:
 // one that is written under a reader is a data race, and a reader that sees one change says so.
-#include "callboard/core/epochs.hpp"
+#include "callboard/core/memory/epochs.hpp"
 
 #include "callboard/frequency/designs/retired_pool.hpp"
 #include "stress.hpp"

@@ -1,5 +1,5 @@
 // Senders that wait for room in a mailbox of two messages.
-#include "callboard/core/parker.hpp"
+#include "callboard/core/threads/parker.hpp"
 #include "callboard/mailbox/limits.hpp"
 #include "callboard/scheduling/worker.hpp"
 #include "stress.hpp"

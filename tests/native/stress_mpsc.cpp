@@ -1,7 +1,7 @@
 // Producers against one consumer that goes idle whenever it can.
 #include <algorithm>
 
-#include "callboard/core/parker.hpp"
+#include "callboard/core/threads/parker.hpp"
 #include "callboard/mailbox/mpsc.hpp"
 #include "stress.hpp"
 

@@ -2,7 +2,7 @@
 // and adds: every value comes out once, in order, with the sum of its partition so far.
 #include <map>
 
-#include "callboard/core/parker.hpp"
+#include "callboard/core/threads/parker.hpp"
 #include "callboard/scheduling/flow/flow.hpp"
 #include "callboard/scheduling/flow/native_work.hpp"
 #include "choosers.hpp"

@@ -4,7 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "callboard/core/parker.hpp"
+#include "callboard/core/threads/parker.hpp"
 #include "stress.hpp"
 
 using callboard::Atomic;

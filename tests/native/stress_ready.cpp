@@ -1,6 +1,6 @@
 // Rounds that come one by one, at stages whose places share words of the ready index, while lanes take them
 // and go idle: each makes the last of a place come and go. A wake-up that is lost leaves a round behind.
-#include "callboard/core/parker.hpp"
+#include "callboard/core/threads/parker.hpp"
 #include "callboard/scheduling/flow/pool.hpp"
 #include "stress.hpp"
 

@@ -2,7 +2,7 @@
 // done to a line before it is freed, and the end of its slab, are a data race unless the count orders them.
 #include <vector>
 
-#include "callboard/core/slab.hpp"
+#include "callboard/core/memory/slab.hpp"
 #include "counted_slabs.hpp"
 #include "stress.hpp"
 

@@ -1,4 +1,4 @@
-#include "callboard/core/biased_lock.hpp"
+#include "callboard/core/threads/biased_lock.hpp"
 
 #include "check.hpp"
 

@@ -1,5 +1,5 @@
 // Buffers: who holds one, and what there is no memory for.
-#include "callboard/core/buffer.hpp"
+#include "callboard/core/memory/buffer.hpp"
 
 #include "check.hpp"
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "callboard/streams/joining/column_join.hpp"
+#include "callboard/streams/programs/joins/kernel/column_join.hpp"
 #include "check.hpp"
 #include "joining.hpp"
 

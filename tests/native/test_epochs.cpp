@@ -1,5 +1,5 @@
 // When epochs go on, on one thread; stress_epochs.cpp has the contention.
-#include "callboard/core/epochs.hpp"
+#include "callboard/core/memory/epochs.hpp"
 
 #include "callboard/frequency/designs/retired_pool.hpp"
 #include "check.hpp"

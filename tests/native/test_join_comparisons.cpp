@@ -1,5 +1,5 @@
 // Each set of vector instructions that this processor has against the plain loop.
-#include "callboard/streams/joining/comparison.hpp"
+#include "callboard/streams/programs/joins/comparing/comparison.hpp"
 
 #include <algorithm>
 #include <cstdio>

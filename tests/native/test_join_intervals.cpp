@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "callboard/core/mix.hpp"
-#include "callboard/streams/joining/interval.hpp"
+#include "callboard/streams/programs/joins/comparing/interval.hpp"
 #include "check.hpp"
 
 using namespace callboard;

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "callboard/streams/joining/choice.hpp"
-#include "callboard/streams/joining/full_join.hpp"
-#include "callboard/streams/joining/indexed_join.hpp"
+#include "callboard/streams/programs/joins/kernel/choice.hpp"
+#include "callboard/streams/programs/joins/kernel/full_join.hpp"
+#include "callboard/streams/programs/joins/kernel/indexed_join.hpp"
 #include "check.hpp"
 #include "joining.hpp"
 

@@ -3,7 +3,7 @@
 #include <set>
 #include <thread>
 
-#include "callboard/core/slab.hpp"
+#include "callboard/core/memory/slab.hpp"
 
 namespace callboard {
 
@@ -23,7 +23,7 @@ struct CountedSlab : Slab {
 }  // namespace callboard
 
 #define Slab CountedSlab  // where nodes come from
-#include "callboard/core/node.hpp"
+#include "callboard/core/memory/node.hpp"
 #undef Slab
 #include "check.hpp"
 

@@ -6,7 +6,7 @@
 #include <ctime>
 #include <thread>
 
-#include "callboard/core/parker.hpp"
+#include "callboard/core/threads/parker.hpp"
 #include "check.hpp"
 
 using callboard::monotonic_ns;

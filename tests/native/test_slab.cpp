@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "callboard/core/slab.hpp"
+#include "callboard/core/memory/slab.hpp"
 #include "check.hpp"
 #include "counted_slabs.hpp"
 

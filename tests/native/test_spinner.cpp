@@ -1,5 +1,5 @@
 // How a thread looks before it sleeps, on a processor and a clock of the test's.
-#include "callboard/core/spinner.hpp"
+#include "callboard/core/threads/spinner.hpp"
 #include "check.hpp"
 
 namespace {

@@ -1,5 +1,5 @@
 // The stack that is taken whole, with links of both kinds.
-#include "callboard/core/stack.hpp"
+#include "callboard/core/memory/stack.hpp"
 
 #include <vector>
 

@@ -4,8 +4,8 @@ from array import array
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from callboard.core.buffer cimport Buffer
 from callboard.core.clock cimport monotonic_ns
+from callboard.core.memory.buffer cimport Buffer
 from callboard.native cimport ActorRef, Kind, Message, NativeActor
 
 from callboard import Actor

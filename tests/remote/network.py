@@ -4,10 +4,10 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from callboard.remote.codec import Codec
-from callboard.remote.frames import Splitter
-from callboard.remote.kinds import HELLO_LIMIT, Farewell, MessageKind, Parting
-from callboard.remote.server_side import Delivery, Greeting, Ping, ServerLimits, ServerSide
+from callboard.remote.protocol.kinds import HELLO_LIMIT, Farewell, MessageKind, Parting
+from callboard.remote.protocol.server_side import Delivery, Greeting, Ping, ServerLimits, ServerSide
+from callboard.remote.wire.codec import Codec
+from callboard.remote.wire.frames import Splitter
 
 LIMITS = ServerLimits(messages=12)
 for name, size in (("frame", 200), ("bytes", 500)):  # smaller than the least that a user may choose

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem, Supervision
-from callboard.remote import Connection, Persistent, RemoteFailure, ServerLimits, connect
-from callboard.remote.entries import entries_of
-from callboard.remote.server import Server
+from callboard.remote import Connection, Persistent, Server, ServerLimits, connect, serve_entries
+from callboard.remote.errors import RemoteFailure
 from tests.remote.conftest import DEADLINE
 
 _NAME = "caf\udce9"  # as os.listdir() has the name of a file that is not in UTF-8
@@ -28,12 +27,12 @@ class FailingToApply(Persistent):
 
 
 def _served(system: ActorSystem, path: Path, ref: Any, **options: Any) -> tuple[Server, Connection]:
-    server = Server(system, entries_of({"it": ref}), f"unix:{path}/s", **options)
+    server = Server(system, serve_entries({"it": ref}), f"unix:{path}/s", **options)
     return server, connect(str(server.address), timeout=DEADLINE)
 
 
 def test_a_failure_with_a_surrogate_in_its_text_is_answered(tmp_path: Path) -> None:
-    with ActorSystem(token=False) as system:
+    with ActorSystem() as system:
         ref = system.spawn(Failing, supervision=Supervision("resume"))
         server, connection = _served(system, tmp_path, ref)
         with connection:
@@ -45,7 +44,7 @@ def test_a_failure_with_a_surrogate_in_its_text_is_answered(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("letter", ["x", "🙂"])
 def test_a_failure_whose_text_is_longer_than_a_frame_is_cut(tmp_path: Path, letter: str) -> None:
-    with ActorSystem(token=False) as system:
+    with ActorSystem() as system:
         ref = system.spawn(Failing, supervision=Supervision("resume"))
         limits = ServerLimits(frame=4096, bytes=4096 * 8)
         server, connection = _served(system, tmp_path, ref, limits=limits)
@@ -57,7 +56,7 @@ def test_a_failure_whose_text_is_longer_than_a_frame_is_cut(tmp_path: Path, lett
 
 
 def test_the_health_says_of_a_batch_with_an_odd_failure_what_fits(tmp_path: Path) -> None:
-    with ActorSystem(token=False) as system:
+    with ActorSystem() as system:
         limits = ServerLimits(frame=4096, bytes=4096 * 8)
         state = tmp_path / "state"
         server, connection = _served(

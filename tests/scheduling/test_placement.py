@@ -8,18 +8,20 @@ from typing import Any
 
 import pytest
 
-from callboard import Actor, ActorRef, ActorSystem, ConfigError, PolicyError
-from callboard.scheduling.handle import Handle
-from callboard.scheduling.placement import (
+from callboard import Actor, ActorRef, ActorSystem, ConfigError
+from callboard.policies import (
     Balanced,
     Blocks,
     Fixed,
     LeastLoaded,
     Near,
     PlacementPolicy,
+    PolicyError,
     RoundRobin,
 )
+from callboard.scheduling.handle import Handle
 from callboard.scheduling.worker import WorkerThread
+from tests.tokenless import tokenless
 
 
 class Box(Actor[Any]):
@@ -118,7 +120,7 @@ def test_balanced_forgets_actors_that_have_stopped() -> None:
 
 def test_least_loaded_is_the_worker_that_was_least_busy() -> None:
     # Without the token each worker runs the actors that live on it, and no others.
-    with ActorSystem(workers=2, placement=LeastLoaded(window=1e-9), token=False) as system:
+    with tokenless(workers=2, placement=LeastLoaded(window=1e-9)) as system:
         busy = system.spawn(Box, placement=Fixed(0))
         busy.tell(300_000)
         system.drain()

@@ -14,8 +14,7 @@ pytest.importorskip("pyspark", reason="the spark extra is not installed")
 from pyspark.sql import SparkSession
 
 from callboard import ActorSystem
-from callboard.remote.entries import entries_of
-from callboard.remote.server import Server
+from callboard.remote import Server, serve_entries
 from callboard.spark import session
 
 HERE = Path(__file__).parent
@@ -76,8 +75,8 @@ def url(tmp_path: Path) -> Iterator[str]:
     """The address of a server that has the entries `sums`, `echo` and `kinds`."""
     from sums import Echo, Kinds, Sums
 
-    with ActorSystem(workers=1, token=False) as system:
-        entries = entries_of(
+    with ActorSystem(workers=1) as system:
+        entries = serve_entries(
             {
                 "sums": system.spawn(Sums),
                 "echo": system.spawn(Echo),

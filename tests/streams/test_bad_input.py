@@ -22,7 +22,7 @@ from callboard.streams import (
     Tumbling,
     entry,
 )
-from callboard.streams.programs.files import line_of
+from callboard.streams.programs.rows.files import line_of
 
 # What these are given is wrong for type checkers as well.
 rows = cast(Any, entry("rows"))
@@ -275,8 +275,6 @@ def test_a_side_output_has_a_name(value: Any) -> None:
         ("time_slice", math.inf),
         ("time_slice", "1"),
         ("time_slice", True),
-        ("rivals", None),
-        ("rivals", ["locked"]),
     ],
 )
 def test_an_option_of_a_run_is_checked_at_its_start(option: str, value: Any) -> None:

@@ -13,7 +13,7 @@ from callboard.streams import (
     Watermark,
     entry,
 )
-from callboard.streams.programs import layouts
+from callboard.streams.programs.columns import layouts
 from tests.streams.batch_cases import batch, rows_in
 
 pa = pytest.importorskip("pyarrow")

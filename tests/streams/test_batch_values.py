@@ -18,8 +18,8 @@ from callboard.streams import (
     Equal,
     entry,
 )
-from callboard.streams.programs.batches import BatchWindow
-from callboard.streams.programs.columns import Compared, ComparedColumns
+from callboard.streams.programs.columns.batches import BatchWindow
+from callboard.streams.programs.columns.join_columns import Compared, ComparedColumns
 from tests.streams.batch_cases import (
     CHOICES,
     CLOCKS,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from callboard import ActorSystem
-from callboard.core.interpreter import has_gil
+from callboard.core.threads.interpreter import has_gil
 from callboard.streams import Graph, RunTimeout, entry
 from callboard.streams.running import standstill
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem
-from callboard.core.interpreter import has_gil
+from callboard.core.threads.interpreter import has_gil
 from callboard.messages import DeadLetter
+from callboard.policies import Fixed
 from callboard.scheduling.flow.threading_models import MODELS, Model
-from callboard.scheduling.placement import Fixed
 from callboard.streams import (
     Graph,
     RunEnded,

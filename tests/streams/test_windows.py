@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from callboard.streams import Session, Sliding, Stream, Tally, Tumbling, Watermark, Window, entry
-from callboard.streams.programs.window_states import TimedWindows
+from callboard.streams.programs.windows.window_states import TimedWindows
 
 
 def windows(

@@ -6,9 +6,9 @@ from callboard.scheduling.handle cimport Handle
 
 cdef extern from * nogil:
     """
-    #include "callboard/core/interpreter.hpp"
-    #include "callboard/core/parker.hpp"
-    #include "callboard/core/spinner.hpp"
+    #include "callboard/core/threads/interpreter.hpp"
+    #include "callboard/core/threads/parker.hpp"
+    #include "callboard/core/threads/spinner.hpp"
     namespace callboard {
     // What a thread that waits for a future spins on, then sleeps on.
     struct Flag {

@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t
 cimport cython
 
 from callboard.core.clock cimport SLICE_NS, monotonic_ns
-from callboard.core.node cimport Parker
+from callboard.core.memory.node cimport Parker
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.cell cimport Cell, Context, dedicated_cell
 

@@ -18,7 +18,7 @@ from callboard._inside.sending.ranked cimport in_order_of_arrival
 from callboard._inside.sending.ref cimport CLOSED, FRESH, RESTARTING, STOPPING, ActorRef, Extra, Recipe
 from callboard._inside.sending.runtime cimport Runtime
 from callboard._inside.sending.variables cimport replace
-from callboard.core.node cimport Kind
+from callboard.core.memory.node cimport Kind
 from callboard.scheduling.cell cimport closed_cell, dedicated_cell
 from callboard.scheduling.context cimport current_context
 

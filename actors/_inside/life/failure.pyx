@@ -6,7 +6,7 @@ from callboard._inside.life.ending cimport begin_restart, begin_stop
 from callboard._inside.sending.burying cimport FAILED, bury_and_go_on
 from callboard._inside.sending.letter cimport Letter, copy_of
 from callboard._inside.sending.ref cimport FRESH, ActorRef
-from callboard.core.node cimport Kind
+from callboard.core.memory.node cimport Kind
 
 from callboard.core.log import log
 from callboard.core.tracebacks import from_users_code

@@ -14,7 +14,7 @@ from callboard._inside.receiving.errand cimport make_errand
 from callboard._inside.sending.envelope cimport Envelope
 from callboard._inside.sending.letter cimport Letter, copy_of
 from callboard._inside.sending.ref cimport SUSPENDED, ActorRef, Extra, cell_of
-from callboard.core.node cimport Kind
+from callboard.core.memory.node cimport Kind
 
 from callboard.core.text import safe_repr, safe_str
 

@@ -18,7 +18,7 @@ from callboard._inside.sending.overflow cimport release_popping, senders_pop
 from callboard._inside.sending.ranked cimport Ranked, push_ranked
 from callboard._inside.sending.ref cimport CLOSED, LIVE, SUSPENDED, ActorCell, ActorRef, Envelope, Extra, cell_of
 from callboard._inside.sending.variables cimport put_on, replace, take_off
-from callboard.core.node cimport Node, relaxed
+from callboard.core.memory.node cimport Node, relaxed
 from callboard.scheduling.cell cimport (
     Cell, Context, Outcome, account, begin_turn, carrying_cell, charge, end_turn, goes_on,
 )

@@ -10,8 +10,8 @@ from contextvars import Context
 from typing import Any
 
 from callboard._inside.receiving.errand import begin_event_loop, with_actor
-from callboard.core.green import refuse_green_sockets
 from callboard.core.log import log
+from callboard.core.threads.green import refuse_green_sockets
 
 
 class EventLoop:

@@ -7,8 +7,8 @@ from callboard._inside.receiving.system_messages cimport ENDED, GAVE_UP, LATER, 
 from callboard._inside.sending.letter cimport take_letter
 from callboard._inside.sending.ref cimport LIVE, ActorCell, ActorRef
 from callboard._inside.sending.variables cimport put_on, take_off
-from callboard.core.buffer cimport Buffer
-from callboard.core.node cimport Kind, Node, wants_answer
+from callboard.core.memory.buffer cimport Buffer
+from callboard.core.memory.node cimport Kind, Node, wants_answer
 from callboard.native cimport NativeActor
 from callboard.scheduling.cell cimport account, begin_turn, end_turn, goes_on
 

@@ -13,7 +13,7 @@ from callboard._inside.sending.ref cimport (
     CLOSED, FRESH, LIVE, SUSPENDED, ActorCell, ActorRef, cell_of,
 )
 from callboard._inside.sending.variables cimport put_on, replace, take_off
-from callboard.core.node cimport Kind, Node, relaxed
+from callboard.core.memory.node cimport Kind, Node, relaxed
 from callboard.scheduling.cell cimport Context, carrying_cell, charge
 
 

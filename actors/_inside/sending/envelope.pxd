@@ -2,7 +2,7 @@
 from cpython.object cimport PyObject
 from libc.stdint cimport uint32_t
 
-from callboard.core.node cimport Node
+from callboard.core.memory.node cimport Node
 from callboard.scheduling.cell cimport Cell, Context, Run
 
 

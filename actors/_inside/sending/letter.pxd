@@ -1,6 +1,6 @@
 from callboard._inside.answers.future cimport Future
 from callboard._inside.sending.envelope cimport Envelope
-from callboard.core.node cimport Kind, Node
+from callboard.core.memory.node cimport Kind, Node
 
 from cpython.object cimport PyObject
 

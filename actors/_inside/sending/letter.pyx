@@ -5,7 +5,7 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 
 from callboard._inside.sending.envelope cimport to_ask, to_tell
 from callboard._inside.sending.values cimport take_value
-from callboard.core.node cimport wants_answer
+from callboard.core.memory.node cimport wants_answer
 
 
 MARK = type("Mark", (), {"__repr__": lambda self: "<mark>"})()

@@ -3,7 +3,7 @@ cimport cython
 from callboard._inside.sending.admission cimport ADMITTED, Fate, look_in
 from callboard._inside.sending.envelope cimport Envelope
 from callboard._inside.sending.ref cimport ActorRef
-from callboard.core.node cimport Node
+from callboard.core.memory.node cimport Node
 from callboard.scheduling.cell cimport Cell, Context, closed_cell, guarded_cell, make_ready
 
 

@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t, uint32_t
 from callboard._inside.sending.burying cimport ADMITTED, DROPPED_NEWEST, DROPPED_OLDEST, bury
 from callboard._inside.sending.letter cimport take_letter
 from callboard.core.clock cimport SLICE_NS, monotonic_ns
-from callboard.core.node cimport Node, await_interpreter, relaxed
+from callboard.core.memory.node cimport Node, await_interpreter, relaxed
 from callboard.mailbox.limits cimport Limits
 from callboard.scheduling.cell cimport wait_for_room
 from callboard.scheduling.worker cimport WorkerThread

@@ -4,7 +4,7 @@ from callboard._inside.sending.envelope cimport ActorCell, Envelope
 from callboard._inside.sending.letter cimport Letter
 from callboard._inside.sending.runtime cimport Runtime
 from callboard._inside.sending.state cimport CLOSED, FRESH, LIVE, RESTARTING, STOPPING, SUSPENDED, Extra, Phase, Recipe
-from callboard.core.node cimport Kind
+from callboard.core.memory.node cimport Kind
 from callboard.scheduling.cell cimport Context
 
 

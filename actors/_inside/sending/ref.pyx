@@ -14,7 +14,7 @@ from callboard._inside.sending.letter cimport MARK, Carried, Letter, copy_of, ta
 from callboard._inside.sending.overflow cimport Overflow
 from callboard._inside.sending.variables cimport current_variables
 from callboard.core.clock cimport monotonic_ns
-from callboard.core.node cimport Node, relax, relaxed, wants_answer
+from callboard.core.memory.node cimport Node, relax, relaxed, wants_answer
 from callboard.scheduling.cell cimport (
     Cell, carrying_cell, closed_cell, forked_cell, make_ready, slow_cell,
 )

@@ -1,5 +1,5 @@
-from callboard.core.buffer cimport Buffer
-from callboard.core.node cimport Node
+from callboard.core.memory.buffer cimport Buffer
+from callboard.core.memory.node cimport Node
 
 
 cdef class NativeBuffer:

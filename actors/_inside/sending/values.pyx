@@ -5,8 +5,8 @@ from cpython.pycapsule cimport PyCapsule_GetPointer
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.string cimport memcpy
 
-from callboard.core.buffer cimport Buffer, DeadBuffers
-from callboard.core.node cimport Kind, Node
+from callboard.core.memory.buffer cimport Buffer, DeadBuffers
+from callboard.core.memory.node cimport Kind, Node
 from callboard.core.sealed cimport maker_key, only_by_runtime
 
 from callboard.core import checks

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "callboard/core/slot_index.hpp"
+#include "callboard/core/memory/slot_index.hpp"
 #include "callboard/frequency/counting/least.hpp"
 
 namespace callboard {

@@ -2,7 +2,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint32_t, uint64_t
 from libcpp.vector cimport vector
 
-cdef extern from "callboard/core/slot_index.hpp" namespace "callboard" nogil:
+cdef extern from "callboard/core/memory/slot_index.hpp" namespace "callboard" nogil:
     const uint32_t no_slot "callboard::SlotIndex::none"
 
 

@@ -37,7 +37,7 @@
 #include <vector>
 
 #include "callboard/core/atomics.hpp"
-#include "callboard/core/epochs.hpp"
+#include "callboard/core/memory/epochs.hpp"
 #include "callboard/frequency/designs/counting_stream.hpp"
 #include "callboard/frequency/designs/elements.hpp"
 #include "callboard/frequency/designs/retired_pool.hpp"

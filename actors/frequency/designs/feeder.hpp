@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "callboard/core/stack.hpp"
+#include "callboard/core/memory/stack.hpp"
 #include "callboard/frequency/designs/front_cache.hpp"
 #include "callboard/frequency/designs/partition.hpp"
 

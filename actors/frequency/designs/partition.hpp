@@ -9,7 +9,7 @@
 #include <new>
 #include <utility>
 
-#include "callboard/core/parker.hpp"
+#include "callboard/core/threads/parker.hpp"
 #include "callboard/frequency/counting/counters.hpp"
 #include "callboard/frequency/designs/budget.hpp"
 #include "callboard/mailbox/delegation.hpp"

@@ -1,6 +1,6 @@
 // Where streams get things from that others may read while they are given up: elements and buckets.
 //
-// Each stream has a share: what is free, and what it has retired (core/epochs.hpp), oldest first. A thing that one
+// Each stream has a share: what is free, and what it has retired (memory/epochs.hpp), oldest first. A thing that one
 // stream retires is mostly wanted by another, so free ones go from share to share in lots, by a stack that is
 // common to all. New memory comes in slabs, which live as long as the pool.
 //
@@ -16,8 +16,8 @@
 #include <cstdint>
 
 #include "callboard/core/atomics.hpp"
-#include "callboard/core/epochs.hpp"
-#include "callboard/core/stack.hpp"
+#include "callboard/core/memory/epochs.hpp"
+#include "callboard/core/memory/stack.hpp"
 
 namespace callboard {
 

@@ -3,7 +3,7 @@
 // Das et al. 2009, section 4.3.1. A chain is a line of places, and further lines when it is full; it never gets
 // shorter. A place has an element, with six bits of its hash in those of the address that are zero, or nothing.
 //   - Invariant 4.3: a place has nothing or a valid element; elements are not used again while somebody may
-//     still read them (core/epochs.hpp), so all here but the constructor is called from inside an epoch.
+//     still read them (core/memory/epochs.hpp), so all here but the constructor is called from inside an epoch.
 //   - Invariant 4.4: a key is deleted when its element's pending count is closed. From then on who finds the element
 //     is refused. The place is emptied after that, lazily, by whoever comes first, and used again by an insertion.
 //   - Invariant 4.5, unique keys: insertions into a chain exclude each other by its lock, and each looks the key up

@@ -3,7 +3,7 @@
 // Das et al. 2009, section 4.3.2. Buckets are linked in ascending order; each has the elements of one frequency and a
 // queue of requests, its delegation. Its owner serves them, one after the other, and alone touches the bucket's
 // list and its `next`. A bucket that is empty, with nothing pending, is closed: that is its logical removal.
-// The owner of the bucket before it unlinks it. All is called from inside an epoch (core/epochs.hpp).
+// The owner of the bucket before it unlinks it. All is called from inside an epoch (core/memory/epochs.hpp).
 //
 // The paper's minFreq is here a bucket before all others, with frequency 0, that is never closed and has no elements:
 // it always has a place where a new element's request goes, and every other bucket has one before it.
@@ -45,7 +45,7 @@
 #include <thread>
 
 #include "callboard/core/atomics.hpp"
-#include "callboard/core/epochs.hpp"
+#include "callboard/core/memory/epochs.hpp"
 #include "callboard/frequency/designs/counting_stream.hpp"
 #include "callboard/frequency/designs/elements.hpp"
 #include "callboard/frequency/designs/retired_pool.hpp"

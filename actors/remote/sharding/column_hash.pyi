@@ -1,6 +1,6 @@
 from collections.abc import Sequence
 
-from callboard.remote.frames import Buffer
+from callboard.remote.wire.frames import Buffer
 
 KINDS: dict[str, int]
 

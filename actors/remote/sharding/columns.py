@@ -71,7 +71,7 @@ def _divisible(batch: pa.RecordBatch) -> pa.RecordBatch:
 def _plain(column: pa.Array, name: str) -> pa.Array:
     import pyarrow as pa
 
-    from callboard.streams.programs.layouts import plain
+    from callboard.streams.programs.columns.layouts import plain
 
     try:
         found = plain(column)

@@ -14,14 +14,14 @@ from callboard import Future
 from callboard.core.errors import ConfigError
 from callboard.core.handles import CopiedAsItself
 from callboard.core.text import safe_repr
-from callboard.remote.client import Connection, connect
+from callboard.remote.client.connection import Connection, connect
+from callboard.remote.client.writer import StageWriter
 from callboard.remote.errors import BatchCommitted
-from callboard.remote.shard import MOST, Shard
+from callboard.remote.protocol.shard import MOST, Shard
+from callboard.remote.protocol.staged_rows import Winner
 from callboard.remote.sharding.keys import By, ShardKey
 from callboard.remote.sharding.ref import ShardedRef
 from callboard.remote.sharding.stage import ShardedStage, ShardWinner
-from callboard.remote.staging.messages import Winner
-from callboard.remote.staging.writer import StageWriter
 
 T = TypeVar("T")
 

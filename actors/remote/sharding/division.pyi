@@ -1,3 +1,3 @@
-from callboard.remote.frames import Buffer
+from callboard.remote.wire.frames import Buffer
 
 def places_of_shards(hashes: bytearray, shards: int) -> list[Buffer]: ...

@@ -7,11 +7,11 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from callboard.remote.client.writer import StageWriter
 from callboard.remote.errors import BatchCommitted
 from callboard.remote.sharding.columns import divide_batch
 from callboard.remote.sharding.keys import ShardKey
 from callboard.remote.sharding.ref import portions
-from callboard.remote.staging.writer import StageWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,14 +11,14 @@ from callboard import Future
 from callboard.core.errors import DrainTimeout
 from callboard.core.log import log
 from callboard.core.text import safe_str, sendable
-from callboard.core.wait_queue import WaitQueue
+from callboard.core.threads.wait_queue import WaitQueue
 from callboard.remote.errors import StateError
-from callboard.remote.staging.backlog import Backlog
-from callboard.remote.staging.database import may_pass
-from callboard.remote.staging.journal import Journal
 from callboard.remote.staging.persistent import RowKey
-from callboard.remote.staging.publications import check_columns
 from callboard.remote.staging.targets import Target
+from callboard.remote.storage.backlog import Backlog
+from callboard.remote.storage.database import may_pass
+from callboard.remote.storage.journal import Journal
+from callboard.remote.storage.publications import check_columns
 
 _TROUBLE = 1_000  # bytes of an exception's text, which goes into each PONG
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0  # seconds between attempts to write

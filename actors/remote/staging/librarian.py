@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from callboard import Actor
 from callboard.core.log import log
 from callboard.remote.errors import NotPublished, RemoteError
-from callboard.remote.staging import publications
-from callboard.remote.staging.journal import Journal
-from callboard.remote.staging.publishing import PublishedQuery, ReadRows
+from callboard.remote.protocol.published_rows import PublishedQuery, ReadRows
 from callboard.remote.staging.targets import Target
+from callboard.remote.storage import publications
+from callboard.remote.storage.journal import Journal
 
 if TYPE_CHECKING:
-    from callboard.remote.peer import Peer
-    from callboard.remote.server_side import StagingRequest
+    from callboard.remote.protocol.server_side import StagingRequest
+    from callboard.remote.server.peer import Peer
 
 
 class Librarian(Actor[Any]):

@@ -7,12 +7,12 @@ from itertools import accumulate, count
 from operator import length_hint
 from typing import Any
 
-from callboard.remote.arrow import ArrowReader, read_batches
-from callboard.remote.codec import Codec
-from callboard.remote.frames import Buffer
-from callboard.remote.packed_rows import count_plain_rows
-from callboard.remote.staging.messages import Layout
+from callboard.remote.protocol.staged_rows import Layout
 from callboard.remote.staging.persistent import KeyedRow, RowKey
+from callboard.remote.wire.arrow import ArrowReader, read_batches
+from callboard.remote.wire.codec import Codec
+from callboard.remote.wire.frames import Buffer
+from callboard.remote.wire.packed_rows import count_plain_rows
 
 
 def read_rows(codec: Codec, layout: Layout, payload: Buffer) -> list[Any]:

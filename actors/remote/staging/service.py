@@ -7,25 +7,25 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from callboard import ActorSystem
-from callboard.remote.codec import Codec
-from callboard.remote.entries import Entry
-from callboard.remote.kinds import PUBLISHING
-from callboard.remote.security import PathLike
-from callboard.remote.shard import Shard
-from callboard.remote.slices import finish
+from callboard.remote.protocol.kinds import PUBLISHING
+from callboard.remote.protocol.shard import Shard
+from callboard.remote.sockets.security import PathLike
 from callboard.remote.staging.applier import Applier
-from callboard.remote.staging.backlog import Backlog
-from callboard.remote.staging.journal import Journal
+from callboard.remote.staging.entries import Entry
 from callboard.remote.staging.librarian import Librarian
 from callboard.remote.staging.rows import counting_rows
 from callboard.remote.staging.stager import Stager
-from callboard.remote.staging.state_directory import StateDirectory
-from callboard.remote.staging.store import StagingLimits, StagingStore
 from callboard.remote.staging.targets import targets_of
+from callboard.remote.storage.backlog import Backlog
+from callboard.remote.storage.journal import Journal
+from callboard.remote.storage.state_directory import StateDirectory
+from callboard.remote.storage.store import StagingLimits, StagingStore
+from callboard.remote.wire.codec import Codec
+from callboard.remote.wire.slices import finish
 
 if TYPE_CHECKING:
-    from callboard.remote.peer import Peer
-    from callboard.remote.server_side import StagingRequest
+    from callboard.remote.protocol.server_side import StagingRequest
+    from callboard.remote.server.peer import Peer
 
 _END = 5.0  # seconds that the batch in work has at the end
 _ANSWER = 64  # bytes of an answer with published rows that are no rows, and more

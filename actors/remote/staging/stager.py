@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from callboard import Actor
 from callboard.core.log import log
 from callboard.remote.errors import CodecError, ConnectionLost, RemoteError, StageRefused
-from callboard.remote.frames import Buffer
-from callboard.remote.kinds import ANSWERED, Rejected
-from callboard.remote.staging.messages import (
+from callboard.remote.protocol.kinds import ANSWERED, Rejected
+from callboard.remote.protocol.staged_rows import (
     Abort,
     Begin,
     Layout,
@@ -19,13 +18,14 @@ from callboard.remote.staging.messages import (
     StageEnd,
     StageRows,
 )
-from callboard.remote.staging.parts import StagedPart
-from callboard.remote.staging.store import StagingStore
 from callboard.remote.staging.targets import Target
+from callboard.remote.storage.parts import StagedPart
+from callboard.remote.storage.store import StagingStore
+from callboard.remote.wire.frames import Buffer
 
 if TYPE_CHECKING:
-    from callboard.remote.peer import Peer
-    from callboard.remote.server_side import StagingRequest
+    from callboard.remote.protocol.server_side import StagingRequest
+    from callboard.remote.server.peer import Peer
 
 _EXPIRE = object()
 _GO_ON = object()

@@ -9,7 +9,7 @@ from callboard.streams.chaining.joins import Joins
 from callboard.streams.operators import joining_batches
 from callboard.streams.operators.joining import How, LateRow, Rule
 from callboard.streams.planning.operator import Errors
-from callboard.streams.programs.predicates import Predicate
+from callboard.streams.programs.joins.predicates import Predicate
 
 if TYPE_CHECKING:
     from callboard.streams.chaining.stream import Stream

@@ -12,9 +12,9 @@ from callboard.streams.errors import GraphError
 from callboard.streams.operators import joining
 from callboard.streams.operators.joining import By, How, LateRow, Rule
 from callboard.streams.planning.operator import Errors, Operator
-from callboard.streams.programs.merge import Merge, Zip
-from callboard.streams.programs.native_finder import NativePredicate
-from callboard.streams.programs.predicates import Predicate
+from callboard.streams.programs.joins.native_finder import NativePredicate
+from callboard.streams.programs.joins.predicates import Predicate
+from callboard.streams.programs.merging.merge import Merge, Zip
 
 if TYPE_CHECKING:
     from callboard.streams.chaining.stream import Stream

@@ -19,7 +19,7 @@ from callboard.streams.operators import (
     windowing,
 )
 from callboard.streams.planning.operator import Errors, Late, Operator, itself
-from callboard.streams.programs.windows import Session, Sliding, Tumbling, Window
+from callboard.streams.programs.windows.window import Session, Sliding, Tumbling, Window
 
 if TYPE_CHECKING:
     from callboard.frequency.results import Frequent

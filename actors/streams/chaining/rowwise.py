@@ -15,8 +15,8 @@ from callboard.streams.errors import GraphError
 from callboard.streams.native import NativeOperator, NativeProgram
 from callboard.streams.operators import receivers
 from callboard.streams.planning.operator import Errors, Operator, label_of
-from callboard.streams.programs.arrow import rows_of
-from callboard.streams.programs.stateless import Branch, Filter, FlatMap, Map, Paced, Sample
+from callboard.streams.programs.columns.arrow import rows_of
+from callboard.streams.programs.rows.stateless import Branch, Filter, FlatMap, Map, Paced, Sample
 
 if TYPE_CHECKING:
     from callboard.streams.chaining.stream import Stream

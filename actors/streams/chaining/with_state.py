@@ -21,8 +21,8 @@ from callboard.streams.operators import (
 )
 from callboard.streams.planning.operator import Errors, Late, Operator, itself
 from callboard.streams.planning.partitioning import PARTITIONS, partitioning
-from callboard.streams.programs.clock import Clock
-from callboard.streams.programs.windows import Session, Sliding, Tumbling, Window, lag_of
+from callboard.streams.programs.windows.clock import Clock
+from callboard.streams.programs.windows.window import Session, Sliding, Tumbling, Window, lag_of
 
 if TYPE_CHECKING:
     from callboard.frequency.results import Frequent

@@ -10,7 +10,7 @@ from callboard.core.text import safe_repr
 from callboard.streams.checks import check_function
 from callboard.streams.errors import GraphError
 from callboard.streams.planning.operator import Operator, label_of
-from callboard.streams.programs.keyed import Count, Scan
+from callboard.streams.programs.rows.keyed import Count, Scan
 
 
 def count() -> Operator:

@@ -17,14 +17,13 @@ from callboard.streams.checks import (
 )
 from callboard.streams.errors import GraphError
 from callboard.streams.planning.operator import Operator
-from callboard.streams.programs.finder import Finder, PairFinder
-from callboard.streams.programs.in_time import MergeInTime
-from callboard.streams.programs.join import Join
-from callboard.streams.programs.join_in_lanes import JoinEnd, JoinLanes, JoinOrder
-from callboard.streams.programs.kept import WindowRule
-from callboard.streams.programs.native_finder import NativeFinder, NativePredicate
-from callboard.streams.programs.number_finder import NumberFinder
-from callboard.streams.programs.predicates import (
+from callboard.streams.programs.joins.finder import Finder, PairFinder
+from callboard.streams.programs.joins.join import Join
+from callboard.streams.programs.joins.join_in_lanes import JoinEnd, JoinLanes, JoinOrder
+from callboard.streams.programs.joins.kept import WindowRule
+from callboard.streams.programs.joins.native_finder import NativeFinder, NativePredicate
+from callboard.streams.programs.joins.number_finder import NumberFinder
+from callboard.streams.programs.joins.predicates import (
     Band,
     Column,
     Equal,
@@ -34,8 +33,9 @@ from callboard.streams.programs.predicates import (
     name_of,
     reader_of,
 )
+from callboard.streams.programs.merging.in_time import MergeInTime
 from callboard.streams.programs.unawaited import check_answer
-from callboard.streams.programs.windows import lag_of
+from callboard.streams.programs.windows.window import lag_of
 
 How = Literal["inner", "left", "right", "outer", "semi", "anti"]
 Rule = Literal["strict", "three-step"]

@@ -17,13 +17,13 @@ from callboard.streams.operators.joining import (
     window_said,
 )
 from callboard.streams.planning.operator import Operator
-from callboard.streams.programs.predicates import Band, Predicate, name_of
-from callboard.streams.programs.windows import lag_of
+from callboard.streams.programs.joins.predicates import Band, Predicate, name_of
+from callboard.streams.programs.windows.window import lag_of
 
 
 def merge_batches(by: Any, streams: int, n: int, lag: Any, late: str, idle_after: Any) -> Operator:
     """Put the rows of the batches of several streams into one order."""
-    from callboard.streams.programs.batches_in_time import MergeBatches
+    from callboard.streams.programs.columns.batches_in_time import MergeBatches
 
     names = _columns("merge_batches", by, streams)
     said = f"by {names_said(names)}"
@@ -45,7 +45,7 @@ def join_batches(
     idle_after: Any,
 ) -> Operator:
     """Compare the rows of the batches of two streams within a window."""
-    from callboard.streams.programs.join_batches import KINDS, JoinBatches
+    from callboard.streams.programs.joins.join_batches import KINDS, JoinBatches
 
     names = _columns("join_batches", by, 2)
     window = window_said("join_batches", within, rows)
@@ -85,7 +85,7 @@ class _Way(NamedTuple):
 
 
 def _way(where: Any, rows: int | None) -> _Way:
-    from callboard.streams.programs.join_batches import MOST_TERMS, prefers_cells
+    from callboard.streams.programs.joins.join_batches import MOST_TERMS, prefers_cells
 
     if where is None:
         return _Way("every pair")

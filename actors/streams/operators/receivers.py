@@ -10,8 +10,8 @@ from callboard.core.text import safe_repr
 from callboard.streams.checks import check_function, check_receiver, check_sides
 from callboard.streams.errors import GraphError
 from callboard.streams.planning.operator import Operator, label_of
-from callboard.streams.programs.keyed import Lots, Objects
-from callboard.streams.programs.stateless import FlatMap
+from callboard.streams.programs.rows.keyed import Lots, Objects
+from callboard.streams.programs.rows.stateless import FlatMap
 
 
 def stateful(cls: Any, args: Any, kwargs: Any, sides: Iterable[str], *, keyed: bool) -> Operator:

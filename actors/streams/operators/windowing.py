@@ -11,11 +11,11 @@ from callboard.streams.checks import check_choice, check_function
 from callboard.streams.errors import GraphError
 from callboard.streams.operators.receivers import objects
 from callboard.streams.planning.operator import Operator, label_of
-from callboard.streams.programs.keyed import Timed
 from callboard.streams.programs.program import Program
-from callboard.streams.programs.sessions import Sessions
-from callboard.streams.programs.window_states import CountedWindows, TimedWindows
-from callboard.streams.programs.windows import Session, Sliding, Tumbling
+from callboard.streams.programs.rows.keyed import Timed
+from callboard.streams.programs.windows.sessions import Sessions
+from callboard.streams.programs.windows.window import Session, Sliding, Tumbling
+from callboard.streams.programs.windows.window_states import CountedWindows, TimedWindows
 
 
 def window(windows: Tumbling | Sliding | Session, function: Any, late: str) -> Operator:

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 
 from callboard._inside.sending.values cimport pack, value_of
-from callboard.core.node cimport Kind, Node
+from callboard.core.memory.node cimport Kind, Node
 from callboard.scheduling.flow.values cimport Output, Value, Values
 from callboard.streams.programs.program cimport Watermark
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from callboard._inside.sending.ref import ActorRef
-from callboard.core.interpreter import has_gil
+from callboard.core.threads.interpreter import has_gil
 from callboard.scheduling.flow.threading_models import Model
 from callboard.scheduling.placement import Fixed, PlacementPolicy
 from callboard.scheduling.worker import WorkerThread

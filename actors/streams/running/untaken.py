@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
-from callboard.core.wait_queue import WaitQueue
+from callboard.core.threads.wait_queue import WaitQueue
 
 T = TypeVar("T")
 

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from callboard.core.buffer cimport Buffer
+from callboard.core.memory.buffer cimport Buffer
 from callboard.native cimport Kind, Message, NativeActor
 
 

@@ -7,7 +7,7 @@ two coordinates, the square of the last value's size, and the count of iteration
 from libc.math cimport log2
 from libc.stdint cimport int64_t
 
-from callboard.core.buffer cimport Buffer
+from callboard.core.memory.buffer cimport Buffer
 from callboard.native cimport ActorRef, Message, NativeActor
 
 cdef enum:

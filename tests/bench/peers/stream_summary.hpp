@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "callboard/core/slot_index.hpp"
+#include "callboard/core/memory/slot_index.hpp"
 
 namespace callboard {
 

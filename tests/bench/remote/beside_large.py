@@ -10,11 +10,11 @@ from collections.abc import Callable
 from threading import Thread
 
 from callboard.remote import Connection
-from callboard.remote.codec import VERSION as ENCODING
-from callboard.remote.codec import Codec
-from callboard.remote.frames import Splitter, frame
-from callboard.remote.kinds import ENTRY, HELLO, MAGIC, SEQUENCE, VERSION, MessageKind
-from callboard.remote.server_side import ServerLimits
+from callboard.remote.protocol.kinds import ENTRY, HELLO, MAGIC, SEQUENCE, VERSION, MessageKind
+from callboard.remote.protocol.server_side import ServerLimits
+from callboard.remote.wire.codec import VERSION as ENCODING
+from callboard.remote.wire.codec import Codec
+from callboard.remote.wire.frames import Splitter, frame
 from remote.processes import served
 from savina.result import Quantity
 
@@ -48,20 +48,23 @@ class Other:
         self._socket.connect(path)
         self._splitter = Splitter(1 << 20)
         self._send(frame(MessageKind.HELLO, HELLO.pack(MAGIC, VERSION, ENCODING)))
-        self.right = True
+        self.right = False
 
     def _send(self, data: bytes) -> tuple[int, bytes]:
         """Send, and return the kind and the body of what comes."""
         self._socket.sendall(data)
-        while True:
-            for received in self._splitter.feed(self._socket.recv(1 << 16)):
+        while some := self._socket.recv(1 << 16):
+            for received in self._splitter.feed(some):
                 return received.kind, bytes(received.body)
+        raise ConnectionError("the server has closed the connection")
 
     def send(self, frames: int) -> None:
+        right = 0
         for _ in range(frames):
             kind, body = self._send(self._ask)
             answer = CODEC.decode(body[SEQUENCE.size :])
-            self.right &= kind == MessageKind.ANSWER and answer == self._items
+            right += kind == MessageKind.ANSWER and answer == self._items
+        self.right = right == frames
 
 
 def longest(connection: Connection, goes_on: Callable[[int], bool]) -> tuple[float, int]:
@@ -84,7 +87,7 @@ def run(frames: int, by: str = "dicts") -> Quantity:
         if by == "nothing":
             most, wrong = longest(connection, (100 * frames).__gt__)
             return Quantity(most * 1e3, wrong, 0)
-        other = Other(str(connection._address.path), by)  # type: ignore[union-attr]
+        other = Other(str(connection.address.path), by)  # type: ignore[union-attr]
         sending = Thread(target=other.send, args=(frames,))
         sending.start()
         most, wrong = longest(connection, lambda number: sending.is_alive())

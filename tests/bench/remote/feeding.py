@@ -24,9 +24,9 @@ def arrow(count: int, size: int, *, bare: bool) -> Result:
     """Send the same record batch of `size` rows again and again: to callboard, or a bare socket."""
     import pyarrow as pa
 
-    from callboard.remote.arrow import write_batch
-    from callboard.remote.frames import frame
-    from callboard.remote.kinds import MessageKind
+    from callboard.remote.protocol.kinds import MessageKind
+    from callboard.remote.wire.arrow import write_batch
+    from callboard.remote.wire.frames import frame
 
     batches = max(1, count // size)
     columns = map(list, zip(*rows_of(size), strict=True))

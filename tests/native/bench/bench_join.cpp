@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "bench.hpp"
-#include "callboard/streams/joining/full_join.hpp"
-#include "callboard/streams/joining/indexed_join.hpp"
+#include "callboard/streams/programs/joins/kernel/full_join.hpp"
+#include "callboard/streams/programs/joins/kernel/indexed_join.hpp"
 #include "paper_rows.hpp"
 
 using namespace callboard;

@@ -22,7 +22,7 @@
 #include "bench.hpp"
 #include "callboard/core/atomics.hpp"
 #include "callboard/mailbox/ordered/ring_gate.hpp"
-#include "callboard/streams/joining/full_join.hpp"
+#include "callboard/streams/programs/joins/kernel/full_join.hpp"
 #include "paper_rows.hpp"
 
 using namespace callboard;

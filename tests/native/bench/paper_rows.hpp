@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "callboard/core/mix.hpp"
-#include "callboard/streams/joining/batch.hpp"
-#include "callboard/streams/joining/predicate.hpp"
+#include "callboard/streams/programs/joins/comparing/predicate.hpp"
+#include "callboard/streams/programs/joins/kernel/batch.hpp"
 
 namespace bench {
 

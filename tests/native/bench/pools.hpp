@@ -2,7 +2,7 @@
 // Cache, which belongs to one thread; take() is the sender's, give() the receiver's.
 #pragma once
 
-#include "callboard/core/node.hpp"
+#include "callboard/core/memory/node.hpp"
 
 namespace pools {
 

@@ -1,5 +1,5 @@
 // The biased lock, where the kernel has a barrier for all cores and where it has none.
-#include "callboard/core/biased_lock.hpp"
+#include "callboard/core/threads/biased_lock.hpp"
 #include "model.hpp"
 
 using namespace callboard;

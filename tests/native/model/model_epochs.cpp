@@ -1,5 +1,5 @@
 // Epochs: a thing that was unlinked ends when nobody holds it any more.
-#include "callboard/core/epochs.hpp"
+#include "callboard/core/memory/epochs.hpp"
 #include "model.hpp"
 
 using namespace callboard;

@@ -1,5 +1,5 @@
 // The parker, on a modelled futex and a modelled bell.
-#include "callboard/core/parker.hpp"
+#include "callboard/core/threads/parker.hpp"
 #include "model.hpp"
 
 using namespace callboard;

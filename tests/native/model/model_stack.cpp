@@ -1,5 +1,5 @@
 // The stack that is taken whole, and the pool of spare nodes that is one.
-#include "callboard/core/node.hpp"
+#include "callboard/core/memory/node.hpp"
 #include "model.hpp"
 
 using namespace callboard;

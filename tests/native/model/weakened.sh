@@ -59,7 +59,7 @@ from_the_future="a value would be read that is written later because of it, and 
 by_a_clock="it may say that there is nothing although at each moment there was something, and only a clock tells moments"
 as_failure="compilers order a success as its failure at least"
 
-header=core/biased_lock.hpp
+header=core/threads/biased_lock.hpp
 seen 'if (__builtin_expect(visitor_.load(seq_cst), 0)) lock_after_visit();' seq_cst acq_rel biased_lock "without a barrier for all: an owner that"
 seen 'if (__builtin_expect(visitor_.load(seq_cst), 0)) lock_after_visit();' seq_cst relaxed biased_lock "an owner that locks twice, and a visitor"
 seen 'void unlock() { owner_.store(false, release); }' release relaxed biased_lock "an owner that locks twice, and a visitor"
@@ -71,7 +71,7 @@ seen 'owner_.exchange(true, seq_cst);' seq_cst "acq_rel relaxed" biased_lock "wi
 seen '} while (visitor_.load(seq_cst));' seq_cst acq_rel biased_lock "without a barrier for all: an owner that locks twice, and a visitor that"
 seen '} while (visitor_.load(seq_cst));' seq_cst relaxed biased_lock "an owner that locks twice, and a visitor"
 
-header=core/epochs.hpp
+header=core/memory/epochs.hpp
 seen 'announced_[index].epoch.store(epoch, seq_cst);' seq_cst "acq_rel relaxed" epochs "a member that"
 seen 'const std::uint64_t now = epoch_.load(seq_cst);' seq_cst acq_rel epochs "a member that"
 seen 'const std::uint64_t now = epoch_.load(seq_cst);' seq_cst relaxed epochs "who unlinks a"
@@ -83,18 +83,18 @@ seen 'return epoch_.compare_exchange_strong(epoch, epoch + 1, seq_cst, relaxed);
 seen 'return epoch_.compare_exchange_strong(epoch, epoch + 1, seq_cst, relaxed);' seq_cst relaxed epochs "who unlinks a"
 seen 'bool has_passed(std::uint64_t announced) const { return epoch_.load(acquire) >= announced + 3; }' acquire relaxed epochs "a thing does"
 
-header=core/node.hpp
+header=core/memory/node.hpp
 seen 'if (Surplus* surplus = listed_.load(acquire)) surplus->forget(*this);' acquire relaxed stack "a pool that"
 seen 'pool->listed_.store(nullptr, release);' release relaxed stack "a pool that"
 
-header=core/parker.hpp
+header=core/threads/parker.hpp
 seen 'word_.exchange(empty, acquire);' acquire relaxed parker "what was written"
 seen 'if (word_.compare_exchange_strong(state, empty, acquire)) return true;' acquire relaxed parker "what was written"
 seen 'return word_.exchange(empty, acquire) == notified;' acquire relaxed parker "a park whose"
 seen 'return word_.exchange(empty, acquire) == notified;' acquire relaxed parker "an owner that" 2
 seen 'const std::uint32_t before = word_.exchange(notified, release);' release relaxed parker "what was written"
 
-header=core/stack.hpp
+header=core/memory/stack.hpp
 seen '} while (!top_.compare_exchange_weak(top, first, order, relaxed));' release relaxed stack "each item is"
 seen '} while (!top_.compare_exchange_weak(top, first, order, relaxed));' seq_cst "acq_rel relaxed" stack "who pushes and"
 seen 'Item* take_all() { return top_.exchange(nullptr, acq_rel); }' acq_rel acquire stack "who finds a"
@@ -199,12 +199,12 @@ for orders in "$programs"/*.orders; do
     done <"$orders"
 done
 
-seed core/biased_lock.hpp 's/membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {/true) {/' biased_lock "an owner that locks twice"
-seed core/biased_lock.hpp 's/compiler_barrier();//' biased_lock "an owner that locks twice"
-seed core/biased_lock.hpp 's/} while (visitor_\.load(seq_cst));/} while (false);/' biased_lock "an owner that locks twice, and a visitor that comes twice"
-seed core/parker.hpp 's/^\( *\)word_\.exchange(empty, acquire);/\1word_.store(empty, relaxed);/' parker "two unparks"
-seed core/parker.hpp 's/if (before == parked) syscall(/if (false) syscall(/' parker "what was written before"
-seed core/parker.hpp 's/else eventfd_write(/else if (false) eventfd_write(/' parker "looks at descriptors"
+seed core/threads/biased_lock.hpp 's/membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {/true) {/' biased_lock "an owner that locks twice"
+seed core/threads/biased_lock.hpp 's/compiler_barrier();//' biased_lock "an owner that locks twice"
+seed core/threads/biased_lock.hpp 's/} while (visitor_\.load(seq_cst));/} while (false);/' biased_lock "an owner that locks twice, and a visitor that comes twice"
+seed core/threads/parker.hpp 's/^\( *\)word_\.exchange(empty, acquire);/\1word_.store(empty, relaxed);/' parker "two unparks"
+seed core/threads/parker.hpp 's/if (before == parked) syscall(/if (false) syscall(/' parker "what was written before"
+seed core/threads/parker.hpp 's/else eventfd_write(/else if (false) eventfd_write(/' parker "looks at descriptors"
 seed mailbox/mpsc.hpp 's/auto expected = reinterpret_cast<std::uintptr_t>(head_);/auto expected = head_->next.load(relaxed) == nullptr ? tail.tail_.load(relaxed) : 0;/' mpsc "two producers"
 seed mailbox/mpsc.hpp 's/if (__builtin_expect(before & signal_bit, 0)) .*//' mpsc "a signal is not lost"
 seed mailbox/delegation.hpp 's/if (__builtin_expect((state & owned_) && state != owned_, 0))/if (false)/' delegation "owner that sleeps"

@@ -4,11 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from callboard import ActorSystem
-from callboard.remote import Connection, ServerLimits, connect
-from callboard.remote.entries import entries_of
-from callboard.remote.server import Server
-from callboard.remote.staging.journal import Journal
-from callboard.remote.staging.store import StagingLimits
+from callboard.remote import Connection, Server, ServerLimits, connect, serve_entries
+from callboard.remote.storage.journal import Journal
+from callboard.remote.storage.store import StagingLimits
 from tests.remote.conftest import DEADLINE, Notes, eventually
 
 
@@ -30,12 +28,12 @@ class Served:
     ) -> Connection:
         self.end()
         self.starts += 1
-        system = ActorSystem(workers=1, token=False)
+        system = ActorSystem(workers=1)
         try:
             ref = system.spawn(cls or self.cls, **options)
             server = Server(
                 system,
-                entries_of({"it": ref, "notes": system.spawn(Notes)}),
+                serve_entries({"it": ref, "notes": system.spawn(Notes)}),
                 f"unix:{self.folder}/s{self.starts}",
                 state=self.folder / "state",
                 limits=limits,

@@ -8,23 +8,19 @@ from typing import Any, ClassVar
 import pytest
 
 from callboard import ActorSystem, ConfigError
-from callboard.remote import (
+from callboard.remote import Connection, Persistent, ServerLimits, connect, serve_entries
+from callboard.remote.errors import (
     CodecError,
-    Connection,
     NotPublished,
-    Persistent,
     RemoteError,
     RemoteFailure,
-    ServerLimits,
     StageRefused,
     StateError,
-    connect,
 )
-from callboard.remote.entries import entries_of
-from callboard.remote.staging import publications
-from callboard.remote.staging.journal import Journal
-from callboard.remote.staging.outbox import Outbox
-from callboard.remote.staging.publishing import PublishedPiece
+from callboard.remote.protocol.published_rows import PublishedPiece
+from callboard.remote.storage import publications
+from callboard.remote.storage.journal import Journal
+from callboard.remote.storage.outbox import Outbox
 from tests.remote.conftest import DEADLINE, Start, eventually
 from tests.remote.staging.served import Served, applied, asked, commit, health
 
@@ -276,14 +272,14 @@ def test_a_class_that_cannot_publish_is_refused() -> None:
     class Seldom(Echo):
         snapshot_every = 2
 
-    with ActorSystem(workers=1, token=False) as system:
+    with ActorSystem(workers=1) as system:
         for cls, said in [
             (Texts, "Texts.published is a pyarrow.Schema with columns, not 'row long'"),
             (Empty, "Empty.published is a pyarrow.Schema with columns"),
             (Seldom, "Seldom publishes rows, .* its snapshot_every is 1, not 2"),
         ]:
             with pytest.raises(ConfigError, match=said):
-                entries_of({"it": system.spawn(cls)})
+                serve_entries({"it": system.spawn(cls)})
 
 
 def test_a_journal_of_the_first_version_is_brought_up_to_date(served: Served) -> None:

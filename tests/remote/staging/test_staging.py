@@ -11,28 +11,30 @@ import pytest
 
 from callboard import ActorSystem
 from callboard.remote import (
-    BatchCommitted,
-    CommitConflict,
     Connection,
-    ConnectionLost,
     KeyedRow,
-    NotStaged,
-    RemoteError,
     RowKey,
-    StageRefused,
+    Server,
     StagingLimits,
     Winner,
     connect,
+    serve_entries,
     with_keys,
 )
-from callboard.remote.codec import Codec
-from callboard.remote.conversation import Conversation
-from callboard.remote.entries import entries_of
-from callboard.remote.frames import frame
-from callboard.remote.kinds import ENTRY, MessageKind
-from callboard.remote.server import Server
-from callboard.remote.staging import messages
-from callboard.remote.staging.parcels import StagePlace, StagingParcel
+from callboard.remote.client.parcels import StagePlace, StagingParcel
+from callboard.remote.errors import (
+    BatchCommitted,
+    CommitConflict,
+    ConnectionLost,
+    NotStaged,
+    RemoteError,
+    StageRefused,
+)
+from callboard.remote.protocol import staged_rows
+from callboard.remote.protocol.conversation import Conversation
+from callboard.remote.protocol.kinds import ENTRY, MessageKind
+from callboard.remote.wire.codec import Codec
+from callboard.remote.wire.frames import frame
 from callboard.streams import entry
 from tests.remote.conftest import DEADLINE, Notes, RawClient, Start, eventually, hello, logged
 
@@ -177,9 +179,9 @@ def test_record_batches_are_staged(connection: Connection, server: Server) -> No
 
 
 def test_an_actor_gets_keys_if_it_is_served_with_them(tmp_path: Path, state: Path) -> None:
-    with ActorSystem(workers=1, token=False) as system:
+    with ActorSystem(workers=1) as system:
         ref = system.spawn(Notes)
-        built = entries_of({"notes": with_keys(ref)})
+        built = serve_entries({"notes": with_keys(ref)})
         served = Server(system, built, f"unix:{tmp_path}/k", state=state)
         with connect(str(served.address), timeout=DEADLINE) as connection:
             connection.ref("notes").tell("plain")
@@ -309,9 +311,9 @@ def test_a_commit_is_repeated_over_new_connections(server: Server, connection: C
 
 
 def test_a_graphs_entry_takes_no_staged_rows(tmp_path: Path, state: Path) -> None:
-    with ActorSystem(workers=1, token=False) as system:
+    with ActorSystem(workers=1) as system:
         run = system.run(entry("numbers").map(str).collect())
-        served = Server(system, entries_of({"numbers": run}), f"unix:{tmp_path}/g", state=state)
+        served = Server(system, serve_entries({"numbers": run}), f"unix:{tmp_path}/g", state=state)
         with (
             connect(str(served.address), timeout=DEADLINE) as connection,
             pytest.raises(StageRefused, match="the graph's entry 'numbers' takes no staged rows"),
@@ -365,10 +367,10 @@ def test_the_ends_of_the_range_are_good_batches(connection: Connection) -> None:
 
 # --- clients that do it wrong ---------------------------------------------------------------------
 
-NAME = messages.BatchName("job", 1)
-BEGIN = ENTRY.pack(0) + messages.begin_body(7, NAME, 0, 0)
+NAME = staged_rows.BatchName("job", 1)
+BEGIN = ENTRY.pack(0) + staged_rows.begin_body(7, NAME, 0, 0)
 ROWS = b"\0\x92\1\2"  # two rows
-DATA = messages.data_head(7, 0, messages.Layout.ROWS, 2) + ROWS
+DATA = staged_rows.data_head(7, 0, staged_rows.Layout.ROWS, 2) + ROWS
 
 
 def failure(client: RawClient) -> str:
@@ -382,40 +384,43 @@ def failure(client: RawClient) -> str:
 @pytest.mark.parametrize(
     ("frames", "said"),
     [
-        ([(MessageKind.END, messages.end_body(7, 0, 0))], "no stage 7 is open"),
+        ([(MessageKind.END, staged_rows.end_body(7, 0, 0))], "no stage 7 is open"),
         (
-            [(MessageKind.BEGIN, BEGIN), (MessageKind.END, messages.end_body(7, 1, 0))],
+            [(MessageKind.BEGIN, BEGIN), (MessageKind.END, staged_rows.end_body(7, 1, 0))],
             "has 0 rows with the checksum 00000000, and should have 1 with 00000000",
         ),
         (
             [
                 (MessageKind.BEGIN, BEGIN),
                 (MessageKind.DATA, DATA),
-                (MessageKind.END, messages.end_body(7, 2, messages.checksum(ROWS) ^ 1)),
+                (MessageKind.END, staged_rows.end_body(7, 2, staged_rows.checksum(ROWS) ^ 1)),
             ],
             "has 2 rows with the checksum",
         ),
         (
             [
                 (MessageKind.BEGIN, BEGIN),
-                (MessageKind.DATA, messages.data_head(7, 1, messages.Layout.ROWS, 2) + ROWS),
-                (MessageKind.END, messages.end_body(7, 2, messages.checksum(ROWS))),
+                (MessageKind.DATA, staged_rows.data_head(7, 1, staged_rows.Layout.ROWS, 2) + ROWS),
+                (MessageKind.END, staged_rows.end_body(7, 2, staged_rows.checksum(ROWS))),
             ],
             "has 0 frames, and then came the frame 1",
         ),
         (
             [
                 (MessageKind.BEGIN, BEGIN),
-                (MessageKind.DATA, messages.data_head(7, 0, messages.Layout.ROWS, 3) + ROWS),
-                (MessageKind.END, messages.end_body(7, 3, messages.checksum(ROWS))),
+                (MessageKind.DATA, staged_rows.data_head(7, 0, staged_rows.Layout.ROWS, 3) + ROWS),
+                (MessageKind.END, staged_rows.end_body(7, 3, staged_rows.checksum(ROWS))),
             ],
             "2 rows came, and 3 were announced",
         ),
         (
             [
                 (MessageKind.BEGIN, BEGIN),
-                (MessageKind.DATA, messages.data_head(7, 0, messages.Layout.ROWS, 1) + b"\0\xc1"),
-                (MessageKind.END, messages.end_body(7, 1, messages.checksum(b"\0\xc1"))),
+                (
+                    MessageKind.DATA,
+                    staged_rows.data_head(7, 0, staged_rows.Layout.ROWS, 1) + b"\0\xc1",
+                ),
+                (MessageKind.END, staged_rows.end_body(7, 1, staged_rows.checksum(b"\0\xc1"))),
             ],
             "CodecError",
         ),

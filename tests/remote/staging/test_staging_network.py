@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from callboard import Future
-from callboard.remote.conversation import Conversation
+from callboard.remote.client.parcels import StagePlace, StagingParcel
 from callboard.remote.errors import (
     BatchCommitted,
     CommitConflict,
@@ -23,22 +23,22 @@ from callboard.remote.errors import (
     NotStaged,
     StageRefused,
 )
-from callboard.remote.frames import Splitter
-from callboard.remote.kinds import PUBLISHING, MessageKind, Parting
-from callboard.remote.server_side import Greeting, StagingRequest
-from callboard.remote.staging import messages
-from callboard.remote.staging.backlog import Backlog
-from callboard.remote.staging.journal import Journal, Publication
+from callboard.remote.protocol import staged_rows
+from callboard.remote.protocol.conversation import Conversation
+from callboard.remote.protocol.kinds import PUBLISHING, MessageKind, Parting
+from callboard.remote.protocol.published_rows import row_body
+from callboard.remote.protocol.server_side import Greeting, StagingRequest
+from callboard.remote.protocol.staged_rows import BatchName, Layout, Winner
 from callboard.remote.staging.librarian import Librarian
-from callboard.remote.staging.messages import BatchName, Layout, Winner
-from callboard.remote.staging.outbox import Piece
-from callboard.remote.staging.parcels import StagePlace, StagingParcel
 from callboard.remote.staging.persistent import Persistent
-from callboard.remote.staging.publishing import row_body
 from callboard.remote.staging.stager import Stager
-from callboard.remote.staging.state_directory import StateDirectory
-from callboard.remote.staging.store import StagingLimits, StagingStore
 from callboard.remote.staging.targets import PersistentTarget
+from callboard.remote.storage.backlog import Backlog
+from callboard.remote.storage.journal import Journal, Publication
+from callboard.remote.storage.outbox import Piece
+from callboard.remote.storage.state_directory import StateDirectory
+from callboard.remote.storage.store import StagingLimits, StagingStore
+from callboard.remote.wire.frames import Splitter
 from tests.remote.network import CODEC, ENTRIES, LIMITS, TOKEN, SimulatedConnection
 
 chunk = st.integers(1, 300)
@@ -159,7 +159,7 @@ class StagingNetwork(RuleBasedStateMachine):
     def begin(self, batch: int, partition: int, entry: str) -> None:
         number = len(self.attempts)
         place = StagePlace()
-        body = messages.begin_body(number, BatchName("j", batch), partition, number)
+        body = staged_rows.begin_body(number, BatchName("j", batch), partition, number)
         parcel = self.submit(StagingParcel(MessageKind.BEGIN, body, stage=place, entry=entry))
         self.attempts.append(Attempt(batch, partition, number, place, parcel))
 
@@ -175,11 +175,11 @@ class StagingNetwork(RuleBasedStateMachine):
         rows = [*range(self.row, self.row + count)]
         self.row += count
         payload = CODEC.encode_rows(rows)
-        body = messages.data_head(attempt.number, attempt.frames, Layout.ROWS, count) + payload
+        body = staged_rows.data_head(attempt.number, attempt.frames, Layout.ROWS, count) + payload
         self.told.append(self.submit(StagingParcel(MessageKind.DATA, body, stage=attempt.place)))
         attempt.frames += 1
         attempt.rows += rows
-        attempt.checksum = messages.checksum(payload, attempt.checksum)
+        attempt.checksum = staged_rows.checksum(payload, attempt.checksum)
 
     @precondition(lambda self: self.open_attempts())
     @rule(data=st.data())
@@ -187,7 +187,7 @@ class StagingNetwork(RuleBasedStateMachine):
         self.end_it(data.draw(st.sampled_from(self.open_attempts())))
 
     def end_it(self, attempt: Attempt) -> None:
-        body = messages.end_body(attempt.number, len(attempt.rows), attempt.checksum)
+        body = staged_rows.end_body(attempt.number, len(attempt.rows), attempt.checksum)
         attempt.end = self.submit(StagingParcel(MessageKind.END, body, stage=attempt.place))
 
     @precondition(lambda self: any(attempt.is_staged for attempt in self.attempts))
@@ -200,14 +200,14 @@ class StagingNetwork(RuleBasedStateMachine):
         }
         chosen = [staged[partition] for partition in sorted(staged)]
         name = BatchName("j", batch)
-        body = messages.commit_body(CODEC, name, [each.winner for each in chosen])
+        body = staged_rows.commit_body(CODEC, name, [each.winner for each in chosen])
         for _ in range(repeats):
             parcel = self.submit(StagingParcel(MessageKind.COMMIT, body))
             self.commits.append((batch, chosen, parcel))
 
     @rule(batch=batches)
     def abort(self, batch: int) -> None:
-        body = messages.abort_body(BatchName("j", batch))
+        body = staged_rows.abort_body(BatchName("j", batch))
         self.told.append(self.submit(StagingParcel(MessageKind.ABORT, body)))
 
     @rule(

@@ -1,0 +1,351 @@
+"""What a program has of a server elsewhere: a connection, which is made again when it is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import weakref
+from collections.abc import Iterable
+from threading import Lock
+from types import TracebackType
+from typing import Any, Self
+
+from callboard import Future
+from callboard.core import checks
+from callboard.core.errors import AskTimeout, CallboardError
+from callboard.core.handles import CopiedAsItself
+from callboard.remote.client.published import PublishedRows
+from callboard.remote.client.remote_ref import RemoteRef
+from callboard.remote.client.session import WAITS_FOR_ITSELF, RemoteSession, may_block
+from callboard.remote.client.writer import StageWriter, abort, commit
+from callboard.remote.errors import ConnectionLost
+from callboard.remote.protocol.conversation import Parcel
+from callboard.remote.protocol.shard import Shard
+from callboard.remote.protocol.staged_rows import Winner, checked_name
+from callboard.remote.sockets.address import parse_address
+from callboard.remote.sockets.security import PathLike, client_context, find_token, user_id
+from callboard.remote.wire.codec import Codec, Types
+from callboard.scheduling.worker import shares_worker_here
+
+
+class Connection(CopiedAsItself):
+    """A client's connection to a server, made again with back-off whenever it is lost.
+
+    Safe in every thread, and for asyncio. Leaving it as a context manager waits until all that was
+    told is handled. In a forked child, and where it is unpickled, it connects anew.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        token_file: PathLike | None = None,
+        ca_file: PathLike | None = None,
+        types: Types = (),
+        timeout: float = 30.0,
+        shard: str | None = None,
+        server_user: int | str | None = None,
+    ) -> None:
+        self.address = parse_address(url).absolute()
+        self._token_given = token is not None
+        self.timeout = checks.seconds("timeout", timeout)
+        self._options = {
+            "token_file": token_file,
+            "ca_file": ca_file,
+            "types": types,
+            "timeout": self.timeout,
+            "shard": shard,
+            "server_user": server_user,
+        }
+        self._server_user = user_id(server_user)
+        self._shard = None if shard is None else Shard.parse(shard)
+        found = find_token(token, token_file)
+        self._secret = b"" if found is None else found.secret
+        self._context = client_context(self.address, ca_file)
+        self.codec = Codec(types)
+        self._session: RemoteSession | None = None
+
+    # --- refs and waiting -------------------------------------------------------------------------
+
+    def ref(self, name: str) -> RemoteRef:
+        """Return a ref on the entry point of this name, which is looked for at its first use."""
+        return RemoteRef(self, name)
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """The names of the server's entry points; none while there is no connection."""
+        server = self.session.server
+        return () if server is None else tuple(server.entries)
+
+    @property
+    def unacknowledged(self) -> int:
+        """How many messages were told, and are not known to be handled."""
+        return self.session.unacknowledged
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Wait until all that was told or asked is handled; without `timeout`, the connection's.
+
+        Raises ConnectionLost if that will not be known of some of it, RemoteFailure if some was
+        refused, and AskTimeout.
+        """
+        self.refuse_to_block("flush()", "await flush_soon()")
+        seconds = self.seconds(timeout)
+        try:
+            self.session.flush().result(seconds)
+        except AskTimeout:
+            raise AskTimeout(
+                f"flush(): not all that was sent to {self.address} was handled in {seconds:g} s; "
+                f"{self.unacknowledged} messages that were told are not known to be"
+            ) from None
+
+    def flush_soon(self) -> Future[None]:
+        """Return a future that is done when all that was told or asked is handled, or fails."""
+        return self.session.flush()
+
+    # --- rows that count once ---------------------------------------------------------------------
+
+    def stage(
+        self, entry: str, *, job: str, batch: int = 0, partition: int = 0, attempt: int = 0
+    ) -> StageWriter:
+        """Return a stage, a context manager: rows that reach the actor when they are committed.
+
+        `job` is a name that no other job ever has, `batch` a number of 64 bits; `attempt` differs
+        between all attempts at a partition, such as Spark's task attempt id.
+        """
+        name = checked_name(job, batch)
+        return StageWriter(self, entry, name, partition, attempt)
+
+    def commit(
+        self, job: str, batch: int, winners: Iterable[Winner], timeout: float | None = None
+    ) -> None:
+        """Have the staged rows of these winners count, and no others of the batch, ever.
+
+        When it returns they are on the server's disk. It is said again over new connections until
+        `timeout`, or the connection's, and may be said again after that: a batch counts once.
+        `winners` are what stages have as `staged`, one at most for a partition.
+
+        Raises NotStaged, CommitConflict, StageRefused if the disk is full, and ConnectionLost: then
+        it is unknown.
+        """
+        name = checked_name(job, batch)
+        commit(self, name, winners, self.seconds(timeout))
+
+    def abort(self, job: str, batch: int, timeout: float | None = None) -> None:
+        """Drop what is staged of a batch, which may be staged anew. As often as `commit()`.
+
+        Raises BatchCommitted if it is committed, and ConnectionLost.
+        """
+        name = checked_name(job, batch)
+        abort(self, name, self.seconds(timeout))
+
+    def published(self, entry: str) -> PublishedRows:
+        """Return the rows that the Persistent actor behind an entry point publishes, to read them.
+
+        They are asked for at the first use.
+        """
+        return PublishedRows(self, entry)
+
+    # --- how it is --------------------------------------------------------------------------------
+
+    def health(self) -> Future[dict[str, Any]]:
+        """Ask the server how it is. The answer comes from where it reads, and not from an actor."""
+        return self.session.ping()
+
+    def close(self) -> None:
+        """Say goodbye. What was not answered fails with ConnectionLost; `flush()` waits for it."""
+        with _beginning:
+            session = self._session
+        if session is not None and session.pid == os.getpid():
+            session.close()
+            session.join()
+
+    # --- the session ------------------------------------------------------------------------------
+
+    @property
+    def session(self) -> RemoteSession:
+        """The session of this process, made when there is none."""
+        session = self._session
+        if session is not None and session.pid == os.getpid():
+            return session
+        return self._begin()
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether it was closed, or refused for good."""
+        session = self._session
+        return session is not None and session.pid == os.getpid() and session.is_over
+
+    def _begin(self) -> RemoteSession:
+        with _beginning:
+            session = self._session
+            if session is not None and session.pid == os.getpid():
+                return session
+            if session is not None:
+                session.forsake()
+            self._session = session = RemoteSession(
+                self.address,
+                self._context,
+                self._secret,
+                self.codec,
+                self._shard,
+                self._server_user,
+            )
+            weakref.finalize(self, session.close).atexit = False
+            return session
+
+    def _open(self) -> Self:
+        """Wait until the server has said welcome, or raise ConnectionLost."""
+        session = self.session
+        try:
+            session.opened.result(self.timeout)
+        except AskTimeout:
+            session.close()
+            raise ConnectionLost(
+                f"no connection to {self.address} in {self.timeout:g} s: {session.trouble}"
+            ) from None
+        except BaseException:
+            session.close()
+            raise
+        return self
+
+    def deliver(self, parcel: Parcel, what: str) -> None:
+        """Send a parcel, and wait for credit where there is none. Raises ConnectionLost."""
+        sent = parcel.sent
+        assert sent is not None
+        self.session.submit(parcel, self.timeout if may_block() else None)
+        try:
+            if not sent.done():
+                self.refuse_to_block(f"{what}()", f"there is no credit; await {what}_soon()")
+                sent.result(self.timeout)
+        except BaseException as error:
+            is_withdrawn = self.session.withdraw(parcel)
+            if is_withdrawn and isinstance(error, AskTimeout):
+                raise ConnectionLost(
+                    f"{what}() found no connection or no credit on {self.address} for "
+                    f"{self.timeout:g} s"
+                ) from None
+            if is_withdrawn or not isinstance(error, CallboardError):
+                raise
+        sent.result(self.timeout)  # where it was not withdrawn, who sent or refused it says so soon
+
+    def seconds(self, timeout: float | None) -> float:
+        """Return the timeout of a call, or the connection's for None. Raises ValueError."""
+        return self.timeout if timeout is None else checks.seconds("timeout", timeout)
+
+    def refuse_to_block(
+        self, what: str, instead: str = "call it in a thread, by asyncio.to_thread()"
+    ) -> None:
+        """Raise CallboardError on an event loop's thread, which says what to do `instead`."""
+        if asyncio._get_running_loop() is not None:
+            raise CallboardError(f"{what} would block the event loop: {instead}")
+        if shares_worker_here():
+            raise CallboardError(f"{what} would block a worker: spawn with dedicated=True")
+        if self.session.is_read_here:
+            raise CallboardError(f"{what} in a callback of an answer {WAITS_FOR_ITSELF}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None:
+                self.flush()
+        finally:
+            self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None:
+                await asyncio.wait_for(_waiting(self.flush_soon()), self.timeout)
+        finally:
+            self.session.close()
+
+    def __repr__(self) -> str:
+        return f"<Connection to {self.address}>"
+
+    def __reduce__(self) -> Any:
+        if self._token_given:
+            raise TypeError(
+                f"{self!r} has its token from token=, and is not pickled with it: give "
+                "token_file=, or have it read from the environment, at both places"
+            )
+        return _reconnect, (str(self.address), self._options)
+
+
+def connect(url: str, **options: Any) -> Connection:
+    """Connect to a server at `unix:PATH` or `tcp:HOST:PORT`, and wait until it says welcome.
+
+    Tries again until then, for `timeout` seconds (30), which is also how long a `tell` waits for
+    credit. Options, by keyword:
+
+    - `token_file`: a file with the server's token; without it `CALLBOARD_TOKEN_FILE` and
+      `CALLBOARD_TOKEN` of the environment are looked at. `token`: the token itself.
+    - `ca_file`: the certificate to trust over TLS, in PEM format: the server's own, or of who
+      signed it. Loopback goes without TLS where there is none.
+    - `types`: the dataclasses and enumerations that messages are made of; as a dict, by names.
+    - `server_user`: the user, by name or number, whose server at a Unix socket is trusted, beside
+      root; without it, this process's own. The token goes to no other one.
+    - `shard`: which of several servers it must be, such as "0/4"; it is Refused if it is not.
+
+    Raises ConnectionLost, Refused, AddressError, SecurityError.
+    """
+    return Connection(url, **options)._open()
+
+
+def connect_soon(url: str, **options: Any) -> Future[Connection]:
+    """Connect as `connect()` does, and return a future of the connection at once."""
+    connection = Connection(url, **options)
+    opened: Future[Connection] = Future()
+
+    def tell(first: Future[None]) -> None:
+        error = first.exception()
+        if error is None:
+            opened.set_result(connection)
+        else:
+            opened.set_exception(error)
+
+    connection.session.end_unless_opened(connection.timeout)
+    connection.session.opened.add_done_callback(tell)
+    return opened
+
+
+_known: weakref.WeakValueDictionary[Any, Connection] = weakref.WeakValueDictionary()
+_known_lock = Lock()
+_beginning = Lock()  # of who makes a session
+
+
+def _renew_locks() -> None:
+    """In a forked child: a thread that it has not may have held them."""
+    global _known_lock, _beginning
+    _known_lock, _beginning = Lock(), Lock()
+
+
+os.register_at_fork(after_in_child=_renew_locks)
+
+
+def _reconnect(url: str, options: dict[str, Any]) -> Connection:
+    """Return the connection that was pickled, one for all its copies in this process."""
+    key = (os.getpid(), url, repr(sorted(options.items())))
+    with _known_lock:
+        connection = _known.get(key)
+        if connection is None or connection._is_over:
+            connection = _known[key] = Connection(url, **options)
+    return connection
+
+
+async def _waiting(future: Future[Any]) -> Any:
+    return await future

@@ -1,0 +1,88 @@
+"""Published rows, from a client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from callboard.core import checks
+from callboard.remote.client.parcels import StagingParcel
+from callboard.remote.client.writer import repeat
+from callboard.remote.errors import CodecError
+from callboard.remote.protocol.kinds import MessageKind
+from callboard.remote.protocol.published_rows import PublishedPiece, PublishedRange, row_body
+from callboard.remote.wire.arrow import read_batches
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from callboard.remote.client.session import SessionOwner
+
+
+class PublishedRows:
+    """The rows that a Persistent actor publishes, with the numbers 0, 1, 2...
+
+    A range of them is the same whenever it is read, until somebody releases it. Each call may be
+    repeated, and repeats itself over new connections for the connection's timeout.
+
+    Raises NotPublished, and ConnectionLost. Safe in every thread, but an event loop's, where calls
+    raise CallboardError, as they would block it.
+    """
+
+    def __init__(self, connection: SessionOwner, entry: str) -> None:
+        self._connection = connection
+        self._entry = entry
+
+    def earliest(self) -> int:
+        """Return the number of the first row that was not released."""
+        return self._range().first
+
+    def latest(self) -> int:
+        """Return the number that the next row will have: how many there ever were."""
+        return self._range().end
+
+    def schema(self) -> pa.Schema:
+        """Return the columns, as the actor's class declares them."""
+        import pyarrow as pa
+
+        return pa.ipc.read_schema(pa.py_buffer(self._range().schema))
+
+    def read(self, start: int, end: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows from `start` on, before `end`, as record batches, some of them at a time.
+
+        Raises NotPublished when it comes to a row that was released, or is not published yet.
+        """
+        checks.whole("start", start, 0)
+        checks.whole("end", end, start)
+        return self._read(start, end)
+
+    def _read(self, at: int, end: int) -> Iterator[pa.RecordBatch]:
+        while at < end:
+            piece = PublishedPiece(*self._ask(MessageKind.READ, row_body(at)))
+            behind = piece.first + piece.rows
+            batches = read_batches(piece.payload)
+            sizes = [batch.num_rows for batch in batches]
+            if sizes != [piece.rows] or not piece.first <= at < behind:
+                raise CodecError(
+                    f"row {at} was wanted, and the server announced {piece.rows} from "
+                    f"{piece.first} on, and sent {sizes}"
+                )
+            yield batches[0].slice(at - piece.first, min(end, behind) - at)
+            at = behind
+
+    def release(self, end: int) -> None:
+        """Let the rows before `end` go, for all readers; which are gone already does not matter."""
+        self._ask(MessageKind.RELEASE, row_body(checks.whole("end", end, 0)))
+
+    def _range(self) -> PublishedRange:
+        return PublishedRange(*self._ask(MessageKind.PUBLISHED))
+
+    def _ask(self, kind: MessageKind, *body: bytes) -> Any:
+        connection = self._connection
+        parcel = partial(StagingParcel, kind, *body, entry=self._entry)
+        what = f"{kind.name} of {self._entry!r}"
+        return repeat(connection, parcel, what, connection.timeout)
+
+    def __repr__(self) -> str:
+        return f"<PublishedRows of {self._entry!r} at {self._connection!r}>"

@@ -1,0 +1,162 @@
+"""Refs on the entry points of a server elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from callboard import Future
+from callboard.core import checks
+from callboard.core.batches import iterator_over
+from callboard.core.handles import CopiedAsItself
+from callboard.remote.client.answer import RemoteAnswer
+from callboard.remote.client.session import SessionOwner
+from callboard.remote.protocol.conversation import Parcel
+from callboard.remote.protocol.kinds import MessageKind
+from callboard.remote.wire.arrow import write_batch
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ROWS = 1024  # of tell_many(), in a frame
+_UNKNOWN = (1, 4096)  # rows and bytes, before there is a connection: any server takes as many
+_ASK, _TELL = MessageKind.ASK, MessageKind.TELL
+
+
+class RemoteRef(CopiedAsItself):
+    """A handle on an entry point of a server. Safe in every thread."""
+
+    def __init__(self, connection: SessionOwner, name: str) -> None:
+        self.connection = connection
+        self.name = name
+
+    def tell(self, message: Any) -> None:
+        """Send `message`. Waits while the server takes no more, for the connection's timeout.
+
+        Raises ConnectionLost, also for earlier messages that were lost with a connection;
+        RemoteFailure for earlier ones that the server refused; CodecError; CallboardError where it
+        would block an event loop's thread or a worker.
+        """
+        self.connection.deliver(self._parcel(_TELL, message), "tell")
+
+    def tell_soon(self, message: Any) -> Future[None]:
+        """Send `message` as soon as the server takes it; return a future that is done then."""
+        return self._soon(self._parcel(_TELL, message))
+
+    def tell_many(self, messages: Iterable[Any]) -> None:
+        """Send all of `messages`, in their order, many in a frame. Waits and raises like `tell`.
+
+        What was sent before it raises stays sent.
+        """
+        for parcel in self._parcels(messages):
+            self.connection.deliver(parcel, "tell_many")
+
+    def tell_many_soon(self, messages: Iterable[Any]) -> Future[None]:
+        """Send all of `messages` as soon as the server takes them; return a future.
+
+        It is done when all have left, and fails as the first that is refused or lost.
+        """
+        return together([self._soon(parcel) for parcel in self._parcels(messages)])
+
+    def send_batch(self, batch: pa.RecordBatch) -> None:
+        """Send an Arrow record batch as one message, also if it has no rows.
+
+        Waits and raises like `tell`.
+        """
+        self.connection.deliver(self._batch(batch), "send_batch")
+
+    def send_batch_soon(self, batch: pa.RecordBatch) -> Future[None]:
+        """Send an Arrow record batch as soon as the server takes it; return a future of that."""
+        return self._soon(self._batch(batch))
+
+    def ask(self, message: Any, timeout: float | None = None) -> Future[Any]:
+        """Send `message` and return a Future of the answer. Waits for nothing, in any thread.
+
+        It fails with what the handler raised, as RemoteFailure; with ActorStopped, AskCycle or
+        MailboxFull as on the server; with ConnectionLost if the connection broke after the ask was
+        sent; and with AskTimeout after `timeout` seconds. Raises like `tell`.
+
+        A thread that waits in `result()` reads the connection meanwhile, and completes all answers
+        that come; if a signal's handler raises in it in the middle of that, the connection breaks.
+        """
+        seconds = checks.timeout("timeout", timeout)
+        data = self.connection.codec.encode(message)
+        session = self.connection.session
+        answer = RemoteAnswer(self.connection)
+        session.submit(Parcel(_ASK, self.name, (data,), 1, answer))
+        if seconds is not None:
+            session.fail_after(answer, seconds, self.name)
+        return answer
+
+    def _soon(self, parcel: Parcel) -> Future[None]:
+        self.connection.session.submit(parcel)
+        assert parcel.sent is not None
+        return parcel.sent
+
+    def _parcel(self, kind: MessageKind, message: Any) -> Parcel:
+        return Parcel(kind, self.name, (self.connection.codec.encode(message),))
+
+    def _batch(self, batch: pa.RecordBatch) -> Parcel:
+        return Parcel(MessageKind.BATCH, self.name, write_batch(batch))
+
+    def _parcels(self, messages: Iterable[Any]) -> Iterator[Parcel]:
+        source = iterator_over("tell_many()", messages, "messages")
+        while True:
+            server = self.connection.session.last_server
+            most, longest = _UNKNOWN if server is None else (server.messages, server.longest)
+            rows = list(islice(source, min(_ROWS, most)))
+            if not rows:
+                return
+            yield from self._cut(rows, longest)
+
+    def _cut(self, rows: list[Any], longest: int) -> Iterator[Parcel]:
+        """Put rows into one frame, or into several where one would be too long."""
+        data = self.connection.codec.encode_rows(rows)
+        if len(data) + 64 > longest and len(rows) > 1:
+            middle = len(rows) // 2
+            yield from self._cut(rows[:middle], longest)
+            yield from self._cut(rows[middle:], longest)
+        else:
+            yield Parcel(MessageKind.TELL_MANY, self.name, (data,), len(rows))
+
+    def __repr__(self) -> str:
+        return f"<RemoteRef {self.name!r} at {self.connection.address}>"
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, RemoteRef)
+            and other.connection is self.connection
+            and other.name == self.name
+        )
+
+    def __hash__(self) -> int:
+        return hash((id(self.connection), self.name))
+
+
+def together(futures: list[Future[None]]) -> Future[None]:
+    """Return a future that is done when all are, and fails as the first of them that does."""
+    if len(futures) == 1:
+        return futures[0]
+    together: Future[None] = Future()
+    left = len(futures) or 1
+    lock = Lock()
+
+    def count(_: object) -> None:
+        nonlocal left
+        with lock:
+            left -= 1
+            if left > 0:
+                return
+        error = next((error for each in futures if (error := each.exception()) is not None), None)
+        if error is None:
+            together.set_result(None)
+        else:
+            together.set_exception(error)
+
+    for future in futures:
+        future.add_done_callback(count)
+    if not futures:
+        count(None)
+    return together

@@ -1,0 +1,171 @@
+"""Rows that count once, from a client: stages, commits and aborts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import count, islice
+from threading import Lock
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from callboard.core import checks
+from callboard.core.batches import iterator_over
+from callboard.core.errors import AskTimeout
+from callboard.remote.client.parcels import StagePlace, StagingParcel
+from callboard.remote.errors import ConnectionLost, RemoteError
+from callboard.remote.protocol import staged_rows
+from callboard.remote.protocol.kinds import MessageKind
+from callboard.remote.protocol.staged_rows import BatchName, Layout, Winner
+from callboard.remote.wire.arrow import write_batch
+from callboard.remote.wire.frames import Buffer
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from callboard.remote.client.session import SessionOwner
+
+_ROWS = 1536  # in a frame: of short rows, more or fewer take longer
+_SPARE = 64  # bytes of a frame that are no rows, and more
+
+_numbers = count()
+_numbering = Lock()
+
+
+class StageWriter:
+    """One attempt at a partition of a batch: a context manager, for one thread.
+
+    Leaving it waits until all rows are staged; then `staged` is what a commit needs. Leaving it by
+    an exception leaves the rows to the server, which drops them with the connection, or by age.
+    """
+
+    def __init__(
+        self, connection: SessionOwner, entry: str, name: BatchName, partition: int, attempt: int
+    ) -> None:
+        checks.whole("partition", partition, 0, 2**32 - 1)
+        checks.whole("attempt", attempt, 0, 2**64 - 1)
+        self._connection = connection
+        self._entry = entry
+        self._name = name
+        self._partition = partition
+        self._attempt = attempt
+        with _numbering:
+            self._number = next(_numbers) % 2**32
+        self._place = StagePlace()
+        self._frames = 0
+        self._rows = 0
+        self._checksum = 0
+        self.staged: Winner | None = None
+        """Which attempt is staged, with how many rows: small, and made to be sent to the driver."""
+
+    def __enter__(self) -> Self:
+        """Begin. Raises StageRefused, BatchCommitted, ConnectionLost."""
+        body = staged_rows.begin_body(self._number, self._name, self._partition, self._attempt)
+        begin = StagingParcel(MessageKind.BEGIN, body, stage=self._place, entry=self._entry)
+        request(self._connection, begin, "stage")
+        return self
+
+    def send_many(self, rows: Iterable[Any]) -> None:
+        """Stage rows, in their order. Waits for credit; raises ConnectionLost, CodecError.
+
+        What the server has against them is raised at the end of the stage.
+        """
+        source = iterator_over("send_many()", rows)
+        while some := list(islice(source, _ROWS)):
+            for data, size in self._cut(some):
+                self._send(Layout.ROWS, size, (data,), "send_many")
+
+    def send_batch(self, batch: pa.RecordBatch) -> None:
+        """Stage the rows of an Arrow record batch, which the actor gets as one. As `send_many`.
+
+        A batch without rows stages nothing.
+        """
+        data = write_batch(batch)
+        if batch.num_rows:
+            self._send(Layout.ARROW, batch.num_rows, data, "send_batch")
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            return
+        body = staged_rows.end_body(self._number, self._rows, self._checksum)
+        rows = request(
+            self._connection, StagingParcel(MessageKind.END, body, stage=self._place), "stage"
+        )
+        if rows != self._rows:
+            raise RemoteError(f"the server has staged {rows} rows, and {self._rows} were sent")
+        self.staged = Winner(self._partition, self._attempt, self._rows)
+
+    def _send(self, layout: Layout, rows: int, payload: tuple[Buffer, ...], what: str) -> None:
+        head = staged_rows.data_head(self._number, self._frames, layout, rows)
+        parcel = StagingParcel(MessageKind.DATA, head, *payload, stage=self._place)
+        self._connection.deliver(parcel, what)
+        self._frames += 1
+        self._rows += rows
+        for part in payload:
+            self._checksum = staged_rows.checksum(part, self._checksum)
+
+    def _cut(self, rows: list[Any]) -> Iterator[tuple[bytes, int]]:
+        """Put rows into one frame, or into several where one would be too long."""
+        server = self._connection.session.server
+        data = self._connection.codec.encode_rows(rows)
+        if server is not None and len(rows) > 1 and len(data) + _SPARE > server.longest:
+            middle = len(rows) // 2
+            yield from self._cut(rows[:middle])
+            yield from self._cut(rows[middle:])
+            return
+        yield data, len(rows)
+
+
+def request(
+    connection: SessionOwner, parcel: StagingParcel, what: str, timeout: float | None = None
+) -> Any:
+    """Send a parcel, and return the answer. Raises what the server says, and ConnectionLost."""
+    connection.refuse_to_block(what)
+    answer = parcel.answer
+    assert answer is not None
+    seconds = connection.timeout if timeout is None else timeout
+    connection.session.submit(parcel)
+    try:
+        return answer.result(seconds)
+    except AskTimeout:
+        connection.session.withdraw(parcel)
+        raise ConnectionLost(f"{what}: no answer in {seconds:g} s; it may still come") from None
+    except BaseException:
+        connection.session.withdraw(parcel)
+        raise
+
+
+def commit(
+    connection: SessionOwner, name: BatchName, winners: Iterable[Winner], timeout: float
+) -> None:
+    """Commit a batch, over as many connections as it takes."""
+    body = staged_rows.commit_body(connection.codec, name, staged_rows.checked_winners(winners))
+    repeat(
+        connection, partial(StagingParcel, MessageKind.COMMIT, body), f"commit of {name}", timeout
+    )
+
+
+def abort(connection: SessionOwner, name: BatchName, timeout: float) -> None:
+    """Abort a batch, over as many connections as it takes."""
+    body = staged_rows.abort_body(name)
+    repeat(connection, partial(StagingParcel, MessageKind.ABORT, body), f"abort of {name}", timeout)
+
+
+def repeat(
+    connection: SessionOwner, parcel: Callable[[], StagingParcel], what: str, timeout: float
+) -> Any:
+    """Ask until there is an answer, and return it: it is the same, however often it is asked."""
+    deadline = time.monotonic() + timeout
+    while True:
+        left = max(0.0, deadline - time.monotonic())
+        try:
+            return request(connection, parcel(), what, left)
+        except ConnectionLost as error:
+            if not left or connection.session.is_over:
+                raise ConnectionLost(f"{what}: unknown after {timeout:g} s: {error}") from error

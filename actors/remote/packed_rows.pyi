@@ -1,3 +1,0 @@
-from callboard.remote.frames import Buffer
-
-def count_plain_rows(data: Buffer, most_values: int = ...) -> int: ...

@@ -1,0 +1,1 @@
+"""What client and server say to each other, without input and output."""

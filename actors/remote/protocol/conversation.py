@@ -1,0 +1,326 @@
+"""A client's messages, from one connection to the next: which wait, which are sent, which are lost.
+
+Without input and output: what is to be sent, and which futures are to be completed, lies in
+`take()`. Each message is sent at most once: what had not left when a connection broke goes over the
+next one, what had left and was not acknowledged is counted and reported.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from callboard import Future
+from callboard.core import errors
+from callboard.remote.errors import (
+    BatchCommitted,
+    CodecError,
+    CommitConflict,
+    ConnectionLost,
+    NotPublished,
+    NotStaged,
+    RemoteError,
+    RemoteFailure,
+    StageRefused,
+)
+from callboard.remote.protocol.client_side import (
+    BEFORE_DATA,
+    Answered,
+    ClientSide,
+    Failed,
+    Pong,
+    Welcome,
+)
+from callboard.remote.protocol.kinds import MessageKind, Parting
+from callboard.remote.protocol.shard import Shard
+from callboard.remote.wire.codec import Codec
+from callboard.remote.wire.frames import Buffer, Frame
+
+# What callboard itself raises keeps its class on the way.
+_KNOWN = {
+    cls.__name__: cls
+    for cls in (
+        errors.ActorStopped,
+        errors.AskCycle,
+        errors.AskTimeout,
+        errors.MailboxFull,
+        BatchCommitted,
+        CommitConflict,
+        NotPublished,
+        NotStaged,
+        StageRefused,
+    )
+}
+
+
+class Parcel:
+    """A message, or several, for an entry point of the server."""
+
+    __slots__ = ("answer", "entry", "kind", "messages", "parts", "sent", "size")
+
+    hears_of_trouble = True
+    """Whether who sends it is told what came of messages before it."""
+
+    def __init__(
+        self,
+        kind: MessageKind,
+        entry: str,
+        parts: tuple[Buffer, ...],
+        messages: int = 1,
+        answer: Future[Any] | None = None,
+    ) -> None:
+        self.kind = kind
+        self.entry = entry
+        self.parts = parts
+        """The data, which lie one behind the other."""
+        self.size = sum(map(len, parts))
+        self.messages = messages
+        self.answer = answer
+        """The future of an ask's answer."""
+        self.sent: Future[None] | None = Future() if answer is None else None
+        """Of what is told: done when it has left."""
+
+    def fits(self, side: ClientSide, places: Mapping[str, int]) -> bool:
+        """Tell whether it may be sent now."""
+        return self.entry in places and side.has_room(self.messages, self.size)
+
+    def obstacle(self, side: ClientSide, places: Mapping[str, int]) -> RemoteError | None:
+        """Return why the server will never take it, or None."""
+        server = side.server
+        assert server is not None
+        if self.entry not in places:
+            known = ", ".join(map(repr, server.entries)) or "none"
+            return RemoteError(f"the server has no entry point {self.entry!r}; it has {known}")
+        size = self.size + BEFORE_DATA
+        if size > server.longest or self.messages > server.messages:
+            return RemoteError(
+                f"{self.messages} messages of {size} bytes are more than the server takes at a "
+                f"time: {server.messages} messages, {server.longest} bytes"
+            )
+        return None
+
+    def loss(self, side: ClientSide | None) -> ConnectionLost | None:
+        """Return why no connection will ever take it, from `side` on, or None."""
+        return None
+
+    def dispatch(
+        self, side: ClientSide, places: Mapping[str, int]
+    ) -> tuple[int, tuple[Buffer, ...]]:
+        """Return its sequence number, and what is to be sent."""
+        place = places[self.entry]
+        return side.deliver(self.kind, place, self.parts, self.size, self.messages)
+
+
+class Completion(NamedTuple):
+    """How a future is to be completed, by who has let the lock go."""
+
+    future: Future[Any]
+    value: Any
+    error: BaseException | None
+
+    def complete(self) -> None:
+        """Complete the future, and call back those who wait."""
+        if self.error is None:
+            self.future.set_result(self.value)
+        else:
+            self.future.set_exception(self.error)
+
+
+class Conversation:
+    """One client's state. Whoever uses it in several threads has a lock."""
+
+    def __init__(self, encoding: Codec, token: bytes, shard: Shard | None = None) -> None:
+        self._codec = encoding
+        self._token = token
+        self._shard = shard
+        self.side: ClientSide | None = None
+        self.last_server: Welcome | None = None
+        """What the last server said of itself."""
+        self.health: dict[str, Any] = {}
+        """What the last PONG said."""
+        self.waiting: deque[Parcel] = deque()
+        self._places: dict[str, int] = {}  # of the server's entry points
+        self._answers: dict[int, Future[Any]] = {}
+        self._flushes: list[Future[None]] = []
+        self._pings: dict[int, Future[dict[str, Any]]] = {}
+        self._pinged = 0
+        self.lost = 0
+        """Messages that were told and that connections lost, and nobody was told of it yet."""
+        self._refused: RemoteError | None = None  # the first of what was told and failed
+        self._output: list[Buffer] = []
+        self._outcomes: list[Completion] = []
+
+    def take(self) -> tuple[list[Buffer], list[Completion]]:
+        """Return what is to be sent, in its order, and which futures are to be completed then."""
+        taken = self._output, self._outcomes
+        self._output, self._outcomes = [], []
+        return taken
+
+    # --- what the user wants ----------------------------------------------------------------------
+
+    @property
+    def unacknowledged(self) -> int:
+        """How many messages were told, and are not known to be handled."""
+        return self.lost + (0 if self.side is None else self.side.unacknowledged)
+
+    def raise_trouble(self) -> None:
+        """Raise what came of earlier messages that were told, once."""
+        if self.lost:
+            lost, self.lost = self.lost, 0
+            raise ConnectionLost(
+                f"the connection was lost, and {lost} messages on it were not acknowledged", lost
+            )
+        if self._refused is not None:
+            refused, self._refused = self._refused, None
+            raise refused
+
+    def submit(self, parcel: Parcel) -> None:
+        """Send a parcel as soon as there is a connection, and credit. Those before it go first."""
+        if (loss := parcel.loss(self.side)) is not None:
+            self._fail_parcel(parcel, loss)
+            return
+        self.waiting.append(parcel)
+        self._send_waiting()
+
+    def withdraw(self, parcel: Parcel) -> bool:
+        """Take a parcel back that has not left. False: it has."""
+        if parcel not in self.waiting:
+            return False
+        self.waiting.remove(parcel)
+        self._go_on()  # with what waited behind it, or for the end of it
+        return True
+
+    def flush(self, flushed: Future[None]) -> None:
+        """Complete a future when all was handled; it fails if some of it was lost."""
+        self._flushes.append(flushed)
+        self._note_rest()
+
+    def ping(self, answer: Future[dict[str, Any]]) -> None:
+        """Ask how the server is. Raises ConnectionLost without a connection."""
+        if self.side is None or self.side.server is None:
+            raise ConnectionLost("there is no connection to ask over")
+        self._pinged += 1
+        self._pings[self._pinged] = answer
+        self._output.append(self.side.ping(self._pinged))
+
+    def part(self) -> None:
+        """Say goodbye."""
+        if self.side is not None:
+            self._output.append(self.side.goodbye("the client is done"))
+
+    # --- what the connection brings ---------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Begin with a new connection."""
+        self.side = ClientSide(self._codec, self._token, self._shard)
+        self._output.append(self.side.hello())
+
+    def receive(self, received: Frame) -> Welcome | Parting | None:
+        """Take a frame; return what concerns the connection itself. Raises Rejected, Refused."""
+        assert self.side is not None
+        event = self.side.receive(received)
+        if isinstance(event, Answered):
+            error = event.value if isinstance(event.value, CodecError) else None
+            self._complete(self._answers.pop(event.sequence), event.value, error)
+            self._go_on()
+            return None
+        if isinstance(event, Failed):
+            self._fail(event)
+        elif isinstance(event, Pong):
+            self.health = event.health
+            self._complete(self._pings.pop(event.nonce, None), event.health)
+        elif isinstance(event, Welcome):
+            self.last_server = event
+            self._places = {name: place for place, name in enumerate(event.entries)}
+        self._go_on()
+        return event if isinstance(event, (Welcome, Parting)) else None
+
+    def end(self, why: str) -> None:
+        """Take note that the connection is gone. What was asked on it fails."""
+        if self.side is None:
+            return
+        side, self.side = self.side, None
+        self._output.clear()
+        self.lost += side.unacknowledged
+        asked = len(self._answers)
+        for answer in (*self._answers.values(), *self._pings.values()):
+            self._complete(
+                answer, None, ConnectionLost(f"{why}; whether it was handled is unknown")
+            )
+        self._answers.clear()
+        self._pings.clear()
+        for parcel in [*self.waiting]:
+            if (loss := parcel.loss(None)) is not None:
+                self.waiting.remove(parcel)
+                self._fail_parcel(parcel, loss)
+        if (self.lost or asked) and self._flushes:
+            lost, self.lost = self.lost, 0
+            error = ConnectionLost(
+                f"{why}, and {lost} messages were not acknowledged, {asked} asks not answered", lost
+            )
+            for flushed in self._flushes:
+                self._complete(flushed, None, error)
+            self._flushes.clear()
+        self._note_rest()
+
+    def give_up(self, error: RemoteError) -> None:
+        """Fail all that waits: there will be no other connection."""
+        for parcel in self.waiting:
+            self._fail_parcel(parcel, error)
+        self.waiting.clear()
+        for flushed in self._flushes:
+            self._complete(flushed, None, error)
+        self._flushes.clear()
+
+    def _fail(self, event: Failed) -> None:
+        known = _KNOWN.get(event.kind)
+        error = RemoteFailure(event.kind, event.text) if known is None else known(event.text)
+        if event.was_asked:
+            self._complete(self._answers.pop(event.sequence), None, error)
+        elif self._refused is None:
+            self._refused = RemoteFailure(event.kind, event.text)
+
+    def _go_on(self) -> None:
+        """Do what credit, or the end of all work, was waited for."""
+        if self.waiting:
+            self._send_waiting()
+        if self._flushes:
+            self._note_rest()
+
+    def _send_waiting(self) -> None:
+        side, waiting = self.side, self.waiting
+        while waiting and side is not None and side.is_open:
+            parcel = waiting[0]
+            if not parcel.fits(side, self._places):
+                obstacle = parcel.obstacle(side, self._places)
+                if obstacle is None:
+                    return
+                waiting.popleft()
+                self._fail_parcel(parcel, obstacle)
+                continue
+            sequence, parts = parcel.dispatch(side, self._places)
+            self._output += parts
+            if parcel.answer is not None:
+                self._answers[sequence] = parcel.answer
+            else:
+                self._complete(parcel.sent, None)
+            waiting.popleft()
+
+    def _fail_parcel(self, parcel: Parcel, error: RemoteError) -> None:
+        self._complete(parcel.sent, None, error)
+        self._complete(parcel.answer, None, error)
+
+    def _note_rest(self) -> None:
+        on_its_way = 0 if self.side is None else self.side.account.messages
+        if self._flushes and not self.waiting and not on_its_way:
+            refused, self._refused = self._refused, None
+            for flushed in self._flushes:
+                self._complete(flushed, None, refused)
+            self._flushes.clear()
+
+    def _complete(
+        self, future: Future[Any] | None, value: Any, error: BaseException | None = None
+    ) -> None:
+        if future is not None:
+            self._outcomes.append(Completion(future, value, error))

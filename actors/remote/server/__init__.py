@@ -1,0 +1,1 @@
+"""Serving the actors and graphs of a system."""

@@ -1,0 +1,157 @@
+"""A client as an actor of the served system: it hands what the client sends to entry points."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Generator, Sequence
+from functools import partial
+from typing import Any
+
+from callboard import Actor, ActorStopped, Future
+from callboard.core.text import safe_str
+from callboard.remote.errors import CodecError
+from callboard.remote.protocol.kinds import MessageKind
+from callboard.remote.protocol.server_side import Delivery
+from callboard.remote.server.peer import Peer
+from callboard.remote.staging.entries import Entry
+from callboard.remote.wire.arrow import ArrowReader
+from callboard.remote.wire.codec import Codec
+from callboard.remote.wire.slices import finish
+
+_LARGE = 32 * 1024  # bytes: what is larger may take long to decode, and is decoded in slices
+
+
+class ClientActor(Actor[Any]):
+    """Handles a client's deliveries, in their order; None is the end of them.
+
+    A mailbox that is full holds up this actor, and so this client and no other. So do large frames:
+    others have their turns between the slices in which they are decoded. What the client gets, it
+    gets from the thread that made it, usually that of the actor that answered.
+    """
+
+    def __init__(self, peer: Peer, entries: Sequence[Entry], codec: Codec) -> None:
+        self._peer = peer
+        self._entries = entries
+        self._codec = codec
+        self._batches = ArrowReader()
+
+    def receive(self, deliveries: list[Delivery] | None) -> Coroutine[Any, Any, None] | None:
+        """Hand on, and wait only where that is needed."""
+        if deliveries is None:
+            self.stop()
+            return None
+        for at, delivery in enumerate(deliveries):
+            if len(delivery.body) > _LARGE:
+                return self._go_on(deliveries[at:])
+            left = self._hand_on(delivery, self._values(delivery))
+            if left:
+                return self._go_on(deliveries[at:], left)
+        return None
+
+    async def _go_on(self, deliveries: list[Delivery], left: list[Any] | None = None) -> None:
+        """Hand on what found no room of the first delivery, or all of it, then the others."""
+        for delivery in deliveries:
+            if left is None:
+                left = self._hand_on(delivery, await self._values_in_slices(delivery))
+            while left:
+                turn = self._entries[delivery.entry].in_turn()
+                ended = turn is None or not await _comes(turn)
+                left = self._hand_on(delivery, left, ended=ended)
+            left = None
+
+    def _hand_on(
+        self, delivery: Delivery, values: list[Any] | CodecError, *, ended: bool = False
+    ) -> list[Any]:
+        """Hand on what there is room for, and return what there is none for: nothing for an actor
+        that has `ended`. The credit comes back when all of it is handled.
+        """
+        entry = self._entries[delivery.entry]
+        is_ask = delivery.kind is MessageKind.ASK
+        if isinstance(values, CodecError):
+            self._peer.fail(delivery, values)
+            if not is_ask:
+                self._peer.note_handled(delivery)
+            return []
+        turn = None
+        try:
+            room = entry.room
+            if room is not None and room < len(values) and not ended:
+                if room:
+                    entry.tell(values[:room])
+                return values[room:]
+            if is_ask:
+                answer = entry.ask(values[0])
+                answer.add_done_callback(partial(self._answer, delivery))
+                return []
+            told = entry.tell(values)
+            if told is not None:
+                told.add_done_callback(partial(self._note_told, delivery))
+                return []
+            turn = entry.in_turn()
+        except Exception as error:
+            self._peer.fail(delivery, error)
+            if is_ask:
+                return []
+        if turn is None:
+            self._peer.note_handled(delivery)
+        else:
+            turn.add_done_callback(lambda _: self._peer.note_handled(delivery))
+        return []
+
+    def _note_told(self, delivery: Delivery, told: Future[None]) -> None:
+        """On the thread that told: another process took it, or did not."""
+        error = told.exception()
+        if error is not None:
+            self._peer.fail(delivery, error)
+        self._peer.note_handled(delivery)
+
+    def _values(self, delivery: Delivery) -> list[Any] | CodecError:
+        """Decode at once. What is wrong with it is returned."""
+        try:
+            return finish(self._decoding(delivery))
+        except CodecError as error:
+            return error
+
+    async def _values_in_slices(self, delivery: Delivery) -> list[Any] | CodecError:
+        """Decode, and let others have their turns meanwhile."""
+        decoding = self._decoding(delivery)
+        while True:
+            try:
+                next(decoding)
+            except StopIteration as end:
+                values: list[Any] = end.value
+                return values
+            except CodecError as error:
+                return error
+            await self.sleep(0)
+
+    def _decoding(self, delivery: Delivery) -> Generator[None, None, list[Any]]:
+        """Decode in slices. Raises CodecError."""
+        if delivery.kind is MessageKind.TELL_MANY:
+            rows = yield from self._codec.decoding_rows(delivery.body)
+            if len(rows) != delivery.messages:
+                raise CodecError(f"{len(rows)} rows came, and {delivery.messages} were announced")
+            return rows
+        if delivery.kind is MessageKind.BATCH:
+            return (yield from self._batches.reading(delivery.body))
+        return [(yield from self._codec.decoding(delivery.body))]
+
+    def _answer(self, delivery: Delivery, answer: Future[Any]) -> None:
+        """On the thread that completed the answer."""
+        error = answer.exception()
+        if error is None:
+            self._peer.answer(delivery, answer.result())
+        else:
+            self._peer.fail(delivery, error)
+
+    def on_failure(self, error: BaseException, message: Any) -> None:
+        """Break the connection off: what the client sent is not handled in order any more."""
+        self._peer.break_off(f"the server failed: {type(error).__name__}: {safe_str(error)}")
+
+
+async def _comes(turn: Future[None]) -> bool:
+    """Wait for a turn; False if the actor ends before."""
+    try:
+        await turn
+    except ActorStopped:
+        return False
+    return True

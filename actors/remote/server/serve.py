@@ -1,0 +1,187 @@
+"""`python -m callboard serve app:build --bind ADDRESS`: a server as a process of its own."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import importlib
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from callboard import ActorSystem, CallboardError
+from callboard.core import checks
+from callboard.core.errors import ConfigError
+from callboard.core.text import safe_repr
+from callboard.remote.errors import RemoteError
+from callboard.remote.protocol.server_side import ServerLimits
+from callboard.remote.protocol.shard import Shard
+from callboard.remote.server.server import Server
+from callboard.remote.sockets.security import find_token
+from callboard.remote.staging.entries import serve_entries
+from callboard.remote.storage.store import StagingLimits
+
+_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+L = TypeVar("L", ServerLimits, StagingLimits)
+_GRACE = 1.0  # seconds that actors have to stop when it is too late for the rest
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read the command line; argparse ends the process where it is wrong."""
+    parser = argparse.ArgumentParser(
+        prog="python -m callboard serve",
+        description="Serve the entry points that build(system) returns: a ref, the run of a graph, "
+        "or a dict of names and these.",
+        epilog="The token is read from --token-file, or from the file that CALLBOARD_TOKEN_FILE "
+        "names, or from CALLBOARD_TOKEN; never from the command line, which others can see.",
+    )
+    parser.add_argument("build", metavar="MODULE:FUNCTION", help="called with the actor system")
+    parser.add_argument(
+        "--bind", required=True, metavar="ADDRESS", help="unix:PATH or tcp:HOST:PORT"
+    )
+    parser.add_argument("--token-file", metavar="FILE", help="the secret that clients must know")
+    parser.add_argument("--tls-cert", metavar="FILE", help="a certificate, for TCP off loopback")
+    parser.add_argument("--tls-key", metavar="FILE", help="its key")
+    parser.add_argument("--types", metavar="MODULE:NAME", help="dataclasses and enumerations")
+    parser.add_argument("--config", metavar="FILE", help="the actor system's TOML file")
+    parser.add_argument(
+        "--drain-timeout", type=float, default=30.0, metavar="S", help="at the end (30)"
+    )
+    parser.add_argument("--log-level", default="INFO", metavar="LEVEL", help="to stderr (INFO)")
+    parser.add_argument("--state", metavar="DIR", help="for rows that count once, and their state")
+    parser.add_argument(
+        "--shard", metavar="I/N", help="which of several servers it is, from 0/N on"
+    )
+    for field in (*dataclasses.fields(ServerLimits), *dataclasses.fields(StagingLimits)):
+        parser.add_argument(
+            f"--max-{field.name.replace('_', '-')}",
+            dest=field.name,
+            type=type(field.default),
+            default=field.default,
+            metavar="N",
+            help=f"a limit ({field.default:g})",
+        )
+    return parser.parse_args(arguments)
+
+
+def named(text: str) -> Any:
+    """Import what `MODULE:NAME` names; modules of the working directory are found, too.
+
+    Raises ConfigError.
+    """
+    module, _, name = text.partition(":")
+    if not module or not name:
+        raise ConfigError(f"MODULE:NAME is wanted, such as app:build, not {text!r}")
+    if "" not in sys.path and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        found: Any = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module and not module.startswith(f"{error.name}."):
+            raise
+        raise ConfigError(f"there is no module {module!r}") from None
+    for part in name.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            raise ConfigError(f"{safe_repr(found)} has no {part!r}: {text!r}") from None
+    return found
+
+
+def serve(options: argparse.Namespace) -> int:
+    """Serve until a signal comes, and drain. Returns 0, or 1 if that took too long.
+
+    A second signal ends the drain. In the main thread.
+    """
+    drain_timeout = checks.seconds("--drain-timeout", options.drain_timeout, error=ConfigError)
+    limits = _limits(ServerLimits, options)
+    staging = _limits(StagingLimits, options)
+    token = find_token(token_file=options.token_file)
+    shard = None if options.shard is None else Shard.parse(options.shard)
+    types = () if options.types is None else named(options.types)
+    build = named(options.build)
+    if not callable(build):
+        raise ConfigError(f"{options.build} is no function of an actor system: {safe_repr(build)}")
+    end = _EndWanted()
+    system = ActorSystem("serve", config=options.config)
+    try:
+        server = Server(
+            system,
+            serve_entries(build(system)),
+            options.bind,
+            token=token,
+            certificate=options.tls_cert,
+            key=options.tls_key,
+            types=types,
+            limits=limits,
+            state=options.state,
+            staging=staging,
+            shard=shard,
+        )
+        print(f"serving on {server.address}", flush=True)
+        if not end.wait(system):
+            raise RemoteError("all actors have stopped: there is nothing to serve any more")
+        server.drain(drain_timeout)
+    except BaseException:
+        with suppress(CallboardError):  # there is something worse to be said
+            system.stop(timeout=_GRACE)
+        raise
+    system.stop()
+    return 0
+
+
+def _limits(cls: type[L], options: argparse.Namespace) -> L:
+    names = [field.name for field in dataclasses.fields(cls)]
+    return cls(**{name: getattr(options, name) for name in names})
+
+
+class _Told(BaseException):
+    """A signal has come for who waits for one."""
+
+
+class _EndWanted:
+    """What signals want. After the first, each raises KeyboardInterrupt, wherever the code is."""
+
+    def __init__(self) -> None:
+        self._came = 0
+        self._waits = False
+        for number in _SIGNALS:
+            signal.signal(number, self._on_signal)
+
+    def _on_signal(self, number: int, frame: object) -> None:
+        self._came += 1
+        if self._came > 1:
+            raise KeyboardInterrupt
+        if self._waits:
+            raise _Told
+
+    def wait(self, system: ActorSystem) -> bool:
+        """Sleep until the first signal, unless it has come. False: all actors have stopped."""
+        try:
+            self._waits = True
+            if not self._came:
+                system.join()
+                return False
+        except _Told:
+            pass
+        return True
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command; errors of the user go to stderr as one line. Returns the exit status."""
+    options = parse(arguments)
+    try:
+        level = checks.one_of("--log-level", options.log_level.upper(), _LEVELS, error=ConfigError)
+        logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(message)s")
+        return serve(options)
+    except CallboardError as error:
+        print(f"callboard serve: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("callboard serve: a second signal ended it", file=sys.stderr)
+        return 1

@@ -1,0 +1,1 @@
+"""Sockets and addresses, and the threads that read and write them."""

@@ -1,0 +1,67 @@
+"""Connect to a server, without blocking the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import ssl
+from typing import Any
+
+from callboard.remote.errors import Refused
+from callboard.remote.sockets.address import Address, UnixAddress
+from callboard.remote.sockets.handshake import shake_hands
+from callboard.remote.sockets.listening import prepare
+from callboard.remote.sockets.security import stranger
+
+
+async def dial(
+    address: Address, context: ssl.SSLContext | None, user: int | None = None
+) -> socket.socket:
+    """Return a socket that is connected to an address, by TLS if there is a context for it.
+
+    At the other end of a Unix socket is a server of this user, or of the one that is given, or of
+    root. Raises OSError, and Refused if the server is not to be trusted: then it was told nothing.
+    """
+    loop = asyncio.get_running_loop()
+    if isinstance(address, UnixAddress):
+        places: list[Any] = [(socket.AF_UNIX, socket.SOCK_STREAM, 0, "", address.path)]
+    else:
+        places = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    connected = await _first_of(places)
+    prepare(connected)
+    if isinstance(address, UnixAddress):
+        if (who := stranger(connected, user)) is not None:
+            connected.close()
+            expected = os.geteuid() if user is None else user
+            raise Refused(
+                f"{who} serves there, and not the user {expected} or root: nothing was sent. If "
+                "it is the right one, name it by server_user="
+            )
+        return connected
+    if context is None:
+        return connected
+    try:
+        return await shake_hands(context, connected, server_hostname=address.host)
+    except ssl.SSLCertVerificationError as error:
+        raise Refused(f"the server's certificate is not trusted: {error}") from None
+
+
+async def _first_of(places: list[Any]) -> socket.socket:
+    """Connect to the first place that takes the connection. Raises OSError."""
+    loop = asyncio.get_running_loop()
+    last: OSError | None = None
+    for family, kind, protocol, _, place in places:
+        connected = socket.socket(family, kind, protocol)
+        connected.setblocking(False)
+        try:
+            await loop.sock_connect(connected, place)
+        except OSError as error:
+            connected.close()
+            last = error
+        except BaseException:
+            connected.close()
+            raise
+        else:
+            return connected
+    raise last or OSError("the host has no address")

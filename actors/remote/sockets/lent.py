@@ -1,0 +1,215 @@
+"""A link that another thread than the loop's may read for a while."""
+
+from __future__ import annotations
+
+import os
+import select
+from collections.abc import Callable
+from functools import partial
+from threading import Lock
+from typing import Any
+
+from callboard.remote.sockets.link import AGAIN, BREAKS, Link, why_it_breaks
+
+_PATIENCE = 0.005  # seconds; after one to two of them the loop reads what nobody comes back to
+_AHEAD = 8  # reads of a borrower, at most, before it works on what has come
+
+
+class LentLink(Link):
+    """A link that one thread at a time reads: the loop's, or one that has borrowed it.
+
+    The loop looks at a poll set, which has the socket in it, and for as long as the link is lent
+    has not: that may be changed in any thread, what the loop looks at may not. A link that ends
+    while it is lent is closed by who gives it back.
+
+    A worker may keep it while it works on what it has read: in a stream, the loop would else read
+    the next message at the same time, and each would wait for the other's interpreter lock. Who
+    does not come back soon loses it to the loop.
+    """
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.is_open = False
+        """Whether it may be lent: the loop's thread has greeted the other side."""
+        self._reading = Lock()  # held by who reads
+        self._bell = -1  # of who has borrowed it; written with the lock
+        self._is_away = False  # who has borrowed it is, and may lose it; written with the lock
+        self._is_watched = False  # by the loop, for that; written with the lock
+        self._loans = 0
+        self._can_read = select.poll()
+        self._can_read.register(self._socket, select.POLLIN)
+        self.on_turn: Callable[[], bool] = _never
+        """Called by a worker that has read it, or gives it back, and by the loop that takes it
+        back. True: a worker may keep it."""
+        self._gate = select.epoll()
+        self._gate.register(self._socket, select.EPOLLIN)
+        self._readable = self._gate.fileno()
+
+    # --- on the loop's thread ---------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Send what waits, then hang up. Who has borrowed it gives it back."""
+        super().close()
+        with self._lock:
+            self._ring()
+
+    def _read(self) -> None:
+        if self._reading.acquire(blocking=False):
+            try:
+                super()._read()
+            finally:
+                self._reading.release()
+
+    def _forget(self) -> None:
+        super()._forget()
+        self.on_turn = _never
+
+    def _let_go(self) -> None:
+        if not self._reclaim() and self._bell >= 0:
+            self._ring()
+            return
+        super()._let_go()
+        self._gate.close()
+
+    def _look_after(self, loans: int) -> None:
+        """Take the link back if it was not read since there were so many loans."""
+        with self._lock:
+            is_lost = loans == self._loans and self._reclaim()
+            if self._bell < 0:
+                self._is_watched = False
+            else:
+                self._loop.call_later(_PATIENCE, self._look_after, self._loans)
+        if is_lost:
+            self.on_turn()
+
+    # --- in any thread ----------------------------------------------------------------------------
+
+    def lend(self, bell: int) -> int:
+        """Return the socket's descriptor, for the calling thread alone to read until `take_back()`.
+
+        `bell`, the descriptor of an eventfd, is rung when it is wanted back. -1: another thread
+        reads it, or it ends, or only the loop may: TLS has read more than its socket tells.
+        """
+        with self._lock:
+            is_kept = self._is_away and self._bell == bell
+            if is_kept:
+                self._is_away = False
+                if self._may_be_read():
+                    self._loans += 1
+                    return self._socket.fileno()
+        if is_kept:
+            self.take_back(is_readable=False)
+            return -1
+        if not self._may_be_lent() or not self._reading.acquire(blocking=False):
+            return -1
+        descriptor = -1
+        try:
+            descriptor = self._borrow(bell)
+        finally:
+            if descriptor < 0:
+                self._return()
+        return descriptor
+
+    def take_back(self, is_readable: bool) -> bool:
+        """Read if there is something to read. True: it stays lent, until the worker is back.
+
+        Else it is the loop's again.
+        """
+        is_kept = False
+        try:
+            has_read = is_readable and self._receive_here(_AHEAD)
+            is_kept = self.on_turn() and has_read and self._leave()
+        finally:
+            if not is_kept:
+                self._return()
+        return is_kept
+
+    def has_more(self) -> bool:
+        """Tell whether a worker keeps the link and will find something to read; one at a time asks.
+
+        Who is told so can leave it to `on_turn()` what the other side does not wait for.
+        """
+        return self._is_away and bool(self._can_read.poll(0))
+
+    def forsake(self) -> None:
+        """Let go of the copies in a forked child."""
+        super().forsake()
+        self._gate.close()
+
+    def _may_be_lent(self) -> bool:
+        return self.is_open and not self._is_tls
+
+    def _may_be_read(self) -> bool:
+        return self._is_reading and not self._ended and not self._is_closing
+
+    def _leave(self) -> bool:
+        """Keep the link while this thread works; False: it cannot be kept."""
+        with self._lock:
+            if not self._may_be_read():
+                return False
+            self._is_away = True
+            is_watched, self._is_watched = self._is_watched, True
+        if not is_watched:
+            self._call(partial(self._look_after, 0))
+        return True
+
+    def _reclaim(self) -> bool:
+        """Take the link from a worker that is away, with the lock; False: none is."""
+        if not self._is_away:
+            return False
+        self._is_away = False
+        self._bell = -1
+        if not self._ended:
+            self._gate.modify(self._socket, select.EPOLLIN)
+        self._reading.release()
+        return True
+
+    def _borrow(self, bell: int) -> int:
+        """`lend()`, for who holds `_reading`; `_return()` comes next, whatever happens."""
+        with self._lock:
+            if not self._may_be_read():
+                return -1
+            self._bell = bell
+            self._loans += 1
+            self._gate.modify(self._socket, 0)
+            return self._socket.fileno()
+
+    def _return(self) -> None:
+        with self._lock:
+            if self._bell >= 0:
+                self._bell = -1
+                if self._ended:
+                    self._let_go()
+                else:
+                    self._gate.modify(self._socket, select.EPOLLIN)
+        self._reading.release()
+
+    def _ring(self) -> None:
+        """Wake who has borrowed it, with the lock."""
+        if self._bell >= 0:
+            os.eventfd_write(self._bell, 1)
+
+    def _receive_here(self, most: int = 1) -> bool:
+        """Receive, in the thread that has borrowed it; more than once, up to `most`, where a frame
+        was begun. False: the link ends, as the loop will see.
+
+        A thread that is interrupted while it works on what it has received breaks the connection,
+        as nobody knows how far it came.
+        """
+        try:
+            for _ in range(most):
+                if not self._receive() or self.splitter.is_empty or not self._may_be_read():
+                    break
+        except AGAIN:
+            pass
+        except BREAKS as error:
+            self.break_off(why_it_breaks(error))
+            return False
+        except BaseException:
+            self.break_off("the thread that read it was interrupted")
+            raise
+        return True
+
+
+def _never() -> bool:
+    return False

@@ -1,0 +1,363 @@
+"""A connected socket in an event loop: frames come in, bytes go out."""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import socket
+import ssl
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import islice
+from threading import Lock
+
+from callboard.remote.errors import ProtocolError
+from callboard.remote.wire.frames import Buffer, Frame, Misframed, Splitter
+
+_PARTS = 1000  # of a vectored write; the kernel takes 1,024
+_READS = 64  # one after the other, before others have their turn
+_MUCH = 1 << 20  # bytes: who has more to send waits for others who send
+_SMALL = 4096  # bytes: to copy them costs less than another part of a write
+_STUCK = 20.0  # seconds: how long one that has said all waits for the other side to read on
+_LINGER = 1.0  # seconds: how long one that has said all waits for the other side to hang up
+AGAIN = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+"""What a socket raises that has nothing to read, or no room."""
+BREAKS = (OSError, ProtocolError, EOFError)
+"""What ends a link that reads; ssl.SSLError is an OSError."""
+
+
+class Link:
+    """A non-blocking socket, plain or of TLS.
+
+    Frames are read on the loop's thread. Bytes may be sent in any thread, and leave at once, from
+    that thread, unless others wait: who answers need not wake the loop. They are queued first, with
+    whatever lock keeps them in order, and pushed without it: what they wake runs at once, often in
+    the place of who sent them, and would wait for that lock. `on_frames` is called on the thread
+    that reads, `on_end` on the loop's, once, with the reason.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        connected: socket.socket,
+        splitter: Splitter,
+        on_frames: Callable[[list[Frame]], None],
+        on_end: Callable[[str], None],
+    ) -> None:
+        self._loop = loop
+        self._socket = connected
+        self._is_tls = isinstance(connected, ssl.SSLSocket)
+        self._readable = connected.fileno()  # what the loop looks at
+        self.splitter = splitter
+        self._on_frames = on_frames
+        self._on_end = on_end
+        self._lock = Lock()  # of what waits to be sent, and of how the link stands
+        # Of who writes, one thread at a time; of TLS also of who reads. Taken before the other.
+        self._writing = Lock()
+        self._is_stuck = False  # the socket is full: somebody waits until it is not
+        self._output: deque[Buffer] = deque()
+        self.output_size = 0
+        """How many bytes wait to be sent."""
+        self._is_reading = False
+        self._is_closing = False
+        self._ended = False
+        self.received = 0
+        """How many bytes have come."""
+        self.on_sent: Callable[[], None] = _nothing
+        """Called on the loop's thread when it finds that what had waited has been sent."""
+        self.on_misframed: Callable[[Misframed], None] = _raise
+        """Called on the thread that reads when what comes cannot be cut into frames any more."""
+
+    # --- on the loop's thread ---------------------------------------------------------------------
+
+    def start_reading(self) -> None:
+        """Read frames, from the start or again."""
+        if not self._is_reading and not self._ended:
+            self._is_reading = True
+            self._loop.add_reader(self._readable, self._read)
+            if self._is_tls:
+                self._loop.call_soon(self._read)  # what OpenSSL has read already wakes nobody
+
+    def stop_reading(self) -> None:
+        """Read no more, until `start_reading()`: the other side will find the connection full.
+
+        When all has been sent that waits, `on_sent` is called.
+        """
+        if self._is_reading:
+            self._is_reading = False
+            self._loop.remove_reader(self._readable)
+            self._watch()
+
+    def close(self) -> None:
+        """Send what waits, then hang up. What comes in the meantime is not looked at."""
+        with self._lock:
+            if self._is_closing or self._ended:
+                return
+            self._is_closing = True
+        self.start_reading()
+        self.push()
+        if self._output:
+            self._watch()
+            self._loop.call_later(_STUCK, self._end_if_stuck, self.output_size)
+        else:
+            self._hang_up()
+
+    def _end_if_stuck(self, before: int) -> None:
+        """Hang up on one that has read nothing of so much; else look again."""
+        if self._ended or not self._output:
+            return
+        left = self.output_size
+        if left >= before:
+            self.abort(f"the other side has read nothing for {_STUCK:g} s")
+        else:
+            self._loop.call_later(_STUCK, self._end_if_stuck, left)
+
+    def abort(self, why: str) -> None:
+        """Hang up at once. What waits to be sent is lost."""
+        with self._writing, self._lock:
+            if self._ended:
+                return
+            self._ended = True
+            self._output.clear()
+            self.output_size = 0
+            self._loop.remove_reader(self._readable)
+            self._loop.remove_writer(self._socket.fileno())
+            self._let_go()
+        self._on_end(why)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Let those go that were called back: else they and this link would keep each other."""
+        self._on_frames = self._on_end = self.on_misframed = _ignore
+        self.on_sent = _nothing
+
+    def _let_go(self) -> None:
+        """Close what is open, with the locks, when nobody reads."""
+        with suppress(OSError):  # the other side has hung up already
+            self._socket.shutdown(socket.SHUT_RDWR)  # wakes who waits in help(); close() does not
+        self._socket.close()
+        self.splitter.release()
+
+    def _hang_up(self) -> None:
+        """Say that nothing more comes, and let the other side read it before the socket goes."""
+        with suppress(OSError), self._writing:
+            self._socket.shutdown(socket.SHUT_WR)
+        self._loop.call_later(_LINGER, self.abort, "closed by this side")
+
+    def _read(self) -> None:
+        try:
+            for _ in range(_READS):
+                if not self._is_reading or self._ended or not self._receive():
+                    return
+            if self._is_tls:
+                self._loop.call_soon(self._read)  # what OpenSSL has read already wakes nobody
+        except AGAIN:
+            pass
+        except BREAKS as error:
+            self.abort(why_it_breaks(error))
+
+    def _receive(self) -> bool:
+        """Receive once, and hand on what is complete. False: there was no more than that.
+
+        Raises what is in `AGAIN` and `BREAKS`.
+        """
+        place = self.splitter.buffer()
+        if self._is_tls:
+            with self._writing:
+                count = self._socket.recv_into(place)
+        else:
+            count = self._socket.recv_into(place)
+        if count == 0:
+            middle = "" if self.splitter.is_empty else ", in the middle of a frame"
+            raise EOFError(f"the other side hung up{middle}")
+        self.received += count
+        full = count == len(place) or self._is_tls
+        if self._is_closing:
+            return full
+        misframed = None
+        try:
+            frames = self.splitter.received(count)
+        except Misframed as error:
+            frames, misframed = error.before, error
+        if frames:
+            self._on_frames(frames)
+        if misframed is not None:
+            self.on_misframed(misframed)
+            return False
+        return full
+
+    def _write(self) -> None:
+        try:
+            with self._writing:
+                if self._ended or not self._write_all():
+                    return
+        except OSError as error:
+            self.abort(why_it_breaks(error))
+            return
+        if self._output:  # left to this one, as it was sending: the loop calls again
+            return
+        self._loop.remove_writer(self._socket.fileno())
+        if self._is_closing:
+            self._hang_up()
+        self.on_sent()
+
+    # --- in any thread ----------------------------------------------------------------------------
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it was hung up."""
+        return self._ended
+
+    def queue(self, *parts: Buffer) -> None:
+        """Put bytes behind all that is to be sent. `push()` comes next, in this thread."""
+        size = sum(map(len, parts))
+        if len(parts) > 1 and (self._is_tls or size <= _SMALL or len(parts) > _PARTS):
+            parts = (b"".join(parts),)  # with TLS, each write is a record of its own
+        with self._lock:
+            if not self._ended and not self._is_closing:
+                self.output_size += size  # first: who writes takes 0 for all of it
+                self._output.extend(parts)
+
+    def push(self, *, helped: bool = False) -> None:
+        """Send what is queued, now or as soon as the other side has read what is before it.
+
+        Where another thread is sending, that one goes on with it, unless there is much. With
+        `helped` the caller calls `help()` next.
+        """
+        while self._output and not self._is_stuck and not self._ended:
+            if not self._writing.acquire(self._is_tls or self.output_size > _MUCH):
+                return
+            try:
+                is_sent = False
+                with suppress(OSError):  # the loop finds out, and says so
+                    is_sent = self._ended or self._write_all()
+                if not is_sent:
+                    self._is_stuck = True
+            finally:
+                self._writing.release()
+            if not is_sent and not helped:
+                self._call(self._watch)
+
+    def help(self, timeout: float) -> None:
+        """Write what waits in this thread, which may block so long; else the loop's would do it."""
+        if not self._output:
+            return
+        is_sent = False
+        try:
+            poller = select.poll()
+            with suppress(ValueError):  # it was closed
+                poller.register(self._socket, select.POLLOUT)
+            deadline = time.monotonic() + timeout
+            while self._output and not is_sent and time.monotonic() < deadline:
+                poller.poll(max(0.0, deadline - time.monotonic()) * 1000)
+                with self._writing:
+                    is_sent = self._ended or self._write_all()
+        except OSError:
+            pass  # the loop finds out, and says so
+        finally:
+            if not is_sent:
+                self._call(self._watch)
+        if is_sent:
+            self.push()  # what others left to this one, as it was sending
+
+    def call_close(self) -> None:
+        """`close()`, from any thread."""
+        self.call(self.close)
+
+    def call(self, function: Callable[[], None]) -> None:
+        """Call a function on the loop's thread: now if this is it, else soon."""
+        if asyncio._get_running_loop() is self._loop:
+            function()
+        else:
+            self._call(function)
+
+    def forsake(self) -> None:
+        """In a forked child: let go of the copy of the socket, and touch nothing that is shared."""
+        self._ended = True
+        self._socket.close()
+
+    def _call(self, function: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the loop is closed, and all links with it
+            self._loop.call_soon_threadsafe(function)
+
+    def _watch(self) -> None:
+        if not self._ended:
+            self._loop.add_writer(self._socket.fileno(), self._write)
+
+    def _write_all(self) -> bool:
+        """Write as much as there is room for, while nobody else writes. Raises OSError.
+
+        False: that was not all.
+        """
+        output = self._output
+        while True:
+            with self._lock:
+                parts = tuple(islice(output, 1 if self._is_tls else _PARTS))
+                if not parts:
+                    self._is_stuck = False
+                    return True
+            try:
+                count = self._write_some(parts)
+                if count == 0:
+                    return False
+                with self._lock:
+                    self.output_size = max(0, self.output_size - count)
+                    if self.output_size == 0:  # that was all, or the link broke
+                        output.clear()
+                        self._is_stuck = False
+                        return True
+                    for _ in parts:
+                        output.popleft()
+                    output.extendleft(reversed(_behind(count, parts)))
+            except OSError:
+                raise
+            except BaseException:
+                self.break_off("the thread that wrote to it was interrupted")
+                raise
+
+    def break_off(self, why: str) -> None:
+        """Have the loop's thread abort; until then nothing more is sent, or taken."""
+        with self._lock:
+            self._is_closing = True
+            self._output.clear()
+            self.output_size = 0
+        self._call(partial(self.abort, why))
+
+    def _write_some(self, parts: Sequence[Buffer]) -> int:
+        """Write once; return how many bytes there was room for. Raises OSError."""
+        try:
+            if len(parts) == 1:
+                return self._socket.send(parts[0])
+            return self._socket.sendmsg(parts)
+        except AGAIN:
+            return 0
+
+
+def why_it_breaks(error: Exception) -> str:
+    """Return what is said of a link that `error` ended."""
+    return f"the connection broke: {error}" if isinstance(error, OSError) else str(error)
+
+
+def _behind(count: int, parts: Iterable[Buffer]) -> list[memoryview]:
+    """Return what is left of `parts` behind so many bytes."""
+    left = []
+    for part in parts:
+        if count < len(part):
+            left.append(memoryview(part)[count:])
+        count = max(0, count - len(part))
+    return left
+
+
+def _nothing() -> None:
+    pass
+
+
+def _ignore(what: object) -> None:
+    pass
+
+
+def _raise(error: Misframed) -> None:
+    raise error

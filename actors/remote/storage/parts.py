@@ -1,0 +1,132 @@
+"""Staged rows: one attempt at a partition, in memory and beyond a limit in a file.
+
+Nothing here is durable: who staged it stages it again, under another attempt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from callboard.core.log import log
+from callboard.remote.errors import RemoteError, StageRefused
+from callboard.remote.protocol.staged_rows import (
+    Begin,
+    Layout,
+    StageEnd,
+    StageRows,
+    Winner,
+    checksum,
+)
+
+
+class StagedFrame(NamedTuple):
+    """Rows as they came, in memory, or in the part's file behind those before them."""
+
+    layout: Layout
+    rows: int
+    size: int
+    payload: bytes | None
+    check: int
+    """The checksum of the part up to here."""
+
+
+class StagedPart:
+    """The frames of one attempt. Used by one thread."""
+
+    def __init__(self, begun: Begin, entry: str, file: Path, now: float) -> None:
+        self.name = begun.name
+        self.partition = begun.partition
+        self.attempt = begun.attempt
+        self.entry = entry
+        self.rows = 0
+        self.memory = 0
+        """Bytes of rows in memory."""
+        self.disk = 0
+        """Bytes of rows in the file."""
+        self.touched = now
+        """When something came the last time, by the store's clock."""
+        self.is_complete = False
+        self.trouble: RemoteError | None = None
+        """Why it was dropped."""
+        self._file = file
+        self._has_file = False  # or may have one
+        self._frames: list[StagedFrame] = []
+        self._checksum = 0
+
+    @property
+    def winner(self) -> Winner:
+        """What a commit must name to mean this part."""
+        return Winner(self.partition, self.attempt, self.rows)
+
+    def add(self, data: StageRows, to_file: bool) -> None:
+        """Keep rows. Raises StageRefused if some are missing before them, or for a full disk."""
+        if self.is_complete or data.sequence != len(self._frames):
+            state = "ended" if self.is_complete else f"has {len(self._frames)} frames"
+            raise StageRefused(f"{self} {state}, and then came the frame {data.sequence}")
+        size = len(data.payload)
+        payload = None if to_file else bytes(data.payload)
+        if to_file:
+            self._has_file = True
+            try:
+                with self._file.open("ab") as file:
+                    file.write(data.payload)
+            except OSError as error:
+                raise StageRefused(f"{self} cannot be kept: {error}") from error
+        self._checksum = checksum(data.payload, self._checksum)
+        self._frames.append(StagedFrame(data.layout, data.rows, size, payload, self._checksum))
+        if to_file:
+            self.disk += size
+        else:
+            self.memory += size
+        self.rows += data.rows
+
+    def end(self, end: StageEnd) -> None:
+        """Take note that this is all. Raises StageRefused if it is not."""
+        if self.is_complete:
+            raise StageRefused(f"{self} ended before")
+        if (end.rows, end.checksum) != (self.rows, self._checksum):
+            raise StageRefused(
+                f"{self} has {self.rows} rows with the checksum {self._checksum:08x}, and should "
+                f"have {end.rows} with {end.checksum:08x}"
+            )
+        self.is_complete = True
+
+    def checks(self) -> Iterator[int]:
+        """Return the checksum up to each frame, in order."""
+        return (frame.check for frame in self._frames)
+
+    def frames(self) -> Iterator[tuple[Layout, int, bytes]]:
+        """Return layout, count of rows, and bytes of each frame, in order.
+
+        Raises OSError, also if a file has not what was written to it.
+        """
+        file, before = None, 0
+        try:
+            for frame in self._frames:
+                payload = frame.payload
+                if payload is None:
+                    file = file or self._file.open("rb")
+                    payload = file.read(frame.size)
+                    if checksum(payload, before) != frame.check:
+                        raise OSError(f"{self._file} has not what was written to it")
+                before = frame.check
+                yield frame.layout, frame.rows, payload
+        finally:
+            if file is not None:
+                file.close()
+
+    def drop(self, why: RemoteError) -> None:
+        """Let the rows go. What comes after this is refused for the same reason."""
+        self.trouble = why
+        self._frames.clear()
+        if self._has_file:
+            try:
+                self._file.unlink(missing_ok=True)
+            except OSError as error:  # the next start removes it
+                log.warning("staged rows could not be removed", part=str(self), error=error)
+        self.memory = self.disk = 0
+
+    def __str__(self) -> str:
+        return f"attempt {self.attempt} at partition {self.partition} of {self.name}"

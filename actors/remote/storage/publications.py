@@ -1,0 +1,60 @@
+"""What may be read of published rows, and released."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING
+
+from callboard.core.log import log
+from callboard.remote.errors import NotPublished, StateError
+from callboard.remote.protocol.published_rows import PublishedPiece
+from callboard.remote.storage.journal import Journal
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def read(journal: Journal, entry: str, row: int) -> PublishedPiece:
+    """Return the piece that has a row. Raises NotPublished."""
+    first, end, _ = journal.published(entry)
+    piece = journal.piece(entry, row) if first <= row < end else None
+    if piece is None:
+        raise NotPublished(_absence(entry, row, first, end))
+    return piece
+
+
+def release(journal: Journal, entry: str, row: int) -> None:
+    """Let the rows before this one go. Raises NotPublished."""
+    first, end, _ = journal.published(entry)
+    if row > end:
+        raise NotPublished(_absence(entry, row, first, end))
+    if row > first:
+        try:
+            journal.release(entry, row)
+        except sqlite3.Error as error:
+            log.error("release failed", entry=entry, row=row, error=error)
+            raise NotPublished(f"rows of {entry!r} cannot be released: {error}") from error
+
+
+def check_columns(entry: str, before: bytes, now: pa.Schema | None) -> None:
+    """Raise StateError if rows that wait for readers have other columns than the class has now."""
+    if now is None:
+        raise StateError(f"{entry!r} has published rows, and its class publishes none any more")
+    import pyarrow as pa
+
+    old = pa.ipc.read_schema(pa.py_buffer(before))
+    if not old.equals(now):
+        raise StateError(
+            f"{entry!r} has published rows with the columns [{_shown(old)}], which nobody has "
+            f"released, and its class publishes [{_shown(now)}]"
+        )
+
+
+def _absence(entry: str, row: int, first: int, end: int) -> str:
+    if row < first:
+        return f"row {row} of {entry!r} was released, as were all before row {first}"
+    return f"row {row} of {entry!r} is not published yet: {end} were"
+
+
+def _shown(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name}: {field.type}" for field in schema)

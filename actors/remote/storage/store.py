@@ -1,0 +1,242 @@
+"""What may be staged, committed and dropped."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+
+from callboard.core import checks
+from callboard.core.errors import ConfigError
+from callboard.core.log import log
+from callboard.remote.errors import (
+    BatchCommitted,
+    CommitConflict,
+    NotStaged,
+    RemoteError,
+    StageRefused,
+)
+from callboard.remote.protocol.staged_rows import (
+    BatchName,
+    Begin,
+    Layout,
+    StageEnd,
+    StageRows,
+    Winner,
+)
+from callboard.remote.storage.backlog import Backlog
+from callboard.remote.storage.database import may_pass
+from callboard.remote.storage.journal import Journal
+from callboard.remote.storage.parts import StagedPart
+from callboard.remote.storage.state_directory import StateDirectory
+from callboard.remote.wire.frames import Buffer
+
+LONGEST_PAYLOAD = 10**9  # what SQLite takes, as it is mostly built
+
+
+@dataclass(frozen=True)
+class StagingLimits:
+    """What staged and published rows may take up, of all clients together."""
+
+    staged_memory: int = 256 * 2**20
+    """Bytes of rows in memory; those above it go to files."""
+    staged_bytes: int = 16 * 2**30
+    """Bytes of rows in files; more are refused."""
+    staged_attempts: int = 100_000
+    """Attempts at partitions; more are refused."""
+    staged_age: float = 3600.0
+    """After how many seconds without a sign of life staged rows are dropped."""
+    published_bytes: int = 16 * 2**30
+    """Bytes of published rows that nobody has released: at so many, batches for entries that
+    publish are refused when they are to be committed. 0 is no limit."""
+
+    def __post_init__(self) -> None:
+        for name in ("staged_memory", "staged_bytes", "published_bytes"):
+            checks.whole(name, getattr(self, name), 0, error=ConfigError)
+        checks.whole("staged_attempts", self.staged_attempts, error=ConfigError)
+        checks.seconds("staged_age", self.staged_age, zero=False, error=ConfigError)
+
+
+class StagingStore:
+    """Staged parts, and the journal that takes the winners. Used by one thread.
+
+    A part is for its attempt alone, and is dropped by a commit of others, by an abort, by age, and
+    for whatever is wrong with it; what comes for it afterwards is refused for that reason.
+    """
+
+    def __init__(
+        self,
+        directory: StateDirectory,
+        journal: Journal,
+        backlog: Backlog,
+        rows_in: Callable[[Layout, Buffer], int],
+        limits: StagingLimits | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`rows_in` counts the rows of a payload, and raises CodecError if they cannot be read."""
+        self.limits = limits or StagingLimits()
+        self.memory = 0
+        """Bytes of staged rows in memory."""
+        self.disk = 0
+        """Bytes of staged rows in files."""
+        self.attempts = 0
+        """How many attempts are staged, complete or not."""
+        self.late = 0
+        """How often something came for a batch that was committed."""
+        self.expired = 0
+        """How many parts were dropped for their age."""
+        self._folder = directory.staged
+        self._journal = journal
+        self._backlog = backlog
+        self._rows_in = rows_in
+        self._clock = clock
+        self._batches: dict[BatchName, dict[tuple[int, int], StagedPart]] = {}
+        self._numbers = count()
+
+    # --- parts ------------------------------------------------------------------------------------
+
+    def begin(self, begun: Begin, entry: str) -> StagedPart:
+        """Begin with a part. Raises StageRefused, BatchCommitted."""
+        if self._journal.is_committed(begun.name):
+            raise self._lateness(begun.name)
+        if self.memory >= self.limits.staged_memory:
+            self._refuse_beyond(1)
+        if self.attempts >= self.limits.staged_attempts:
+            raise StageRefused(f"{self.attempts} attempts are staged, which is the limit")
+        parts = self._batches.setdefault(begun.name, {})
+        key = (begun.partition, begun.attempt)
+        if key in parts:
+            raise StageRefused(f"{parts[key]} is staged already: an attempt has an id of its own")
+        file = self._folder / str(next(self._numbers))
+        part = parts[key] = StagedPart(begun, entry, file, self._clock())
+        self.attempts += 1
+        return part
+
+    def add(self, part: StagedPart, data: StageRows, found: int | None = None) -> None:
+        """Keep rows of a part, of which `found` were counted if they were counted before.
+
+        Raises StageRefused, or why the part was dropped.
+        """
+        with self._touching(part):
+            size = len(data.payload)
+            if size > LONGEST_PAYLOAD:
+                raise StageRefused(f"{size} bytes of rows in a frame; {LONGEST_PAYLOAD} may be")
+            if found is None:
+                found = self._rows_in(data.layout, data.payload)
+            if found != data.rows or not found:
+                raise StageRefused(f"{found} rows came, and {data.rows} were announced")
+            to_file = self.memory + size > self.limits.staged_memory
+            if to_file:
+                self._refuse_beyond(size)
+            before = part.memory, part.disk
+            part.add(data, to_file)
+            self.memory += part.memory - before[0]
+            self.disk += part.disk - before[1]
+
+    def end(self, part: StagedPart, end: StageEnd) -> int:
+        """Complete a part, and return its rows. Raises StageRefused, or why it was dropped."""
+        with self._touching(part):
+            part.end(end)
+        return part.rows
+
+    def drop(self, part: StagedPart, why: RemoteError) -> None:
+        """Let a part go, for this reason. Once."""
+        self.memory -= part.memory
+        self.disk -= part.disk
+        self.attempts -= 1
+        part.drop(why)
+        parts = self._batches[part.name]
+        parts.pop((part.partition, part.attempt), None)
+        if not parts:
+            del self._batches[part.name]
+
+    def expire(self) -> None:
+        """Drop the parts that are too old."""
+        oldest = self._clock() - self.limits.staged_age
+        for part in [part for part in self.parts() if part.touched < oldest]:
+            self.expired += 1
+            log.warning("staged rows expired", part=str(part), rows=part.rows)
+            self.drop(part, StageRefused(f"{part} was silent for {self.limits.staged_age:g} s"))
+
+    def parts(self) -> Iterator[StagedPart]:
+        """Return all parts that are staged, complete or not."""
+        return (part for parts in self._batches.values() for part in parts.values())
+
+    # --- batches ----------------------------------------------------------------------------------
+
+    def commit(self, name: BatchName, winners: Sequence[Winner]) -> int | None:
+        """Put a batch on disk, and return its number; None if that was done before.
+
+        `winners` are ordered by partition. Raises CommitConflict, NotStaged, and StageRefused if it
+        cannot be written, or too much that is published waits for readers; after that the commit
+        may be tried again.
+        """
+        if self._journal.is_committed(name):
+            if self._journal.has_winners(name, winners):
+                return None
+            log.error("commit conflict", batch=str(name), winners=len(winners))
+            raise CommitConflict(
+                f"{name} is committed, with other winners than the {len(winners)} that are named"
+            )
+        parts = [self._winning_part(name, winner) for winner in winners]
+        self._backlog.refuse(name, {part.entry for part in parts})
+        try:
+            number = self._journal.append(name, winners, parts)
+        except (sqlite3.Error, OSError) as error:
+            log.error("commit failed", batch=str(name), error=error)
+            later = ""
+            if may_pass(error) or isinstance(error, OSError):
+                later = ". Nothing of it is committed, and it stays staged: commit it again later"
+            raise StageRefused(f"{name} cannot be written: {error}{later}") from error
+        self._drop_all(name, BatchCommitted(f"{name} is committed"))
+        return number
+
+    def abort(self, name: BatchName) -> None:
+        """Drop what is staged of a batch, which may be staged anew. Raises BatchCommitted."""
+        if self._journal.is_committed(name):
+            raise BatchCommitted(f"{name} is committed, and cannot be aborted")
+        self._drop_all(name, StageRefused(f"{name} was aborted"))
+
+    def _winning_part(self, name: BatchName, winner: Winner) -> StagedPart:
+        part = self._batches.get(name, {}).get((winner.partition, winner.attempt))
+        who = f"attempt {winner.attempt} at partition {winner.partition} of {name}"
+        if part is None:
+            raise NotStaged(f"{who} is not staged")
+        if not part.is_complete:
+            raise NotStaged(f"{who} has not ended")
+        if part.rows != winner.rows:
+            raise NotStaged(f"{who} is staged with {part.rows} rows, and not with {winner.rows}")
+        return part
+
+    @contextmanager
+    def _touching(self, part: StagedPart) -> Iterator[None]:
+        """Refuse a part that was dropped, and drop it if it fails."""
+        if isinstance(part.trouble, BatchCommitted):
+            raise self._lateness(part.name)
+        if part.trouble is not None:
+            raise type(part.trouble)(str(part.trouble))
+        part.touched = self._clock()
+        try:
+            yield
+        except RemoteError as error:
+            self.drop(part, error)
+            raise
+
+    def _drop_all(self, name: BatchName, why: RemoteError) -> None:
+        for part in list(self._batches.get(name, {}).values()):
+            self.drop(part, why)
+
+    def _refuse_beyond(self, more: int) -> None:
+        if self.disk + more > self.limits.staged_bytes:
+            raise StageRefused(
+                f"{self.memory} bytes of rows are staged in memory, {self.disk} in files, and "
+                f"{self.limits.staged_bytes} may be in files"
+            )
+
+    def _lateness(self, name: BatchName) -> BatchCommitted:
+        self.late += 1
+        log.info("late rows refused", batch=str(name))
+        return BatchCommitted(f"{name} is committed: what comes for it is late")

@@ -1,0 +1,1 @@
+"""Values, rows and record batches as bytes, and bytes as messages."""

@@ -1,0 +1,280 @@
+"""Values to bytes and back, by msgpack: never by pickle. This is version 1 of the encoding.
+
+msgpack's own types carry None, bool, int of 64 bits, float, str, bytes, list and dict. Everything
+else is an extension, by number:
+
+    1  tuple       an array of the items            7  time        ISO 8601, in ASCII
+    2  set         the same                         8  timedelta   days, seconds, microseconds
+    3  frozenset   the same                         9  Decimal     as str() writes it
+    4  int         two's complement, big endian    10  UUID        16 bytes
+    5  datetime    ISO 8601, in ASCII              11  dataclass   an array: name, fields in order
+    6  date        the same                        12  Enum        an array: name, member
+    13 datetime    with a fold or a named zone     14  time        the same
+
+A time keeps its `fold` and, if that is a `ZoneInfo`, its zone by name, as `times` has it; other
+zones arrive as offsets. Bytearrays and memoryviews arrive as bytes. Types must fit exactly: an
+instance of a subclass is encoded only if its own class was registered. A timestamp of msgpack's own
+arrives as a datetime in UTC.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import sys
+import threading
+from collections.abc import Callable, Generator, Iterable, Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from functools import partial
+from struct import Struct
+from typing import Any
+from uuid import UUID
+
+import msgpack
+
+from callboard.core.errors import ConfigError
+from callboard.core.text import safe_repr, safe_str
+from callboard.remote.errors import CodecError
+from callboard.remote.wire import times
+from callboard.remote.wire.row_columns import columns_of
+from callboard.remote.wire.unpacking import DEEPEST as DEEPEST
+from callboard.remote.wire.unpacking import Unpacking
+
+VERSION = 1
+
+ANY_NUMBER = sys.maxsize
+"""Of values: no limit."""
+# Work between two looks at what else there is to do: of plain values, a few milliseconds.
+_SLICE = 10_000
+# In fewer bytes there are not so many values that others would wait for them.
+_AT_ONCE = 32 * 1024
+
+(
+    _TUPLE, _SET, _FROZENSET, _INT, _DATETIME, _DATE, _TIME, _TIMEDELTA, _DECIMAL, _UUID,
+    _DATACLASS, _ENUM, _FULL_DATETIME, _FULL_TIME,
+) = range(1, 15)  # fmt: skip
+_FULL = {_DATETIME: _FULL_DATETIME, _TIME: _FULL_TIME}
+_TIMESTAMP = -1  # of msgpack's own
+_DURATION = Struct("!iii")
+
+Types = Mapping[str, type] | Iterable[type]
+Encoding = tuple[int, Callable[[Any], Any]]
+"""The number of an extension, and what its data is made of: bytes, or a list to be encoded."""
+
+
+class Codec:
+    """An encoding, with the dataclasses and enumerations that both sides know by name.
+
+    Safe in every thread.
+    """
+
+    def __init__(self, types: Types = (), most_values: int = ANY_NUMBER) -> None:
+        """Register `types`: a mapping of names and classes, or classes with names of their own.
+
+        Bytes that hold more than `most_values` are not decoded; a container counts as four. Raises
+        ConfigError for what is neither a dataclass nor an enumeration, and for a name that two
+        classes have.
+        """
+        self._encodings: dict[type, Encoding] = dict(_ENCODINGS)
+        self._decodings: dict[str, tuple[type, Callable[[list[Any]], Any]]] = {}
+        named = types.items() if isinstance(types, Mapping) else _with_names(types)
+        for name, cls in named:
+            self._register(name, cls)
+        self._local = threading.local()
+        self.most_values = most_values
+
+    def _register(self, name: str, cls: type) -> None:
+        if name in self._decodings and self._decodings[name][0] is not cls:
+            raise ConfigError(f"two types are registered as {name!r}: give them names in a dict")
+        if isinstance(cls, type) and dataclasses.is_dataclass(cls):
+            fields = [field.name for field in dataclasses.fields(cls) if field.init]
+            self._encodings[cls] = (
+                _DATACLASS,
+                lambda value: [name, *[getattr(value, field) for field in fields]],
+            )
+            self._decodings[name] = (cls, partial(_make_dataclass, cls, fields))
+        elif isinstance(cls, type) and issubclass(cls, enum.Flag):
+            self._encodings[cls] = (_ENUM, lambda value: [name, value.value])
+            self._decodings[name] = (cls, lambda items: cls(*items))
+        elif isinstance(cls, type) and issubclass(cls, enum.Enum):
+            self._encodings[cls] = (_ENUM, lambda value: [name, value.name])
+            self._decodings[name] = (cls, lambda items: cls[items[0]])
+        else:
+            raise ConfigError(
+                "only dataclasses and enumerations can be registered, not " + safe_repr(cls)
+            )
+
+    # --- encoding ---------------------------------------------------------------------------------
+
+    def encode(self, value: Any) -> bytes:
+        """Return the bytes for one value. Raises CodecError, which names the type in the way."""
+        self._local.depth = 0
+        return self._pack(value)
+
+    def encode_rows(self, rows: list[Any]) -> bytes:
+        """Return the bytes for a list of values: in columns if they are tuples of one length."""
+        columns = columns_of(rows)
+        return b"\0" + self.encode(rows) if columns is None else b"\1" + self.encode(columns)
+
+    def _pack(self, value: Any) -> bytes:
+        """Pack on this level of extensions: each has a packer of its own, kept by the thread."""
+        local = self._local
+        if not hasattr(local, "packers"):
+            local.packers = []
+        depth = local.depth
+        if depth == len(local.packers):
+            local.packers.append(
+                msgpack.Packer(strict_types=True, default=self._extend, buf_size=4096)
+            )
+        try:
+            packed: bytes = local.packers[depth].pack(value)
+        except CodecError:
+            raise
+        except Exception as error:
+            # RecursionError and "recursion limit exceeded", or a text that is none.
+            raise CodecError(f"a value cannot be encoded: {safe_str(error)}") from error
+        return packed
+
+    def _extend(self, value: Any) -> msgpack.ExtType:
+        found = self._encodings.get(type(value))
+        if found is None:
+            raise CodecError(
+                f"a {type(value).__module__}.{type(value).__qualname__} cannot be encoded: "
+                "messages are made of plain values, and of dataclasses and enumerations that were "
+                "registered with types="
+            )
+        code, prepare = found
+        if code in _FULL and times.needs_more(value):
+            code, prepare = _FULL[code], times.to_full
+        data = prepare(value)
+        if not isinstance(data, bytes):
+            if self._local.depth == DEEPEST:
+                raise CodecError(f"a value is nested in more than {DEEPEST} extensions")
+            self._local.depth += 1
+            try:
+                data = self._pack(data)
+            finally:
+                self._local.depth -= 1
+        return msgpack.ExtType(code, data)
+
+    # --- decoding ---------------------------------------------------------------------------------
+
+    def decode(self, data: bytes | memoryview, *, is_trusted: bool = False) -> Any:
+        """Return the value in `data`. Raises CodecError, whatever the bytes are.
+
+        What it allocates is bounded by the length of `data`, times a constant, and by the codec's
+        `most_values`; what it computes is, too, as sets and dicts of colliding keys are refused.
+        `is_trusted` says that this process has made the bytes, which may be more then.
+        """
+        unpacking = self._unpacking(data, is_trusted)
+        while not _advance(unpacking, data, _SLICE):
+            pass  # and another thread may have the interpreter
+        return unpacking.value
+
+    def decode_rows(self, data: bytes | memoryview, *, is_trusted: bool = False) -> list[Any]:
+        """Return the values that `encode_rows` encoded. Raises CodecError, as `decode()`."""
+        return _rows_of(data, self.decode(memoryview(data)[1:], is_trusted=is_trusted))
+
+    def decoding(self, data: bytes | memoryview) -> Generator[None, None, Any]:
+        """Decode in slices: a generator that yields after each, and returns the value."""
+        unpacking = self._unpacking(data, is_trusted=False)
+        while not _advance(unpacking, data, _SLICE if len(data) > _AT_ONCE else ANY_NUMBER):
+            yield
+        return unpacking.value
+
+    def decoding_rows(self, data: bytes | memoryview) -> Generator[None, None, list[Any]]:
+        """Decode rows in slices, as `decoding()`."""
+        return _rows_of(data, (yield from self.decoding(memoryview(data)[1:])))
+
+    def _unpacking(self, data: bytes | memoryview, is_trusted: bool) -> Unpacking:
+        return Unpacking(data, _plain, self._compose, self.most_values, is_trusted)
+
+    def _compose(self, code: int, items: list[Any]) -> Any:
+        """Return the dataclass or the member of an enumeration that has these parts."""
+        name = items[0] if items else None
+        if type(name) is not str or name not in self._decodings:
+            raise CodecError(f"no type is registered here as {name!r:.100}")
+        cls, make = self._decodings[name]
+        if issubclass(cls, enum.Enum) != (code == _ENUM) or (code == _ENUM and len(items) != 2):
+            raise CodecError(f"an extension {code} is no {name}")
+        return make(items[1:])
+
+
+def _advance(unpacking: Unpacking, data: bytes | memoryview, work: int) -> bool:
+    """Do so much work, and tell whether all is done. Raises CodecError and nothing else."""
+    try:
+        return unpacking.advance(work)
+    except CodecError:
+        raise
+    except Exception as error:
+        raise CodecError(
+            f"{len(data)} bytes cannot be decoded: {type(error).__name__}: {safe_str(error)}"
+        ) from error
+
+
+def _rows_of(data: bytes | memoryview, values: Any) -> list[Any]:
+    """Return the rows that `values` are, in the layout that the first byte says."""
+    layout = bytes(data[:1])
+    if layout == b"\0" and type(values) is list:
+        return values
+    if layout != b"\1" or type(values) is not list or {*map(type, values)} != {list}:
+        raise CodecError(f"no rows: they begin with {layout!r}, and are {type(values)}")
+    try:
+        return list(zip(*values, strict=True))
+    except ValueError as error:
+        raise CodecError(f"columns of rows differ in length: {error}") from None
+
+
+def _plain(code: int, data: bytes) -> Any:
+    make = _PLAIN.get(code)
+    if make is None:
+        raise CodecError(f"there is no extension {code}")
+    return make(data)
+
+
+def _with_names(types: Iterable[type]) -> Iterable[tuple[str, type]]:
+    if not isinstance(types, Iterable):
+        raise ConfigError(
+            f"types= is a dict of names and classes, or several classes, not {safe_repr(types)}"
+        )
+    return [(getattr(cls, "__qualname__", repr(cls)), cls) for cls in types]
+
+
+def _make_dataclass(cls: type, fields: list[str], values: list[Any]) -> Any:
+    return cls(**dict(zip(fields, values, strict=True)))
+
+
+def _whole(value: int) -> bytes:
+    return value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True)
+
+
+def _duration(value: timedelta) -> bytes:
+    return _DURATION.pack(value.days, value.seconds, value.microseconds)
+
+
+_ENCODINGS: dict[type, Encoding] = {
+    tuple: (_TUPLE, list),
+    set: (_SET, list),
+    frozenset: (_FROZENSET, list),
+    int: (_INT, _whole),
+    datetime: (_DATETIME, times.to_plain),
+    date: (_DATE, lambda value: value.isoformat().encode()),
+    time: (_TIME, times.to_plain),
+    timedelta: (_TIMEDELTA, _duration),
+    Decimal: (_DECIMAL, lambda value: str(value).encode()),
+    UUID: (_UUID, lambda value: value.bytes),
+}
+
+_PLAIN: dict[int, Callable[[bytes], Any]] = {
+    _TIMESTAMP: lambda data: msgpack.Timestamp.from_bytes(data).to_datetime(),
+    _INT: lambda data: int.from_bytes(data, "big", signed=True),
+    _DATETIME: times.datetime_of_plain,
+    _FULL_DATETIME: times.datetime_of_full,
+    _DATE: lambda data: date.fromisoformat(data.decode("ascii")),
+    _TIME: times.time_of_plain,
+    _FULL_TIME: times.time_of_full,
+    _TIMEDELTA: lambda data: timedelta(*_DURATION.unpack(data)),
+    _DECIMAL: lambda data: Decimal(data.decode("ascii")),
+    _UUID: lambda data: UUID(bytes=data),
+}

@@ -1,0 +1,3 @@
+from callboard.remote.wire.frames import Buffer
+
+def count_plain_rows(data: Buffer, most_values: int = ...) -> int: ...

@@ -1,0 +1,1 @@
+"""Sessions that work at once."""

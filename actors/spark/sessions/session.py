@@ -1,0 +1,132 @@
+"""Make a Spark session that works at once, on a machine where nothing was set up for Spark."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from callboard.core.checks import one_of
+from callboard.core.errors import ConfigError
+from callboard.spark.sessions.java import OLDEST, bundled_home, installed_version
+from callboard.spark.sessions.quiet import LEVELS, QUIET, log_options, quiet_home
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_DEFAULTS = {
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.python.worker.faulthandler.enabled": "true",  # shows a native crash in the error
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+_LOCAL_DEFAULTS = {
+    "spark.driver.host": "127.0.0.1",  # a container's name may not resolve
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+
+
+def session(
+    master: str = "local[2]",
+    app_name: str = "callboard",
+    *,
+    log_level: str = "ERROR",
+    **conf: str | int | bool,
+) -> SparkSession:
+    """Return the active Spark session untouched, or make one that works at once.
+
+    A new session runs its workers on this interpreter, and on the Java runtime of the `spark-jre`
+    extra when the machine has none that Spark can use. Environment variables that are already
+    set (`PYSPARK_PYTHON`, `JAVA_HOME` of a usable Java, `SPARK_HOME`) are respected, and none
+    stays changed. The session is stopped when the process ends, if it was not before.
+
+    `master` is the Spark master, such as `local[2]` or `local-cluster[2,1,1024]`. `log_level` is
+    what Spark's driver shows: errors only, unless another of its levels is asked for. "WARN" is its
+    own default, whose start begins with eight lines about the machine. `conf` are Spark's own
+    settings, which win over those made here: `session(**{"spark.ui.enabled": "true"})`.
+
+    Raises ConfigError when there is no usable Java, and for an unknown level.
+    """
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    level = str(conf.pop("spark.log.level", log_level)).upper()
+    one_of("log_level", level, LEVELS, error=ConfigError)
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    settings: dict[str, str | int | bool] = dict(_DEFAULTS)
+    if master.startswith("local"):
+        settings |= _LOCAL_DEFAULTS
+    fresh = SparkContext._active_spark_context is None
+    quiet = level in QUIET
+    settings |= log_options(level, _scratch("log-")) if quiet else {"spark.log.level": level}
+    settings |= conf
+    with _environment(_variables(master, quiet=quiet)):
+        builder = SparkSession.builder.master(master).appName(app_name)
+        for name, value in settings.items():
+            builder = builder.config(name, value)
+        made = builder.getOrCreate()
+    if fresh:  # its Java may all the same have been started, for an earlier one
+        made.sparkContext.setLogLevel(level)
+    atexit.register(_stop_if_active, made)  # runs before the folders that it uses are removed
+    return made
+
+
+def _variables(master: str, *, quiet: bool) -> dict[str, str]:
+    """Return the environment variables that this machine lacks for a session with that master."""
+    variables = {}
+    if "PYSPARK_PYTHON" not in os.environ:
+        variables["PYSPARK_PYTHON"] = sys.executable
+    if (installed_version() or 0) < OLDEST:
+        variables["JAVA_HOME"] = str(bundled_home(_scratch("java-")))
+    elif quiet:
+        variables["JAVA_HOME"] = str(quiet_home(_scratch("java-")))
+    # Also for `local`: a later session in this process may be another, on the same JVM.
+    if master.startswith("local") and "SPARK_HOME" not in os.environ:
+        variables["SPARK_HOME"] = str(_spark_home(_scratch("spark-")))
+    return variables
+
+
+def _stop_if_active(made: SparkSession) -> None:
+    from pyspark.sql import SparkSession
+
+    if SparkSession.getActiveSession() is made:
+        made.stop()
+
+
+def _spark_home(folder: Path) -> Path:
+    """Fill a folder with links to PySpark's parts: local clusters write into SPARK_HOME/work."""
+    import pyspark
+
+    for part in ("bin", "sbin", "jars", "python"):
+        (folder / part).symlink_to(Path(pyspark.__file__).parent / part)
+    return folder
+
+
+def _scratch(prefix: str) -> Path:
+    """Make a folder that is removed when this process ends; executors use it until then."""
+    folder = tempfile.mkdtemp(prefix="callboard-" + prefix)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables for as long as Spark starts."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

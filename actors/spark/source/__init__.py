@@ -1,0 +1,1 @@
+"""Partitions to and from servers: `deliver()` and the format `callboard`."""

@@ -1,0 +1,160 @@
+"""Partitions of a frame to an entry point of a server, or of several, each row counted once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from callboard.core.errors import ConfigError
+from callboard.core.text import safe_repr
+from callboard.remote import (
+    Connection,
+    ShardedConnection,
+    ShardedStage,
+    ShardWinner,
+    StageWriter,
+    Winner,
+    connect,
+    connect_sharded,
+)
+from callboard.remote.errors import BatchCommitted, RemoteError
+from callboard.spark.context import PartitionContext
+from callboard.spark.source.stage_task import refuse_without_columns, stage_partition
+from callboard.spark.tasks.reporting import reported
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+_WINNERS = "shard long, partition long, attempt long, rows long"
+
+
+def deliver(
+    frame: DataFrame,
+    url: str | Sequence[str],
+    entry: str,
+    *,
+    job: str,
+    batch: int = 0,
+    by: str | Sequence[str] | None = None,
+    **options: Any,
+) -> bool:
+    """Send the rows of `frame` to an entry point of a server, where each counts once.
+
+    Each task stages its partition, as record batches; when all are there the driver commits the
+    attempts that Spark took. So it does not matter how often tasks fail, repeat and race, and a
+    call that is repeated with the same `job` and `batch` changes nothing: it returns False at once.
+    In `foreachBatch`, `job` is a name for the query, as long as it has one checkpoint, and `batch`
+    the epoch id. The rows come by partition; in a partition as Spark has them.
+
+    A list of addresses is that of servers which are shards of one, as `connect_sharded` has it, and
+    each row goes to the shard of its key: `by` is the name of the key's column, or several. Every
+    shard commits its part for itself. A call that ended between two commits, for whatever reason,
+    is to be repeated: a shard that has committed the batch is left alone, and the others get their
+    rows. So the frame must have the same rows then, in whatever order and partitions; what it is
+    read from must be there still, and nothing in it be random.
+
+    `options` are those of `callboard.remote.connect`, for the driver and the tasks: `token_file`
+    is read where they run. Raises what Spark raises for a task that failed, after which nothing is
+    left but the chance to try again; StageRefused, NotStaged, and ConnectionLost, after which the
+    same call says what came of it; Refused where a server is not the shard of its place; and
+    ConfigError for arguments that make no sense, and a frame without columns.
+    """
+    if not isinstance(url, str | Sequence):
+        raise ConfigError(f"url is the address of a server, or of several, not {safe_repr(url)}")
+    refuse_without_columns(frame.columns)
+    place = _Place(url if isinstance(url, str) else tuple(url), entry, job, batch, by, options)
+    with place.connect() as connection:
+        try:
+            # Tasks of an earlier attempt at the batch end here.
+            if isinstance(connection, ShardedConnection):
+                shards = connection.abort(job, batch)
+            else:
+                shards = [0]
+                connection.abort(job, batch)
+        except BatchCommitted:
+            return False
+        winners = _run(connection, frame, place, shards)
+        if isinstance(connection, ShardedConnection):
+            connection.commit(job, batch, winners, shards=shards)
+        else:
+            connection.commit(job, batch, [Winner(*winner[1:]) for winner in winners])
+    return True
+
+
+class _Place(NamedTuple):
+    """Where the rows of a batch go to."""
+
+    url: str | tuple[str, ...]
+    entry: str
+    job: str
+    batch: int
+    by: str | Sequence[str] | None
+    options: dict[str, Any]
+
+    def connect(self) -> Connection | ShardedConnection:
+        """Connect to the server, or to the shards. Raises ConfigError for a `by` that is wrong."""
+        if isinstance(self.url, str):
+            if self.by is not None:
+                raise ConfigError("by= is for a list of servers, and one address is given")
+            return connect(self.url, **self.options)
+        if not isinstance(self.by, str | Sequence):
+            raise ConfigError(
+                "several servers want by=, the name of the key's column, or several names, not "
+                + safe_repr(self.by)
+            )
+        return connect_sharded(self.url, **self.options)
+
+
+def _run(
+    connection: Connection | ShardedConnection,
+    frame: DataFrame,
+    place: _Place,
+    shards: Collection[int],
+) -> list[ShardWinner]:
+    try:
+        found = frame.mapInArrow(partial(_stage, place, shards), _WINNERS).collect()
+    except BaseException:
+        with suppress(RemoteError):  # the servers drop it by age, then
+            connection.abort(place.job, place.batch)
+        raise
+    return [ShardWinner(*row) for row in found]
+
+
+@reported
+def _stage(
+    place: _Place, shards: Collection[int], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """In a task: stage its partition, and return which attempt this is, unless it is empty."""
+    import pyarrow as pa
+
+    stage = stage_partition(place.connect, partial(_begin, place, shards), batches)
+    if stage is None:
+        return
+    if isinstance(stage, ShardedStage):
+        winners = stage.staged
+    else:
+        assert stage.staged is not None
+        winners = [ShardWinner(0, *stage.staged)]
+    names = [field.split()[0] for field in _WINNERS.split(", ")]
+    columns = [pa.array(column, pa.int64()) for column in zip(*winners, strict=True)]
+    if columns:
+        yield pa.RecordBatch.from_arrays(columns, names)
+
+
+def _begin(
+    place: _Place, shards: Collection[int], connection: Connection | ShardedConnection
+) -> StageWriter | ShardedStage:
+    context = PartitionContext.current()
+    ids: dict[str, Any] = {
+        "job": place.job,
+        "batch": place.batch,
+        "partition": context.partition_id,
+        "attempt": context.task_attempt_id,
+    }
+    if isinstance(connection, ShardedConnection):
+        assert place.by is not None
+        return connection.stage(place.entry, by=place.by, shards=shards, **ids)
+    return connection.stage(place.entry, **ids)

@@ -1,0 +1,1 @@
+"""What tasks do with their partitions, and the functions that Spark calls in them."""

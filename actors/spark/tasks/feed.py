@@ -1,0 +1,145 @@
+"""How a partition's batches go to a graph's entry point, and its answers come back in order."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from time import monotonic
+from typing import Any, NoReturn, TypeAlias
+
+from callboard import ActorSystem, Future, Recipient
+from callboard.core.checks import flag, one_of, seconds, whole
+from callboard.core.errors import AskTimeout, ConfigError, DrainTimeout
+from callboard.core.text import safe_repr
+from callboard.failures import FailureReport
+from callboard.recipient import is_recipient, path_of
+from callboard.spark.context import PartitionContext, PartitionEnd, PartitionStart
+from callboard.spark.errors import EntryPointError
+from callboard.spark.tasks.host import GraphSpec, TaskGraph, task_graph
+from callboard.spark.tasks.options import PartitionOptions
+from callboard.spark.tasks.pickling import name_of, pickle_for_tasks
+from callboard.spark.tasks.settings import SystemSettings
+
+Entries: TypeAlias = "Recipient[Any] | Mapping[str, Recipient[Any]]"
+Build: TypeAlias = Callable[[ActorSystem, PartitionContext], Entries]
+
+_POLL = 0.5  # seconds between looks for a failed actor while an answer is awaited
+
+
+class Feed:
+    """Asks an entry point batch after batch, a few ahead; made on the driver, used in tasks.
+
+    Each batch is an ask, also where no result is wanted: the answer says that the batch was
+    handled, so a bound on the open asks bounds the memory, and a failure comes back by itself.
+    """
+
+    def __init__(self, build: Build, options: PartitionOptions) -> None:
+        if not callable(build):
+            raise ConfigError(f"build must be a function, not {build!r} ({type(build).__name__})")
+        check_takes_two(build)
+        entry = options.entry
+        if entry is not None and not isinstance(entry, str):
+            raise ConfigError(f"entry is an entry point's name, or None, not {safe_repr(entry)}")
+        self._in_flight = whole("in_flight", options.in_flight, error=ConfigError)
+        self._enough = max(1, self._in_flight // 2)
+        timeout = seconds("drain_timeout", options.drain_timeout, zero=False, error=ConfigError)
+        self._flush = flag("flush", options.flush, error=ConfigError)
+        lifetime = one_of("lifetime", options.lifetime, ("task", "process"), error=ConfigError)
+        keep = lifetime == "process"
+        settings = SystemSettings.read(options.config, options.workers)
+        pickled = pickle_for_tasks(name_of(build), build, keep=keep)
+        key = hashlib.sha256(pickled + repr(entry).encode()).digest() if keep else None
+        self._spec = GraphSpec(partial(_build, build, entry), key, settings, timeout)
+
+    def answers(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Yield the entry point's answer to each batch, in the batches' order."""
+        context = PartitionContext.current()
+        with task_graph(self._spec, context) as graph:
+            asked: deque[Future[Any]] = deque()
+            if self._spec.key is not None:
+                self._answer(graph, graph.built.ask(PartitionStart(context)))
+            for batch in batches:
+                if len(asked) == self._in_flight:
+                    # Several for each wait: this thread and the worker would else hand the
+                    # interpreter to and fro for every batch.
+                    for _ in range(self._enough):
+                        yield self._answer(graph, asked.popleft())
+                graph.check()
+                asked.append(graph.built.ask(batch))
+            if self._flush:
+                asked.append(graph.built.ask(PartitionEnd(context)))
+            while asked:
+                yield self._answer(graph, asked.popleft())
+            graph.drain(self._spec.drain_timeout)
+
+    def _answer(self, graph: TaskGraph[Recipient[Any]], asked: Future[Any]) -> Any:
+        """Wait for an answer; raise PartitionFailed or DrainTimeout when it does not come."""
+        deadline = monotonic() + self._spec.drain_timeout
+        while True:
+            try:
+                error = asked.exception(timeout=_POLL)
+            except AskTimeout:
+                graph.check()  # an answer that waits for a failed actor would never come
+                if monotonic() > deadline:
+                    self._fail_stuck(graph)
+                continue
+            if error is not None:
+                graph.check()
+                graph.fail(f"actor {path_of(graph.built)!r}", FailureReport.of(error))
+            return asked.result()
+
+    def _fail_stuck(self, graph: TaskGraph[Recipient[Any]]) -> NoReturn:
+        graph.drain(0.0)  # raises, and names the actor that is stuck, unless none is at work
+        name = getattr(graph.built, "name", "")
+        raise DrainTimeout(
+            f"entry point {name!r} has not answered a batch for {self._spec.drain_timeout} seconds"
+        ) from None
+
+
+def check_takes_two(build: Callable[..., Any]) -> None:
+    """Raise ConfigError unless a build function can be called with a system and a context."""
+    try:
+        signature = inspect.signature(build)
+    except (TypeError, ValueError):  # it is not in Python, and says nothing of its parameters
+        return
+    try:
+        signature.bind(None, None)
+    except TypeError as error:
+        raise ConfigError(
+            f"build is called as build(system, context), and {name_of(build)}{signature} is not: "
+            f"{error}"
+        ) from None
+
+
+def _build(
+    build: Build, entry: str | None, system: ActorSystem, context: PartitionContext
+) -> Recipient[Any]:
+    return entry_point(build(system, context), entry)
+
+
+def entry_point(built: Entries, name: str | None) -> Recipient[Any]:
+    """Return what is called `name` of what a build function returned; raise EntryPointError."""
+    if is_recipient(built):
+        entries: Mapping[str, Recipient[Any]] = {getattr(built, "name", "entry"): built}
+    elif isinstance(built, Mapping) and all(map(is_recipient, built.values())):
+        entries = built
+    else:
+        raise EntryPointError(
+            "build must return a ref or another recipient, or a dict of names and these, "
+            f"not {built!r} ({type(built).__name__})"
+        )
+    if name is None and len(entries) == 1:
+        (only,) = entries.values()
+        return only
+    if name is None:
+        raise EntryPointError(f"build returned {_list(entries)}: choose one with entry=")
+    if name not in entries:
+        raise EntryPointError(f"no entry point {name!r}: build returned {_list(entries)}")
+    return entries[name]
+
+
+def _list(entries: Mapping[str, Any]) -> str:
+    return "no entry point" if not entries else "entry points " + ", ".join(map(repr, entries))

@@ -1,0 +1,43 @@
+"""Count the frequent keys of a frame, each partition where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+from callboard.frequency import SpaceSaving
+from callboard.spark.tasks.reporting import reported
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import Column, DataFrame
+
+
+def hot_keys(frame: DataFrame, key: str | Column, *, epsilon: float = 1e-4) -> SpaceSaving:
+    """Count the keys of a frame's column in one job, and return their summary.
+
+    `key` is a column's name or an expression, of integers, texts or bytes. As in SQL's aggregates,
+    nulls are left out. Each task counts its partition with at most `1 / epsilon` counters and hands
+    those back; they are merged here. What `SpaceSaving.merge` promises holds: of N keys each that
+    came more than `epsilon` N times is there, and no count is above the true one by more than that.
+
+    Raises ValueError for an `epsilon` that is not between 0 and 1, at once, and Spark's
+    PythonException for keys of another type.
+    """
+    merged = SpaceSaving(epsilon)
+    keys = frame.select(key)
+    parts = keys.dropna().mapInArrow(partial(_count, epsilon=epsilon), "summary binary")
+    for part in parts.collect():
+        merged.merge(SpaceSaving.from_bytes(bytes(part.summary)))
+    return merged
+
+
+@reported
+def _count(batches: Iterable[pa.RecordBatch], *, epsilon: float) -> Iterator[pa.RecordBatch]:
+    import pyarrow
+
+    counted = SpaceSaving(epsilon)
+    for batch in batches:
+        counted.update(batch.column(0))
+    yield pyarrow.record_batch({"summary": [counted.to_bytes()]})

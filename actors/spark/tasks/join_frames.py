@@ -1,0 +1,87 @@
+"""Join two frames by a stream: what has one key in one partition, and there in one order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from callboard.core.errors import ConfigError
+from callboard.spark.frames.by_key import check_frame, in_order, names_of
+from callboard.spark.frames.schema import parsed
+from callboard.spark.tasks.graph_task import SIDES
+from callboard.spark.tasks.join_task import join_partition
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructType
+
+    from callboard.streams import Stream
+
+
+def join_frames(
+    left: DataFrame,
+    right: DataFrame,
+    stream: Stream[Any],
+    *,
+    key: str | Sequence[str],
+    order: str,
+    partitions: int,
+    schema: StructType | str,
+) -> DataFrame:
+    """Return a frame of what a stream gives for the rows of two frames, partition by partition.
+
+    The stream has the entries "left" and "right", and ends in no sink: most often it is a `join()`.
+    What it gives, tuples or dictionaries, are rows of `schema`.
+
+    Both frames have the columns `key`, one or several, and `order`, of the same types. Spark brings
+    rows of one key into one of `partitions` partitions, and sorts each by `order`. There the stream
+    runs in the task's own thread. Its entries get the rows as dictionaries, and
+    watermarks, whose times are values of `order`: give the join `by=order`. A partition has rows
+    of many keys, so which belong together the stream has to say too, as by `Equal(key)`.
+
+    What comes of a partition is in the order in which the stream gives it, and is the same when a
+    task is run again; between partitions there is no order. A task holds what the stream holds,
+    such as a join's windows, and what it gives for a few thousand rows.
+
+    Raises ConfigError for a column that is not there or has two types, and for a stream with other
+    entries; CaptureError for one that cannot be pickled. Spark raises for columns that cannot be
+    sorted by, such as maps. In the task, PartitionFailed names the row at which the stream raised;
+    OrderError the row whose `order` is null, or how many rows were late; SchemaError an output that
+    is no row of `schema`.
+    """
+    keys = names_of("key", key)
+    check_columns(left, right, [*keys, order])
+    both = co_partitioned(left, right, keys, order, partitions)
+    wanted = parsed(schema)
+    return both.mapInArrow(join_partition(stream, order, wanted), wanted)
+
+
+def check_columns(left: DataFrame, right: DataFrame, names: Sequence[str]) -> None:
+    """Raise ConfigError unless both frames have these columns, once and with the same types."""
+    for side, frame in zip(SIDES, (left, right), strict=True):
+        check_frame(side, f"the {side} frame", frame, names)
+    for name in names:
+        types = [frame.schema[name].dataType.simpleString() for frame in (left, right)]
+        if types[0] != types[1]:
+            raise ConfigError(
+                f"column {name!r} is {types[0]} in the left frame and {types[1]} in the right one: "
+                "cast one of them"
+            )
+
+
+def co_partitioned(
+    left: DataFrame, right: DataFrame, keys: Sequence[str], order: str, partitions: int
+) -> DataFrame:
+    """Return the rows of both frames, as structs in a column for each side; the other is null."""
+    from pyspark.sql.functions import coalesce, col, struct
+
+    def either(name: str) -> Column:
+        return coalesce(*(col(side)[name] for side in SIDES))
+
+    lefts, rights = (
+        frame.select(struct("*").alias(side))
+        for side, frame in zip(SIDES, (left, right), strict=True)
+    )
+    both = lefts.unionByName(rights, allowMissingColumns=True)
+    # Rows of one time are sorted by all columns: see by_key().
+    return in_order(both, partitions, map(either, keys), [either(order), *map(col, SIDES)])

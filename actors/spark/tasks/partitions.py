@@ -1,0 +1,133 @@
+"""Functions for Spark's partition methods that feed each partition to a graph of actors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Literal
+
+from callboard.core.batches import Batches
+from callboard.core.checks import whole
+from callboard.core.errors import ConfigError
+from callboard.spark.errors import AnswerError
+from callboard.spark.frames.arrow import record_batches
+from callboard.spark.frames.schema import checked, parsed
+from callboard.spark.tasks.feed import Build, Feed
+from callboard.spark.tasks.options import PartitionOptions
+from callboard.spark.tasks.reporting import reported
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+
+def foreach_partition(
+    build: Build,
+    *,
+    entry: str | None = None,
+    batch_size: int = 1024,
+    in_flight: int = 4,
+    flush: bool = False,
+    lifetime: Literal["task", "process"] = "task",
+    workers: int | None = None,
+    drain_timeout: float = 300.0,
+    config: Any = None,
+) -> Callable[[Iterable[Any]], None]:
+    """Return a function for `rdd.foreachPartition` and `DataFrame.foreachPartition`.
+
+    In each task `build(system, context)` spawns the actors, in the task's thread, and returns the
+    ref of the entry point, or a dict of names and refs of which `entry` chooses one. The entry
+    point then receives the partition's rows as lists of `batch_size`; what it answers is ignored.
+    The other options are described by `callboard.spark.tasks.options.PartitionOptions`.
+
+    Raises ConfigError for an option that is out of range, and CaptureError when `build` captured,
+    or `config` holds, what cannot be pickled, such as a ref; with `lifetime="process"` also for an
+    accumulator, which Spark makes anew for each task.
+
+    In the task, PartitionFailed carries an actor's exception, EntryPointError says what `build`
+    returned instead, and DrainTimeout names an actor that is stuck. Effects of actors happen at
+    least once: Spark may run a partition again, or twice at a time.
+    """
+    batch_size = whole("batch_size", batch_size, error=ConfigError)
+    options = PartitionOptions(entry, in_flight, flush, lifetime, workers, drain_timeout, config)
+    return partial(_for_each, Feed(build, options), batch_size)
+
+
+def map_partitions(
+    build: Build,
+    *,
+    entry: str | None = None,
+    batch_size: int = 1024,
+    in_flight: int = 4,
+    flush: bool = False,
+    lifetime: Literal["task", "process"] = "task",
+    workers: int | None = None,
+    drain_timeout: float = 300.0,
+    config: Any = None,
+) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """Return a function for `rdd.mapPartitions`.
+
+    As `foreach_partition`, but the entry point answers each list of rows with an iterable of
+    rows, or with None for no rows. The results are in the order of the batches. An answer may
+    also be the future of an ask to another actor: it is waited for, while the entry point already
+    goes on. With `flush` the answer to `PartitionEnd` ends the results. The task's thread reads an
+    answer while the actors go on: answer no generator over, or view of, what later batches change.
+
+    Results count once, as all that Spark returns; AnswerError is raised for other answers.
+    """
+    batch_size = whole("batch_size", batch_size, error=ConfigError)
+    options = PartitionOptions(entry, in_flight, flush, lifetime, workers, drain_timeout, config)
+    return partial(_map, Feed(build, options), batch_size)
+
+
+def map_in_arrow(
+    build: Build,
+    *,
+    entry: str | None = None,
+    in_flight: int = 4,
+    flush: bool = False,
+    lifetime: Literal["task", "process"] = "task",
+    workers: int | None = None,
+    drain_timeout: float = 300.0,
+    config: Any = None,
+    schema: StructType | str | None = None,
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return a function for `DataFrame.mapInArrow`.
+
+    As `map_partitions`, with Arrow record batches as Spark makes them
+    (`spark.sql.execution.arrow.maxRecordsPerBatch` rows each): the entry point answers each with
+    a `RecordBatch`, a `Table`, an iterable of them, or None.
+
+    Each batch that comes back is checked against `schema`, the one that `mapInArrow` is given; a
+    string needs an active session. SchemaError says what differs, where Spark's own error does not,
+    and where Spark would take a wrong name or type for right. What Spark reads as the schema says
+    passes: strings of any collation, the values of a user-defined type, a column of only nulls.
+    """
+    options = PartitionOptions(entry, in_flight, flush, lifetime, workers, drain_timeout, config)
+    feed = Feed(build, options)
+    return partial(_map_in_arrow, feed, None if schema is None else parsed(schema))
+
+
+@reported
+def _for_each(feed: Feed, batch_size: int, rows: Iterable[Any]) -> None:
+    for _ in feed.answers(Batches("a partition", rows, batch_size)):
+        pass
+
+
+@reported
+def _map(feed: Feed, batch_size: int, rows: Iterable[Any]) -> Iterator[Any]:
+    for answer in feed.answers(Batches("a partition", rows, batch_size)):
+        if answer is None:
+            continue
+        if isinstance(answer, (str, bytes)) or not isinstance(answer, Iterable):
+            raise AnswerError("an iterable of rows, or None", answer)
+        yield from answer
+
+
+@reported
+def _map_in_arrow(
+    feed: Feed, schema: StructType | None, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    answers = chain.from_iterable(map(record_batches, feed.answers(batches)))
+    yield from answers if schema is None else checked(answers, schema)

@@ -1,0 +1,111 @@
+"""Find out on the driver whether what a task needs can travel to the workers, and be kept there."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+from callboard.spark.errors import CaptureError
+
+_ADVICE = (
+    "Only what can be pickled reaches a worker process: open files, locks, connections, actor "
+    "systems and refs cannot. Make it inside build, which runs in the worker"
+)
+_TASK_ADVICE = (
+    "Use lifetime='task', or answer PartitionEnd with what was counted and add it up as results"
+)
+
+
+def pickle_for_tasks(name: str, value: Any, *, keep: bool) -> bytes:
+    """Pickle what tasks need; raise CaptureError that begins with its name if that cannot be.
+
+    With `keep` it is for actors that outlive a task, and what is bound to one task is refused too.
+    The bytes tell whether two values are the same; Spark makes those that travel.
+    """
+    try:
+        return _dumps(value, keep)
+    except ImportError:
+        raise
+    except Exception as error:  # whatever a __reduce__ may raise
+        raise _refusal(*_culprit(name, value, keep, error, set())) from error
+
+
+def name_of(build: Any) -> str:
+    """Return how a build function is called in errors."""
+    return getattr(build, "__qualname__", None) or type(build).__qualname__
+
+
+def _dumps(value: Any, keep: bool) -> bytes:
+    try:
+        from callboard.spark.tasks.trial import dumps
+    except ImportError as error:
+        raise ImportError(
+            "callboard.spark needs PySpark: pip install 'callboard[spark]'"
+        ) from error
+    return dumps(value, keep=keep)
+
+
+def _refusal(path: str, value: Any, reason: Exception) -> CaptureError:
+    from callboard.spark.tasks.trial import TaskBound
+
+    what = f"{path} ({type(value).__name__})"
+    if isinstance(reason, TaskBound):
+        return CaptureError(f"{what} cannot be kept from task to task: {reason}. {_TASK_ADVICE}")
+    return CaptureError(f"{what} cannot be pickled: {reason}. {_ADVICE}")
+
+
+def _culprit(
+    path: str, value: Any, keep: bool, error: Exception, seen: set[int]
+) -> tuple[str, Any, Exception]:
+    """Follow what fails to pickle from a value down to the innermost thing that has a name."""
+    seen.add(id(value))
+    for name, inner in _captured(value):
+        if id(inner) in seen:
+            continue
+        try:
+            _dumps(inner, keep)
+        except Exception as reason:
+            return _culprit(f"{path} -> {name}", inner, keep, reason, seen)
+    return path, value, error
+
+
+def _captured(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what pickling a value takes along, each with the name that its author gave it."""
+    if isinstance(value, functools.partial):
+        yield "func", value.func
+        yield from ((f"args[{i}]", item) for i, item in enumerate(value.args))
+        yield from value.keywords.items()
+    elif inspect.ismethod(value):
+        yield "self", value.__self__
+        yield from _captured(value.__func__)
+    elif inspect.isfunction(value):
+        names = inspect.getclosurevars(value)
+        yield from names.nonlocals.items()
+        yield from names.globals.items()
+        yield from (value.__kwdefaults__ or {}).items()
+        yield from ((f"default {i}", item) for i, item in enumerate(value.__defaults__ or ()))
+        for constant in value.__code__.co_consts:  # a function defined inside reads globals too
+            if inspect.iscode(constant):
+                inner = {
+                    n: value.__globals__[n] for n in constant.co_names if n in value.__globals__
+                }
+                yield from inner.items()
+    elif inspect.isclass(value):
+        yield from ((n, item) for n, item in vars(value).items() if not _is_slot(item))
+    elif isinstance(value, dict):
+        yield from ((f"[{key!r}]", item) for key, item in value.items())
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        yield from ((f"[{i}]", item) for i, item in enumerate(value))
+    elif not _has_own_reduce(value):  # else it refused by itself, and said why
+        yield from getattr(value, "__dict__", {}).items()
+
+
+def _has_own_reduce(value: Any) -> bool:
+    return any("__reduce__" in vars(base) for base in type(value).__mro__[:-1])
+
+
+def _is_slot(value: Any) -> bool:
+    """Tell whether a class attribute is the interpreter's own: pickling a class makes it anew."""
+    return inspect.isgetsetdescriptor(value) or inspect.ismemberdescriptor(value)

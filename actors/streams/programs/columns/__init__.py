@@ -1,0 +1,1 @@
+"""Arrow batches: their columns, their order, programs that take them in time."""

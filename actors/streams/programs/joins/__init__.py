@@ -1,0 +1,1 @@
+"""Joins: predicates, finders of partners, and programs."""

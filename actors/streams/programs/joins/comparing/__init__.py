@@ -1,0 +1,1 @@
+"""Comparing columns of numbers, by vector instructions."""

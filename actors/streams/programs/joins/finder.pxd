@@ -1,0 +1,37 @@
+# Who finds partners of a row.
+from libc.stdint cimport uint64_t
+
+from callboard.streams.programs.joins.kept cimport Kept, WindowRule
+
+
+cdef class Finder:
+    cdef WindowRule rule
+    cdef size_t lane, lanes
+    cdef uint64_t compared  # pairs, so far
+    cdef list windows       # for each stream, the rows that this lane has stored, in order
+
+    # For each of the next rows, in order, its partners among those that this lane stored before it; and in the place
+    # of one, (that or None, what comparing raised). None: these cannot be compared so; nothing was done.
+    cdef list find(self, list rows)
+    # Who goes on with these windows then.
+    cdef Finder successor(self)
+
+    cdef int expire(self, object time) except -1
+    cdef bint is_mine(self, Kept kept)
+    cdef int keep(self, Kept kept) except -1
+    cdef int push_out(self, Kept kept) except -1
+
+    # For finders: those of a row's partners that this lane has stored, as find() says. A row comes into its window,
+    # and the oldest leaves it.
+    cdef list partners(self, Kept kept)
+    cdef int stored(self, Kept kept) except -1
+    cdef int left(self, Kept kept) except -1
+
+
+cdef class PairFinder(Finder):
+    cdef list tables        # for each stream, rows by their keys; None without keys
+    cdef list distances
+    cdef object test
+    cdef bint once          # one partner of a row of the left stream is as good as all
+
+    cdef bint are_near(self, Kept kept, Kept other) except -1

@@ -1,0 +1,156 @@
+"""Who finds the partners of a row: of those that a join took before it, as far as they are in a window.
+
+What is found depends on the order in which rows were taken alone. So a finder may be far ahead of who
+puts out; and there may be several of them, lanes, each of which is handed all rows and stores every
+n-th of either stream: together they compare what one would, and nothing twice (Gulisano et al. 2015,
+section IV-B, where rows of both streams are counted together).
+"""
+
+import cython
+
+from collections import deque
+
+from callboard.streams.programs.joins.kept cimport Kept, WindowRule, distance_between
+from callboard.streams.programs.unawaited cimport is_true
+
+from callboard.streams.checks import is_missing
+
+
+cdef class Finder:
+    """The base: windows of rows."""
+
+    def __init__(self, WindowRule rule, size_t lane, size_t lanes):
+        self.rule = rule
+        self.lane, self.lanes = lane, lanes
+        self.windows = [deque(), deque()]
+
+    cdef list find(self, list rows):
+        cdef Kept kept
+        cdef list found = []
+        for kept in rows:
+            try:
+                self.expire(kept.time)
+                partners = [] if kept.is_alone else self.partners(kept)
+                self.keep(kept)
+            except Exception as error:  # of its time, its key, or its kind
+                partners = [(None, error)]
+                self.push_out(kept)
+            found.append(partners)
+        return found
+
+    cdef list partners(self, Kept kept):
+        raise NotImplementedError
+
+    cdef Finder successor(self):
+        raise NotImplementedError
+
+    cdef int expire(self, object time) except -1:
+        """Let go what is too old for a row that comes."""
+        if not self.rule.is_strict:
+            return 0
+        for window in self.windows:
+            while window and self.rule.is_over(<Kept>window[0], time):
+                self.left(window.popleft())
+        return 0
+
+    cdef bint is_mine(self, Kept kept):
+        """Whether this lane is the one that stores a row; `kernel/rules.hpp` says the same."""
+        if kept.is_alone:
+            return False
+        return kept.place % self.lanes == (self.lane if kept.side == 0 else self.lanes - 1 - self.lane)
+
+    cdef int keep(self, Kept kept) except -1:
+        """Let go what a row pushes out, and store it, if that is this lane's to do."""
+        self.push_out(kept)
+        if self.is_mine(kept):
+            self.stored(kept)
+            self.windows[kept.side].append(kept)
+        return 0
+
+    cdef int push_out(self, Kept kept) except -1:
+        window = self.windows[kept.side]
+        if not self.rule.is_strict:
+            while window and self.rule.is_pushed_out(<Kept>window[0], kept):
+                self.left(window.popleft())
+        return 0
+
+    cdef int stored(self, Kept kept) except -1:
+        return 0
+
+    cdef int left(self, Kept kept) except -1:
+        return 0
+
+
+@cython.final
+cdef class PairFinder(Finder):
+    """Compares each pair, or each that has a key in common: by `distances` of what has to be near, and by `test`."""
+
+    def __init__(self, WindowRule rule, size_t lane, size_t lanes, *, bint by_key, distances, test, bint once):
+        super().__init__(rule, lane, lanes)
+        self.tables = [{}, {}] if by_key else None
+        self.distances, self.test, self.once = distances, test, once
+
+    cdef list partners(self, Kept kept):
+        cdef list found = []
+        cdef Kept other
+        candidates = self.windows[1 - kept.side]
+        if self.tables is not None:
+            candidates = (<dict>self.tables[1 - kept.side]).get(kept.key, ())
+        for other in candidates:
+            if other.gone or other.failed or (self.once and kept.side == 1 and other.matched):
+                continue
+            self.compared += 1
+            try:
+                if kept.near is not None and not self.are_near(kept, other):
+                    continue
+                if self.test is not None:
+                    answer = self.test(kept.row, other.row) if kept.side == 0 else self.test(other.row, kept.row)
+                    if not is_true(answer):
+                        continue
+            except Exception as error:
+                found.append((other, error))
+                continue
+            found.append(other)
+            if self.once and kept.side == 0 and other.settled:
+                break
+        return found
+
+    cdef bint are_near(self, Kept kept, Kept other) except -1:
+        cdef Py_ssize_t i
+        for i, distance in enumerate(self.distances):
+            try:
+                if not distance_between(kept.near[i], other.near[i]) <= distance:
+                    return False
+            except OverflowError:  # of a float and an integer that none is
+                raise
+            except Exception:  # of NaN, which is a float, among Decimals or times
+                if is_missing(kept.near[i]) or is_missing(other.near[i]):
+                    return False
+                raise
+        return True
+
+    cdef int stored(self, Kept kept) except -1:
+        cdef dict table
+        if self.tables is not None:
+            table = self.tables[kept.side]
+            rows = table.get(kept.key)
+            if rows is None:
+                rows = table[kept.key] = deque()
+            rows.append(kept)
+        return 0
+
+    cdef int left(self, Kept kept) except -1:
+        cdef dict table
+        if self.tables is None:
+            return 0
+        table = self.tables[kept.side]
+        kept.gone = True
+        try:
+            rows = table[kept.key]
+            while rows and (<Kept>rows[0]).gone:
+                rows.popleft()
+            if not rows:
+                del table[kept.key]
+        except Exception:  # of a key that cannot be compared any more: it stays
+            pass
+        return 0

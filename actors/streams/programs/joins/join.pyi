@@ -1,0 +1,37 @@
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from typing_extensions import disjoint_base
+
+from callboard.streams.programs.joins.finder import Finder
+from callboard.streams.programs.joins.kept import WindowRule
+from callboard.streams.programs.merging.in_time import InTime
+
+@disjoint_base
+class JoinRows(InTime):
+    def __init__(
+        self,
+        name: str,
+        drops: list[int],
+        leaves: int | None,
+        *,
+        rule: WindowRule,
+        keys: tuple[Callable[[Any], Any], Callable[[Any], Any]] | None,
+        near: Sequence[Sequence[Callable[[Any], Any]]],
+        distances: Sequence[Any],
+        **options: Any,
+    ) -> None: ...
+
+@disjoint_base
+class Join(JoinRows):
+    def __init__(
+        self,
+        name: str,
+        drops: list[int],
+        leaves: int | None,
+        *,
+        combine: Callable[[Any, Any], Any] | None,
+        how: str,
+        finder: Callable[[int, int], Finder] | None = None,
+        **options: Any,
+    ) -> None: ...

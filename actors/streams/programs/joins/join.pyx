@@ -1,0 +1,219 @@
+"""A join of two streams within a window.
+
+Gulisano et al. 2015 (ScaleJoin), section II: rows that are ready are taken in their one order; each
+is compared with the window of the other stream, and is put into that of its own. What a row gives
+depends on that order alone, so the outputs are the same however the rows arrived among each other.
+"""
+
+from collections import deque
+
+from libc.math cimport INFINITY
+
+from callboard.streams.programs.joins.kept cimport Kept, RowReader, WindowRule
+from callboard.streams.programs.merging.in_time cimport InTime
+from callboard.streams.programs.unawaited cimport refuse_unawaited
+
+from callboard.streams.programs.windows.bounds import check_time
+
+# So many rows are taken at once: all of their partners are there at one time.
+cdef Py_ssize_t LOT = 64
+
+
+cdef class JoinRows(InTime):
+    """The base: rows of both streams in their order, read for a comparison.
+
+    `keys`   for each stream, a function that gives what partners have in common; or None
+    `near`   for each stream, functions that give what is near in partners, by the `distances`
+    """
+
+    def __init__(self, str name, list drops, leaves, *, WindowRule rule, keys, near, distances, **options):
+        super().__init__(name, drops, leaves, **options)
+        self.rule = rule
+        self.reader = RowReader(keys, near, distances)
+
+    cdef int check(self, object time, bint is_row) except -1:
+        InTime.check(self, time, is_row)
+        within = self.rule.within
+        if within is None or not is_row:
+            return 0
+        check_time(time)
+        if self.first is None:
+            time - time <= within  # raises, if they cannot be compared
+            self.first = time
+        elif type(time) is not type(self.first):
+            for other in (self.first, *self.order.latest):
+                if other is not None:
+                    time - other  # noqa: B018
+        return 0
+
+    cdef int handle(self, list entries, object origin, list into) except -1:
+        cdef Py_ssize_t begin
+        for begin in range(0, len(entries), LOT):
+            self.take_lot([self.reader.read(entry) for entry in entries[begin:begin + LOT]], origin, into)
+        bound = self.order.bound()
+        return 0 if bound is None else self.come_to(bound[0], origin, into)
+
+    cdef int take_lot(self, list rows, object origin, list into) except -1:
+        raise NotImplementedError
+
+    cdef int come_to(self, object time, object origin, list into) except -1:
+        raise NotImplementedError
+
+
+cdef class Join(JoinRows):
+    """Pairs of rows that are partners, and rows that have none.
+
+    `finder`   makes who finds partners, by the number of its lane and that of all lanes; None: others do
+    `how`      "inner", "left", "right", "outer", "semi" or "anti"
+    """
+
+    def __init__(self, str name, list drops, leaves, *, combine, how, finder=None, **options):
+        super().__init__(name, drops, leaves, **options)
+        self.finder = None if finder is None else finder(0, 1)
+        self.combine = combine
+        self.once = how == "semi"
+        self.pairs = how not in ("semi", "anti")
+        self.lonely = [how in ("left", "outer", "anti"), how in ("right", "outer")]
+        self.windows = [deque(), deque()]
+
+    cdef int take_lot(self, list rows, object origin, list into) except -1:
+        cdef list found = self.finder.find(rows)
+        if found is None:
+            self.finder = self.finder.successor()
+            found = self.finder.find(rows)
+        return self.put_out(rows, found, origin, into)
+
+    cdef int come_to(self, object time, object origin, list into) except -1:
+        if time == INFINITY and self.rule.is_strict:
+            return self.let_all_go(origin, into)
+        return self.expire(time, origin, into)
+
+    cdef object held_back(self, object instant):
+        """A row that is in a window yet may be part of an output."""
+        cdef Kept kept = self.oldest()
+        return instant if kept is None else min(instant, kept.time)
+
+    cdef int finish(self, object origin, list into) except -1:
+        InTime.finish(self, origin, into)
+        return self.let_all_go(origin, into)
+
+    cpdef close(self):
+        self.finder = self.windows = None  # they may keep alive what keeps the run alive
+
+    # --- a row and its partners -------------------------------------------------------------------
+
+    cdef int put_out(self, list rows, list found, object origin, list into) except -1:
+        """Give what rows give, in order, for whom all partners were found."""
+        cdef Kept kept, other
+        cdef list partners
+        for kept, partners in zip(rows, found):
+            try:
+                self.expire(kept.time, origin, into)
+                if kept.error is not None:
+                    raise kept.error
+                partners = self.partners(kept, partners)
+                outputs = self.outputs(kept, partners)
+            except Exception as error:
+                if self.ends_with(error):
+                    raise
+                kept.failed = True
+                self.failed_at(kept.serial, kept.row, error, self.left_of(origin), into)
+            else:
+                kept.settled = True
+                self.add(outputs, origin, into)
+                for other in partners:
+                    other.matched = kept.matched = True
+            self.keep(kept, origin, into)
+        return 0
+
+    cdef list partners(self, Kept kept, list found):
+        """Those of the rows that were found which count. Raises the first error among them."""
+        cdef list partners = []
+        cdef Kept other
+        for each in found:
+            error = None
+            if type(each) is tuple:
+                each, error = each
+            if each is not None:
+                other = each
+                if other.failed:
+                    continue
+                if not self.pairs and (partners if kept.side == 0 else other.matched):  # one is as good as all
+                    continue
+            if error is not None:
+                raise error
+            partners.append(each)
+        return partners
+
+    cdef list outputs(self, Kept kept, list partners):
+        cdef Kept other
+        if self.pairs:
+            if kept.side == 0:
+                return [self.combined(kept.row, other.row) for other in partners]
+            return [self.combined(other.row, kept.row) for other in partners]
+        if not self.once:
+            return []
+        if kept.side == 0:
+            return [kept.row] if partners else []
+        return [other.row for other in partners]
+
+    cdef object combined(self, left, right):
+        if self.combine is None:
+            return left, right
+        output = self.combine(left, right)
+        refuse_unawaited(output)
+        return output
+
+    # --- windows ----------------------------------------------------------------------------------
+
+    cdef int expire(self, object time, object origin, list into) except -1:
+        """No row before `time` comes any more: let go what is too old for all that comes."""
+        cdef Kept kept
+        while self.rule.is_strict:
+            kept = self.oldest()
+            if kept is None or not self.rule.is_over(kept, time):
+                return 0
+            self.let_go(kept, origin, into)
+        return 0
+
+    cdef int keep(self, Kept latest, object origin, list into) except -1:
+        """A row comes into its window: let go what it pushes out."""
+        window = self.windows[latest.side]
+        if not latest.failed:
+            window.append(latest)
+        while window and self.rule.is_pushed_out(<Kept>window[0], latest):
+            self.let_go(<Kept>window[0], origin, into)
+        return 0
+
+    cdef Kept oldest(self):
+        """The row that is first of both windows, in the order in which rows are taken."""
+        left, right = self.windows
+        if not left:
+            return <Kept>right[0] if right else None
+        if right and (<Kept>right[0]).number < (<Kept>left[0]).number:
+            return <Kept>right[0]
+        return <Kept>left[0]
+
+    cdef int let_all_go(self, object origin, list into) except -1:
+        cdef Kept kept
+        while True:
+            kept = self.oldest()
+            if kept is None:
+                return 0
+            self.let_go(kept, origin, into)
+
+    cdef int let_go(self, Kept kept, object origin, list into) except -1:
+        """The oldest row of its window leaves. If it had no partner it may be an output."""
+        self.windows[kept.side].popleft()
+        if kept.matched or not self.lonely[kept.side]:
+            return 0
+        try:
+            if not self.pairs:
+                output = kept.row
+            elif kept.side == 0:
+                output = self.combined(kept.row, None)
+            else:
+                output = self.combined(None, kept.row)
+        except Exception as error:
+            return self.failed_at(kept.serial, kept.row, error, self.left_of(origin), into)
+        return self.add([output], origin, into)

@@ -1,0 +1,197 @@
+"""A join whose comparisons are divided among lanes: three programs, one behind the other.
+
+    JoinOrder    puts the rows of both streams into their order
+    JoinLanes    finds partners; divided, each lane does so among the rows that it has stored
+    JoinEnd      gives what rows and their partners make, and lets rows go
+
+What the first does is written down as steps, which the others do in the same order: so the outputs,
+the errors and the late rows are those of a Join. (Gulisano et al. 2015, section IV.)
+"""
+
+import cython
+
+from libc.stdint cimport int64_t, uint32_t
+
+from callboard.scheduling.flow.stage cimport Share
+from callboard.streams.programs.joins.finder cimport Finder
+from callboard.streams.programs.joins.join cimport Join, JoinRows
+from callboard.streams.programs.joins.kept cimport Kept
+from callboard.streams.programs.merging.in_time cimport InTime
+from callboard.streams.programs.merging.merge cimport Merge
+from callboard.streams.programs.program cimport Batch, DividedBatch, Part, Program, Watermark
+
+from callboard.streams.errors import StreamError
+
+# What a step is; behind it stands what it needs.
+cdef enum:
+    BEGIN      # the origin of a round's end
+    LOT        # rows, then for each what was found, an origin
+    COME_TO    # a time, an origin
+    REACH      # a watermark, an origin
+    LATE       # an entry, an origin
+    FAILED     # a serial number, a row, an error, an origin
+    ENDED      # an error: the run's end
+    FINISH     # an origin
+
+
+@cython.final
+cdef class JoinOrder(JoinRows):
+    """The order of rows, as steps."""
+
+    cpdef process_many(self, list batches, list into):
+        cdef Batch out = into[0]
+        if self.leaves is not None:
+            end = (<Batch?>batches[0]).end
+            out.rows.append((BEGIN, 0 if end is None else end >> self.drops[0]))
+        InTime.process_many(self, batches, into)
+        out.origins = out.end = None  # these are in the steps
+
+    cdef int note(self, tuple step, list into) except -1:
+        (<Batch?>into[0]).rows.append(step)
+        return 0
+
+    cdef int take_lot(self, list rows, object origin, list into) except -1:
+        return self.note((LOT, rows, None, origin), into)
+
+    cdef int come_to(self, object time, object origin, list into) except -1:
+        return self.note((COME_TO, time, origin), into)
+
+    cdef int reach(self, Watermark mark, object origin, list into) except -1:
+        return self.note((REACH, mark, origin), into)
+
+    cdef int take_late(self, tuple entry, object origin, list into) except -1:
+        return self.note((LATE, entry, origin), into)
+
+    cdef int failed_at(self, int64_t serial, object row, object error, object origin, list into) except -1:
+        return self.note((FAILED, serial, row, error, origin), into)
+
+    cdef int release(self, bint final, object origin, list into) except -1:
+        try:
+            return InTime.release(self, final, origin, into)
+        except StreamError as error:
+            return self.note((ENDED, error.__cause__), into)
+
+    cdef int finish(self, object origin, list into) except -1:
+        InTime.finish(self, origin, into)
+        return self.note((FINISH, origin), into)
+
+
+@cython.final
+cdef class JoinLanes(Program):
+    """Finds partners. `finder` makes who does so in a lane, by its number and that of all lanes."""
+
+    def __init__(self, str name, *, finder, Py_ssize_t lanes, bint releases_gil, **options):
+        super().__init__(name, kind="partitioned", **options)
+        self.partitions, self.releases_gil = lanes, releases_gil
+        self.finders = [finder(lane, lanes) for lane in range(lanes)] + [finder(0, 1)]
+
+    cpdef tuple work_of_lanes(self):
+        cdef Finder finder
+        cdef list counts = [finder.compared for finder in self.finders.copy()]
+        undivided = counts.pop() if counts else 0
+        return (undivided,) if undivided else tuple(counts)
+
+    cpdef close(self):
+        self.finders.clear()  # they may keep alive what keeps the run alive
+
+    cdef list found(self, size_t lane, list rows):
+        cdef Finder finder = self.finders[lane]
+        cdef list found = finder.find(rows)
+        if found is None:
+            self.finders[lane] = finder = finder.successor()
+            found = finder.find(rows)
+        return found
+
+    cpdef process(self, Batch batch, list into):
+        cdef list out = (<Batch?>into[0]).rows
+        cdef tuple step
+        for step in batch.rows:
+            if step[0] == LOT:
+                step = (LOT, step[1], self.found(self.partitions, step[1]), step[3])
+            out.append(step)
+
+    cpdef DividedBatch divide(self, Batch batch):
+        cdef DividedBatch divided = DividedBatch.__new__(DividedBatch)
+        cdef tuple step
+        divided.begin(batch, self.partitions)
+        for step in batch.rows:
+            if step[0] == LOT:
+                divided.division.add_to_all()
+            else:
+                divided.division.add_to_none()
+        divided.parts = [Part() for _ in range(divided.division.count())]
+        return divided
+
+    cpdef process_share(self, DividedBatch divided, uint32_t number):
+        cdef list outs = (<Part?>divided.parts[number]).outs
+        cdef Share* share = &divided.division.share(number)
+        cdef size_t at
+        for at in range(share.rows.size()):
+            outs.append(self.found(share.partition, divided.batch.rows[share.rows[at]][1]))
+
+    cpdef gather(self, DividedBatch divided, list into):
+        cdef list out = (<Batch?>into[0]).rows
+        cdef Py_ssize_t lot = 0
+        cdef tuple step
+        cdef Part part
+        for step in divided.batch.rows:
+            if step[0] == LOT:
+                step = (LOT, step[1], together([part.outs[lot] for part in divided.parts]), step[3])
+                lot += 1
+            out.append(step)
+
+
+cdef list together(list lanes):
+    """For each row, what all lanes have found, in the order of the rows that these are."""
+    cdef list found = [], partners, some
+    for each in zip(*lanes):
+        partners = []
+        for some in each:
+            partners += some
+        if len(partners) > 1:
+            partners.sort(key=number_of)
+        found.append(partners)
+    return found
+
+
+def number_of(each):
+    """The place in the order of a row that was found; before all: of an error of the row itself."""
+    kept = each[0] if type(each) is tuple else each
+    return -1 if kept is None else (<Kept?>kept).number
+
+
+@cython.final
+cdef class JoinEnd(Join):
+    """Does the steps."""
+
+    cpdef process_many(self, list batches, list into):
+        cdef Batch port
+        cdef tuple step
+        for port in into:
+            port.origins = None if self.leaves is None else []
+        for step in (<Batch?>batches[0]).rows:
+            try:
+                self.do(step, into)
+            except Exception as error:
+                self.end(error)
+
+    cdef int do(self, tuple step, list into) except -1:
+        cdef int what = step[0]
+        cdef Batch port
+        if what == LOT:
+            return self.put_out(step[1], step[2], step[3], into)
+        if what == COME_TO:
+            return Join.come_to(self, step[1], step[2], into)
+        if what == REACH:
+            return Merge.reach(self, step[1], step[2], into)
+        if what == LATE:
+            return InTime.take_late(self, step[1], step[2], into)
+        if what == FAILED:
+            return Program.failed_at(self, step[1], step[2], step[3], step[4], into)
+        if what == FINISH:
+            return self.let_all_go(step[1], into)
+        if what == ENDED:
+            return self.end_with(StreamError(self.name), step[1])
+        for port in into:
+            port.end = step[1] >> self.leaves
+        return 0

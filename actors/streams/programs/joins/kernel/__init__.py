@@ -1,0 +1,1 @@
+"""What a lane of a join does with its windows, in native headers."""

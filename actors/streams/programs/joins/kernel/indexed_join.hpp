@@ -1,0 +1,128 @@
+// What one lane of a join does with numbers, where the predicate says where matches may be: only the rows of a few
+// cells are compared. The answer is that of FullJoin, and in the same order.
+//
+// Why it is the same.
+//   1. A row is in its cell from when it is stored until it leaves the window, row after row of the sequence; so
+//      what a row finds in cells is part of what it sees, and grid.hpp says why no match is in any other cell.
+//   2. Rows of a cell are in the order in which they were stored, and what is found in several cells is put in order by
+//      number. Cells that share a hash are found twice, and their matches are taken once.
+//   3. A row with a NaN is in no cell and matches nothing.
+// One thread at a time. It waits for nobody.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "callboard/streams/programs/joins/kernel/cells.hpp"
+#include "callboard/streams/programs/joins/kernel/grid.hpp"
+#include "callboard/streams/programs/joins/kernel/rules.hpp"
+
+namespace callboard {
+
+template <class Time>
+class IndexedJoin {
+public:
+    // For a predicate that divides rows among cells, CellGrid::divides(); with others it is right, and slow.
+    explicit IndexedJoin(const JoinSettings<Time>& settings, VectorPath path = best_path())
+        : comparison_(comparison_of(path)),
+          probes_(settings.predicate),
+          grid_(settings.predicate, settings.seed),
+          windows_(settings, slot_column()),
+          cells_{JoinCells(JoinColumns::of(settings.predicate)), JoinCells(JoinColumns::of(settings.predicate))} {}
+
+    // Replaces `matches` by those of the batch, in order of row, and of the partner's number. Throws std::bad_alloc,
+    // after which the join is of no use.
+    void join(const JoinBatch<Time>& batch, std::vector<JoinMatch>& matches) {
+        probes_.read(batch);
+        grid_.read(batch, probes_);
+        matches.clear();
+        for (std::size_t row = 0; row < std::min(3 * ahead, batch.rows); ++row) fetch(batch, row);
+        for (std::size_t row = 0; row < batch.rows; ++row) {
+            fetch(batch, row + 3 * ahead);
+            const std::uint32_t side = batch.sides[row];
+            windows_.take(
+                batch, row, [&](const JoinWindow<Time>&) { match(cells_[1 - side], row, matches); },
+                [&](JoinWindow<Time>& window, Time time) {
+                    if (!grid_.is_number(row)) return;
+                    const std::uint32_t slot =
+                        cells_[side].push(grid_.cell_of(row), batch.numbers[row], batch.values, row);
+                    const void* const columns[] = {&slot};
+                    window.push(time, batch.numbers[row], columns, 0);
+                },
+                [&](std::uint32_t of, std::uint64_t position) {
+                    const std::uint64_t end = windows_.of(of).end();
+                    if (position + 2 * ahead < end) cells_[of].prefetch_slot(slot_at(of, position + 2 * ahead));
+                    if (position + ahead < end) cells_[of].prefetch_cell(slot_at(of, position + ahead));
+                    cells_[of].pop(slot_at(of, position));
+                });
+        }
+        rows_ += batch.rows;
+        windows_.purge();
+    }
+
+    const JoinWindows<Time>& windows() const { return windows_; }
+    const JoinCells& cells(std::uint32_t side) const { return cells_[side]; }
+
+    // With how many rows all rows together were compared, and how many rows that were.
+    std::uint64_t compared() const { return compared_; }
+    std::uint64_t rows() const { return rows_; }
+
+private:
+    static constexpr std::size_t ahead = 8;
+
+    // Of a stored row the window knows its cell only.
+    static JoinColumns slot_column() {
+        JoinColumns columns;
+        columns.add(sizeof(std::uint32_t));
+        return columns;
+    }
+
+    std::uint32_t slot_at(std::uint32_t side, std::uint64_t position) const {
+        const JoinWindow<Time>& window = windows_.of(side);
+        return reinterpret_cast<const std::uint32_t*>(window.column_at(position, 0))[window.place_of(position)];
+    }
+
+    // What a row will want is three steps away: its cells' buckets, what these name, and rows. Each step is fetched
+    // some rows before the next. Inlined, because GCC drops calls of functions that do nothing but prefetch.
+    __attribute__((always_inline)) void fetch(const JoinBatch<Time>& batch, std::size_t row) const {
+        if (row < batch.rows) {
+            const JoinCells &own = cells_[batch.sides[row]], &other = cells_[1 - batch.sides[row]];
+            own.prefetch(grid_.cell_of(row));
+            for (const std::uint64_t cell : grid_.cells(row)) other.prefetch(cell);
+        }
+        if (row >= ahead && (row -= ahead) < batch.rows) {
+            const JoinCells &own = cells_[batch.sides[row]], &other = cells_[1 - batch.sides[row]];
+            own.prefetch_entry(grid_.cell_of(row));
+            for (const std::uint64_t cell : grid_.cells(row)) other.prefetch_entry(cell);
+        }
+        if (row >= ahead && (row -= ahead) < batch.rows) {
+            const JoinCells &own = cells_[batch.sides[row]], &other = cells_[1 - batch.sides[row]];
+            own.prefetch_end(grid_.cell_of(row));
+            for (const std::uint64_t cell : grid_.cells(row)) other.prefetch_rows(cell);
+        }
+    }
+
+    void match(const JoinCells& cells, std::size_t row, std::vector<JoinMatch>& matches) {
+        const std::size_t begin = matches.size();
+        const auto found = [&](std::uint64_t number) { matches.push_back({static_cast<std::uint32_t>(row), number}); };
+        for (const std::uint64_t cell : grid_.cells(row))
+            compared_ += cells.match(cell, probes_.predicate(), probes_.intervals(row), comparison_, found);
+        if (grid_.cells(row).size() < 2 || matches.size() - begin < 2) return;
+        const auto first = matches.begin() + static_cast<std::ptrdiff_t>(begin);
+        std::sort(first, matches.end(), [](const JoinMatch& one, const JoinMatch& other) {
+            return one.partner < other.partner;
+        });
+        matches.erase(std::unique(first, matches.end()), matches.end());
+    }
+
+    const Comparison comparison_;
+    JoinProbes probes_;
+    CellGrid grid_;
+    JoinWindows<Time> windows_;
+    JoinCells cells_[2];
+    std::uint64_t compared_{0}, rows_{0};
+};
+
+}  // namespace callboard

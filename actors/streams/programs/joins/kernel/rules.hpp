@@ -1,0 +1,94 @@
+// What a lane does at each row of the merged sequence, and which stored rows that row sees: Gulisano et al.,
+// "ScaleJoin", section II and algorithm 1, after the three-step procedure of Kang, Naughton and Viglas 2003.
+//
+// Each lane reads all rows, and stores every n-th of either side. A row meets each earlier row of the other side in the
+// one lane that stored it; so the lanes divide the comparisons and repeat none. (The paper counts both sides together;
+// then rows that come by turns from R and S make one lane store all of R, and the work is even only by chance.) One
+// side goes round from the first lane to the last, the other one back, so that no lane is ahead in both.
+//
+// Which rows have left a window depends on rows that the lane did not store as well, so all rows pass here, also those
+// that have no partner, which sees nothing and is not stored:
+//   three_step  A row meets the other side's window, is stored, and then removes from its own side's window what is
+//               more than `within` older than it. So a window is as its side's latest row left it, and two rows
+//               further apart than `within` may meet, as the paper says.
+//   strict      Rows more than `within` older leave both windows first. Times grow, so they are too old for all
+//               that comes; and so two rows meet exactly if they are at most `within` apart.
+//   last_rows   The last n rows of the other side are seen. That is three_step by a clock which counts the rows of a
+//               side, all of them and not the lane's alone, within n - 1.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "callboard/streams/programs/joins/kernel/batch.hpp"
+#include "callboard/streams/programs/joins/kernel/window.hpp"
+
+namespace callboard {
+
+enum class JoinRule : std::uint8_t { three_step, strict, last_rows };
+
+template <class Time>
+struct JoinSettings {
+    JoinPredicate predicate{};
+    JoinRule rule{JoinRule::three_step};
+    Time within{};               // of last_rows: n - 1, so n is at least 1, and below 2**53 where times are doubles
+    std::uint64_t lanes{1}, lane{0};
+    std::uint64_t passed[2]{};   // how many rows of each side came before, all of them without a partner
+    std::uint64_t seed{0};       // of the index's hashes
+};
+
+// Both sides' windows, with columns of the caller's choice.
+template <class Time>
+class JoinWindows {
+public:
+    JoinWindows(const JoinSettings<Time>& settings, const JoinColumns& columns)
+        : rule_(settings.rule),
+          within_(settings.within),
+          lanes_(settings.lanes),
+          lane_(settings.lane),
+          turns_{settings.passed[0], settings.passed[1]},
+          pool_(columns) {}
+
+    // A row of the batch. `see(window)` is called with the other side's window, whose rows from begin() to end() are
+    // seen; `store(window, time)` if the row is this lane's to store; `expired(side, position)` for each row that is
+    // seen no more.
+    template <class See, class Store, class Expired>
+    void take(const JoinBatch<Time>& batch, std::size_t row, const See& see, const Store& store,
+              const Expired& expired) {
+        const std::uint32_t side = batch.sides[row];
+        const std::uint64_t turn = turns_[side]++;
+        const Time now = rule_ == JoinRule::last_rows ? static_cast<Time>(turn) : batch.times[row];
+        if (rule_ == JoinRule::strict) {
+            expire(0, now, expired);
+            expire(1, now, expired);
+        }
+        const bool is_alone = batch.alone != nullptr && batch.alone[row] != 0;
+        if (!is_alone) see(windows_[1 - side]);
+        if (!is_alone && turn % lanes_ == (side == 0 ? lane_ : lanes_ - 1 - lane_)) store(windows_[side], now);
+        if (rule_ != JoinRule::strict) expire(side, now, expired);
+    }
+
+    // Between batches.
+    void purge() noexcept {
+        windows_[0].purge();
+        windows_[1].purge();
+    }
+
+    const JoinWindow<Time>& of(std::uint32_t side) const { return windows_[side]; }
+    const BlockPool& pool() const { return pool_; }
+
+private:
+    template <class Expired>
+    void expire(std::uint32_t side, Time now, const Expired& expired) {
+        windows_[side].expire(now, within_, [&](std::uint64_t position) { expired(side, position); });
+    }
+
+    const JoinRule rule_;
+    const Time within_;
+    const std::uint64_t lanes_, lane_;
+    std::uint64_t turns_[2];  // how many rows of each side came
+    BlockPool pool_;
+    JoinWindow<Time> windows_[2]{JoinWindow<Time>(pool_), JoinWindow<Time>(pool_)};
+};
+
+}  // namespace callboard

@@ -1,0 +1,140 @@
+// A join whose rows are native values, and are compared one by one, by whoever has this. What is to be done at each row
+// of a batch is written down first; so to do it, which may take long, needs no interpreter.
+//
+// One thread at a time. It waits for nobody.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "callboard/scheduling/flow/values.hpp"
+#include "callboard/streams/programs/joins/kernel/batch.hpp"
+
+namespace callboard {
+
+class ValueJoin {
+public:
+    ValueJoin() = default;
+    ValueJoin(const ValueJoin&) = delete;
+    ~ValueJoin() {
+        for (const Turn& turn : turns_) drop(turn.value);
+    }
+
+    // --- writing down; these throw std::bad_alloc, after which the join is of no use ---------------------------------
+
+    // The next row. What follows is about it.
+    void add(std::uint8_t side, std::uint64_t number) {
+        turns_.push_back({});
+        turns_.back().side = side;
+        turns_.back().number = number;
+    }
+    // The oldest row of a window leaves: before the row is compared, if that was not asked for as yet, else after it.
+    void expire(std::uint8_t side) {
+        Turn& turn = turns_.back();
+        ++(turn.is_compared ? turn.after : turn.before)[side];
+    }
+    // It is compared with the other side's window. A buffer is kept as long as need be.
+    void compare(const Value& value) {
+        if (value.kind == Kind::buffer) value.buffer->retain();
+        turns_.back().value = value;
+        turns_.back().is_compared = true;
+    }
+    // It comes into its own side's window, after all that.
+    void store() { turns_.back().is_stored = true; }
+    // It is neither compared nor stored, whatever was said.
+    void refuse() { turns_.back().is_refused = true; }
+
+    // How many comparisons that makes, at most.
+    std::size_t due() const {
+        return turns_.size() * (windows_[0].count() + windows_[1].count() + turns_.size());
+    }
+
+    // --- doing it: of each row in turn, begin(), and if that is true found() for each partner; then end() ------------
+
+    std::size_t rows() const { return turns_.size(); }
+    bool begin(std::size_t row) {
+        if (row == 0) matches.clear();
+        Turn& turn = turns_[row];
+        for (int side : {0, 1}) windows_[side].drop_first(turn.before[side]);
+        if (!turn.is_compared || turn.is_refused) return false;
+        compared_ += windows_[1 - turn.side].count();
+        return true;
+    }
+    std::uint8_t side(std::size_t row) const { return turns_[row].side; }
+    const Value* value(std::size_t row) const { return &turns_[row].value; }
+    // The window that a row is compared with.
+    const Value* others(std::size_t row) const { return windows_[1 - side(row)].values(); }
+    std::size_t count(std::size_t row) const { return windows_[1 - side(row)].count(); }
+    void found(std::size_t row, std::size_t place) {
+        matches.push_back({static_cast<std::uint32_t>(row), windows_[1 - side(row)].numbers()[place]});
+    }
+    void end(std::size_t row) {
+        Turn& turn = turns_[row];
+        for (int side : {0, 1}) windows_[side].drop_first(turn.after[side]);
+        if (turn.is_stored && !turn.is_refused) {
+            windows_[turn.side].push(turn.value, turn.number);
+            turn.value.kind = Kind::integer;  // the window has the buffer now
+        }
+        if (row + 1 != turns_.size()) return;
+        for (const Turn& each : turns_) drop(each.value);
+        turns_.clear();
+    }
+
+    // Rows as places in the batch, and the numbers of their partners, both in order.
+    std::vector<JoinMatch> matches;
+
+    // With how many rows all rows together were compared.
+    std::uint64_t compared() const { return compared_; }
+
+private:
+    static void drop(const Value& value) {
+        if (value.kind == Kind::buffer) value.buffer->drop();
+    }
+
+    struct Turn {
+        Value value;
+        std::uint64_t number;
+        std::size_t before[2], after[2];
+        std::uint8_t side;
+        bool is_compared, is_stored, is_refused;
+    };
+
+    // Rows side by side; those in front have left, and are cleared away when they are half of all.
+    class Window {
+    public:
+        ~Window() { drop_first(count()); }
+        const Value* values() const { return values_.data() + first_; }
+        const std::uint64_t* numbers() const { return numbers_.data() + first_; }
+        std::size_t count() const { return values_.size() - first_; }
+
+        void push(const Value& value, std::uint64_t number) {
+            numbers_.push_back(number);
+            try {
+                values_.push_back(value);
+            } catch (...) {
+                numbers_.pop_back();
+                throw;
+            }
+        }
+        void drop_first(std::size_t many) {
+            for (; many != 0; --many) drop(values_[first_++]);
+            if (2 * first_ < values_.size()) return;
+            const auto gone = static_cast<std::ptrdiff_t>(first_);
+            values_.erase(values_.begin(), values_.begin() + gone);
+            numbers_.erase(numbers_.begin(), numbers_.begin() + gone);
+            first_ = 0;
+        }
+
+    private:
+        std::vector<Value> values_;
+        std::vector<std::uint64_t> numbers_;
+        std::size_t first_{0};
+    };
+
+    Window windows_[2];
+    std::vector<Turn> turns_;
+    std::uint64_t compared_{0};
+};
+
+}  // namespace callboard

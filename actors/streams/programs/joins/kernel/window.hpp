@@ -1,0 +1,95 @@
+// The rows that one lane has stored of one side, in order, and which of them are still seen.
+//
+// A row has a position, which counts the rows that were ever stored. Those from begin() on are seen by a row that
+// comes now. What is before begin() keeps its memory until purge(): rows of the batch in work may see it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "callboard/streams/programs/joins/kernel/block_pool.hpp"
+
+namespace callboard {
+
+// now - then > within, for a `then` that is not later. Of integers it is exact; `within` is not negative.
+template <class Time>
+bool is_expired(Time now, Time then, Time within) {
+    if constexpr (std::is_integral_v<Time>)
+        return now > then &&
+               static_cast<std::uint64_t>(now) - static_cast<std::uint64_t>(then) > static_cast<std::uint64_t>(within);
+    else return now - then > within;
+}
+
+template <class Time>
+class JoinWindow {
+    static_assert(sizeof(Time) == 8, "times and numbers take as much room in a block");
+
+public:
+    // The pool outlives the window.
+    explicit JoinWindow(BlockPool& pool) : pool_(pool) {}
+    JoinWindow(const JoinWindow&) = delete;
+    ~JoinWindow() {
+        for (unsigned char* block : blocks_) pool_.give_back(block);
+    }
+
+    std::uint64_t begin() const { return begin_; }
+    std::uint64_t end() const { return end_; }
+
+    // A row, which comes after all others, with place `row` of each column. Throws std::bad_alloc, and then
+    // nothing has changed.
+    void push(Time time, std::uint64_t number, const void* const* columns, std::size_t row) {
+        if (end_ - kept_ == blocks_.size() * std::uint64_t{BlockPool::rows}) {
+            blocks_.reserve(blocks_.size() + 1);
+            blocks_.push_back(pool_.take());
+        }
+        const std::uint32_t place = place_of(end_);
+        unsigned char* const block = block_at(end_);
+        times(block)[place] = time;
+        numbers(block)[place] = number;
+        const JoinColumns& layout = pool_.columns();
+        for (std::uint32_t i = 0; i < layout.count; ++i) {
+            const std::size_t width = layout.widths[i];
+            copy_number(block + pool_.offset_of(i) + place * width,
+                        static_cast<const unsigned char*>(columns[i]) + row * width, layout.widths[i]);
+        }
+        ++end_;
+    }
+
+    // Rows in front that are too old by now are seen no more; `expired` hears the position of each.
+    template <class Expired>
+    void expire(Time now, Time within, const Expired& expired) {
+        while (begin_ != end_ && is_expired(now, times(block_at(begin_))[place_of(begin_)], within)) expired(begin_++);
+    }
+
+    // Whole blocks of rows that are not seen go back to the pool.
+    void purge() noexcept {
+        std::size_t gone = 0;
+        for (; kept_ + BlockPool::rows <= begin_; kept_ += BlockPool::rows) pool_.give_back(blocks_[gone++]);
+        blocks_.erase(blocks_.begin(), blocks_.begin() + static_cast<std::ptrdiff_t>(gone));
+    }
+
+    // Of the block that has a position, which was not purged: what begins it.
+    const std::uint64_t* numbers_at(std::uint64_t position) const { return numbers(block_at(position)); }
+    const unsigned char* column_at(std::uint64_t position, std::uint32_t column) const {
+        return block_at(position) + pool_.offset_of(column);
+    }
+    static std::uint32_t place_of(std::uint64_t position) {
+        return static_cast<std::uint32_t>(position % BlockPool::rows);
+    }
+
+private:
+    static Time* times(unsigned char* block) { return reinterpret_cast<Time*>(block); }
+    static std::uint64_t* numbers(unsigned char* block) {
+        return reinterpret_cast<std::uint64_t*>(block + 8 * BlockPool::rows);
+    }
+    unsigned char* block_at(std::uint64_t position) const { return blocks_[(position - kept_) / BlockPool::rows]; }
+
+    BlockPool& pool_;
+    std::uint64_t kept_{0};  // the first position of the first block
+    std::uint64_t begin_{0}, end_{0};
+    std::vector<unsigned char*> blocks_;
+};
+
+}  // namespace callboard

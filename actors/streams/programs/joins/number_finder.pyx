@@ -1,0 +1,174 @@
+"""Who finds the partners of a row, where that is a question of numbers.
+
+The times and the values of bands are handed to `kernel/number_join.hpp`, which finds partners
+without looking at each pair, and without the interpreter. It answers as Python would: integers are
+compared as integers of 64 bits, and numbers as floats where that changes nothing. What does not fit
+is refused, and pairs are compared in Python from then on.
+"""
+
+import os
+
+import cython
+
+from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check
+from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact
+from libc.stdint cimport INT64_MAX, int64_t, uint32_t, uint64_t
+
+from callboard.streams.programs.joins.finder cimport Finder, PairFinder
+from callboard.streams.programs.joins.kept cimport Kept, WindowRule
+from callboard.streams.programs.joins.kernel.rules cimport JoinRule, JoinSettings, JoinTerm, NumberType, most_terms
+
+# Where cells lie, which nobody is to choose.
+cdef uint64_t SEED = int.from_bytes(os.urandom(8), "little")
+# Differences of integers up to this are exact as floats, too.
+cdef int64_t most_as_float = 2**52
+# Differences of times up to this have 64 bits.
+cdef int64_t most_as_time = 2**62
+
+
+cdef bint is_whole(object value, int64_t* whole, int64_t most) except -1:
+    cdef int overflow
+    if not PyLong_CheckExact(value):
+        return False
+    whole[0] = PyLong_AsLongLongAndOverflow(value, &overflow)
+    return overflow == 0 and -most <= whole[0] <= most
+
+
+cdef bint is_number(object value, double* number) except -1:
+    cdef int64_t whole
+    if PyFloat_Check(value):
+        number[0] = PyFloat_AS_DOUBLE(value)
+        return True
+    if is_whole(value, &whole, most_as_float):
+        number[0] = <double>whole
+        return True
+    return False
+
+
+@cython.final
+cdef class NumberFinder(Finder):
+    """Finds what is at most `distances` apart."""
+
+    def __init__(self, WindowRule rule, size_t lane, size_t lanes, *, distances, bint once):
+        super().__init__(rule, lane, lanes)
+        self.distances, self.once = list(distances), once
+        self.of_number = {}
+
+    def __dealloc__(self):
+        del self.join
+
+    @staticmethod
+    def can_find(within, distances):
+        """Whether bands in such a window can be a question of numbers; of the latest rows, `within` is None."""
+        lengths = [0 if within is None else within, *distances]
+        return 0 < len(distances) <= most_terms and all(
+            [type(length) in (int, float) and length < most_as_float for length in lengths]
+        )
+
+    cdef list find(self, list rows):
+        cdef Kept kept, other
+        cdef list found = [], partners
+        cdef size_t seen = 0
+        cdef uint32_t added = 0
+        for kept in rows:
+            if self.join == NULL and kept.is_alone:  # its windows are empty as yet
+                found.append([])
+            elif not self.add(kept):
+                return None
+        if self.join == NULL:
+            return found
+        with nogil:
+            self.join.match(self.matches)
+        self.compared = self.join.compared()
+        for kept in rows[len(found):]:
+            self.expire(kept.time)
+            partners = []
+            while seen < self.matches.size() and self.matches[seen].row == added:
+                other = self.of_number[self.matches[seen].partner]
+                seen += 1
+                if not (other.failed or (self.once and kept.side == 1 and other.matched)):
+                    partners.append(other)
+            added += 1
+            self.keep(kept)
+            found.append(partners)
+        return found
+
+    cdef Finder successor(self):
+        cdef PairFinder finder = PairFinder(self.rule, self.lane, self.lanes, by_key=False, distances=self.distances,
+                                            test=None, once=self.once)
+        finder.windows = self.windows
+        finder.compared = self.compared
+        return finder
+
+    cdef int stored(self, Kept kept) except -1:
+        self.of_number[kept.number] = kept
+        return 0
+
+    cdef int left(self, Kept kept) except -1:
+        del self.of_number[kept.number]
+        return 0
+
+    cdef bint add(self, Kept kept) except -1:
+        """Add a row to the batch. False: it does not fit; the join is of no use any more."""
+        cdef int64_t whole = 0
+        cdef double real = 0
+        cdef uint32_t i
+        if self.join == NULL:
+            self.begin(kept)
+        if self.rule.within is None:
+            self.join.add_time(<int64_t>0)
+        elif self.whole_times:
+            if not is_whole(kept.time, &whole, most_as_time):
+                return False
+            self.join.add_time(whole)
+        else:
+            if not is_number(kept.time, &real):
+                return False
+            self.join.add_time(real)
+        for i in range(self.whole.size()):
+            if kept.is_alone:
+                if self.whole[i]:
+                    self.join.add_value(i, <int64_t>0)
+                else:
+                    self.join.add_value(i, <double>0)
+            elif self.whole[i]:
+                if not is_whole(kept.near[i], &whole, INT64_MAX):
+                    return False
+                self.join.add_value(i, whole)
+            else:
+                if not is_number(kept.near[i], &real):
+                    return False
+                self.join.add_value(i, real)
+        self.join.add_row(kept.side, kept.number, kept.is_alone)
+        return True
+
+    cdef int begin(self, Kept kept) except -1:
+        cdef JoinSettings[int64_t] by_whole_time
+        cdef JoinSettings[double] by_time
+        cdef WindowRule rule = self.rule
+        for value, distance in zip(kept.near, self.distances):
+            self.whole.push_back(type(value) is int)
+            if type(value) is not int:
+                by_time.predicate.add(JoinTerm.band(NumberType.float64, distance))
+            elif type(distance) is int:
+                by_time.predicate.add(JoinTerm.whole_band(NumberType.int64, distance))
+            else:
+                by_time.predicate.add(JoinTerm.band(NumberType.int64, distance))
+        by_time.rule = JoinRule.strict if rule.is_strict else JoinRule.three_step
+        by_time.lanes, by_time.lane, by_time.seed = self.lanes, self.lane, SEED
+        by_time.passed[kept.side], by_time.passed[1 - kept.side] = kept.place, kept.number - kept.place
+        self.whole_times = rule.within is None or (type(kept.time) is int and type(rule.within) is int)
+        if not self.whole_times:
+            by_time.within = rule.within
+            self.join = new NumberJoin(by_time)
+            return 0
+        by_whole_time.predicate, by_whole_time.seed = by_time.predicate, SEED
+        by_whole_time.rule, by_whole_time.lanes, by_whole_time.lane = by_time.rule, self.lanes, self.lane
+        by_whole_time.passed[0], by_whole_time.passed[1] = by_time.passed[0], by_time.passed[1]
+        if rule.within is None:
+            by_whole_time.rule = JoinRule.last_rows
+            by_whole_time.within = rule.most - 1
+        else:
+            by_whole_time.within = rule.within
+        self.join = new NumberJoin(by_whole_time)
+        return 0

@@ -1,0 +1,1 @@
+"""Programs with several inputs, and the order of their rows."""

@@ -1,0 +1,30 @@
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from typing_extensions import disjoint_base
+
+from callboard.streams.programs.merging.listening import Listening
+
+@disjoint_base
+class InTime(Listening):
+    def __init__(
+        self,
+        name: str,
+        drops: list[int],
+        leaves: int | None,
+        times_of: Sequence[Callable[[Any], Any]],
+        lag: Any = None,
+        **options: Any,
+    ) -> None: ...
+
+class MergeInTime(InTime):
+    def __init__(
+        self,
+        name: str,
+        drops: list[int],
+        leaves: int | None,
+        times_of: Sequence[Callable[[Any], Any]],
+        *,
+        keeps_late: bool = False,
+        **options: Any,
+    ) -> None: ...

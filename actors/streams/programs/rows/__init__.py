@@ -1,0 +1,1 @@
+"""Programs that handle row by row, and sinks."""

@@ -1,0 +1,235 @@
+"""Programs that do something to a state, each for one kind of state."""
+
+from copy import deepcopy
+from heapq import heappop, heappush
+
+cimport cython
+from cpython.dict cimport PyDict_GetItemWithError
+from cpython.object cimport PyObject
+from libc.stdint cimport int64_t
+
+from callboard.core.instants cimport as_given
+from callboard.streams.programs.program cimport Batch, Watermark, outputs_of, pass_on
+from callboard.streams.programs.program import Raised, Side
+from callboard.streams.programs.rows.stateful cimport Stateful, Table, born_of
+from callboard.streams.programs.unawaited cimport is_true, refuse_unawaited
+
+
+cdef class Objects(Stateful):
+    """A state is an object with `receive`, made by `make()`; see protocols.py.
+
+    The object of an operator without keys is there from the start. `drops` says that objects tell when
+    they are idle, and `paired` that outputs of keys are emitted as (key, output).
+    """
+
+    def __init__(self, str name, make, *, bint drops=False, bint paired=False, **options):
+        super().__init__(name, **options)
+        self.make = make
+        self.drops = drops
+        self.paired = paired and self.key is not None
+        if self.key is None:
+            self.table.put(None, self.fresh(self.table), 0)
+
+    cdef object fresh(self, Table table):
+        return self.make()
+
+    cdef object state_of(self, Table table, object key, int64_t serial):
+        cdef PyObject* found = PyDict_GetItemWithError(table.states, key)
+        if found != NULL:
+            return <object>found
+        state = self.fresh(table)
+        table.put(key, state, serial)
+        return state
+
+    cdef int step(self, Table table, object key, object row, int64_t serial, list outs) except -1:
+        cdef PyObject* found = PyDict_GetItemWithError(table.states, key)
+        state = self.fresh(table) if found == NULL else <object>found
+        result = state.receive(row)
+        cdef list outputs = None if result is None else self.named(key, outputs_of(result))
+        if found == NULL:
+            table.put(key, state, serial)  # only now: a row that raises leaves no key behind
+        if outputs is not None:
+            outs.extend(outputs)
+        return 0
+
+    cdef list mark(self, Table table, object key, object state, object time):
+        if time is None:
+            return self.named(key, outputs_of(state.on_final()))
+        outputs = self.named(key, outputs_of(state.on_watermark(time)))
+        if self.drops and self.key is not None and is_true(state.is_idle()):
+            table.drop(key)
+        return outputs
+
+    cdef list named(self, object key, list outputs):
+        if not self.paired:
+            return outputs
+        key = as_given(key)
+        return [output if type(output) in (Side, Raised) else (key, output) for output in outputs]
+
+
+cdef class Lots(Objects):
+    """One object with `receive_many`, which is handed the rows between two watermarks of a batch."""
+
+    cpdef process(self, Batch batch, list into):
+        cdef list rows = batch.rows
+        cdef Py_ssize_t n = len(rows), begin = 0, end
+        while begin < n:
+            end = begin + 1
+            if type(rows[begin]) is Watermark:
+                if self.marks_time:
+                    self.punctuate(batch, begin, into)
+                pass_on(batch, begin, into)
+            else:
+                while end < n and type(rows[end]) is not Watermark:
+                    end += 1
+                self.receive(batch, begin, end, into)
+            begin = end
+        if batch.final and self.marks_end:
+            self.punctuate(batch, n, into)
+
+    cdef int receive(self, Batch batch, Py_ssize_t begin, Py_ssize_t end, list into) except -1:
+        cdef Py_ssize_t at
+        try:
+            outputs = outputs_of(self.table.states[None].receive_many(batch.rows[begin:end]))
+            # Where these origins mean anything, there is no Lots.
+            self.emit(outputs, None if batch.origins is None else batch.origins[begin], into)
+        except Exception as error:  # nobody knows at which row, so all of them failed
+            for at in range(begin, end):
+                self.failed(batch, at, error, into)
+        return 0
+
+
+cdef class Timed(Objects):
+    """Objects that say when they are to be asked, so that a watermark costs nothing for all others.
+
+    A state is made by `make(clock)`; the clock has the time of the latest watermark. Its `due` is a
+    time before which its on_watermark() has nothing to do, or None if the state may be forgotten.
+    `scheduled` is the program's: the time for which the state stands in its table's heap, or None.
+    All of these times are instants.
+    """
+
+    def __init__(self, str name, make, **options):
+        super().__init__(name, make, **options)
+        self.table.born = {None: 0} if self.key is None else {}
+
+    cdef object fresh(self, Table table):
+        return self.make(table.clock)
+
+    cdef int step(self, Table table, object key, object row, int64_t serial, list outs) except -1:
+        cdef Py_ssize_t keys = len(table.states)
+        state = self.state_of(table, key, serial)
+        try:
+            result = state.receive(row)
+        finally:
+            self.schedule_row(table, key, state, len(table.states) > keys)
+        outs.extend(self.named(key, outputs_of(result)))
+        return 0
+
+    cdef object time_at(self, Watermark watermark):
+        return watermark.instant
+
+    cdef list mark(self, Table table, object key, object state, object time):
+        try:
+            return Objects.mark(self, table, key, state, time)
+        finally:
+            if time is not None:
+                self.schedule(table, key, state)
+
+    cdef int schedule_row(self, Table table, object key, object state, bint is_new) except -1:
+        """The same after a row. If it raises, a key that is new is not there, as no row of it is."""
+        try:
+            return self.schedule(table, key, state)
+        except BaseException:
+            if is_new:
+                table.drop(key)
+            raise
+
+    cdef int schedule(self, Table table, object key, object state) except -1:
+        due = state.due
+        if due is None:
+            if self.key is not None:
+                table.drop(key)
+        elif state.scheduled is None or due < state.scheduled:
+            if table.heap:
+                due < table.heap[0][0]  # noqa: B015 - what raises is never in the heap
+            state.scheduled = due
+            heappush(table.heap, (due, table.born[key], key))
+        return 0
+
+    cdef list due(self, Table table, object time):
+        cdef list found = []
+        if time is None:
+            return Objects.due(self, table, time)
+        if table.clock.time is not None and time <= table.clock.time:
+            return found
+        if table.heap:
+            time < table.heap[0][0]  # noqa: B015 - what raises moves no time
+        table.clock.time = time
+        while table.heap and table.heap[0][0] <= time:
+            due, _, key = heappop(table.heap)
+            state = table.states.get(key)
+            if state is not None and state.scheduled == due:  # else it stands there for another time
+                state.scheduled = None
+                found.append((table.born[key], key, state))
+        found.sort(key=born_of)
+        return found
+
+
+cdef class Scan(Stateful):
+    """A state is an accumulator, which a function makes of itself and a row; emitted at each row, or at
+    the end."""
+
+    cdef object function
+    cdef object initial
+    cdef bint copied
+
+    def __init__(self, str name, initial, function, **options):
+        super().__init__(name, **options)
+        self.function = function
+        self.initial = initial
+        self.copied = deepcopy(initial) is not initial  # something that can change is not shared
+        if self.key is None:
+            self.table.put(None, self.fresh(), 0)
+
+    cdef object fresh(self):
+        return deepcopy(self.initial) if self.copied else self.initial
+
+    cdef int step(self, Table table, object key, object row, int64_t serial, list outs) except -1:
+        cdef PyObject* found = PyDict_GetItemWithError(table.states, key)
+        if found == NULL:
+            state = self.function(self.fresh(), row)
+            refuse_unawaited(state)
+            table.put(key, state, serial)
+        else:
+            state = self.function(<object>found, row)
+            refuse_unawaited(state)
+            table.states[key] = state
+        if not self.marks_end:
+            outs.append(state if self.key is None else (as_given(key), state))
+        return 0
+
+    cdef list mark(self, Table table, object key, object state, object time):
+        return [state if self.key is None else (as_given(key), state)]
+
+
+cdef class Count(Stateful):
+    """A state is the number of rows so far; emitted at each row."""
+
+    cdef int step(self, Table table, object key, object row, int64_t serial, list outs) except -1:
+        cdef PyObject* found = PyDict_GetItemWithError(table.states, key)
+        cdef MutableInteger number
+        if found == NULL:
+            number = MutableInteger.__new__(MutableInteger)
+            table.put(key, number, serial)
+        else:
+            number = <MutableInteger>found
+        number.value += 1
+        outs.append(number.value if self.key is None else (as_given(key), number.value))
+        return 0
+
+
+@cython.final
+cdef class MutableInteger:
+    """A number that is changed where it is, so that a row costs one look into the table."""
+
+    cdef int64_t value

@@ -1,0 +1,101 @@
+"""Programs at the ends of a graph that take rows one by one."""
+
+from operator import length_hint
+
+from callboard.streams.programs.program cimport Batch, Program, Watermark
+from callboard.streams.programs.unawaited cimport refuse_unawaited
+
+
+cdef class Collect(Program):
+    """Keeps the rows in a list."""
+
+    cdef readonly list collected
+
+    def __init__(self, str name, **options):
+        super().__init__(name, kind="stateful", **options)
+        self.collected = []
+
+    cpdef process(self, Batch batch, list into):
+        cdef list collected = self.collected
+        for row in batch.rows:
+            if type(row) is not Watermark:
+                collected.append(row)
+
+
+cdef class Call(Program):
+    """Calls a function with each row; and others, if they are there: `start` before the first round,
+    `finish` at the end of the stream, and `end` when the run is over."""
+
+    cdef object function
+    cdef readonly object start
+    cdef object finish
+    cdef object end
+
+    def __init__(self, str name, function, start=None, finish=None, end=None, **options):
+        super().__init__(name, kind="stateful", **options)
+        self.function = function
+        self.start = start
+        self.finish = finish
+        self.end = end
+
+    cpdef process(self, Batch batch, list into):
+        Program.process(self, batch, into)
+        if batch.final and self.finish is not None:
+            try:
+                self.finish()
+            except Exception as error:
+                self.failed(batch, len(batch.rows), error, into)
+
+    cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1:
+        cdef list rows = batch.rows
+        cdef Py_ssize_t n = len(rows)
+        while at[0] < n:
+            row = rows[at[0]]
+            if type(row) is not Watermark:
+                refuse_unawaited(self.function(row))
+            at[0] += 1
+        return 0
+
+    cpdef close(self):
+        if self.end is not None:
+            self.end()
+
+
+cdef class TellAll(Program):
+    """Tells a recipient that is no actor of this process all rows of a batch at once.
+
+    If that raises, nobody knows at which of them, so it ends the run."""
+
+    cdef object tell_many
+
+    def __init__(self, str name, recipient, **options):
+        super().__init__(name, kind="stateful", **options)
+        self.tell_many = recipient.tell_many
+
+    cpdef process(self, Batch batch, list into):
+        cdef list rows = [row for row in batch.rows if type(row) is not Watermark]
+        if rows:
+            try:
+                refuse_unawaited(self.tell_many(rows))
+            except Exception as error:
+                self.end(error)
+
+
+cdef class Tell(Program):
+    """Tells an actor each row: as many at once as its mailbox takes."""
+
+    cdef object tell_many
+
+    def __init__(self, str name, ref, **options):
+        super().__init__(name, kind="stateful", **options)
+        self.tell_many = ref.tell_many
+
+    cpdef process(self, Batch batch, list into):
+        cdef list rows = batch.rows
+        cdef list places = [at for at in range(len(rows)) if type(rows[at]) is not Watermark]
+        left = iter([rows[at] for at in places])
+        while length_hint(left):
+            try:
+                self.tell_many(left)
+            except Exception as error:  # at the row that was taken last; those before it are sent
+                self.failed(batch, places[-length_hint(left) - 1], error, into)

@@ -1,0 +1,1 @@
+"""Which rows are in which windows, and the states of windows."""

@@ -1,0 +1,18 @@
+from collections.abc import Callable
+from typing import Any
+
+from typing_extensions import disjoint_base
+
+from callboard.streams.programs.rows.keyed import Timed
+from callboard.streams.programs.windows.window import Session
+
+@disjoint_base
+class Sessions(Timed):
+    def __init__(
+        self,
+        name: str,
+        session: Session,
+        function: Callable[[list[Any]], Any],
+        late: str,
+        **options: Any,
+    ) -> None: ...

@@ -1,0 +1,1 @@
+"""Memory: nodes and their pools, stacks, slabs, buffers, epochs, an index of hashes."""

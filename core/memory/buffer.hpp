@@ -1,0 +1,60 @@
+// A buffer: memory of a Python object (NumPy, Arrow, bytes) or of our own, shared by counted reference.
+//
+// The count is ours and not the interpreter's, because native actors pass buffers on without the
+// interpreter. The last reference to an object's memory cannot let the object go without the
+// interpreter either: it puts the buffer on a list, which a thread that has the interpreter empties.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+
+#include "callboard/core/atomics.hpp"
+#include "callboard/core/memory/stack.hpp"
+
+namespace callboard {
+
+struct Buffer {
+    void* data{nullptr};
+    std::int64_t size{0};         // bytes
+    std::int64_t item_size{1};    // bytes
+    char format{'B'};             // of an item, as in Python's struct module; 'A' for Arrow
+    bool readonly{true};
+    // Arrow's C data interface, if format is 'A': borrowed from the owner.
+    void* array{nullptr};         // struct ArrowArray*
+    void* schema{nullptr};        // struct ArrowSchema*
+    void* owner{nullptr};         // the Python object that the memory belongs to; null: malloc'd
+    void (*bury)(Buffer*){free_memory};  // what the last drop() calls
+    Buffer* next{nullptr};        // among the dead
+    Atomic<std::int64_t> references{1};
+
+    void retain() { references.fetch_add(1, relaxed); }
+
+    // Any thread. Release and acquire: the memory is let go after everybody's last use of it.
+    void drop() {
+        if (references.fetch_sub(1, acq_rel) == 1) bury(this);
+    }
+
+    static void free_memory(Buffer* buffer) {
+        std::free(buffer->data);
+        delete buffer;
+    }
+
+    // Throws std::bad_alloc, as `new` does.
+    static Buffer* allocate(std::int64_t bytes) {
+        auto* buffer = new Buffer;
+        buffer->data = std::malloc(static_cast<std::size_t>(bytes));
+        if (buffer->data == nullptr && bytes != 0) {
+            delete buffer;
+            throw std::bad_alloc();
+        }
+        buffer->size = bytes;
+        buffer->readonly = false;
+        return buffer;
+    }
+};
+
+// Buffers whose Python owners can be let go. Who pushes the first one asks somebody to take them.
+using DeadBuffers = Stack<Buffer>;
+
+}  // namespace callboard

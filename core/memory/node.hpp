@@ -1,0 +1,264 @@
+// A node: the queue's link that carries one message, and the two places where spare ones wait.
+//
+// Spare nodes (LPEL, Prokesch 2011, section 4.2.2): a sender takes a node from the free pool of the
+// receiver's mailbox, the receiver gives it back. The paper's pool is a stack popped with a counted
+// 16-byte compare-and-swap. Ours is taken whole with one exchange into a cache of the sending
+// thread, which then takes nodes without any atomic operation. No node is ever compared by address
+// while another thread may recycle it, so there is no ABA problem, no 16-byte operation, and the
+// same code serves x86-64 and aarch64. `docs/design/free-pools.md` has the measurements. What a burst
+// left in a pool is freed when a worker has been without work for a while.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "callboard/core/atomics.hpp"
+#include "callboard/core/memory/slab.hpp"
+#include "callboard/core/memory/stack.hpp"
+
+namespace callboard {
+
+// What a node carries. `first` and `second` are owned references for the kinds marked (P).
+enum class Kind : std::uint8_t {
+    python,    // (P) message, sender or null
+    ask,       // (P) message, future that waits for the answer
+    // Native values. With the flag `wants_answer`, `second` is a future (P).
+    integer,   // 64-bit integer
+    real,      // double
+    buffer,    // a counted reference to a Buffer
+    record,    // 16 bytes, by value; never asked
+    // System messages: they travel in the system stack and overtake those above.
+    stop,      // (P)
+    watch,     // (P) watcher, null
+    unwatch,   // (P) watcher, null
+    resume,    // (P) what a suspended actor waited for, generation
+    failed,    // (P) child, exception: a child escalates
+    restart,   // (P) exception that caused it
+    ended,     // (P) child that ended
+    wake,      // nothing: look at your state again
+};
+
+inline constexpr std::uint8_t wants_answer = 1;
+
+struct Node {
+    Atomic<Node*> next{nullptr};
+    Kind kind{Kind::python};
+    std::uint8_t flags{0};
+    std::uint16_t reserved{0};
+    std::uint32_t tag{0};  // the user's own tag on a native value
+    union {
+        void* first;
+        std::int64_t integer;
+        double real;
+        unsigned char bytes[8];  // of the record's 16; the others follow
+    };
+    void* second{nullptr};
+    Node() : first(nullptr) {}
+
+    // Each on a cache line of its own: nodes that were made one after another travel on different cores.
+    static void* operator new(std::size_t) { return Slab::make_line(); }
+    static void operator delete(void* node) noexcept { Slab::free_line(node); }
+};
+static_assert(sizeof(Node) <= Slab::room, "a node to a cache line");
+
+class FreePool;
+
+// The pools that got more than a batch of nodes, until somebody who has nothing else to do frees what is
+// beyond. A lock, because pools end; it is taken once for each pool and burst.
+class Surplus {
+public:
+    explicit Surplus(std::uint32_t kept) : kept_(kept) {}
+
+    // Any thread, who keeps the pool alive.
+    void note(FreePool& pool);
+
+    // Any thread, a hint.
+    bool is_empty() const { return count_.load(relaxed) == 0; }
+
+    // Any thread.
+    void free_all();
+
+    // Around a fork, so that the child does not find it locked by a thread that it does not have.
+    void lock() { lock_.lock(); }
+    void unlock() { lock_.unlock(); }
+
+private:
+    friend class FreePool;
+    void forget(FreePool& pool);
+
+    const std::uint32_t kept_;  // what a pool may keep
+    std::mutex lock_;
+    std::vector<FreePool*> pools_;
+    Atomic<std::size_t> count_{0};
+};
+
+// The free pool of one mailbox. The receiver gives, and so may a sender that dropped a message; any
+// thread may take all.
+class FreePool {
+public:
+    // Any thread. Every node in the pool, or null.
+    Node* take_all() { return nodes_.seems_empty() ? nullptr : nodes_.take_all(); }
+
+    // Any thread. The nodes from `first` to `last`, linked by `next`.
+    void give(Node* first, Node* last, std::uint32_t count) {
+        const bool was_empty = nodes_.push(first, last);
+        held_.store(was_empty ? count : held_.load(relaxed) + count, relaxed);
+    }
+
+    // Any thread: about how many nodes the pool holds, exactly where only the receiver gives. It looks
+    // at the top, because a taker cannot reset the count, and a full pool gets no give() that would.
+    std::uint32_t held() const { return nodes_.seems_empty() ? 0 : held_.load(relaxed); }
+
+    // Any thread. Frees all but `kept` nodes, about.
+    void trim(std::uint32_t kept) {
+        Node* const first = take_all();
+        if (first == nullptr) return;
+        Node* last = first;
+        std::uint32_t count = 1;
+        for (Node* next; count < kept && (next = last->next.load(relaxed)) != nullptr; ++count) last = next;
+        free_chain(last->next.load(relaxed));
+        give(first, last, count);
+    }
+
+    // Acquire pairs with the release in Surplus::free_all(): who finds the pool in no list, because
+    // that took it out, comes after its trim().
+    ~FreePool() {
+        if (Surplus* surplus = listed_.load(acquire)) surplus->forget(*this);
+        free_chain(take_all());
+    }
+
+    static void free_chain(Node* node) {
+        while (node != nullptr) {
+            Node* next = node->next.load(relaxed);
+            delete node;
+            node = next;
+        }
+    }
+
+private:
+    friend class Surplus;
+    Stack<Node> nodes_;
+    Atomic<std::uint32_t> held_{0};
+    Atomic<Surplus*> listed_{nullptr};  // written under that one's lock
+};
+
+inline void Surplus::note(FreePool& pool) {
+    if (pool.listed_.load(relaxed) != nullptr) return;
+    const std::lock_guard<std::mutex> hold(lock_);
+    if (pool.listed_.load(relaxed) != nullptr) return;
+    pools_.push_back(&pool);
+    pool.listed_.store(this, relaxed);
+    count_.store(pools_.size(), relaxed);
+}
+
+inline void Surplus::free_all() {
+    const std::lock_guard<std::mutex> hold(lock_);
+    for (FreePool* pool : pools_) {
+        pool->trim(kept_);
+        pool->listed_.store(nullptr, release);  // from here on it may end
+    }
+    pools_.clear();
+    count_.store(0, relaxed);
+}
+
+inline void Surplus::forget(FreePool& pool) {
+    const std::lock_guard<std::mutex> hold(lock_);
+    pools_.erase(std::remove(pools_.begin(), pools_.end(), &pool), pools_.end());
+    count_.store(pools_.size(), relaxed);
+}
+
+// The spare nodes of one thread: up to two batches of those that it consumed itself, then those it
+// took from receivers. Beyond two batches it gives one back, with one exchange, to the pool of the
+// mailbox that it consumes from; a mailbox keeps about `pool_limit` nodes for its senders, and what is
+// beyond that is freed. Two batches and not one, so that a thread that takes and gives by turns at the
+// border of a batch does not go to the pool each time. A pool that got more than a batch is noted in
+// `surplus`, if there is one.
+template <std::uint32_t batch, std::uint32_t pool_limit>
+class BasicNodeCache {
+public:
+    static constexpr std::uint32_t batch_size = batch;
+
+    Surplus* surplus{nullptr};
+
+    // A node to send to the owner of `pool`.
+    Node* take(FreePool& pool) {
+        Node* node = filling_;
+        if (__builtin_expect(node != nullptr, 1)) {
+            filling_ = node->next.load(relaxed);
+            --held_;
+            return node;
+        }
+        return take_slowly(pool);
+    }
+
+    // A consumed node, for this thread's next send, or for the senders to the owner of `pool`.
+    void give(Node* node, FreePool& pool) {
+        if (__builtin_expect(held_ == batch, 0)) put_aside(pool);
+        if (filling_ == nullptr) oldest_ = node;
+        node->next.store(filling_, relaxed);
+        filling_ = node;
+        ++held_;
+    }
+
+    // How many nodes the thread needed beyond its own two batches, since clear_needs(): those that had to
+    // be made, because none was spare, and while `pooled` is on, those from pools. So much did the
+    // mailboxes that it sends to grow, or would, but for what others gave back.
+    std::uint32_t needs() const { return needs_; }
+    std::uint32_t made() const { return made_; }
+    void clear_needs(bool pooled) {
+        needs_ = made_ = 0;
+        weight_of_pooled_ = pooled;
+    }
+
+    ~BasicNodeCache() {
+        FreePool::free_chain(filling_);
+        FreePool::free_chain(full_);
+        FreePool::free_chain(taken_);
+    }
+
+private:
+    __attribute__((noinline)) Node* take_slowly(FreePool& pool) {
+        if (full_ != nullptr) {
+            filling_ = full_;
+            oldest_ = full_oldest_;
+            held_ = batch;
+            full_ = nullptr;
+            return take(pool);
+        }
+        if (taken_ == nullptr) taken_ = pool.take_all();
+        if (Node* node = taken_) {
+            taken_ = node->next.load(relaxed);
+            needs_ += weight_of_pooled_;
+            return node;
+        }
+        ++needs_;
+        ++made_;
+        return new Node;
+    }
+
+    __attribute__((noinline)) void put_aside(FreePool& pool) {
+        if (full_ != nullptr) {
+            if (pool.held() < pool_limit) pool.give(full_, full_oldest_, batch);
+            else FreePool::free_chain(full_);
+            if (surplus != nullptr && pool.held() > batch) surplus->note(pool);
+        }
+        full_ = filling_;
+        full_oldest_ = oldest_;
+        filling_ = nullptr;
+        held_ = 0;
+    }
+
+    Node *filling_{nullptr}, *oldest_{nullptr};    // at most one batch
+    Node *full_{nullptr}, *full_oldest_{nullptr};  // a whole batch, or nothing
+    Node* taken_{nullptr};
+    std::uint32_t held_{0};                        // in filling_
+    std::uint32_t needs_{0}, made_{0};             // nodes, since clear_needs()
+    std::uint32_t weight_of_pooled_{0};            // 1 if one from a pool is a need
+};
+
+using NodeCache = BasicNodeCache<256, 8192>;
+
+}  // namespace callboard

@@ -1,0 +1,124 @@
+"""A client looks who serves at a Unix socket, before it says anything."""
+
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from callboard.remote import connect
+from callboard.remote.errors import ConnectionLost, Refused, SecurityError
+from callboard.remote.sockets import dialing, security
+from tests.remote.conftest import DEADLINE, Start
+
+SECRET = "0123456789abcdef" * 2
+NOBODY = 65534
+
+
+class Listening:
+    """Somebody who listens on a socket, and keeps what clients say."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.heard: list[bytes] = []
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.bind(str(path))
+        self.socket.listen()
+        self._thread = threading.Thread(target=self._listen)
+        self._thread.start()
+
+    def _listen(self) -> None:
+        while True:
+            connected, _ = self.socket.accept()
+            with connected:
+                said = connected.recv(1000)
+                if said == b"end":
+                    return
+                self.heard.append(said)
+
+    def close(self) -> None:
+        with socket.socket(socket.AF_UNIX) as last:
+            last.connect(str(self.path))
+            last.sendall(b"end")
+        self._thread.join(DEADLINE)
+        self.socket.close()
+
+
+@pytest.fixture
+def listening(tmp_path: Path) -> Iterator[Listening]:
+    each = Listening(tmp_path / "s")
+    yield each
+    each.close()
+
+
+def a_stranger(connected: socket.socket, user: int | None = None) -> str | None:
+    return None if user == NOBODY else f"user {NOBODY}, process 99"
+
+
+def test_a_token_does_not_go_to_a_strangers_socket(
+    listening: Listening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dialing, "stranger", a_stranger)
+    with pytest.raises(Refused, match=r"user 65534, process 99 serves there.*server_user="):
+        connect(f"unix:{listening.path}", token=SECRET, timeout=DEADLINE)
+    listening.close = lambda: None  # type: ignore[method-assign]
+    Listening.close(listening)
+    assert listening.heard == [b""]
+
+
+def test_a_user_that_is_named_is_no_stranger(
+    listening: Listening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dialing, "stranger", a_stranger)
+    with pytest.raises(ConnectionLost):
+        connect(f"unix:{listening.path}", token=SECRET, timeout=0.5, server_user=NOBODY)
+    assert any(SECRET.encode() in said for said in listening.heard)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can listen as somebody else")
+def test_the_user_that_listens_is_asked_of_the_kernel(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(str(tmp_path / "s"))
+    ready, done = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.setuid(NOBODY)
+        listening.listen()
+        os.close(writing)
+        os.write(done, b"!")
+        os.read(reading, 1)  # until the parent closes its end
+        os._exit(0)
+    os.close(reading)
+    os.read(ready, 1)
+    url = f"unix:{tmp_path}/s"
+    try:
+        with pytest.raises(Refused, match=f"user {NOBODY}, "):
+            connect(url, token=SECRET, timeout=DEADLINE)
+        with pytest.raises(Refused, match="and not the user 1 or root"):
+            connect(url, token=SECRET, timeout=DEADLINE, server_user="1")
+        with pytest.raises(ConnectionLost):  # it is trusted, and says nothing
+            connect(url, token=SECRET, timeout=0.2, server_user=NOBODY)
+    finally:
+        for each in (writing, ready, done):
+            os.close(each)
+        os.waitpid(child, 0)
+        listening.close()
+
+
+def test_a_server_of_this_user_is_no_stranger(start: Start) -> None:
+    address = str(start().address)
+    for user in (None, os.geteuid(), str(os.geteuid())):
+        connect(address, timeout=DEADLINE, server_user=user).close()
+
+
+@pytest.mark.parametrize("user", ["no such user", "", -1, 2**32, 1.5, True, "x\0"])
+def test_who_is_no_user_is_said(user: object) -> None:
+    with pytest.raises(SecurityError, match="user"):
+        connect("unix:/nowhere", server_user=user)
+
+
+def test_users_have_names() -> None:
+    assert security.user_id("root") == security.user_id("0") == security.user_id(0) == 0

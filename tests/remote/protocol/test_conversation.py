@@ -1,0 +1,221 @@
+"""Client and server over a network that chops, delays and drops connections.
+
+Nothing is handled twice or out of order, credit is kept, and what is lost is counted.
+"""
+
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    invariant,
+    multiple,
+    precondition,
+    rule,
+)
+
+from callboard import Future
+from callboard.remote.errors import ConnectionLost, RemoteFailure
+from callboard.remote.protocol.conversation import Conversation, Parcel
+from callboard.remote.protocol.kinds import MessageKind, Parting
+from callboard.remote.wire.frames import Splitter
+from tests.remote.network import (
+    CODEC,
+    ENTRIES,
+    LIMITS,
+    TOKEN,
+    SimulatedConnection,
+    SimulatedServer,
+)
+
+chunk = st.integers(1, 300)
+
+
+class Network(RuleBasedStateMachine):
+    flushes = Bundle("flushes")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.server = SimulatedServer()
+        self.client = Conversation(CODEC, TOKEN)
+        self.connection: SimulatedConnection | None = None
+        self.splitter = Splitter(LIMITS.frame)
+        self.number = 0
+        self.told: list[int] = []
+        self.asked: dict[int, Future[Any]] = {}
+        self.lost = 0  # as the client was told
+
+    def send(self) -> None:
+        output, outcomes = self.client.take()
+        if self.connection is not None:
+            self.connection.to_server += b"".join(output)
+        else:
+            assert output == []
+        reports = {
+            id(error): error for _, _, error in outcomes if isinstance(error, ConnectionLost)
+        }
+        self.lost += sum(error.unacknowledged for error in reports.values())
+        for outcome in outcomes:
+            outcome.complete()
+
+    def submit(self, kind: MessageKind, entry: str, values: list[int]) -> Parcel:
+        many = kind is MessageKind.TELL_MANY
+        data = CODEC.encode_rows(values) if many else CODEC.encode(values[0])
+        answer: Future[Any] | None = Future() if kind is MessageKind.ASK else None
+        parcel = Parcel(kind, entry, (data,), len(values), answer)
+        self.client.submit(parcel)
+        self.send()
+        return parcel
+
+    def next_numbers(self, count: int) -> list[int]:
+        self.number += count
+        return [*range(self.number - count + 1, self.number + 1)]
+
+    @rule(entry=st.sampled_from(ENTRIES))
+    def tell(self, entry: str) -> None:
+        values = self.next_numbers(1)
+        self.told += values
+        self.submit(MessageKind.TELL, entry, values)
+
+    @rule(entry=st.sampled_from(ENTRIES), count=st.integers(1, LIMITS.messages))
+    def tell_many(self, entry: str, count: int) -> None:
+        values = self.next_numbers(count)
+        self.told += values
+        self.submit(MessageKind.TELL_MANY, entry, values)
+
+    @rule(entry=st.sampled_from(ENTRIES))
+    def ask(self, entry: str) -> None:
+        (value,) = self.next_numbers(1)
+        parcel = self.submit(MessageKind.ASK, entry, [value])
+        assert parcel.answer is not None
+        self.asked[value] = parcel.answer
+
+    @precondition(lambda self: self.connection is None)
+    @rule()
+    def connect(self) -> None:
+        self.connection = SimulatedConnection()
+        self.splitter = Splitter(LIMITS.frame)
+        self.client.begin()
+        self.send()
+
+    @precondition(lambda self: self.connection and self.connection.to_server)
+    @rule(count=chunk)
+    def bytes_reach_the_server(self, count: int) -> None:
+        assert self.connection is not None
+        self.server.move(self.connection, count)
+
+    @precondition(lambda self: self.connection and self.connection.to_client)
+    @rule(count=chunk)
+    def bytes_reach_the_client(self, count: int) -> None:
+        assert self.connection is not None
+        data = bytes(self.connection.to_client[:count])
+        del self.connection.to_client[:count]
+        for received in self.splitter.feed(data):
+            if isinstance(self.client.receive(received), Parting):
+                self.send()
+                self.drop()
+                return
+            self.send()
+
+    @precondition(lambda self: self.server.taken)
+    @rule(looks=st.booleans())
+    def the_server_handles_a_delivery(self, looks: bool) -> None:
+        self.server.handle(looks=looks)
+
+    @precondition(lambda self: self.connection)
+    @rule()
+    def drop(self) -> None:
+        assert self.connection is not None
+        self.connection.broken = True
+        self.connection = None
+        self.client.end("the test drops it")
+        self.send()
+
+    @precondition(lambda self: self.connection and self.connection.side.is_greeted)
+    @rule()
+    def the_server_drains(self) -> None:
+        assert self.connection is not None
+        self.server.part(self.connection)
+
+    @precondition(lambda self: self.connection)
+    @rule()
+    def ping(self) -> None:
+        if self.client.side is not None and self.client.side.server is not None:
+            answer: Future[dict[str, Any]] = Future()
+            self.client.ping(answer)
+            self.send()
+            assert not answer.done()
+
+    @rule()
+    def look_for_trouble(self) -> None:
+        if self.client.lost:
+            with pytest.raises(ConnectionLost) as caught:
+                self.client.raise_trouble()
+            self.lost += caught.value.unacknowledged
+        self.client.raise_trouble()
+
+    @rule(target=flushes)
+    def flush(self) -> Any:
+        flushed: Future[None] = Future()
+        self.client.flush(flushed)
+        self.send()
+        return multiple((flushed, list(self.told), self.lost + self.client.lost))
+
+    @rule(flush=flushes)
+    def a_flush_that_is_done_says_that_all_was_handled(self, flush: Any) -> None:
+        flushed, told, lost = flush
+        if flushed.done() and flushed.exception() is None:
+            handled = {value for _, value in self.server.handled}
+            assert len([value for value in told if value not in handled]) <= lost
+
+    @invariant()
+    def each_is_handled_once_in_the_order_of_sending(self) -> None:
+        values = [value for _, value in self.server.handled]
+        assert values == sorted(set(values))
+
+    @invariant()
+    def credit_is_kept_on_both_sides(self) -> None:
+        if self.client.side is not None and self.client.side.server is not None:
+            account = self.client.side.account
+            assert 0 <= account.messages <= LIMITS.messages
+            assert 0 <= account.bytes <= LIMITS.bytes
+        if self.connection is not None:
+            account = self.connection.side.account
+            assert 0 <= account.messages <= LIMITS.messages
+            assert 0 <= account.bytes <= LIMITS.bytes
+
+    def teardown(self) -> None:
+        """Let everything come to its end over a network that works."""
+        while self.server.taken:  # of connections that are gone, too
+            self.server.handle()
+        while True:
+            if self.connection is None:
+                self.connect()
+            elif self.connection.to_server:
+                self.bytes_reach_the_server(1_000)
+            elif self.server.taken:
+                self.the_server_handles_a_delivery(looks=True)
+            elif self.connection.to_client:
+                self.bytes_reach_the_client(1_000)
+            else:
+                break
+        self.look_for_trouble()
+        assert not self.client.waiting
+        assert self.client.unacknowledged == 0
+        handled = {value for _, value in self.server.handled}
+        assert len([value for value in self.told if value not in handled]) <= self.lost
+        for value, answer in self.asked.items():
+            error = answer.exception(timeout=0.0)
+            if isinstance(error, ConnectionLost):
+                continue
+            assert value in self.server.asked
+            if value % 2:
+                assert isinstance(error, RemoteFailure)
+                assert (error.kind, error.text) == ("ValueError", "odd")
+            else:
+                assert answer.result(timeout=0.0) == value * 10
+
+
+TestNetwork = Network.TestCase

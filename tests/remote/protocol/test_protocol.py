@@ -1,0 +1,211 @@
+"""Neither side of the protocol can be led astray by bytes: it takes them, or says what is wrong."""
+
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from callboard import ConfigError
+from callboard.remote.errors import ProtocolError
+from callboard.remote.protocol.client_side import ClientSide, Welcome
+from callboard.remote.protocol.kinds import (
+    CREDIT,
+    ENTRY,
+    SEQUENCE,
+    Farewell,
+    MessageKind,
+    Parting,
+    Rejected,
+    farewell,
+)
+from callboard.remote.protocol.server_side import (
+    Delivery,
+    Greeting,
+    ServerLimits,
+    ServerSide,
+    StagingRequest,
+)
+from callboard.remote.protocol.staged_rows import Layout, data_head
+from callboard.remote.wire.codec import Codec
+from callboard.remote.wire.frames import Frame, frame
+from tests.remote.conftest import hello
+
+CODEC = Codec()
+TOKEN = b"x" * 32
+WELCOME = {"entries": ["e"], "frame": 9999, "messages": 10, "bytes": 999, "idle": 9}
+
+kinds = st.sampled_from([int(kind) for kind in MessageKind]) | st.integers(0, 255)
+bodies = st.binary(max_size=40) | st.builds(
+    lambda number, data: SEQUENCE.pack(number) + data,
+    st.integers(0, 3),
+    st.sampled_from([b"\xc0", b"\x92\xa1a\xa1b", b"\x80", b""]),
+)
+frames = st.lists(st.builds(Frame, kinds, bodies), max_size=8)
+
+
+def cut(data: bytes) -> Frame:
+    return Frame(data[4], data[5:])
+
+
+def greeted(messages: int = 10) -> ServerSide:
+    side = ServerSide(CODEC, ServerLimits(messages=messages), ["e"], TOKEN.__eq__)
+    assert isinstance(side.receive(cut(hello(TOKEN))), Greeting)
+    return side
+
+
+def welcomed() -> ClientSide:
+    side = ClientSide(CODEC, TOKEN)
+    event = side.receive(Frame(MessageKind.WELCOME, CODEC.encode(WELCOME)))
+    assert isinstance(event, Welcome)
+    return side
+
+
+@given(frames, st.booleans())
+@example([Frame(MessageKind.PUBLISHED, bytes(2))], True)
+@example([Frame(MessageKind.READ, bytes(10)), Frame(MessageKind.RELEASE, bytes(10))], True)
+@example([Frame(MessageKind.PUBLISHED, b"\0\1")], True)
+def test_a_server_takes_any_frames_or_rejects_them(sent: list[Frame], known: bool) -> None:
+    side = greeted() if known else ServerSide(CODEC, ServerLimits(), ["e"], TOKEN.__eq__)
+    taken = 0
+    try:
+        for each in sent:
+            event = side.receive(each)
+            if isinstance(event, Delivery | StagingRequest):
+                taken += event.messages
+            if isinstance(event, Delivery):
+                assert event.entry == 0
+    except Rejected:
+        pass
+    assert side.account.messages == taken <= (10 if known else 0)
+
+
+@given(frames, st.booleans())
+@example([Frame(MessageKind.WELCOME, CODEC.encode({"entries": 3}))], False)
+@example([Frame(MessageKind.WELCOME, CODEC.encode([1]))], False)
+@example([Frame(MessageKind.WELCOME, CODEC.encode({}))], False)
+def test_a_client_takes_any_frames_or_rejects_them(sent: list[Frame], known: bool) -> None:
+    side = welcomed() if known else ClientSide(CODEC, TOKEN)
+    if known:
+        side.deliver(MessageKind.ASK, 0, (b"\xc0",), 1)
+        side.deliver(MessageKind.TELL_MANY, 0, (b"\x00\x90",), 2, 5)
+    try:
+        for each in sent:
+            side.receive(each)
+    except ProtocolError:
+        pass
+    assert 0 <= side.account.messages <= 6
+    assert side.account.messages == len(side.asked) + side.unacknowledged
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (frame(MessageKind.CREDIT, CREDIT.pack(6, 1)), "credit for 6 messages"),
+        (frame(MessageKind.CREDIT, CREDIT.pack(1, 1 << 40)), "credit for 1 messages"),
+        (frame(MessageKind.ANSWER, SEQUENCE.pack(2) + b"\xc0"), "delivery 2, which is no open ask"),
+        (frame(MessageKind.ANSWER, SEQUENCE.pack(9) + b"\xc0"), "delivery 9, which is no open ask"),
+        (frame(MessageKind.FAILED, SEQUENCE.pack(9) + b"\x92\xa0\xa0"), "delivery 9; there were 2"),
+        (frame(MessageKind.FAILED, SEQUENCE.pack(1) + b"\xc1"), "a FAILED cannot be read"),
+        (frame(MessageKind.PONG, b"\0" * 8 + b"\x01"), "a PONG cannot be read"),
+        (frame(MessageKind.WELCOME, b"\x80"), "a client gets no WELCOME"),
+    ],
+)
+def test_a_server_that_says_what_cannot_be_is_found_out(data: bytes, said: str) -> None:
+    side = welcomed()
+    side.deliver(MessageKind.ASK, 0, (b"\xc0",), 1)
+    side.deliver(MessageKind.TELL_MANY, 0, (b"\x00\x90",), 2, 5)
+    with pytest.raises(Rejected, match=said):
+        side.receive(cut(data))
+
+
+def test_credit_that_goes_back_is_found_out() -> None:
+    side = welcomed()
+    side.deliver(MessageKind.TELL_MANY, 0, (b"\x00\x90",), 2, 5)
+    side.receive(Frame(MessageKind.CREDIT, CREDIT.pack(3, 10)))
+    assert side.unacknowledged == 2
+    with pytest.raises(Rejected, match="credit for -1 messages"):
+        side.receive(Frame(MessageKind.CREDIT, CREDIT.pack(2, 10)))
+
+
+def test_an_answer_that_cannot_be_decoded_fails_its_ask_alone() -> None:
+    side = welcomed()
+    side.deliver(MessageKind.ASK, 0, (b"\xc0",), 1)
+    event: Any = side.receive(Frame(MessageKind.ANSWER, SEQUENCE.pack(1) + b"\xc1"))
+    assert "cannot be decoded" in str(event.value)
+    assert not side.asked
+
+
+def test_credit_for_staged_rows_waits_for_those_behind_them() -> None:
+    side = greeted()
+    data = Frame(MessageKind.DATA, data_head(0, 0, Layout.ROWS, 1) + CODEC.encode_rows([1]))
+    first, last = side.receive(data), side.receive(data)
+    assert isinstance(first, StagingRequest)
+    assert isinstance(last, StagingRequest)
+    assert side.handled(first) == b""
+    size = first.size + last.size
+    assert side.handled(last) == frame(MessageKind.CREDIT, CREDIT.pack(0, size))
+
+
+def test_credit_waits_for_what_is_coming_but_not_for_ever() -> None:
+    side = greeted(messages=100)
+    told = Frame(MessageKind.TELL, ENTRY.pack(0) + CODEC.encode(1))
+    first, last = side.receive(told), side.receive(told)
+    assert isinstance(first, Delivery)
+    assert isinstance(last, Delivery)
+    assert side.handled(first, lambda: True) == b""
+    assert side.owed() == b"", "another is on its way"
+    assert side.handled(last, lambda: True) == b""
+    credit = frame(MessageKind.CREDIT, CREDIT.pack(2, first.size + last.size))
+    assert side.owed() == credit
+    assert side.owed() == b""
+
+
+def test_who_has_parted_waits_for_no_more() -> None:
+    side = greeted()
+    told = side.receive(Frame(MessageKind.TELL, ENTRY.pack(0) + CODEC.encode(1)))
+    assert isinstance(told, Delivery)
+    side.goodbye(Farewell.DRAINING, "enough")
+    assert side.handled(told, lambda: True) != b""
+
+
+def test_a_quarter_of_the_credit_waits_for_nothing() -> None:
+    side = greeted()
+    told = Frame(MessageKind.TELL, ENTRY.pack(0) + CODEC.encode(1))
+    said = []
+    for _ in range(10 // 4):
+        delivery = side.receive(told)
+        assert isinstance(delivery, Delivery)
+        said.append(side.handled(delivery, lambda: True))
+    assert said[-1] != b""
+    assert not any(said[:-1])
+
+
+def test_nothing_is_delivered_beyond_credit() -> None:
+    side = welcomed()
+    assert side.has_room(10, 2)
+    assert not side.has_room(11, 2)
+    assert not side.has_room(1, 999)
+    with pytest.raises(Rejected, match="beyond the credit"):
+        side.deliver(MessageKind.TELL_MANY, 0, (b"\x00\x90",), 2, 11)
+
+
+def test_a_goodbye_keeps_its_reason_and_text() -> None:
+    event = welcomed().receive(cut(farewell(Farewell.BUSY, "so many ünïcode")))
+    assert event == Parting(Farewell.BUSY, "so many ünïcode")
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        ({"frame": 100}, "frame is a whole number from 4096"),
+        ({"messages": 0}, "messages is a whole number of 1 or more"),
+        ({"bytes": 1 << 20}, "bytes is a whole number of 16777216 or more"),
+        ({"output": 1}, "output is a whole number"),
+        ({"connections": 1.5}, "connections is a whole number"),
+        ({"idle_time": 0}, "idle_time is a number of seconds above 0"),
+    ],
+)
+def test_limits_that_make_no_sense_are_refused(limits: Any, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        ServerLimits(**limits)

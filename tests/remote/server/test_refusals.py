@@ -1,0 +1,389 @@
+"""What a client does wrong ends its connection, with a reason; another one goes on."""
+
+import hmac
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callboard.remote import Connection, Server, ServerLimits, connect
+from callboard.remote.errors import ConnectionLost, Refused, RemoteFailure
+from callboard.remote.protocol.kinds import CREDIT, ENTRY, ENTRY_ROWS, NONCE, Farewell, MessageKind
+from callboard.remote.server import server
+from callboard.remote.sockets.security import Token
+from callboard.remote.wire.codec import Codec
+from callboard.remote.wire.frames import LENGTH, frame
+from tests.remote.conftest import DEADLINE, Gate, RawClient, Start, eventually, hello, logged
+
+SECRET = "correct horse battery staple 1234567890"
+OTHER = "wrong horse battery staple 01234567890"
+CODEC = Codec()
+Raw = Callable[[], RawClient]
+
+
+@pytest.fixture(autouse=True)
+def another(server: Server) -> Iterator[Connection]:
+    """A client that goes on, whatever happens beside it."""
+    with connect(str(server.address), timeout=DEADLINE) as connection:
+        notes = connection.ref("notes")
+        assert notes.ask("before").result(DEADLINE) == "before"
+        yield connection
+        Gate.opened.set()
+        assert notes.ask("after").result(DEADLINE) == "after"
+
+
+def tell(entry: int, value: Any) -> bytes:
+    return frame(MessageKind.TELL, ENTRY.pack(entry), CODEC.encode(value))
+
+
+BEFORE_HELLO = {
+    "a message": (tell(0, 1), Farewell.PROTOCOL, "begins with HELLO, not TELL"),
+    "another program": (
+        b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+        Farewell.PROTOCOL,
+        "longer than the limit",
+    ),
+    "no magic": (
+        frame(MessageKind.HELLO, b"x" * 12),
+        Farewell.PROTOCOL,
+        "no client of callboard",
+    ),
+    "half a HELLO": (frame(MessageKind.HELLO, b"x"), Farewell.PROTOCOL, "is shorter than"),
+    "a later version": (hello(version=2), Farewell.VERSION, "speaks version 2"),
+    "another encoding": (hello(encoding=9), Farewell.VERSION, "with encoding 9"),
+    "a frame that is long": (
+        LENGTH.pack(1 << 20) + b"\1",
+        Farewell.PROTOCOL,
+        "longer than the limit",
+    ),
+    "a frame that is empty": (LENGTH.pack(0), Farewell.PROTOCOL, "a frame of no bytes"),
+    "a token that is long": (
+        hello(token=b"x" * 2_000),
+        Farewell.PROTOCOL,
+        "longer than the limit",
+    ),
+}
+
+
+@pytest.mark.parametrize(("data", "reason", "text"), BEFORE_HELLO.values(), ids=[*BEFORE_HELLO])
+def test_who_does_not_begin_with_a_hello_is_refused(
+    data: bytes,
+    reason: Farewell,
+    text: str,
+    server: Server,
+    raw: Raw,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    client = raw()
+    client.send(data)
+    said = client.farewell()
+    assert (said.reason, text in said.text) == (reason, True)
+    eventually(logged(caplog, "client refused", text), "it is in the log")
+    assert server.health()["refused"] == 1
+
+
+AFTER_HELLO = {
+    "a second HELLO": (hello(), "gets no HELLO"),
+    "an answer": (frame(MessageKind.ANSWER, b"\0" * 9), "gets no ANSWER"),
+    "credit": (frame(MessageKind.CREDIT, CREDIT.pack(1, 1)), "gets no CREDIT"),
+    "a kind that is not there": (frame(77), "no kind of message of version 1: 77"),
+    "half a COMMIT": (frame(MessageKind.COMMIT), "COMMIT of 0 bytes is shorter than 8"),
+    "half a READ": (frame(MessageKind.READ, bytes(5)), "READ of 3 bytes is shorter than 8"),
+    "a RELEASE of no entry": (frame(MessageKind.RELEASE, b"\0\x63" + bytes(8)), "entry point 99"),
+    "no entry point": (tell(99, 1), "no entry point 99: there are 6"),
+    "half a TELL": (frame(MessageKind.TELL, b"\0"), "TELL of 1 bytes is shorter than 2"),
+    "half a PING": (frame(MessageKind.PING, b"\0"), "PING of 1 bytes is shorter"),
+    "a frame of no bytes": (LENGTH.pack(0), "a frame of no bytes has no kind"),
+    "a frame above the limit": (LENGTH.pack(1 << 30) + b"\x10", "longer than the limit"),
+    "no reason to part": (frame(MessageKind.GOODBYE, b"\xff"), "no reason to part: 255"),
+    "more rows than credit": (
+        frame(MessageKind.TELL_MANY, ENTRY_ROWS.pack(0, 1 << 31), b"\0\x90"),
+        "beyond the credit",
+    ),
+}
+
+
+@pytest.mark.parametrize(("data", "text"), AFTER_HELLO.values(), ids=[*AFTER_HELLO])
+def test_who_does_not_keep_to_the_protocol_is_refused(
+    data: bytes, text: str, server: Server, raw: Raw, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = raw()
+    client.send(hello() + data)
+    said = client.farewell()
+    assert (said.reason, text in said.text) == (Farewell.PROTOCOL, True)
+    assert logged(caplog, "client refused", text)()
+    assert server.health()["refused"] == 1
+
+
+@pytest.mark.parametrize("length", [0, 1 << 30])
+def test_what_came_before_a_wrong_length_is_handled(length: int, raw: Raw) -> None:
+    client = raw()
+    client.send(hello())
+    assert client.receive() is not None
+    asked = frame(MessageKind.ASK, ENTRY.pack(2), CODEC.encode("seen"))  # of the gate
+    client.send(asked + LENGTH.pack(length) + b"\x10" * 100)
+    assert client.farewell().reason is Farewell.PROTOCOL
+    eventually(lambda: Gate.seen == ["seen"], "it is handled")
+
+
+def test_what_cannot_be_decoded_fails_alone(raw: Raw) -> None:
+    client = raw()
+    client.send(hello())
+    assert client.receive() is not None
+    client.send(frame(MessageKind.TELL, ENTRY.pack(0), b"\xc1") + tell(0, "good"))
+    client.send(frame(MessageKind.TELL_MANY, ENTRY_ROWS.pack(0, 2), CODEC.encode_rows([1])))
+    client.send(frame(MessageKind.BATCH, ENTRY.pack(0), b"\xff" * 100))
+    client.send(frame(MessageKind.ASK, ENTRY.pack(0), CODEC.encode("all")))
+    kinds, credited = [], 0
+    while credited < 5 or MessageKind.ANSWER not in kinds:
+        received = client.receive()
+        assert received is not None
+        if received.kind == MessageKind.CREDIT:
+            credited = CREDIT.unpack(received.body)[0]
+        else:
+            kinds.append(received.kind)
+        if received.kind == MessageKind.ANSWER:
+            assert "good" in CODEC.decode(received.body[8:])
+    assert kinds.count(MessageKind.FAILED) == 3
+
+
+def test_values_that_would_be_too_much_work_fail_alone(start: Start, tmp_path: Path) -> None:
+    small = start(f"unix:{tmp_path}/small", limits=ServerLimits(values=1_000))
+    with connect(str(small.address)) as connection:
+        notes = connection.ref("notes")
+        with pytest.raises(RemoteFailure, match="more than 1000 values, with a container as 4"):
+            notes.ask([{}] * 300).result(DEADLINE)
+        with pytest.raises(RemoteFailure, match="keys of a dict or set collide"):
+            notes.ask({number * (2**61 - 1) for number in range(200)}).result(DEADLINE)
+        assert notes.ask([{}] * 200).result(DEADLINE) == [{}] * 200
+        assert notes.ask("all").result(DEADLINE) == [[{}] * 200]
+
+
+def test_a_wrong_token_is_refused_and_not_tried_again(
+    start: Start, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    guarded = start(f"unix:{tmp_path}/guarded", token=Token(SECRET, "the test"))
+    for options in ({"token": OTHER}, {}):
+        with pytest.raises(Refused, match="token: the token is not the server's"):
+            connect(str(guarded.address), timeout=DEADLINE, **options)
+    assert guarded.health()["accepted"] == guarded.health()["refused"] == 2
+    assert SECRET not in caplog.text
+    assert OTHER not in caplog.text
+    connect(str(guarded.address), token=SECRET).close()
+
+
+def test_tokens_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[Any] = []
+    monkeypatch.setattr(hmac, "compare_digest", lambda *both: compared.append(both))
+    assert not Token(SECRET, "the test").fits(OTHER.encode())
+    assert compared == [(SECRET.encode(), OTHER.encode())]
+
+
+def test_who_says_nothing_is_let_go(start: Start, tmp_path: Path) -> None:
+    hasty = start(f"unix:{tmp_path}/hasty", limits=ServerLimits(handshake_time=0.05))
+    client = RawClient(f"{tmp_path}/hasty")
+    assert client.farewell().reason is Farewell.IDLE
+    eventually(lambda: hasty.health()["connections"] == 0, "the connection is gone")
+    client.socket.close()
+
+
+def test_a_client_that_falls_silent_is_let_go_and_one_that_pings_is_not(
+    start: Start, tmp_path: Path
+) -> None:
+    patient = start(f"unix:{tmp_path}/patient", limits=ServerLimits(idle_time=60.0))
+
+    def pass_a_minute() -> None:
+        for peer in patient._peers:
+            peer._heard -= 61.0
+
+    def look() -> None:
+        for peer in [*patient._peers]:
+            peer._check_idleness()
+
+    with connect(str(patient.address)) as connection:
+        client = RawClient(f"{tmp_path}/patient")  # half-open: it will never say anything again
+        client.send(hello())
+        assert client.receive() is not None
+        patient._io.call(pass_a_minute)
+        assert connection.health().result(DEADLINE)  # as its pings do
+        came = [peer._link.received for peer in patient._peers]
+        client.socket.sendall(b"\x10")  # a part of a frame
+        eventually(lambda: [peer._link.received for peer in patient._peers] != came, "it came")
+        patient._io.call(look)
+        assert patient.health()["connections"] == 2
+        patient._io.call(pass_a_minute)
+        assert connection.health().result(DEADLINE)
+        patient._io.call(look)
+        said = client.farewell()
+        assert (said.reason, said.text) == (Farewell.IDLE, "silent for 60 s")
+        assert connection.ref("notes").ask(1).result(DEADLINE) == 1
+        assert patient.health()["accepted"] == 2
+        client.socket.close()
+
+
+def test_a_server_that_falls_silent_is_left(tmp_path: Path) -> None:
+    answers = [frame(MessageKind.WELCOME, CODEC.encode(
+        {"entries": ["e"], "frame": 4096, "messages": 9, "bytes": 4096, "idle": 0.06}
+    ))]  # fmt: skip
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"{tmp_path}/mute")
+        listener.listen()
+        connected = []
+
+        def welcome() -> None:
+            for _ in range(2):
+                connected.append(listener.accept()[0])
+                connected[-1].sendall(answers[0])
+
+        thread = threading.Thread(target=welcome)
+        connection = Connection(f"unix:{tmp_path}/mute")
+        asked = connection.ref("e").ask(1)  # goes by the first
+        thread.start()
+        with pytest.raises(ConnectionLost, match="no answer to a ping"):
+            asked.result(DEADLINE)
+        thread.join(DEADLINE)  # it connects again
+        assert len(connected) == 2
+        connection.close()
+        for each in connected:
+            each.close()
+
+
+def test_who_does_not_read_is_let_go_when_too_much_waits_for_it(
+    start: Start, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    limits = ServerLimits(frame=1 << 20, output=1 << 20, bytes=1 << 20)
+    small = start(f"unix:{tmp_path}/small", limits=limits)
+    client = RawClient(f"{tmp_path}/small")
+    client.send(hello())
+    assert client.receive() is not None
+    client.send(tell(0, "x" * 200_000))
+    # Asks are small, answers are large; all of them are sent before the first is looked at.
+    client.send(frame(MessageKind.ASK, ENTRY.pack(0), CODEC.encode("all")) * 1_000)
+    eventually(logged(caplog, "client left", "does not read"), "it is let go")
+    eventually(lambda: small.health()["connections"] == 0, "it is forgotten")
+    client.socket.close()
+
+
+def test_who_does_not_read_is_not_read_from_until_it_does(start: Start, tmp_path: Path) -> None:
+    limits = ServerLimits(frame=1 << 16, output=1 << 22)
+    small = start(f"unix:{tmp_path}/small", limits=limits)
+    client = RawClient(f"{tmp_path}/small")
+    client.send(hello())
+    assert client.receive() is not None
+    client.socket.settimeout(120)  # of all that is sent together
+    pings = 100_000  # their answers are many times as long as the limit
+    sending = threading.Thread(
+        target=client.send, args=(frame(MessageKind.PING, NONCE.pack(1)) * pings,)
+    )
+    sending.start()
+    (peer,) = small._peers
+    eventually(lambda: not peer._link._is_reading, "nothing more is read")
+    for _ in range(pings):
+        assert client.receive() is not None
+    sending.join(120)
+    assert small.health()["connections"] == 1
+    client.socket.close()
+
+
+def test_too_many_connections_are_turned_away(start: Start, tmp_path: Path) -> None:
+    small = start(f"unix:{tmp_path}/small", limits=ServerLimits(connections=2))
+    first, second = connect(str(small.address)), connect(str(small.address))
+    third = RawClient(f"{tmp_path}/small")
+    said = third.farewell()
+    assert (said.reason, said.text) == (
+        Farewell.BUSY,
+        "2 clients are connected, which is the limit",
+    )
+    third.socket.close()
+    second.close()
+    eventually(lambda: small.health()["connections"] == 1, "there is a place again")
+    connect(str(small.address)).close()
+    assert first.ref("notes").ask(1).result(DEADLINE) == 1
+    first.close()
+
+
+def test_who_is_turned_away_tries_again(start: Start, tmp_path: Path) -> None:
+    small = start(f"unix:{tmp_path}/small", limits=ServerLimits(connections=1))
+    first = connect(str(small.address))
+
+    def make_room() -> None:
+        eventually(lambda: small.health()["refused"], "one is refused")
+        first.close()
+
+    thread = threading.Thread(target=make_room)
+    thread.start()
+    connect(str(small.address), timeout=DEADLINE).close()
+    thread.join(DEADLINE)
+
+
+def test_unfinished_handshakes_do_not_take_all_places(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "_PATIENCE", DEADLINE)
+    small = start(f"unix:{tmp_path}/small", limits=ServerLimits(handshakes=2))
+    clients = [RawClient(f"{tmp_path}/small") for _ in range(3)]
+    assert "2 clients have not said who they are" in clients[2].farewell().text
+    clients[0].send(hello())
+    assert clients[0].receive() is not None
+    connect(str(small.address)).close()
+    for client in clients:
+        client.socket.close()
+
+
+def test_strangers_that_come_again_do_not_keep_others_out(start: Start, tmp_path: Path) -> None:
+    limits = ServerLimits(handshakes=2, handshake_time=3600.0)
+    small = start(f"unix:{tmp_path}/small", limits=limits)
+    done = threading.Event()
+
+    def come_again() -> None:
+        while not done.is_set():
+            with closing(RawClient(f"{tmp_path}/small").socket) as connected:
+                while not done.is_set() and is_open(connected):
+                    pass
+
+    def is_open(connected: socket.socket) -> bool:
+        connected.settimeout(0.1)
+        try:
+            return connected.recv(1 << 16) != b""
+        except TimeoutError:
+            return True
+        except OSError:
+            return False
+
+    strangers = [threading.Thread(target=come_again) for _ in range(2)]
+    for each in strangers:
+        each.start()
+    try:
+        eventually(lambda: small.health()["connections"] == 2, "they have both places")
+        for _ in range(3):
+            connect(str(small.address), timeout=DEADLINE).close()
+    finally:
+        done.set()
+        for each in strangers:
+            each.join(DEADLINE)
+
+
+def test_a_client_that_was_refused_has_no_place_any_more(start: Start, tmp_path: Path) -> None:
+    small = start(
+        f"unix:{tmp_path}/small", token=Token(SECRET, "here"), limits=ServerLimits(handshakes=1)
+    )
+    clients = []
+    for _ in range(3):
+        clients.append(RawClient(f"{tmp_path}/small"))
+        clients[-1].send(hello(OTHER.encode()))
+        assert clients[-1].farewell().reason is Farewell.TOKEN
+    connect(str(small.address), token=SECRET).close()
+    for client in clients:
+        client.socket.close()
+
+
+def test_other_users_are_refused(
+    raw: Raw, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(server, "stranger", lambda connected: "user 4711, process 1")
+    assert "user 4711" in raw().farewell().text
+    assert logged(caplog, "client refused", "user 4711")()

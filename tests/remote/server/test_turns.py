@@ -1,0 +1,209 @@
+"""What one client sends is worked on in slices, between which others have their turns."""
+
+from collections.abc import Generator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from callboard import Actor
+from callboard.remote.errors import CodecError
+from callboard.remote.protocol import staged_rows
+from callboard.remote.protocol.kinds import MessageKind, Rejected
+from callboard.remote.protocol.server_side import Delivery, StagingRequest
+from callboard.remote.protocol.staged_rows import Layout, StageRows
+from callboard.remote.server.client_actor import ClientActor
+from callboard.remote.staging.entries import ActorEntry
+from callboard.remote.staging.rows import counting_rows
+from callboard.remote.staging.stager import Stager
+from callboard.remote.wire.codec import Codec
+from callboard.testing import ManualSystem
+
+CODEC = Codec()
+LARGE = CODEC.encode([{}] * 200_000)
+
+
+class Taking(Actor[Any]):
+    """Notes how long the lists are, and what else comes."""
+
+    def __init__(self, seen: list[Any]) -> None:
+        self.seen = seen
+
+    def receive(self, message: Any) -> None:
+        self.seen.append(len(message) if isinstance(message, list) else message)
+
+
+class FakePeer:
+    """Notes what it is to say, with its name."""
+
+    name = "fake"
+    is_gone = False
+
+    def __init__(self, said: list[Any], name: str) -> None:
+        self.said, self.name = said, name
+
+    def note_handled(self, request: Any) -> None:
+        self.said.append((self.name, "handled"))
+
+    def answer(self, request: Any, value: Any) -> None:
+        self.said.append((self.name, value))
+
+    def fail(self, request: Any, error: BaseException) -> None:
+        self.said.append((self.name, type(error)))
+
+    def reject(self, error: Rejected) -> None:
+        self.said.append((self.name, "rejected"))
+
+
+def told(body: bytes, kind: MessageKind = MessageKind.TELL, rows: int = 1) -> Delivery:
+    return Delivery(kind, 1, 0, rows, body, len(body))
+
+
+def run(system: ManualSystem) -> None:
+    """Run until nothing is left to do; a pause of no time ends when time goes on."""
+    while system.run_until_idle():
+        system.advance(0.001)
+
+
+@pytest.mark.parametrize("kind", [MessageKind.TELL, MessageKind.TELL_MANY])
+def test_a_small_message_overtakes_a_large_one_of_another_client(kind: MessageKind) -> None:
+    seen: list[Any] = []
+    said: list[Any] = []
+    body, rows = LARGE, 1
+    if kind is MessageKind.TELL_MANY:
+        body, rows = CODEC.encode_rows([[{}] * 100_000] * 2), 2
+    with ManualSystem() as system:
+        entries = [ActorEntry(system.spawn(Taking, seen))]
+        first, second = (
+            system.spawn(ClientActor, FakePeer(said, name), entries, CODEC) for name in "ab"
+        )
+        first.tell([told(body, kind, rows), told(CODEC.encode("behind it"))])
+        second.tell([told(CODEC.encode("small"))])
+        run(system)
+        assert seen[0] == "small"
+        assert seen[1:] in ([200_000, "behind it"], [100_000, 100_000, "behind it"])
+        assert said[0] == ("b", "handled")
+        assert said.count(("a", "handled")) == 2
+
+
+def test_what_is_wrong_with_a_large_message_fails_it_alone() -> None:
+    seen: list[Any] = []
+    said: list[Any] = []
+    with ManualSystem() as system:
+        entries = [ActorEntry(system.spawn(Taking, seen))]
+        client = system.spawn(ClientActor, FakePeer(said, "a"), entries, CODEC)
+        client.tell([told(LARGE + b"\1"), told(CODEC.encode("behind it"))])
+        run(system)
+    assert seen == ["behind it"]
+    assert said == [("a", CodecError), ("a", "handled"), ("a", "handled")]
+
+
+class FakeStore:
+    """Keeps what is added, and has a part for each stage."""
+
+    limits = SimpleNamespace(staged_age=3600.0)
+
+    def __init__(self) -> None:
+        self.added: list[tuple[int, int | None]] = []
+        self.dropped: list[Any] = []
+
+    def begin(self, begun: Any, entry: str) -> Any:
+        return SimpleNamespace(trouble=None, stage=begun.stage)
+
+    def add(self, part: Any, data: StageRows, found: int | None) -> None:
+        if part.trouble is not None:
+            raise part.trouble
+        self.added.append((data.stage, found))
+
+    def drop(self, part: Any, why: Exception) -> None:
+        part.trouble = why
+        self.dropped.append(part.stage)
+
+    def commit(self, name: Any, winners: list[Any]) -> None:
+        self.added.append((-1, len(winners)))
+
+
+Staging = tuple[ManualSystem, Any, FakeStore]
+
+
+@pytest.fixture
+def staging() -> Generator[Staging, None, None]:
+    store = FakeStore()
+    target = SimpleNamespace(name="e", refuse_if_unfit=lambda: None)
+
+    def counting(layout: Layout, payload: Any) -> Generator[None, None, int]:
+        return counting_rows(CODEC, layout, payload)
+
+    with ManualSystem() as system:
+        stager = system.spawn(Stager, store, [target], lambda number: None, counting)
+        yield system, stager, store
+
+
+def request(kind: MessageKind, content: Any) -> StagingRequest:
+    return StagingRequest(kind, 1, 1, 1, content)
+
+
+def begin(stage: int) -> StagingRequest:
+    name = staged_rows.BatchName("j", 1)
+    return request(MessageKind.BEGIN, staged_rows.Begin(stage, 0, name, 0, stage))
+
+
+def rows(stage: int, payload: bytes) -> StagingRequest:
+    return request(MessageKind.DATA, StageRows(stage, 0, Layout.ROWS, 1, payload))
+
+
+SETS = CODEC.encode_rows([[set(), frozenset(), ()] * 20_000])
+
+
+def test_small_rows_are_staged_while_large_ones_of_another_client_are_counted(
+    staging: Staging,
+) -> None:
+    system, stager, store = staging
+    said: list[Any] = []
+    one, other = FakePeer(said, "a"), FakePeer(said, "b")
+    for wanted in (begin(1), rows(1, SETS), rows(1, CODEC.encode_rows([{7}]))):
+        stager.tell((one, wanted))
+    for wanted in (begin(2), rows(2, CODEC.encode_rows([{7}, 8]))):
+        stager.tell((other, wanted))
+    run(system)
+    assert store.added == [(2, 2), (1, 1), (1, 1)]
+    assert [name for name, _ in said] == ["a", "b", "b", "a", "a"]
+
+
+def test_what_a_client_sends_behind_large_rows_waits_for_them_also_its_end(
+    staging: Staging,
+) -> None:
+    system, stager, store = staging
+    said: list[Any] = []
+    one = FakePeer(said, "a")
+    for wanted in (begin(1), rows(1, SETS), rows(1, SETS), rows(1, CODEC.encode_rows([1]))):
+        stager.tell((one, wanted))
+    stager.tell((one, None))
+    run(system)
+    assert store.added == [(1, 1)] * 3
+    assert store.dropped == [1], "as the client is gone"
+
+
+def test_large_rows_that_cannot_be_read_end_their_stage_alone(staging: Staging) -> None:
+    system, stager, store = staging
+    said: list[Any] = []
+    one = FakePeer(said, "a")
+    bad = CODEC.encode_rows([[set()] * 20_000, {1}])[:-1] + b"\xc1"
+    for wanted in (begin(1), begin(2), rows(1, bad), rows(1, SETS), rows(2, SETS)):
+        stager.tell((one, wanted))
+    run(system)
+    assert store.dropped == [1]
+    assert store.added == [(2, 1)]
+
+
+def test_a_commit_of_many_winners_is_read_in_slices(staging: Staging) -> None:
+    system, stager, store = staging
+    said: list[Any] = []
+    one, other = FakePeer(said, "a"), FakePeer(said, "b")
+    winners = [[at, 1, 1] for at in range(40_000)]
+    for body in (CODEC.encode(["j", winners]), CODEC.encode(["j", winners, 1])):
+        stager.tell((one, request(MessageKind.COMMIT, staged_rows.PackedCommit(CODEC, 1, body))))
+    stager.tell((other, begin(2)))
+    run(system)
+    assert store.added == [(-1, 40_000)]
+    assert said == [("b", None), ("a", None), ("a", "rejected")]

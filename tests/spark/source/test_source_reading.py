@@ -1,0 +1,267 @@
+"""`format("callboard")`: what an actor publishes is read, each row once, across restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from callboard.core.errors import ConfigError
+from callboard.remote import PublishedRows, connect
+from callboard.remote.errors import NotPublished
+from callboard.spark import register
+from callboard.spark.source.data_source import CallboardSource
+from callboard.spark.source.published_range import divided
+from sums import failing
+
+pytestmark = pytest.mark.timeout(300)  # Spark starts slowly on a busy machine
+
+
+@pytest.fixture
+def known(retrying: SparkSession) -> SparkSession:
+    register(retrying)
+    return retrying
+
+
+def publish(url: str, start: int, end: int) -> None:
+    """Have the actor publish the numbers of a range."""
+    publish_rows(url, "echo", start, range(start, end))
+
+
+def publish_rows(url: str, entry: str, batch: int, rows: Iterable[Any]) -> None:
+    with connect(url) as connection:
+        with connection.stage(entry, job=entry, batch=batch) as stage:
+            stage.send_many(rows)
+        assert stage.staged is not None
+        connection.commit(entry, batch, [stage.staged])
+        while connection.health().result(20)["unapplied"]:
+            pass
+
+
+@contextmanager
+def published(url: str) -> Iterator[PublishedRows]:
+    with connect(url) as connection:
+        yield connection.published("echo")
+
+
+def load(spark: SparkSession, url: str, **options: str) -> DataFrame:
+    reader = spark.read.format("callboard").option("URL", url).option("entry", "echo")
+    return reader.options(**options).load()
+
+
+# --- batches --------------------------------------------------------------------------------------
+
+
+def test_a_frame_has_what_is_published_and_not_released(known: SparkSession, url: str) -> None:
+    assert load(known, url).collect() == []
+    publish(url, 0, 10_000)
+    frame = load(known, url, partitions="3")
+    assert frame.schema.simpleString() == "struct<id:bigint,text:string>"
+    for _ in range(2):
+        rows = frame.collect()
+        assert [tuple(row) for row in rows] == [(row, f"text {row}") for row in range(10_000)]
+    assert frame.rdd.getNumPartitions() == 3
+    with published(url) as there:
+        there.release(9_998)
+    assert [row.id for row in load(known, url, partitions="3").collect()] == [9_998, 9_999]
+
+
+def test_a_task_that_fails_reads_the_same_rows_again(
+    known: SparkSession, url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "marks").mkdir()
+    publish(url, 0, 20_000)
+    frame = load(known, url, partitions="2").select("id")
+    rows = frame.mapInArrow(failing(tmp_path / "marks", 1), "id long").collect()
+    assert len(list((tmp_path / "marks").iterdir())) == 1
+    assert [row.id for row in rows] == [*range(20_000)]
+
+
+def test_types_become_those_of_spark(
+    known: SparkSession, url: str, failure_of: Callable[[Callable[[], Any]], str]
+) -> None:
+    noon = datetime(2024, 5, 17, 12)
+    some = (1, 2, "text", noon, noon.replace(tzinfo=UTC), noon.date(), Decimal("1.50"), [1, 2])
+    publish_rows(url, "kinds", 0, [some, (2, *[None] * 7)])
+    reader = known.read.format("callboard").option("url", url).option("entry", "kinds")
+    first, second = reader.load().orderBy("key").collect()
+    assert [*first][:4] == [1, 2, "text", noon]
+    assert first.instant.astimezone(UTC) == some[4]
+    assert [*first][5:] == [noon.date(), Decimal("1.50"), [1, 2]]
+    assert [*second] == [2, *[None] * 7]
+    other = "key int, small int, long_text int, local timestamp_ntz, instant timestamp, day date, "
+    shown = failure_of(reader.schema(other + "price decimal(10,2), list array<int>").load().collect)
+    assert "do not fit key: int32" in shown
+    assert "Failed to parse string: 'text'" in shown
+
+
+KINDS = (
+    "key int, small int, long_text string, local {}, instant {}, day {}, price decimal(10,2), "
+    "list array<int>"
+)
+
+
+def test_times_with_and_without_a_zone_stay_what_they_are(
+    known: SparkSession, url: str, failure_of: Callable[[Callable[[], Any]], str]
+) -> None:
+    noon = datetime(2024, 5, 17, 12)
+    some = (1, 2, "text", noon, noon.replace(tzinfo=UTC), noon.date(), Decimal("1.50"), [1, 2])
+    publish_rows(url, "kinds", 0, [some])
+    known.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        reader = known.read.format("callboard").option("url", url).option("entry", "kinds")
+        said = reader.schema(KINDS.format("timestamp_ntz", "timestamp", "date"))
+        for frame in (reader.load(), said.load()):
+            [row] = frame.selectExpr("string(local) l", "unix_seconds(instant) i").collect()
+            assert tuple(row) == ("2024-05-17 12:00:00", 1_715_947_200)
+            assert dict(frame.dtypes)["local"] == "timestamp_ntz"
+        for types, column in (
+            (("timestamp", "timestamp", "date"), "local"),
+            (("timestamp_ntz", "timestamp_ntz", "date"), "instant"),
+            (("timestamp_ntz", "timestamp", "timestamp"), "day"),
+        ):
+            shown = failure_of(reader.schema(KINDS.format(*types)).load().collect)
+            assert f"in column {column!r}, what clocks show is no instant" in shown
+    finally:
+        known.conf.unset("spark.sql.session.timeZone")
+
+
+def test_an_entry_that_publishes_nothing_is_named_in_the_driver(
+    known: SparkSession, url: str, failure_of: Callable[[Callable[[], Any]], str]
+) -> None:
+    reader = known.read.format("callboard").option("url", url)
+    assert "the entry 'sums' publishes no rows" in failure_of(reader.option("entry", "sums").load)
+
+
+# --- streams --------------------------------------------------------------------------------------
+
+
+class Query:
+    """A query that is started again and again, and the rows of its batches."""
+
+    def __init__(self, spark: SparkSession, url: str, checkpoint: Path) -> None:
+        self.spark = spark
+        self.url = url
+        self.checkpoint = checkpoint
+        self.batches: list[tuple[int, list[int]]] = []
+
+    def run(self, **options: str) -> None:
+        """Read what there is, and end."""
+        stream = self.spark.readStream.format("callboard").option("url", self.url)
+        frame = stream.option("entry", "echo").options(**options).load()
+
+        def take(batch: DataFrame, number: int) -> None:
+            self.batches.append((number, [row.id for row in batch.collect()]))
+
+        query = (
+            frame.writeStream.foreachBatch(take)
+            .option("checkpointLocation", str(self.checkpoint))
+            .trigger(availableNow=True)
+            .start()
+        )
+        assert query.awaitTermination(120)
+
+    def forget_the_last_commit(self) -> None:
+        """Be as if the query had been killed before it noted its last batch."""
+        commits = self.checkpoint / "commits"
+        last = max(int(file.name) for file in commits.iterdir() if file.name.isdigit())
+        (commits / str(last)).unlink()
+        (commits / f".{last}.crc").unlink(missing_ok=True)
+
+
+@pytest.fixture
+def query(known: SparkSession, url: str, tmp_path: Path) -> Query:
+    return Query(known, url, tmp_path / "checkpoint")
+
+
+def test_a_stream_goes_on_and_rows_are_released_with_the_next_batch(query: Query, url: str) -> None:
+    publish(url, 0, 100)
+    query.run(partitions="2")
+    assert query.batches == [(0, [*range(100)])]
+    with published(url) as rows:
+        assert rows.earliest() == 0
+    publish(url, 100, 150)
+    query.run()
+    assert query.batches[1:] == [(1, [*range(100, 150)])]
+    with published(url) as rows:
+        assert (rows.earliest(), rows.latest()) == (100, 150)
+
+
+def test_a_batch_that_is_replayed_has_the_same_rows(query: Query, url: str) -> None:
+    publish(url, 0, 100)
+    query.run()
+    publish(url, 100, 150)
+    query.run(partitions="4")
+    query.forget_the_last_commit()
+    publish(url, 150, 160)
+    query.run(partitions="3")
+    query.run()  # before PySpark 4.2 a run ends with the batch that it replays
+    assert query.batches[1:] == [
+        (1, [*range(100, 150)]),
+        (1, [*range(100, 150)]),
+        (2, [*range(150, 160)]),
+    ]
+
+
+def test_a_replayed_batch_that_was_released_by_another_is_an_error(
+    query: Query, url: str, failure_of: Callable[[Callable[[], Any]], str]
+) -> None:
+    publish(url, 0, 100)
+    query.run(release="false")
+    publish(url, 100, 150)
+    query.run(release="False")
+    with published(url) as rows:
+        assert rows.earliest() == 0
+        rows.release(120)
+    query.forget_the_last_commit()
+    shown = failure_of(query.run)
+    assert "row 100 of 'echo' was released, as were all before row 120" in shown
+
+
+# --- options --------------------------------------------------------------------------------------
+
+RIGHT = {"url": "unix:/nowhere", "entry": "echo"}
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        ({"partitions": "0"}, "the option 'partitions' is a whole number from 1 to 10000, not 0"),
+        ({"partitions": "all"}, "the option 'partitions' is a whole number .* not 'all'"),
+        ({"release": "maybe"}, "the option 'release' is one of true, false, not 'maybe'"),
+        ({"job": "j"}, "the option 'job' is not known here"),
+        ({"token": "x" * 32}, "a token is no option.*'tokenfile'"),
+    ],
+)
+def test_an_option_that_is_wrong_is_named_with_its_value(said: dict[str, str], error: str) -> None:
+    with pytest.raises(ConfigError, match=error):
+        CallboardSource(RIGHT | said).streamReader(StructType())
+
+
+def test_only_a_stream_releases() -> None:
+    with pytest.raises(ConfigError, match="the option 'release' is not known here"):
+        CallboardSource(RIGHT | {"release": "true"}).reader(StructType())
+
+
+def test_a_checkpoint_of_more_rows_than_there_are_is_an_error() -> None:
+    reader = CallboardSource(RIGHT).streamReader(StructType())
+    with pytest.raises(NotPublished, match=r"has published 10 rows, .* has read 100"):
+        reader.partitions({"row": 100}, {"row": 10})
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "parts", "sizes"),
+    [(0, 0, 4, []), (5, 7, 4, [1, 1]), (0, 10, 3, [3, 3, 4]), (7, 8, 1, [1])],
+)
+def test_a_range_is_divided_evenly(start: int, end: int, parts: int, sizes: list[int]) -> None:
+    ranges = divided(start, end, parts)
+    assert [each.end - each.start for each in ranges] == sizes
+    numbers = [row for each in ranges for row in range(each.start, each.end)]
+    assert numbers == [*range(start, end)]
