@@ -21,9 +21,10 @@ import shutil
 import sys
 import traceback
 from collections.abc import Callable, Iterable
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
-from Cython import __version__ as cython_version
 from Cython.Build.Dependencies import create_dependency_tree
 from Cython.Build.SharedModule import generate_shared_module
 from Cython.Compiler import Errors
@@ -48,12 +49,12 @@ class ReadContext(Context):
             raise SystemExit("a .pxd cannot name the type of a memory view: see cythonize.py")
         self.read, self.pxds = self.pxds, {}
 
-    def find_module(self, *args: object, **options: object) -> object:
+    def find_module(self, *args: Any, **options: Any) -> Any:
         """Find a module that is cimported.
 
         The translation contains the inline functions of all in `pxds`, so only these are put there.
         """
-        scope = super().find_module(*args, **options)
+        scope = super().find_module(*args, **options)  # type: ignore[no-untyped-call]
         for each in (*scope.cimported_modules, scope):
             if each.qualified_name in self.read:
                 self.pxds.setdefault(each.qualified_name, self.read[each.qualified_name])
@@ -72,10 +73,10 @@ def is_current(output: Path) -> bool:
 
 def take_kept(module: str) -> bool:
     """Take the translation that another build has kept."""
-    found = KEPT is not None and Path(KEPT, module).exists()
-    if found:
-        shutil.copyfile(Path(KEPT, module), f"{module}.cpp")
-    return found
+    if KEPT is None or not Path(KEPT, module).exists():
+        return False
+    shutil.copyfile(Path(KEPT, module), f"{module}.cpp")
+    return True
 
 
 def keep(module: str) -> None:
@@ -86,11 +87,11 @@ def keep(module: str) -> None:
         os.rename(Path(KEPT, f"{module}.{os.getpid()}"), Path(KEPT, module))
 
 
-def translate(context: Context, options: CompilationOptions, module: str, source: str) -> bool:
+def translate(context: Context, options: Any, module: str, source: str) -> bool:
     """Translate a module; this process is of no use for another."""
     options.output_file = f"{module}.cpp"
     if os.path.exists(source):
-        return run_pipeline(source, options, module, context).num_errors == 0
+        return bool(run_pipeline(source, options, module, context).num_errors == 0)
     options.shared_c_file_path, options.shared_utility_qualified_name = options.output_file, None
     options.module_name = module
     Path(f"{module}.cpp.dep").touch()
@@ -136,7 +137,7 @@ def main(folder: str, *words: str) -> bool:
     """Translate what is not up to date, and tell whether that went well."""
     arguments, modules = words[: words.index("--")], words[words.index("--") + 1 :]
     asked = Path("cythonize.arguments")  # of the last time
-    asking = f"{cython_version} {arguments}"
+    asking = f"{version('cython')} {arguments}"
     same = asked.exists() and asked.read_text() == asking
     sources = {
         module: f"{folder}/{module.replace('.', '/')}.pyx"
@@ -148,7 +149,7 @@ def main(folder: str, *words: str) -> bool:
     found = [source for source in sources.values() if os.path.exists(source)]
     parsed, _ = parse_command_line(["-I", folder, *arguments, *found])
     options = CompilationOptions(parsed, depfile=True)
-    context = ReadContext.from_options(options)
+    context: Any = ReadContext.from_options(options)  # type: ignore[no-untyped-call]
     Errors.open_listing_file(None)
     context.read_ahead(declarations(folder, context, found))
     if Errors.get_errors_count():
