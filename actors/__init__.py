@@ -12,13 +12,13 @@ from callboard.core.errors import (
     DrainTimeout,
     ForkedSystem,
     MailboxFull,
-    PolicyError,
     SpawnError,
     SystemClosed,
 )
 from callboard.include import get_include
 from callboard.mailboxes import BoundedMailbox, PriorityMailbox
 from callboard.messages import DeadLetter, Terminated
+from callboard.recipient import Recipient
 from callboard.supervision import Supervision
 from callboard.system import ActorSystem
 from callboard.version import version as __version__
@@ -38,8 +38,8 @@ __all__ = [
     "ForkedSystem",
     "Future",
     "MailboxFull",
-    "PolicyError",
     "PriorityMailbox",
+    "Recipient",
     "SpawnError",
     "Supervision",
     "SystemClosed",

@@ -14,6 +14,7 @@ from callboard.scheduling.cell cimport carrying_cell
 
 from callboard.core.errors import CallboardError
 from callboard.core.text import safe_repr
+from callboard.recipient import is_recipient, tell_without_waiting
 
 
 # How many an actor watches until it looks who of them has ended.
@@ -143,19 +144,21 @@ class Actor:
 
     # --- time -----------------------------------------------------------------------------------------
 
-    def after(self, seconds, message):
-        """Send `message` to this actor once, after `seconds`. Return a timer with `cancel()`.
+    def after(self, seconds, message, *, to=None):
+        """Send `message` once, after `seconds`, to this actor or another Recipient. Return a timer
+        with `cancel()`.
 
-        Timers end with the actor, and at its restart.
+        Timers end with the actor that began them, and at its restart.
         """
-        return start_timer(own(self), seconds, None, message)
+        return start_timer(own(self), seconds, None, message, to)
 
-    def every(self, seconds, message):
-        """Send `message` to this actor every `seconds`. Return a timer with `cancel()`.
+    def every(self, seconds, message, *, to=None):
+        """Send `message` every `seconds` to this actor or another Recipient. Return a timer with
+        `cancel()`.
 
-        Timers end with the actor, and at its restart.
+        Timers end with the actor that began them, and at its restart.
         """
-        return start_timer(own(self), seconds, seconds, message)
+        return start_timer(own(self), seconds, seconds, message, to)
 
     def sleep(self, seconds):
         """Return a Future that is done after `seconds`, to be awaited in an `async def receive`."""
@@ -168,7 +171,7 @@ class Actor:
         cdef ActorRef mine = own(self)
         cdef Extra extra = mine.extras()
         if not isinstance(ref, ActorRef):
-            raise TypeError(f"watch() wants a ref, not {safe_repr(ref)}")
+            raise TypeError(f"watch() wants the ref of an actor in this process, not {safe_repr(ref)}")
         if extra.watching is None:
             extra.watching = {}
         extra.watching[ref] = None
@@ -198,11 +201,22 @@ cdef void forget_ended(Extra extra) noexcept:
     extra.most_watching = max(FEW_WATCHED, 2 * len(extra.watching))
 
 
-cdef object start_timer(ActorRef ref, seconds, period, message):
+cdef object timed_tell(to, message):
+    """Return what tells, on the timers' thread, which may not wait."""
+    cdef ActorRef ref
+    if isinstance(to, ActorRef):
+        ref = <ActorRef>to
+        variables = current_variables() if ref.cell.has(carrying_cell) else None
+        # A full mailbox does not hold timers up: their messages may exceed its capacity.
+        return partial(ref._tell_past_capacity, message, variables)
+    if is_recipient(to):
+        return partial(tell_without_waiting, to, message)
+    raise TypeError(f"a timer's message goes to a ref or another recipient, not {safe_repr(to)}")
+
+
+cdef object start_timer(ActorRef ref, seconds, period, message, to):
     cdef Extra extra = ref.extras()
-    variables = current_variables() if ref.cell.has(carrying_cell) else None
-    # A full mailbox does not hold timers up: their messages may exceed its capacity.
-    action = partial(ref._tell_past_capacity, message, variables)
+    action = timed_tell(ref if to is None else to, message)
     timer = ref.runtime.timers.call_after(seconds, action, period)
     if extra.timers is None:
         extra.timers = weakref.WeakSet()  # the system holds those that are to come

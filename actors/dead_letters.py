@@ -16,6 +16,7 @@ from callboard.messages import DeadLetter
 
 if TYPE_CHECKING:
     from callboard._inside.sending.ref import ActorRef
+    from callboard.recipient import Recipient
 
 
 _ENDS = ("stopped", "system stopped")  # reasons of what an actor leaves in its mailbox
@@ -64,8 +65,8 @@ class DeadLetters:
         with self._lock:
             return list(self._fatal)
 
-    def subscribe(self, subscriber: ActorRef[DeadLetter] | Callable[[DeadLetter], object]) -> None:
-        """Hand every DeadLetter from now on to an actor, or to a function.
+    def subscribe(self, subscriber: Recipient[DeadLetter] | Callable[[DeadLetter], object]) -> None:
+        """Hand every DeadLetter from now on to an actor or another Recipient, or to a function.
 
         A function runs in the thread that found the letter dead, often a worker: keep it short. If
         it raises, that is logged, SystemExit included.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from callboard._inside.life import exit as _exit
 from callboard._inside.receiving.event_loop import EventLoop
@@ -46,12 +46,8 @@ from callboard.statistics import Logs, collect
 from callboard.timers import Timers
 from callboard.tuned import check_classes
 
-if TYPE_CHECKING:
-    from callboard.streams.chaining.graph import Graph
-    from callboard.streams.running.run import Run
-
 M = TypeVar("M")
-R = TypeVar("R")
+R = TypeVar("R", covariant=True)
 
 # How long stop() waits without a number, in seconds, and the end of a `with` block at most.
 STOP_TIMEOUT = 10.0
@@ -59,6 +55,12 @@ STOP_TIMEOUT = 10.0
 # and the workers after actors that did: who can end does so at once.
 LAST_WORDS = 0.5
 LAST_MOMENT = 0.1
+
+
+class Runnable(Protocol[R]):
+    """What a system runs: a graph, of which it knows no more than this."""
+
+    def _run_in(self, system: ActorSystem, **options: Any) -> R: ...
 
 
 class ActorSystem(CopiedAsItself):
@@ -199,7 +201,7 @@ class ActorSystem(CopiedAsItself):
         ref: ActorRef[M] = spawn(self._runtime, None, cls, args, kwargs)
         return ref
 
-    def run(self, graph: Graph[R], **options: Any) -> Run[R]:
+    def run(self, graph: Runnable[R], **options: Any) -> R:
         """Start a graph of streams in this system, and return its Run.
 
         Options, by keyword:

@@ -79,10 +79,10 @@ def place_of(name: str) -> Path | None:
     return Path(*rest) if rest and rest[0] in FLOORS[:-1] else Path("actors", *rest)
 
 
-def imports(root: Path) -> dict[Path, set[Path]]:
+def imports(root: Path, *, for_types: bool = False) -> dict[Path, set[Path]]:
     """Map each header and each module to those that it needs when it is compiled or run.
 
-    Stubs need nothing, and what is imported for types alone is not needed.
+    Stubs need nothing, and what is imported for types alone is needed `for_types` only.
     """
     files = [path for path in sources(root) if path.suffix != ".pyi"]
     units = {unit_of(path) for path in files}
@@ -91,7 +91,7 @@ def imports(root: Path) -> dict[Path, set[Path]]:
         text = (root / path).read_text()
         needed = graph[unit_of(path)]
         if path.suffix != ".hpp":
-            for name in names_imported(path, text, for_types=False):
+            for name in names_imported(path, text, for_types=for_types):
                 place = place_of(name)
                 if place is not None:
                     candidates = (

@@ -84,6 +84,13 @@ def test_the_wheel_is_built_from_these_sources(wheel: Distribution, root: Path) 
     assert stale == []
 
 
+def test_the_packages_give_about_ninety_names() -> None:
+    capabilities = ("frequency", "remote", "spark", "streams", "testing")
+    packages = ["callboard", *(f"callboard.{name}" for name in capabilities)]
+    names = [name for each in packages for name in importlib.import_module(each).__all__]
+    assert len(names) <= 100, "errors and policies have modules of their own"
+
+
 def test_every_public_compiled_module_has_a_stub(wheel: Distribution) -> None:
     stubs = {file.with_suffix("") for file in wheel.files or [] if file.suffix == ".pyi"}
     modules = {file.with_name(file.name.partition(".")[0]) for file in extensions(wheel)}

@@ -14,8 +14,8 @@ import callboard
 from callboard import Actor, ActorRef, ActorSystem, CallboardError
 from callboard._inside.spawn import spawn
 from callboard.native import NativeActor, NativeBuffer, NativeRef
+from callboard.policies import Fifo
 from callboard.scheduling.handle import Handle
-from callboard.scheduling.priority import Fifo
 from callboard.scheduling.worker import WorkerThread
 from callboard.testing import ManualSystem
 

@@ -10,9 +10,13 @@ pytest.importorskip("mypy")
 
 # A line that ends in a comment `# -> ...` reveals a type or is an error, and that is a part of it.
 PROGRAM = """
+from collections.abc import Iterable
 from typing import Any, Generic, TypeVar
 
-from callboard import Actor, ActorRef, ActorSystem, Future, Supervision, Terminated
+from callboard import Actor, ActorRef, ActorSystem, Future, Recipient, Supervision, Terminated
+from callboard.policies import Blocks, PlacementPolicy
+from callboard.remote import RemoteRef, Server, ShardedRef, serve_entries
+from callboard.remote.errors import ConnectionLost
 from callboard.streams import Graph, Stream, Tumbling, entry
 from callboard.timers import Timer
 
@@ -75,6 +79,47 @@ def use(system: ActorSystem, anything: ActorRef[Any], objects: ActorRef[object])
     reveal_type(future.exception())  # -> BaseException | None
     system.spawn(Counter())  # -> incompatible type "Counter"; expected "type[Actor
     system.spawn(int)  # -> expected "type[Actor
+
+class Forwarding(Actor[int]):
+    def __init__(self, to: Recipient[int]) -> None:
+        self.to = to
+
+    def receive(self, message: int) -> None:
+        self.to.tell(message)
+        self.to.tell("text")  # -> incompatible type "str"; expected "int"
+        self.to.tell_many([message])
+        reveal_type(self.to.ask(message, timeout=1.0))  # -> Future[Any]
+        reveal_type(self.after(1.0, message, to=self.to))  # -> Timer
+        self.every(1.0, message, to=print)  # -> incompatible type
+
+class Own:
+    def tell(self, message: int) -> None: ...
+    def tell_many(self, messages: Iterable[int]) -> None: ...
+    def ask(self, message: int, timeout: float | None = None) -> Future[Any]:
+        return Future()
+
+class Deaf:
+    def tell(self, message: int) -> None: ...
+
+def forward(
+    system: ActorSystem,
+    ref: ActorRef[int],
+    there: RemoteRef,
+    shards: ShardedRef,
+    texts: ActorRef[str],
+) -> None:
+    numbers = entry("numbers", int)
+    recipients: list[Recipient[int]] = [ref, there, shards, Own()]
+    wrong: Recipient[int] = texts  # -> Incompatible types in assignment
+    deaf: Recipient[int] = Deaf()  # -> Incompatible types in assignment
+    for to in recipients:
+        reveal_type(system.spawn(Forwarding, to))  # -> ActorRef[int]
+        reveal_type(numbers.to(to))  # -> Graph[None]
+    numbers.to(texts)  # -> incompatible type
+    numbers.to(Own())
+    reveal_type(serve_entries(there))  # -> dict[str, callboard.remote.staging.entries.ActorEntry
+    reveal_type(ConnectionLost("text").unacknowledged)  # -> int
+    policy: PlacementPolicy = Blocks(2)
 
 class Visits:
     def receive(self, page: str) -> list[int]:

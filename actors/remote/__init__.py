@@ -3,7 +3,7 @@
 `python -m callboard serve app:build` runs a server; `connect()` makes a connection. The rooms, in
 which nothing imports what stands after it:
 
-`errors`     what can be wrong
+`errors`     what can be wrong; import errors from here
 `wire`       values, rows and record batches as bytes, and bytes as messages
 `protocol`   what client and server say to each other, without input and output
 `sockets`    addresses and sockets, and the threads that read and write them
@@ -18,67 +18,41 @@ from callboard.remote.client.connection import Connection, connect, connect_soon
 from callboard.remote.client.published import PublishedRows
 from callboard.remote.client.remote_ref import RemoteRef
 from callboard.remote.client.writer import StageWriter
-from callboard.remote.errors import (
-    AddressError,
-    BatchCommitted,
-    CodecError,
-    CommitConflict,
-    ConnectionLost,
-    NotPublished,
-    NotStaged,
-    ProtocolError,
-    Refused,
-    RemoteError,
-    RemoteFailure,
-    SecurityError,
-    StageRefused,
-    StateError,
-)
 from callboard.remote.protocol.server_side import ServerLimits
 from callboard.remote.protocol.shard import Shard
 from callboard.remote.protocol.staged_rows import Winner
+from callboard.remote.server.server import Server
 from callboard.remote.sharding.connection import ShardedConnection, connect_sharded
 from callboard.remote.sharding.keys import shard_of
 from callboard.remote.sharding.ref import ShardedRef
 from callboard.remote.sharding.stage import ShardedStage, ShardWinner
+from callboard.remote.staging.entries import serve_entries
 from callboard.remote.staging.persistent import KeyedRow, Persistent, RowKey, with_keys
 from callboard.remote.storage.store import StagingLimits
 from callboard.remote.wire.codec import Codec
 
 __all__ = [
-    "AddressError",
-    "BatchCommitted",
     "Codec",
-    "CodecError",
-    "CommitConflict",
     "Connection",
-    "ConnectionLost",
     "KeyedRow",
-    "NotPublished",
-    "NotStaged",
     "Persistent",
     "PublishedRows",
-    "ServerLimits",
-    "ProtocolError",
-    "Refused",
-    "RemoteError",
-    "RemoteFailure",
     "RemoteRef",
     "RowKey",
-    "SecurityError",
+    "Server",
+    "ServerLimits",
     "Shard",
     "ShardWinner",
     "ShardedConnection",
     "ShardedRef",
     "ShardedStage",
-    "StageRefused",
     "StageWriter",
     "StagingLimits",
-    "StateError",
     "Winner",
     "connect",
     "connect_sharded",
     "connect_soon",
+    "serve_entries",
     "shard_of",
     "with_keys",
 ]

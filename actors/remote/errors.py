@@ -4,6 +4,23 @@ from __future__ import annotations
 
 from callboard.core.errors import CallboardError, ConfigError
 
+__all__ = [
+    "AddressError",
+    "BatchCommitted",
+    "CodecError",
+    "CommitConflict",
+    "ConnectionLost",
+    "NotPublished",
+    "NotStaged",
+    "ProtocolError",
+    "Refused",
+    "RemoteError",
+    "RemoteFailure",
+    "SecurityError",
+    "StageRefused",
+    "StateError",
+]
+
 
 class RemoteError(CallboardError):
     """The base of what goes wrong between a client and a server."""

@@ -5,17 +5,10 @@ those names, and `spark_graph` those that run a graph of streams; `by_key` bring
 one partition, in order; `join_frames` joins two frames by a stream; `hot_keys` counts what is
 frequent; `keyed_state` leaves the state of actors to Spark; `deliver` and `register` bring rows to
 actors of another process; `session` makes a Spark session that works at once.
+Errors are imported from `callboard.spark.errors`.
 """
 
 from callboard.spark.context import PartitionContext, PartitionEnd, PartitionStart
-from callboard.spark.errors import (
-    AnswerError,
-    CaptureError,
-    EntryPointError,
-    OrderError,
-    PartitionFailed,
-    SchemaError,
-)
 from callboard.spark.frames.by_key import by_key
 from callboard.spark.sessions.session import session
 from callboard.spark.source.delivery import deliver
@@ -27,16 +20,10 @@ from callboard.spark.tasks.keyed_state import KeyedState, keyed_state
 from callboard.spark.tasks.partitions import foreach_partition, map_in_arrow, map_partitions
 
 __all__ = [
-    "AnswerError",
-    "CaptureError",
-    "EntryPointError",
     "KeyedState",
-    "OrderError",
     "PartitionContext",
     "PartitionEnd",
-    "PartitionFailed",
     "PartitionStart",
-    "SchemaError",
     "SparkGraph",
     "by_key",
     "deliver",

@@ -8,6 +8,15 @@ from callboard.core.errors import CallboardError
 from callboard.core.text import sendable
 from callboard.failures import FailureReport
 
+__all__ = [
+    "AnswerError",
+    "CaptureError",
+    "EntryPointError",
+    "OrderError",
+    "PartitionFailed",
+    "SchemaError",
+]
+
 LONGEST = 65_536  # characters of one text of an error, which goes through sockets and logs
 
 

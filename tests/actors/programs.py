@@ -27,7 +27,7 @@ from callboard import (
     Supervision,
     Terminated,
 )
-from callboard.scheduling.placement import Fixed
+from callboard.policies import Fixed
 
 # Seconds that a script's times are multiples of: short for real clocks, any for a logical one.
 TICK = 0.001

@@ -2,7 +2,7 @@
 
 import gc
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -138,6 +138,27 @@ def test_letters_can_be_handed_to_an_actor(system: ActorSystem) -> None:
     (letter,) = seen
     assert isinstance(letter, DeadLetter)
     assert (letter.message, letter.recipient, letter.reason) == ("fail", ref, "failed")
+
+
+def test_letters_can_be_handed_to_a_recipient_of_ones_own(system: ActorSystem) -> None:
+    class Keeping:
+        def __init__(self) -> None:
+            self.told: list[DeadLetter] = []
+
+        def tell(self, message: DeadLetter) -> None:
+            self.told.append(message)
+
+        def tell_many(self, messages: Iterable[DeadLetter]) -> None:
+            self.told += messages
+
+        def ask(self, message: DeadLetter, timeout: float | None = None) -> Future[Any]:
+            return Future()
+
+    keeping = Keeping()
+    system.dead_letters.subscribe(keeping)
+    system.spawn(Sink).tell("fail")
+    system.drain()
+    assert [letter.message for letter in keeping.told] == ["fail"]
 
 
 def test_a_letter_that_is_dead_itself_is_counted_and_goes_nowhere(system: ActorSystem) -> None:

@@ -16,9 +16,16 @@ from callboard import (
     Supervision,
 )
 from callboard.native import Tagged
+from callboard.policies import (
+    Blocks,
+    Fixed,
+    LeastLoaded,
+    LongestQueue,
+    ShortestFirst,
+    TwoLevel,
+    Weighted,
+)
 from callboard.scheduling.flow.heuristics import CurrentThroughput, QueueSizeThrottling
-from callboard.scheduling.placement import Blocks, Fixed, LeastLoaded
-from callboard.scheduling.priority import LongestQueue, ShortestFirst, TwoLevel, Weighted
 from callboard.testing import ManualSystem, Probe, replay
 
 
@@ -111,9 +118,7 @@ SWITCHES: dict[str, Callable[[ActorSystem, Any], object]] = {
 
 @pytest.mark.parametrize("value", ["no", "", 0, 1, math.nan])
 @pytest.mark.parametrize("use", SWITCHES.values(), ids=SWITCHES)
-def test_a_switch_is_true_or_false(
-    use: Callable[[ActorSystem, Any], object], value: Any
-) -> None:
+def test_a_switch_is_true_or_false(use: Callable[[ActorSystem, Any], object], value: Any) -> None:
     with ActorSystem() as system:
         with pytest.raises((ValueError, SpawnError), match="is True or False, not"):
             use(system, value)

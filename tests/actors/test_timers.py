@@ -1,26 +1,15 @@
 """Timers: `after`, `every`, `sleep`, and the clock that drives them."""
 
-import gc
 import sys
 import threading
-import time
 import weakref
 from contextlib import suppress
-from itertools import pairwise
 from types import FrameType
 from typing import Any
 
 import pytest
 
-from callboard import (
-    Actor,
-    ActorRef,
-    ActorSystem,
-    AskTimeout,
-    BoundedMailbox,
-    Future,
-    Supervision,
-)
+from callboard import Actor, ActorRef, ActorSystem, BoundedMailbox, Supervision
 from callboard.testing import ManualSystem
 from callboard.timers import ManualTimers, Timer, Timers
 
@@ -212,6 +201,43 @@ def test_a_full_mailbox_does_not_hold_timers_up() -> None:
         assert ticks == ["message", "tick"]
 
 
+class Waking(Actor[Any]):
+    """Has what it is told sent to another actor, at once and again and again."""
+
+    def __init__(self, to: ActorRef[Any]) -> None:
+        self.to = to
+
+    def receive(self, message: Any) -> None:
+        self.after(1, message, to=self.to)
+        self.every(2, message, to=self.to)
+
+
+def test_a_timer_may_send_to_another_actor_until_its_own_ends() -> None:
+    class Keeping(Actor[Any]):
+        def receive(self, message: Any) -> None:
+            seen.append(message)
+
+    seen: list[Any] = []
+    with ManualSystem() as system:
+        waking = system.spawn(Waking, system.spawn(Keeping))
+        waking.tell("up")
+        system.advance(4.5)
+        assert seen == ["up"] * 3
+        waking.stop()
+        system.advance(10)
+        assert seen == ["up"] * 3
+
+
+def test_a_timer_sends_through_another_actors_full_mailbox() -> None:
+    with ManualSystem() as system:
+        full = system.spawn(Clock, [], mailbox=BoundedMailbox(1, "fail"))
+        system.spawn(Waking, full).tell("up")
+        system.run_until_idle()
+        full.tell("message")
+        system._timers.advance_to(1)
+        assert full.queue_length == 2
+
+
 def test_drain_does_not_wait_for_timers(system: ActorSystem) -> None:
     ref = system.spawn(Clock)
     ref.tell(("after", 1_000, "tick"))
@@ -256,32 +282,6 @@ def test_a_shorter_timer_overtakes_the_one_that_the_clock_waits_for(system: Acto
 
 
 # --- what timers leave behind ---------------------------------------------------------------------
-
-
-class Payload:
-    """Something whose end can be seen."""
-
-
-def let_go(system: ActorSystem) -> None:
-    """Wait until the timers' thread has let go of the asks that it looked at."""
-    with system._runtime.timers._lock:
-        pass
-
-
-def test_an_ask_that_was_answered_leaves_nothing_with_the_timers() -> None:
-    class Answerer(Actor[Any]):
-        def receive(self, message: Any) -> Any:
-            return Payload()
-
-    with ActorSystem() as system:
-        ref = system.spawn(Answerer)
-        future = ref.ask("x", timeout=10_000)
-        answer = weakref.ref(future.result(timeout=30))
-        system.drain()
-        let_go(system)
-        del future
-        gc.collect()
-        assert answer() is None
 
 
 def test_timers_that_were_cancelled_do_not_pile_up() -> None:
@@ -331,26 +331,6 @@ def test_closed_timers_take_no_more() -> None:
     assert not pending.cancel(), "it can happen no more"
 
 
-def test_an_ask_with_a_timeout_is_not_forgotten_when_a_system_leaves_a_stuck_actor_behind() -> None:
-    class Stuck(Actor[Any]):
-        def receive(self, message: Any) -> None:
-            entered.set()
-            assert gate.wait(30)
-
-    entered, gate = threading.Event(), threading.Event()
-    system = ActorSystem()
-    ref: ActorRef[Any] = system.spawn(Stuck)
-    future = ref.ask("x", timeout=10_000)
-    assert entered.wait(30)
-    with pytest.raises(TimeoutError):
-        system.stop(timeout=0.01)
-    with pytest.raises(AskTimeout):
-        future.result(timeout=30)
-    with pytest.raises(AskTimeout, match="before its system was stopped"):
-        ref.ask("y", timeout=10_000).result(timeout=30)
-    gate.set()
-
-
 # --- back-off -------------------------------------------------------------------------------------
 
 
@@ -370,105 +350,6 @@ def test_restarts_back_off_twice_as_long_each_time() -> None:
         system.advance(100)
         assert starts == [0, 1, 3, 7, 12, 17]
         assert not ref.is_alive
-
-
-def test_an_answer_lives_no_longer_for_its_asks_timeout(system: ActorSystem) -> None:
-    class Answer:
-        pass
-
-    class Answers(Actor[Any]):
-        def receive(self, message: Any) -> Answer:
-            return Answer()
-
-    ref = system.spawn(Answers)
-    answers = [weakref.ref(ref.ask(number, timeout=3600.0).result()) for number in range(10)]
-    system.drain()
-    let_go(system)
-    gc.collect()
-    assert [answer for answer in answers if answer() is not None] == []
-
-
-def test_an_ask_whose_timeout_cannot_be_kept_sends_nothing(
-    system: ActorSystem, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Collects(Actor[Any]):
-        def __init__(self) -> None:
-            self.messages: list[Any] = []
-
-        def receive(self, message: Any) -> list[Any]:
-            self.messages.append(message)
-            return self.messages
-
-    def start(thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    ref = system.spawn(Collects)
-    with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", start)
-        for _ in range(2):
-            with pytest.raises(RuntimeError, match="can't start"):
-                ref.ask("lost", timeout=60)
-    assert ref.ask("kept", timeout=60).result(timeout=30) == ["kept"]
-
-
-def test_asks_of_many_threads_time_out_beside_timers_that_fire() -> None:
-    class Never(Actor[Any]):
-        def receive(self, message: Any) -> Any:
-            return Future() if message == "never" else message
-
-        def on_start(self) -> None:
-            self.every(0.001, "tick")
-
-    def asks(number: int) -> None:
-        for each in range(300):
-            if each % 50 == number:
-                futures.append(ref.ask("never", timeout=0.005 * (each % 7)))
-            assert ref.ask(each, timeout=20 + each % 3).result() == each
-
-    futures: list[Future[Any]] = []
-    with ActorSystem() as system:
-        ref = system.spawn(Never)
-        threads = [threading.Thread(target=asks, args=(number,)) for number in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(futures) == 24
-        for future in futures:
-            with pytest.raises(AskTimeout):
-                future.result(timeout=30)
-        ref.stop()
-
-
-def test_asks_time_out_in_the_order_of_their_timeouts_among_many_that_are_answered(
-    system: ActorSystem,
-) -> None:
-    class Never(Actor[Any]):
-        def receive(self, message: Any) -> Any:
-            return Future() if message == "never" else message
-
-    ref = system.spawn(Never)
-    over: list[int] = []
-    last = threading.Event()
-    due: list[tuple[float, float]] = []  # between these two moments
-    for number, timeout in enumerate((0.3, 0.1, 0.2)):
-        for each in range(50):  # these need no timer
-            assert ref.ask(each, timeout=3600.0).result(timeout=30) == each
-
-        def note(future: Any, number: int = number) -> None:
-            assert isinstance(future.exception(), AskTimeout)
-            over.append(number)
-            if len(over) == 3:
-                last.set()
-
-        earliest = time.monotonic() + timeout
-        future = ref.ask("never", timeout=timeout)
-        future.add_done_callback(note)
-        due.append((earliest, time.monotonic() + timeout))
-    assert last.wait(30)
-    # On a busy machine the third may be asked so late that it is over after the first.
-    for before, after in pairwise(over):
-        assert due[before][0] <= due[after][1]
 
 
 def test_a_timer_that_would_end_its_thread_is_logged_and_the_others_come(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorRef, ActorSystem, BoundedMailbox, Future, MailboxFull
-from callboard.scheduling.placement import Fixed
+from callboard.policies import Fixed
 
 PATIENCE = 60.0  # seconds, of mailboxes whose senders are to be woken long before
 

@@ -11,7 +11,7 @@ from time import process_time
 from typing import Any
 
 from callboard import Actor, ActorRef, ActorSystem
-from callboard.scheduling.priority import PriorityPolicy
+from callboard.policies import PriorityPolicy
 
 ACTORS = 100
 MESSAGES = 100_000

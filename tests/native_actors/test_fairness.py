@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorRef, ActorSystem
-from callboard.scheduling.placement import Fixed
+from callboard.policies import Fixed
 from tests.scheduling.conftest import Hold, hold  # noqa: F401
 
 PAIRS = 3

@@ -24,7 +24,7 @@ from callboard import (
     Supervision,
 )
 from callboard.native import NativeBuffer, NativeFailure, Record, Tagged
-from callboard.scheduling.placement import Fixed
+from callboard.policies import Fixed
 
 
 class Collect(Actor[Any]):
@@ -59,6 +59,25 @@ def test_a_value_comes_back_as_it_went(
 
 def test_a_short_record_is_padded_and_keeps_its_fields() -> None:
     assert struct.unpack("<qd", Record(struct.pack("<q", 5)).data) == (5, 0.0)
+
+
+@pytest.mark.parametrize("mailbox", [None, BoundedMailbox(1, "fail")])
+def test_a_timer_sends_a_value(mailbox: Any, system: ActorSystem, behaviours: ModuleType) -> None:
+    class Waking(Actor[ActorRef[Any]]):
+        def receive(self, to: ActorRef[Any]) -> None:
+            self.after(0.0, 7, to=to)
+
+    class Done(Actor[Any]):
+        def receive(self, message: Any) -> None:
+            got.append(message)
+            done.set()
+
+    got: list[Any] = []
+    done = threading.Event()
+    echo = system.spawn(behaviours.Echo, system.spawn(Done), mailbox=mailbox)
+    system.spawn(Waking).tell(echo)
+    assert done.wait(30)
+    assert got == [7]
 
 
 @pytest.mark.parametrize("value", [2**63, -(2**63) - 1])

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem, BoundedMailbox, Future, Supervision
-from callboard.remote import Connection, ConnectionLost, connect
+from callboard.remote import Connection, Server, connect, serve_entries
+from callboard.remote.errors import ConnectionLost
 from callboard.remote.protocol.kinds import HELLO, MAGIC, VERSION, MessageKind, Parting, parting
-from callboard.remote.server.server import Server
-from callboard.remote.staging.entries import entries_of
 from callboard.remote.wire.codec import VERSION as ENCODING
 from callboard.remote.wire.frames import Frame, Splitter, frame
 
@@ -86,7 +85,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     with ActorSystem(workers=2, token=False) as system:
 
         def starting(bind: str = f"unix:{tmp_path}/s", **options: Any) -> Server:
-            server = Server(system, entries_of(build(system)), bind, **options)
+            server = Server(system, serve_entries(build(system)), bind, **options)
             servers.append(server)
             return server
 

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem, Supervision
-from callboard.remote import Connection, Persistent, RemoteFailure, ServerLimits, connect
-from callboard.remote.server.server import Server
-from callboard.remote.staging.entries import entries_of
+from callboard.remote import Connection, Persistent, Server, ServerLimits, connect, serve_entries
+from callboard.remote.errors import RemoteFailure
 from tests.remote.conftest import DEADLINE
 
 _NAME = "caf\udce9"  # as os.listdir() has the name of a file that is not in UTF-8
@@ -28,7 +27,7 @@ class FailingToApply(Persistent):
 
 
 def _served(system: ActorSystem, path: Path, ref: Any, **options: Any) -> tuple[Server, Connection]:
-    server = Server(system, entries_of({"it": ref}), f"unix:{path}/s", **options)
+    server = Server(system, serve_entries({"it": ref}), f"unix:{path}/s", **options)
     return server, connect(str(server.address), timeout=DEADLINE)
 
 

@@ -20,19 +20,9 @@ from callboard import (
     MailboxFull,
     Supervision,
 )
-from callboard.remote import (
-    CodecError,
-    Connection,
-    ConnectionLost,
-    RemoteError,
-    RemoteFailure,
-    ServerLimits,
-    connect,
-    connect_soon,
-)
-from callboard.remote.server.server import Server
+from callboard.remote import Connection, Server, ServerLimits, connect, connect_soon, serve_entries
+from callboard.remote.errors import CodecError, ConnectionLost, RemoteError, RemoteFailure
 from callboard.remote.sockets.dialing import dial
-from callboard.remote.staging.entries import entries_of
 from callboard.streams import entry
 from callboard.streams.errors import RunEnded
 from tests.remote.conftest import DEADLINE, Gate, Notes, Start, eventually, logged, loss
@@ -129,7 +119,7 @@ def test_a_mailbox_that_refuses_is_said_to_at_the_next_call_or_the_flush_that_wa
         refusing.tell(6)
     with (
         pytest.raises(RemoteFailure, match="MailboxFull"),
-        connect(str(connection._address)) as other,
+        connect(str(connection.address)) as other,
     ):
         other.ref("refusing").tell(7)
 
@@ -420,7 +410,7 @@ def test_a_graph_takes_rows_by_its_entries(tmp_path: Path) -> None:
     graph = entry("numbers").map(lambda number: number * 2).collect()
     with ActorSystem(workers=2) as system:
         run = system.run(graph)
-        server = Server(system, entries_of({"doubles": run}), f"unix:{tmp_path}/s")
+        server = Server(system, serve_entries({"doubles": run}), f"unix:{tmp_path}/s")
         with connect(str(server.address)) as connection:
             doubles = connection.ref("doubles")
             doubles.tell_many(range(2_000))
@@ -435,15 +425,15 @@ def test_a_graph_takes_rows_by_its_entries(tmp_path: Path) -> None:
 @pytest.mark.parametrize("built", [None, 3, {}, {"a": 1}, {1: None}, ["a"]])
 def test_what_build_returns_must_be_entry_points(built: Any) -> None:
     with pytest.raises(ConfigError, match="build"):
-        entries_of(built)
+        serve_entries(built)
 
 
 def test_a_ref_alone_is_served_by_its_name_and_a_run_by_its_entries() -> None:
     with ActorSystem() as system:
-        assert [*entries_of(system.spawn(Notes, name="only"))] == ["only"]
+        assert [*serve_entries(system.spawn(Notes, name="only"))] == ["only"]
         run = system.run(entry("left").union(entry("right")).collect())
-        assert [*entries_of(run)] == ["left", "right"]
-        assert [*entries_of({"both": run})] == ["both/left", "both/right"]
+        assert [*serve_entries(run)] == ["left", "right"]
+        assert [*serve_entries({"both": run})] == ["both/left", "both/right"]
 
 
 def test_clients_come_and_go_with_a_word_in_the_log(

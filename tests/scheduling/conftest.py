@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 import pytest
 
 from callboard import Actor, ActorSystem
-from callboard.scheduling.placement import PlacementPolicy
+from callboard.policies import PlacementPolicy
 
 Hold = Callable[..., AbstractContextManager[None]]
 

@@ -10,10 +10,9 @@ import pytest
 
 from callboard import Actor, ActorRef, ActorSystem, BoundedMailbox, ConfigError, MailboxFull
 from callboard.core.threads.cores import usable_cores
+from callboard.policies import Blocks, Fifo, PlacementPolicy, RoundRobin, Weighted
 from callboard.scheduling.config import Config
 from callboard.scheduling.flow.heuristics import EstimatedTime
-from callboard.scheduling.placement import Blocks, PlacementPolicy, RoundRobin
-from callboard.scheduling.priority import Fifo, Weighted
 
 
 class Box(Actor[Any]):
@@ -176,8 +175,8 @@ def test_a_users_policies_are_named_by_module_and_class(
 ) -> None:
     (tmp_path / "house_policies.py").write_text(
         textwrap.dedent("""
-            from callboard.scheduling.placement import PlacementPolicy
-            from callboard.scheduling.priority import PriorityPolicy
+            from callboard.policies import PlacementPolicy
+            from callboard.policies import PriorityPolicy
 
             class Place(PlacementPolicy):
                 def __init__(self, index=0):

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem
-from callboard.scheduling.priority import PriorityPolicy
+from callboard.policies import PriorityPolicy
 
 pytestmark = pytest.mark.timeout(600)  # a compiler is slow on a busy machine
 

@@ -7,18 +7,10 @@ from typing import Any
 
 import pytest
 
-from callboard import (
-    Actor,
-    ActorRef,
-    ActorSystem,
-    CallboardError,
-    ConfigError,
-    PolicyError,
-)
+from callboard import Actor, ActorRef, ActorSystem, CallboardError, ConfigError
 from callboard.core.threads.cores import usable_cores
+from callboard.policies import Fixed, PolicyError, PriorityPolicy, RoundRobin
 from callboard.scheduling.config import Config
-from callboard.scheduling.placement import Fixed, RoundRobin
-from callboard.scheduling.priority import PriorityPolicy
 from tests.scheduling.conftest import Hold
 
 HAS_GIL = not sysconfig.get_config_var("Py_GIL_DISABLED")

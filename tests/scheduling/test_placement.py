@@ -8,17 +8,18 @@ from typing import Any
 
 import pytest
 
-from callboard import Actor, ActorRef, ActorSystem, ConfigError, PolicyError
-from callboard.scheduling.handle import Handle
-from callboard.scheduling.placement import (
+from callboard import Actor, ActorRef, ActorSystem, ConfigError
+from callboard.policies import (
     Balanced,
     Blocks,
     Fixed,
     LeastLoaded,
     Near,
     PlacementPolicy,
+    PolicyError,
     RoundRobin,
 )
+from callboard.scheduling.handle import Handle
 from callboard.scheduling.worker import WorkerThread
 
 

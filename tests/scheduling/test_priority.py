@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorRef, ActorSystem, ConfigError
+from callboard.policies import PriorityPolicy
 from callboard.scheduling import priority
-from callboard.scheduling.priority import PriorityPolicy
 
 Hold = Callable[[ActorSystem], AbstractContextManager[None]]
 

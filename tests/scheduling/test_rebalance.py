@@ -11,16 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard import Actor, ActorRef, ActorSystem, BoundedMailbox, PolicyError
+from callboard import Actor, ActorRef, ActorSystem, BoundedMailbox
+from callboard.policies import Balanced, Blocks, Fixed, LeastLoaded, PlacementPolicy, PolicyError
 from callboard.scheduling.handle import Handle
-from callboard.scheduling.placement import (
-    Balanced,
-    Blocks,
-    Fixed,
-    LeastLoaded,
-    PlacementPolicy,
-    rebalance,
-)
+from callboard.scheduling.placement import rebalance
 from callboard.scheduling.worker import WorkerThread
 
 

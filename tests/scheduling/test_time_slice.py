@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorRef, ActorSystem, ConfigError
-from callboard.scheduling.placement import Fixed
+from callboard.policies import Fixed
 from callboard.testing import ManualSystem
 
 SLOW = 0.02  # seconds of a slow message: several ticks of the kernel's clock

@@ -14,8 +14,7 @@ pytest.importorskip("pyspark", reason="the spark extra is not installed")
 from pyspark.sql import SparkSession
 
 from callboard import ActorSystem
-from callboard.remote.server.server import Server
-from callboard.remote.staging.entries import entries_of
+from callboard.remote import Server, serve_entries
 from callboard.spark import session
 
 HERE = Path(__file__).parent
@@ -77,7 +76,7 @@ def url(tmp_path: Path) -> Iterator[str]:
     from sums import Echo, Kinds, Sums
 
     with ActorSystem(workers=1, token=False) as system:
-        entries = entries_of(
+        entries = serve_entries(
             {
                 "sums": system.spawn(Sums),
                 "echo": system.spawn(Echo),

@@ -18,7 +18,8 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from callboard.remote import RemoteError, ShardedConnection
+from callboard.remote import ShardedConnection
+from callboard.remote.errors import RemoteError
 from callboard.spark import deliver, session
 
 PARTITIONS, ROWS = 4, 2000

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from callboard import ActorSystem
-from callboard.scheduling.placement import Fixed
+from callboard.policies import Fixed
 from callboard.streams import Graph, Run, StreamError, entry
 from tests.streams.shapes import Chain
 
@@ -15,8 +15,8 @@ Way = Callable[[Graph[Any]], object]
 
 def move_operators(run: Run[Any], turn: int) -> None:
     """Move all operators that are assigned, if there are any, to one worker after the other."""
-    if run._crew.assigned:
-        run.rebalance(Fixed((turn + 1) % run._system.config.workers))
+    if run._work.crew.assigned:
+        run.rebalance(Fixed((turn + 1) % run._work.system.config.workers))
 
 
 def outcome_of(chain: Chain, run: Way) -> tuple[list[Any], str]:

@@ -131,7 +131,7 @@ def test_a_run_that_was_cancelled_in_the_middle_of_a_row_lets_its_file_go_later(
         with pytest.raises(RunError, match="finish or cancel that run first"):
             rows.to(path).run_sequentially({"rows": ["c"]})
         opened.set()
-        while any(operator.workers for _, operator in run._flow.operators()):
+        while any(operator.workers for _, operator in run._work.flow.operators()):
             pass
         with suppress(RunEnded):
             again(run)

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from callboard import ActorSystem
 from callboard.scheduling.flow.threading_models import Model
 from callboard.streams import Graph, GraphError, Stream, Watermark, entry
+from callboard.streams.running.admission import beat
 from callboard.streams.running.heartbeat import Heartbeat
-from callboard.streams.running.run import _beat
 from callboard.testing import ManualSystem
 from callboard.timers import Timer, Timers
 from tests.streams.join_model import Row
@@ -151,9 +151,9 @@ def test_where_all_is_silent_nothing_happens_any_more(lanes: int) -> None:
         run.send("a", [1])
         run.send("b", [-1])
         system.advance(10)
-        admitted = run._flow.admitted
+        admitted = run._work.flow.admitted
         system.advance(1_000)
-        assert run._flow.admitted == admitted < 10
+        assert run._work.flow.admitted == admitted < 10
         assert run.finish()[:1] == [1]
 
 
@@ -209,10 +209,10 @@ def test_a_beat_says_whether_rounds_are_on_their_way() -> None:
         run = system.run(graph)
         run.send("a", [1])
         began.wait(60)
-        assert _beat(ref(run)) is True
+        assert beat(ref(run._work)) is True
         may_end.set()
         run.finish(timeout=60)
-        assert _beat(ref(run)) is None
+        assert beat(ref(run._work)) is None
 
 
 @pytest.mark.parametrize("lanes", [1, 2])
@@ -255,9 +255,9 @@ def test_a_run_that_is_over_or_forgotten_is_not_called() -> None:
         run = system.run(merged().collect())
         run.send("a", [1])
         run.cancel()
-        admitted = run._flow.admitted
+        admitted = run._work.flow.admitted
         system.advance(10)
-        assert run._flow.admitted == admitted
+        assert run._work.flow.admitted == admitted
         run = system.run(merged().collect())
         run.send("a", [1])
         system.run_until_idle()

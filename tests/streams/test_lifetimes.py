@@ -115,13 +115,13 @@ def test_rounds_on_their_way_are_dropped_though_the_collector_emptied_what_works
         known = weakref.ref(Owner(system, threading="assigned").run)
         run = known()
         assert run is not None
-        first, *others = run._programs  # the collector looks at what is referred to from
+        first, *others = run._work.programs  # the collector looks at what is referred to from
         del run, others  # outside before it looks at the others, and so begins there next time
         gc.collect()
         run = known()
         assert run is not None
         cancel_at_once(run)
-        assert run._flow.done == 0
+        assert run._work.flow.done == 0
         del run, first
         system.drain()
         gc.collect()  # an error in what works on rounds would be shown as unraisable

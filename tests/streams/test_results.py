@@ -164,7 +164,7 @@ def test_a_sender_waits_until_somebody_takes(system: ActorSystem) -> None:
     run = system.run(entry("x").collect(name="all"), batch_size=1, window=1)
     results = run.results(limit=4)
     run.send("x", range(4))
-    while results.untaken < 4 or run._flow.done < 4:  # what is there is still on its way
+    while results.untaken < 4 or run._work.flow.done < 4:  # what is there is still on its way
         pass
     with pytest.raises(RunTimeout, match="4 outputs of 'all' wait to be taken") as raised:
         run.send("x", range(4, 100), timeout=0.05)
@@ -199,7 +199,7 @@ def test_finish_does_not_wait_for_takers_and_ends_a_sender_that_does(system: Act
     assert list(results) == rows
 
 
-@pytest.mark.parametrize("end", [Run.cancel, lambda run: run._system.stop()])
+@pytest.mark.parametrize("end", [Run.cancel, lambda run: run._work.system.stop()])
 def test_who_waits_for_a_taker_or_for_outputs_is_told_when_the_run_ends(end: Any) -> None:
     with ActorSystem() as system:
         full, empty = (system.run(entry("x").collect(), batch_size=1, window=1) for _ in range(2))

@@ -102,10 +102,10 @@ def has_never_taken(run: Run[Any], taken: list[Any]) -> None:
 def would_wait_for_itself(run: Run[Any], taken: list[Any]) -> Results[Any]:
     results = run.results()
     taken += [next(results) for _ in range(10)]
-    run._crew.has_caller, run._caller = True, threading.current_thread()
+    run._work.crew.has_caller, run._work._caller = True, threading.current_thread()
     with pytest.raises(RunError, match="waits for nobody"):
         next(results)
-    run._crew.has_caller = False
+    run._work.crew.has_caller = False
     return results
 
 
@@ -177,7 +177,7 @@ def test_a_sender_does_not_wait_for_a_consumer_that_is_gone(run: Run[list[Any]])
 def test_another_consumers_limit_holds_from_then_on(run: Run[list[Any]]) -> None:
     run.results(limit=1).close()
     run.send("x", range(12))
-    assert run._wait(run._flow.admitted, None)
+    assert run._work.wait(run._work.flow.admitted, None)
     results = run.results(limit=3)
     with pytest.raises(RunTimeout, match="12 outputs of 'collect' wait to be taken"):
         run.send("x", [12], timeout=0.0)

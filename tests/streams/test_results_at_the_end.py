@@ -119,13 +119,13 @@ def test_outputs_that_come_while_who_takes_looks_for_some_are_handed_out() -> No
             found = super().untaken
             self.looks += 1
             if self.looks == 1:  # another thread sends, and finishes, just after this look
-                self._run.send("x", [1, 2])
-                self._run.finish(timeout=60)
+                run.send("x", [1, 2])
+                run.finish(timeout=60)
             return found
 
     with ActorSystem() as system:
         run = system.run(entry("x", int).collect())
-        assert list(Late(run, run.results()._untaken)) == [1, 2]
+        assert list(Late(run._work, run.results()._untaken)) == [1, 2]
 
 
 # --- nobody goes on -------------------------------------------------------------------------------

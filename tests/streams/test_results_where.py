@@ -85,7 +85,14 @@ def test_the_caller_waits_for_what_another_thread_has_of_its_rows(system: ActorS
     run.finish(timeout=60)
 
 
-@pytest.mark.parametrize("call", [next, Results.take, lambda results: results._run.results()])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda run, results: next(results),
+        lambda run, results: results.take(),
+        lambda run, results: run.results(),
+    ],
+)
 def test_another_thread_than_the_caller_of_manual_operators_is_refused(
     system: ActorSystem, call: Any
 ) -> None:
@@ -93,7 +100,7 @@ def test_another_thread_than_the_caller_of_manual_operators_is_refused(
     results = run.results()
     run.send("x", [1])
     with pytest.raises(RunError, match="has called before"):
-        Thread(lambda: call(results)).ends()
+        Thread(lambda: call(run, results)).ends()
     assert run.finish() == [1]
 
 

@@ -55,7 +55,7 @@ def test_the_log_says_once_that_a_heuristic_failed_though_two_calls_of_it_were_a
         def choose(self, operators: Any) -> Any:
             self.calls += 1
             if self.calls == 1:  # another lane asks, too
-                run._flow.help([0])
+                run._work.flow.help([0])
             raise LookupError
 
     heuristic = Broken()

@@ -13,8 +13,8 @@ import pytest
 from callboard import Actor, ActorSystem
 from callboard.core.threads.interpreter import has_gil
 from callboard.messages import DeadLetter
+from callboard.policies import Fixed
 from callboard.scheduling.flow.threading_models import MODELS, Model
-from callboard.scheduling.placement import Fixed
 from callboard.streams import (
     Graph,
     RunEnded,

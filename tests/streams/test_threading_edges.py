@@ -10,8 +10,8 @@ import pytest
 
 from callboard import ActorSystem
 from callboard.core.errors import CallboardError, ConfigError, PolicyError
+from callboard.policies import Fixed, PlacementPolicy
 from callboard.scheduling.flow.threading_models import MODELS, Model
-from callboard.scheduling.placement import Fixed, PlacementPolicy
 from callboard.streams import (
     GraphError,
     Run,

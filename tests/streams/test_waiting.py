@@ -15,6 +15,7 @@ import pytest
 from callboard import Actor, ActorSystem
 from callboard.core.errors import CallboardError, ForkedSystem
 from callboard.streams import Graph, Run, RunEnded, RunError, RunTimeout, entry
+from callboard.streams.running.admission import Admission
 from callboard.testing import ManualSystem
 
 
@@ -81,7 +82,7 @@ def test_cancel_does_not_wait_for_a_finish_that_waits(blocked: Blocked) -> None:
 
 def test_a_cancel_during_another_that_waits_lets_that_one_return(blocked: Blocked) -> None:
     waiting = Caller(lambda: blocked.run.cancel(timeout=3600.0))
-    while not blocked.run._ending.locked():
+    while not blocked.run._work.ending.locked():
         pass
     blocked.run.cancel(timeout=0.0)
     assert waiting.ends() == ""
@@ -90,7 +91,7 @@ def test_a_cancel_during_another_that_waits_lets_that_one_return(blocked: Blocke
 @pytest.mark.parametrize("call", ["send", "finish", "cancel"])
 def test_a_call_that_is_interrupted_just_as_it_has_the_lock_leaves_it_to_others(call: str) -> None:
     def interrupt(frame: FrameType, event: str, _: object) -> Any:
-        if frame.f_code is Run._acquire.__code__ and event == "return":
+        if frame.f_code is Admission.acquire.__code__ and event == "return":
             raise KeyboardInterrupt
         return interrupt
 
@@ -108,8 +109,8 @@ def test_a_call_that_is_interrupted_just_as_it_has_the_lock_leaves_it_to_others(
                 calls[call]()
         finally:
             sys.settrace(before)
-        assert not run._lock.locked()
-        assert not run._ending.locked()
+        assert not run._work.lock.locked()
+        assert not run._work.ending.locked()
         run.cancel()
 
 
@@ -183,7 +184,7 @@ def test_who_runs_a_system_goes_on_beside_a_thread_that_waits_for_room() -> None
     with ManualSystem() as system:
         run = system.run(entry("x", int).collect(), batch_size=1, window=1)
         other = Caller(lambda: run.send("x", range(100)))
-        while not run._flow.admitted:
+        while not run._work.flow.admitted:
             pass
         while other.is_alive():
             run.send("x", [-1], timeout=20.0)

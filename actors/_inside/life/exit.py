@@ -6,7 +6,7 @@ import atexit
 import os
 import weakref
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from callboard.core.errors import DrainTimeout
 from callboard.core.log import log
@@ -14,7 +14,19 @@ from callboard.diagnosis import all_actors
 
 if TYPE_CHECKING:
     from callboard._inside.sending.runtime import Runtime
-    from callboard.system import ActorSystem
+
+
+class Stoppable(Protocol):
+    """What is needed of a system to end it."""
+
+    _runtime: Runtime
+
+    def _drain_for_signal(self) -> None:
+        """Drain, if a signal wanted that."""
+
+    def stop(self, timeout: float = ...) -> None:
+        """Stop."""
+
 
 # How long the interpreter's exit waits for actors to stop, in seconds.
 EXIT_TIMEOUT = 2.0
@@ -24,18 +36,18 @@ EXIT_TIMEOUT = 2.0
 _unfinished: set[Runtime] = set()
 
 # What is called when a system is collected that was not stopped.
-_live: weakref.WeakKeyDictionary[ActorSystem, weakref.finalize[..., ActorSystem]] = (
+_live: weakref.WeakKeyDictionary[Stoppable, weakref.finalize[..., Stoppable]] = (
     weakref.WeakKeyDictionary()
 )
 
 
-def remember(system: ActorSystem, runtime: Runtime) -> None:
+def remember(system: Stoppable, runtime: Runtime) -> None:
     """Look after a system from now on."""
     collected = _live[system] = weakref.finalize(system, _collected, runtime)
     collected.atexit = False
 
 
-def forget(system: ActorSystem) -> None:
+def forget(system: Stoppable) -> None:
     """Look no more after a system that has stopped.
 
     Its runtime may hold what refers to it, as the traceback of an actor's failure can: held from

@@ -88,6 +88,28 @@ cdef class NativeRef(ActorRef):
         self.push_packed(node, envelope, context)
         return 0
 
+    def _tell_past_capacity(self, message, variables=None):
+        """Send without regard to the mailbox's capacity. A native actor sees no `variables`."""
+        cdef Context* context = current_context()
+        cdef Envelope envelope = to_tell(<PyObject*>message, NULL)
+        cdef Node* node = context.nodes.take(self.cell.pool)
+        cdef bint admitted = False
+        cdef Fate found
+        try:
+            pack(node, message)
+        except BaseException:
+            context.nodes.give(node, self.cell.pool)
+            raise
+        try:
+            found = look_in(self.cell, True)
+            admitted = found == ADMITTED or self.is_admitted(found, &envelope, context)
+        finally:
+            if not admitted:
+                take_value(node)
+                context.nodes.give(node, self.cell.pool)
+        if admitted:
+            self.push_packed(node, envelope, context)
+
     cdef int push_letter(self, Letter letter, object variables, Context* context) except -1:
         cdef Node* node = context.nodes.take(self.cell.pool)
         try:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from callboard import Future
 from callboard.core import checks
 from callboard.core.errors import AskTimeout, CallboardError
-from callboard.remote.client.session import WAITS_FOR_ITSELF
-
-if TYPE_CHECKING:
-    from callboard.remote.client.connection import Connection
+from callboard.remote.client.session import WAITS_FOR_ITSELF, SessionOwner
 
 
 class RemoteAnswer(Future[Any]):
@@ -22,9 +19,9 @@ class RemoteAnswer(Future[Any]):
 
     __slots__ = ("_connection", "_session")
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: SessionOwner) -> None:
         super().__init__()
-        self._connection: Connection | None = connection
+        self._connection: SessionOwner | None = connection
         self._session = connection.session
 
     def wait(self, timeout: float | None = None) -> None:

@@ -47,7 +47,7 @@ class Connection(CopiedAsItself):
         shard: str | None = None,
         server_user: int | str | None = None,
     ) -> None:
-        self._address = parse_address(url).absolute()
+        self.address = parse_address(url).absolute()
         self._token_given = token is not None
         self.timeout = checks.seconds("timeout", timeout)
         self._options = {
@@ -62,7 +62,7 @@ class Connection(CopiedAsItself):
         self._shard = None if shard is None else Shard.parse(shard)
         found = find_token(token, token_file)
         self._secret = b"" if found is None else found.secret
-        self._context = client_context(self._address, ca_file)
+        self._context = client_context(self.address, ca_file)
         self.codec = Codec(types)
         self._session: RemoteSession | None = None
 
@@ -95,7 +95,7 @@ class Connection(CopiedAsItself):
             self.session.flush().result(seconds)
         except AskTimeout:
             raise AskTimeout(
-                f"flush(): not all that was sent to {self._address} was handled in {seconds:g} s; "
+                f"flush(): not all that was sent to {self.address} was handled in {seconds:g} s; "
                 f"{self.unacknowledged} messages that were told are not known to be"
             ) from None
 
@@ -184,7 +184,7 @@ class Connection(CopiedAsItself):
             if session is not None:
                 session.forsake()
             self._session = session = RemoteSession(
-                self._address,
+                self.address,
                 self._context,
                 self._secret,
                 self.codec,
@@ -202,7 +202,7 @@ class Connection(CopiedAsItself):
         except AskTimeout:
             session.close()
             raise ConnectionLost(
-                f"no connection to {self._address} in {self.timeout:g} s: {session.trouble}"
+                f"no connection to {self.address} in {self.timeout:g} s: {session.trouble}"
             ) from None
         except BaseException:
             session.close()
@@ -222,7 +222,7 @@ class Connection(CopiedAsItself):
             is_withdrawn = self.session.withdraw(parcel)
             if is_withdrawn and isinstance(error, AskTimeout):
                 raise ConnectionLost(
-                    f"{what}() found no connection or no credit on {self._address} for "
+                    f"{what}() found no connection or no credit on {self.address} for "
                     f"{self.timeout:g} s"
                 ) from None
             if is_withdrawn or not isinstance(error, CallboardError):
@@ -275,7 +275,7 @@ class Connection(CopiedAsItself):
             self.session.close()
 
     def __repr__(self) -> str:
-        return f"<Connection to {self._address}>"
+        return f"<Connection to {self.address}>"
 
     def __reduce__(self) -> Any:
         if self._token_given:
@@ -283,7 +283,7 @@ class Connection(CopiedAsItself):
                 f"{self!r} has its token from token=, and is not pickled with it: give "
                 "token_file=, or have it read from the environment, at both places"
             )
-        return _reconnect, (str(self._address), self._options)
+        return _reconnect, (str(self.address), self._options)
 
 
 def connect(url: str, **options: Any) -> Connection:

@@ -17,7 +17,7 @@ from callboard.remote.wire.arrow import read_batches
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from callboard.remote.client.connection import Connection
+    from callboard.remote.client.session import SessionOwner
 
 
 class PublishedRows:
@@ -30,7 +30,7 @@ class PublishedRows:
     raise CallboardError, as they would block it.
     """
 
-    def __init__(self, connection: Connection, entry: str) -> None:
+    def __init__(self, connection: SessionOwner, entry: str) -> None:
         self._connection = connection
         self._entry = entry
 

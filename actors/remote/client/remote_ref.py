@@ -12,14 +12,13 @@ from callboard.core import checks
 from callboard.core.batches import iterator_over
 from callboard.core.handles import CopiedAsItself
 from callboard.remote.client.answer import RemoteAnswer
+from callboard.remote.client.session import SessionOwner
 from callboard.remote.protocol.conversation import Parcel
 from callboard.remote.protocol.kinds import MessageKind
 from callboard.remote.wire.arrow import write_batch
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from callboard.remote.client.connection import Connection
 
 _ROWS = 1024  # of tell_many(), in a frame
 _UNKNOWN = (1, 4096)  # rows and bytes, before there is a connection: any server takes as many
@@ -29,7 +28,7 @@ _ASK, _TELL = MessageKind.ASK, MessageKind.TELL
 class RemoteRef(CopiedAsItself):
     """A handle on an entry point of a server. Safe in every thread."""
 
-    def __init__(self, connection: Connection, name: str) -> None:
+    def __init__(self, connection: SessionOwner, name: str) -> None:
         self.connection = connection
         self.name = name
 
@@ -59,7 +58,7 @@ class RemoteRef(CopiedAsItself):
 
         It is done when all have left, and fails as the first that is refused or lost.
         """
-        return _together([self._soon(parcel) for parcel in self._parcels(messages)])
+        return together([self._soon(parcel) for parcel in self._parcels(messages)])
 
     def send_batch(self, batch: pa.RecordBatch) -> None:
         """Send an Arrow record batch as one message, also if it has no rows.
@@ -123,7 +122,7 @@ class RemoteRef(CopiedAsItself):
             yield Parcel(MessageKind.TELL_MANY, self.name, (data,), len(rows))
 
     def __repr__(self) -> str:
-        return f"<RemoteRef {self.name!r} at {self.connection._address}>"
+        return f"<RemoteRef {self.name!r} at {self.connection.address}>"
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -136,7 +135,7 @@ class RemoteRef(CopiedAsItself):
         return hash((id(self.connection), self.name))
 
 
-def _together(futures: list[Future[None]]) -> Future[None]:
+def together(futures: list[Future[None]]) -> Future[None]:
     """Return a future that is done when all are, and fails as the first of them that does."""
     if len(futures) == 1:
         return futures[0]

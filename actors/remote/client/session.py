@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from callboard import Future
 from callboard.core.errors import AskTimeout
@@ -35,8 +35,37 @@ _HANDSHAKE = 10.0  # seconds for an attempt, until the server says WELCOME
 _END = 3.0  # seconds that closing may take
 _BEFORE_WELCOME = 1 << 20  # bytes: what a server may say of itself
 
-
 WAITS_FOR_ITSELF = "would wait for what this very thread is to read: have another thread do it"
+
+
+class SessionOwner(Protocol):
+    """What refs, stages and answers need of a connection: its session, and how to wait for that."""
+
+    timeout: float
+    codec: Codec
+
+    @property
+    def address(self) -> Address:
+        """Where the server is."""
+
+    @property
+    def session(self) -> RemoteSession:
+        """The session of this process."""
+
+    def deliver(self, parcel: Parcel, what: str) -> None:
+        """Send a parcel, and wait for credit where there is none."""
+
+    def refuse_to_block(self, what: str) -> None:
+        """Raise CallboardError where waiting would hold up others."""
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Wait until all that was told or asked is handled."""
+
+    def flush_soon(self) -> Future[None]:
+        """Return a future that is done when all that was told or asked is handled."""
+
+    def close(self) -> None:
+        """Say goodbye."""
 
 
 class RemoteSession:

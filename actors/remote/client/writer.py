@@ -24,7 +24,7 @@ from callboard.remote.wire.frames import Buffer
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from callboard.remote.client.connection import Connection
+    from callboard.remote.client.session import SessionOwner
 
 _ROWS = 1536  # in a frame: of short rows, more or fewer take longer
 _SPARE = 64  # bytes of a frame that are no rows, and more
@@ -41,7 +41,7 @@ class StageWriter:
     """
 
     def __init__(
-        self, connection: Connection, entry: str, name: BatchName, partition: int, attempt: int
+        self, connection: SessionOwner, entry: str, name: BatchName, partition: int, attempt: int
     ) -> None:
         checks.whole("partition", partition, 0, 2**32 - 1)
         checks.whole("attempt", attempt, 0, 2**64 - 1)
@@ -123,7 +123,7 @@ class StageWriter:
 
 
 def request(
-    connection: Connection, parcel: StagingParcel, what: str, timeout: float | None = None
+    connection: SessionOwner, parcel: StagingParcel, what: str, timeout: float | None = None
 ) -> Any:
     """Send a parcel, and return the answer. Raises what the server says, and ConnectionLost."""
     connection.refuse_to_block(what)
@@ -142,7 +142,7 @@ def request(
 
 
 def commit(
-    connection: Connection, name: BatchName, winners: Iterable[Winner], timeout: float
+    connection: SessionOwner, name: BatchName, winners: Iterable[Winner], timeout: float
 ) -> None:
     """Commit a batch, over as many connections as it takes."""
     body = staged_rows.commit_body(connection.codec, name, staged_rows.checked_winners(winners))
@@ -151,14 +151,14 @@ def commit(
     )
 
 
-def abort(connection: Connection, name: BatchName, timeout: float) -> None:
+def abort(connection: SessionOwner, name: BatchName, timeout: float) -> None:
     """Abort a batch, over as many connections as it takes."""
     body = staged_rows.abort_body(name)
     repeat(connection, partial(StagingParcel, MessageKind.ABORT, body), f"abort of {name}", timeout)
 
 
 def repeat(
-    connection: Connection, parcel: Callable[[], StagingParcel], what: str, timeout: float
+    connection: SessionOwner, parcel: Callable[[], StagingParcel], what: str, timeout: float
 ) -> Any:
     """Ask until there is an answer, and return it: it is the same, however often it is asked."""
     deadline = time.monotonic() + timeout

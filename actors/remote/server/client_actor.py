@@ -82,7 +82,10 @@ class ClientActor(Actor[Any]):
                 answer = entry.ask(values[0])
                 answer.add_done_callback(partial(self._answer, delivery))
                 return []
-            entry.tell(values)
+            told = entry.tell(values)
+            if told is not None:
+                told.add_done_callback(partial(self._note_told, delivery))
+                return []
             turn = entry.in_turn()
         except Exception as error:
             self._peer.fail(delivery, error)
@@ -93,6 +96,13 @@ class ClientActor(Actor[Any]):
         else:
             turn.add_done_callback(lambda _: self._peer.note_handled(delivery))
         return []
+
+    def _note_told(self, delivery: Delivery, told: Future[None]) -> None:
+        """On the thread that told: another process took it, or did not."""
+        error = told.exception()
+        if error is not None:
+            self._peer.fail(delivery, error)
+        self._peer.note_handled(delivery)
 
     def _values(self, delivery: Delivery) -> list[Any] | CodecError:
         """Decode at once. What is wrong with it is returned."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
+from collections.abc import Collection
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from callboard import ActorRef
 from callboard.core.errors import CallboardError
@@ -17,15 +19,50 @@ from callboard.remote.protocol.server_side import (
     Delivery,
     Greeting,
     Ping,
+    ServerLimits,
     ServerSide,
     StagingRequest,
 )
 from callboard.remote.sockets.lent import LentLink
+from callboard.remote.wire.codec import Codec
 from callboard.remote.wire.frames import Frame, Misframed, Splitter
 from callboard.scheduling.worker import attend
 
-if TYPE_CHECKING:
-    from callboard.remote.server.server import Server
+
+class PeerHost(Protocol):
+    """What a peer needs of its server."""
+
+    loop: asyncio.AbstractEventLoop
+    limits: ServerLimits
+    codec: Codec
+
+    @property
+    def entries(self) -> Collection[str]:
+        """The names of the entry points."""
+
+    def is_token(self, token: bytes) -> bool:
+        """Tell whether a client's token is the server's."""
+
+    def about(self) -> dict[str, Any]:
+        """Return what a client is told of the server when it is welcome."""
+
+    def health(self) -> dict[str, Any]:
+        """Return what a ping is answered with."""
+
+    def spawn_client(self, peer: Peer) -> ActorRef[Any]:
+        """Make the actor of a client."""
+
+    def stage(self, peer: Peer, request: StagingRequest) -> None:
+        """Do what a client wants of staged or published rows."""
+
+    def note_handled(self, messages: int) -> None:
+        """Count messages that were handled."""
+
+    def note_refusal(self) -> None:
+        """Count a client that was refused."""
+
+    def forget(self, peer: Peer) -> None:
+        """Take note that a connection is gone."""
 
 
 class Peer:
@@ -36,7 +73,7 @@ class Peer:
     wake it for each of them. So is who only tells, by the worker that handles it.
     """
 
-    def __init__(self, server: Server, connected: socket.socket, name: str) -> None:
+    def __init__(self, server: PeerHost, connected: socket.socket, name: str) -> None:
         self.name = name
         self._server = server
         self._limits = limits = server.limits

@@ -22,7 +22,7 @@ from callboard.remote.protocol.server_side import ServerLimits
 from callboard.remote.protocol.shard import Shard
 from callboard.remote.server.server import Server
 from callboard.remote.sockets.security import find_token
-from callboard.remote.staging.entries import entries_of
+from callboard.remote.staging.entries import serve_entries
 from callboard.remote.storage.store import StagingLimits
 
 _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
@@ -112,7 +112,7 @@ def serve(options: argparse.Namespace) -> int:
     try:
         server = Server(
             system,
-            entries_of(build(system)),
+            serve_entries(build(system)),
             options.bind,
             token=token,
             certificate=options.tls_cert,

@@ -10,13 +10,14 @@ from callboard import Future
 from callboard.core.batches import iterator_over
 from callboard.core.handles import CopiedAsItself
 from callboard.remote.client.connection import Connection
-from callboard.remote.client.remote_ref import RemoteRef
+from callboard.remote.client.remote_ref import RemoteRef, together
 from callboard.remote.sharding.columns import divide_batch
 from callboard.remote.sharding.keys import By, ShardKey, shard_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_OF_THE_MESSAGE: Any = object()
 _ROWS = 1024  # that are divided at a time, times the number of shards
 
 
@@ -44,15 +45,31 @@ class ShardedRef(CopiedAsItself):
         """
         self.refs[self._key.of_row(message)].tell(message)
 
+    def tell_soon(self, message: Any) -> Future[None]:
+        """Send `message` as soon as the shard of its key takes it; return a future of that."""
+        return self.refs[self._key.of_row(message)].tell_soon(message)
+
     def tell_many(self, messages: Iterable[Any]) -> None:
         """Send each of `messages` to the shard of its key. Waits and raises like `tell`.
 
         What was sent before it raises stays sent.
         """
-        for rows in portions(messages, "tell_many", _ROWS * len(self.refs)):
+        for ref, part in self._parts(messages, "tell_many"):
+            ref.tell_many(part)
+
+    def tell_many_soon(self, messages: Iterable[Any]) -> Future[None]:
+        """Send each of `messages` as soon as the shard of its key takes it; return a future.
+
+        It is done when all have left, and fails as the first that is refused or lost.
+        """
+        parts = self._parts(messages, "tell_many_soon")
+        return together([ref.tell_many_soon(part) for ref, part in parts])
+
+    def _parts(self, messages: Iterable[Any], what: str) -> Iterator[tuple[RemoteRef, list[Any]]]:
+        for rows in portions(messages, what, _ROWS * len(self.refs)):
             for ref, part in zip(self.refs, self._key.divide(rows), strict=True):
                 if part:
-                    ref.tell_many(part)
+                    yield ref, part
 
     def send_batch(self, batch: pa.RecordBatch) -> None:
         """Send each shard the rows of its keys, as a batch; none to who has none of them.
@@ -63,8 +80,15 @@ class ShardedRef(CopiedAsItself):
             if part.num_rows:
                 ref.send_batch(part)
 
-    def ask(self, message: Any, *, key: Any, timeout: float | None = None) -> Future[Any]:
-        """Ask the shard that has `key`. As `RemoteRef.ask()`; raises CodecError for no key."""
+    def ask(
+        self, message: Any, timeout: float | None = None, *, key: Any = _OF_THE_MESSAGE
+    ) -> Future[Any]:
+        """Ask the shard that has `key`, or without one the shard of the message's own key.
+
+        As `RemoteRef.ask()`; raises CodecError for no key.
+        """
+        if key is _OF_THE_MESSAGE:
+            return self.refs[self._key.of_row(message)].ask(message, timeout)
         return self.of_key(key).ask(message, timeout)
 
     def ask_all(self, message: Any, timeout: float | None = None) -> list[Future[Any]]:

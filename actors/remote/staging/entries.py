@@ -8,12 +8,35 @@ from typing import Any
 from callboard import ActorRef, Future
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
+from callboard.recipient import Recipient, is_recipient
 from callboard.remote.errors import RemoteError
 from callboard.remote.staging.persistent import KeyedRef, Persistent, checked_class
 from callboard.streams.running.run import Run
 
 
-class ActorEntry:
+class ServedEntry:
+    """What a server offers by a name: it takes messages, and may answer."""
+
+    room: int | None = None
+    """How many messages need not wait for room; None where none has to."""
+
+    def tell(self, values: list[Any]) -> Future[None] | None:
+        """Tell all of `values`. Returns a future if they are told later."""
+        raise NotImplementedError
+
+    def ask(self, value: Any) -> Future[Any]:
+        """Ask."""
+        raise NotImplementedError
+
+    def in_turn(self) -> Future[None] | None:
+        """Return a future that is done when all that was told before has been handled.
+
+        None: there is nothing to wait for.
+        """
+        return None
+
+
+class ActorEntry(ServedEntry):
     """An actor that clients tell and ask."""
 
     def __init__(self, ref: ActorRef[Any], has_keys: bool = False) -> None:
@@ -22,7 +45,7 @@ class ActorEntry:
         """Whether staged rows come with their keys."""
 
     @property
-    def room(self) -> int | None:
+    def room(self) -> int | None:  # type: ignore[override]
         """How many messages need not wait for room; None where none has to."""
         return self.ref._room
 
@@ -58,10 +81,28 @@ class PersistentEntry(ActorEntry):
         )
 
 
-class GraphEntry:
-    """An entry of a graph that runs. Its window holds up who sends too much."""
+class RecipientEntry(ServedEntry):
+    """A recipient that is no actor of this process, such as a ref on another server."""
 
-    room = None
+    def __init__(self, recipient: Recipient[Any]) -> None:
+        self.recipient = recipient
+
+    def tell(self, values: list[Any]) -> Future[None] | None:
+        """Tell all of `values`, or have them told soon: then return a future of that."""
+        tell_many_soon = getattr(self.recipient, "tell_many_soon", None)
+        if tell_many_soon is None:
+            self.recipient.tell_many(values)
+            return None
+        told: Future[None] = tell_many_soon(values)
+        return told
+
+    def ask(self, value: Any) -> Future[Any]:
+        """Ask."""
+        return self.recipient.ask(value)
+
+
+class GraphEntry(ServedEntry):
+    """An entry of a graph that runs. Its window holds up who sends too much."""
 
     def __init__(self, run: Run[Any], name: str) -> None:
         self.run = run
@@ -75,40 +116,38 @@ class GraphEntry:
         """Refuse: a row of a graph has no answer."""
         raise RemoteError(f"the graph's entry {self._name!r} takes rows, and answers nothing")
 
-    def in_turn(self) -> None:
-        """Return nothing to wait for: who sends has waited."""
+
+Entry = ActorEntry | RecipientEntry | GraphEntry
 
 
-Entry = ActorEntry | GraphEntry
+def serve_entries(built: Any) -> dict[str, Entry]:
+    """Return the entry points by name of what `build` returned, for a Server. Raises ConfigError.
 
-
-def entries_of(built: Any) -> dict[str, Entry]:
-    """Return the entry points by name of what `build` returned. Raises ConfigError.
-
-    That is a ref, the run of a graph, or a dict of names and these. A ref alone is served by its
-    actor's name. A run's entries are served by their own names; where it stands in a dict, with
-    its name and a slash before them, unless it has one entry only.
+    That is a ref or another Recipient, the run of a graph, or a dict of names and these. A ref
+    alone is served by its own name. A run's entries are served by their own names; where it stands
+    in a dict, with its name and a slash before them, unless it has one entry only.
     """
-    if isinstance(built, ActorRef):
-        return {built.name: _actor_entry(built)}
+    if is_recipient(built) and isinstance(name := getattr(built, "name", None), str):
+        return {name: _entry_of(built)}
     if isinstance(built, Run):
         return {name: GraphEntry(built, name) for name in built.entries}
     if not isinstance(built, Mapping) or not built:
         raise ConfigError(
-            "build must return a ref, the run of a graph, or a dict of names and these, "
-            f"not {safe_repr(built)}"
+            "build must return a ref, another recipient that has a name, the run of a graph, or a "
+            f"dict of names and these, not {safe_repr(built)}"
         )
     entries: dict[str, Entry] = {}
     for name, one in built.items():
-        if not isinstance(name, str) or not name or not isinstance(one, ActorRef | KeyedRef | Run):
+        is_served = is_recipient(one) or isinstance(one, KeyedRef | Run)
+        if not isinstance(name, str) or not name or not is_served:
             raise ConfigError(
-                "build returned a dict, which must hold names, and refs or runs, and has "
+                "build returned a dict, which must hold names, and recipients or runs, and has "
                 f"{safe_repr(name)}: {safe_repr(one)}"
             )
         if isinstance(one, KeyedRef):
             entries[name] = ActorEntry(one.ref, has_keys=True)
-        elif isinstance(one, ActorRef):
-            entries[name] = _actor_entry(one)
+        elif not isinstance(one, Run):
+            entries[name] = _entry_of(one)
         elif len(one.entries) == 1:
             entries[name] = GraphEntry(one, one.entries[0])
         else:
@@ -116,6 +155,8 @@ def entries_of(built: Any) -> dict[str, Entry]:
     return entries
 
 
-def _actor_entry(ref: ActorRef[Any]) -> ActorEntry:
-    is_persistent = issubclass(ref.actor_class, Persistent)
-    return PersistentEntry(ref) if is_persistent else ActorEntry(ref)
+def _entry_of(recipient: Recipient[Any]) -> ActorEntry | RecipientEntry:
+    if not isinstance(recipient, ActorRef):
+        return RecipientEntry(recipient)
+    is_persistent = issubclass(recipient.actor_class, Persistent)
+    return PersistentEntry(recipient) if is_persistent else ActorEntry(recipient)

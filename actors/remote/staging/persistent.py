@@ -46,8 +46,12 @@ def with_keys(ref: ActorRef[Any]) -> KeyedRef:
     """Serve an actor whose staged rows come as KeyedRow: for what `build` returns.
 
     What clients tell or ask comes as it is. Raises ConfigError for a Persistent actor, which has
-    its `key` anyway.
+    its `key` anyway, and for what is no actor of this process.
     """
+    if not isinstance(ref, ActorRef):
+        raise ConfigError(
+            f"with_keys() wants the ref of an actor in this process, not {safe_repr(ref)}"
+        )
     if issubclass(ref.actor_class, Persistent):
         raise ConfigError(f"{ref.actor_class.__name__} is Persistent: it has its key anyway")
     return KeyedRef(ref)

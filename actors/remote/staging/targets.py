@@ -10,7 +10,7 @@ from callboard import ActorRef, ActorStopped, Future
 from callboard.core.errors import SystemClosed
 from callboard.remote.errors import StageRefused, StateError
 from callboard.remote.protocol.staged_rows import Layout
-from callboard.remote.staging.entries import ActorEntry, Entry, PersistentEntry
+from callboard.remote.staging.entries import ActorEntry, Entry, GraphEntry, PersistentEntry
 from callboard.remote.staging.persistent import (
     Persistent,
     RowKey,
@@ -33,19 +33,22 @@ class EntryState(NamedTuple):
 
 
 class Target:
-    """An entry that takes no staged rows: a graph's."""
+    """An entry that takes no staged rows, as it is no actor of this process."""
 
     is_persistent = False
     snapshot_every = 1
     schema: pa.Schema | None = None
     """The columns of what it publishes; None for what publishes nothing."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, what: str = "actor") -> None:
         self.name = name
+        self._what = what
 
     def refuse_if_unfit(self) -> None:
         """Raise StageRefused if rows cannot be staged for this entry."""
-        raise StageRefused(f"the graph's entry {self.name!r} takes no staged rows: an actor does")
+        raise StageRefused(
+            f"the {self._what} {self.name!r} takes no staged rows: an actor of the server does"
+        )
 
     def restore(self, snapshot: bytes | None) -> None:
         """Give the actor its state. Raises StateError."""
@@ -169,7 +172,7 @@ def _target(name: str, entry: Entry, codec: Codec, longest: int) -> Target:
         return PersistentTarget(name, entry.ref, codec, longest)
     if isinstance(entry, ActorEntry):
         return ActorTarget(name, entry.ref, codec, entry.has_keys)
-    return Target(name)
+    return Target(name, "graph's entry" if isinstance(entry, GraphEntry) else "recipient")
 
 
 # --- on the actor's worker ------------------------------------------------------------------------

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
 from callboard.remote import (
-    BatchCommitted,
     Connection,
-    RemoteError,
     ShardedConnection,
     ShardedStage,
     ShardWinner,
@@ -21,6 +19,7 @@ from callboard.remote import (
     connect,
     connect_sharded,
 )
+from callboard.remote.errors import BatchCommitted, RemoteError
 from callboard.spark.context import PartitionContext
 from callboard.spark.source.stage_task import refuse_without_columns, stage_partition
 from callboard.spark.tasks.reporting import reported

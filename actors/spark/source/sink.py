@@ -11,15 +11,14 @@ from uuid import uuid4
 from pyspark.sql.datasource import WriterCommitMessage
 
 from callboard.remote import (
-    BatchCommitted,
     Connection,
-    RemoteError,
     ShardedConnection,
     ShardedStage,
     ShardWinner,
     StageWriter,
     Winner,
 )
+from callboard.remote.errors import BatchCommitted, RemoteError
 from callboard.remote.protocol.staged_rows import BatchName
 from callboard.spark.context import PartitionContext
 from callboard.spark.source.source_options import RemoteEntry

@@ -10,11 +10,12 @@ from functools import partial
 from time import monotonic
 from typing import Any, NoReturn, TypeAlias
 
-from callboard import ActorRef, ActorSystem, Future
+from callboard import ActorSystem, Future, Recipient
 from callboard.core.checks import flag, one_of, seconds, whole
 from callboard.core.errors import AskTimeout, ConfigError, DrainTimeout
 from callboard.core.text import safe_repr
 from callboard.failures import FailureReport
+from callboard.recipient import is_recipient, path_of
 from callboard.spark.context import PartitionContext, PartitionEnd, PartitionStart
 from callboard.spark.errors import EntryPointError
 from callboard.spark.tasks.host import GraphSpec, TaskGraph, task_graph
@@ -22,7 +23,7 @@ from callboard.spark.tasks.options import PartitionOptions
 from callboard.spark.tasks.pickling import name_of, pickle_for_tasks
 from callboard.spark.tasks.settings import SystemSettings
 
-Entries: TypeAlias = "ActorRef[Any] | Mapping[str, ActorRef[Any]]"
+Entries: TypeAlias = "Recipient[Any] | Mapping[str, Recipient[Any]]"
 Build: TypeAlias = Callable[[ActorSystem, PartitionContext], Entries]
 
 _POLL = 0.5  # seconds between looks for a failed actor while an answer is awaited
@@ -74,7 +75,7 @@ class Feed:
                 yield self._answer(graph, asked.popleft())
             graph.drain(self._spec.drain_timeout)
 
-    def _answer(self, graph: TaskGraph[ActorRef[Any]], asked: Future[Any]) -> Any:
+    def _answer(self, graph: TaskGraph[Recipient[Any]], asked: Future[Any]) -> Any:
         """Wait for an answer; raise PartitionFailed or DrainTimeout when it does not come."""
         deadline = monotonic() + self._spec.drain_timeout
         while True:
@@ -87,14 +88,14 @@ class Feed:
                 continue
             if error is not None:
                 graph.check()
-                graph.fail(f"actor {graph.built.path!r}", FailureReport.of(error))
+                graph.fail(f"actor {path_of(graph.built)!r}", FailureReport.of(error))
             return asked.result()
 
-    def _fail_stuck(self, graph: TaskGraph[ActorRef[Any]]) -> NoReturn:
+    def _fail_stuck(self, graph: TaskGraph[Recipient[Any]]) -> NoReturn:
         graph.drain(0.0)  # raises, and names the actor that is stuck, unless none is at work
+        name = getattr(graph.built, "name", "")
         raise DrainTimeout(
-            f"entry point {graph.built.name!r} has not answered a batch for "
-            f"{self._spec.drain_timeout} seconds"
+            f"entry point {name!r} has not answered a batch for {self._spec.drain_timeout} seconds"
         ) from None
 
 
@@ -115,20 +116,20 @@ def check_takes_two(build: Callable[..., Any]) -> None:
 
 def _build(
     build: Build, entry: str | None, system: ActorSystem, context: PartitionContext
-) -> ActorRef[Any]:
+) -> Recipient[Any]:
     return entry_point(build(system, context), entry)
 
 
-def entry_point(built: Entries, name: str | None) -> ActorRef[Any]:
-    """Return the ref called `name` from what a build function returned; raise EntryPointError."""
-    if isinstance(built, ActorRef):
-        entries: Mapping[str, ActorRef[Any]] = {built.name: built}
-    elif isinstance(built, Mapping) and all(isinstance(ref, ActorRef) for ref in built.values()):
+def entry_point(built: Entries, name: str | None) -> Recipient[Any]:
+    """Return what is called `name` of what a build function returned; raise EntryPointError."""
+    if is_recipient(built):
+        entries: Mapping[str, Recipient[Any]] = {getattr(built, "name", "entry"): built}
+    elif isinstance(built, Mapping) and all(map(is_recipient, built.values())):
         entries = built
     else:
         raise EntryPointError(
-            f"build must return a ref, or a dict of names and refs, not {built!r} "
-            f"({type(built).__name__})"
+            "build must return a ref or another recipient, or a dict of names and these, "
+            f"not {built!r} ({type(built).__name__})"
         )
     if name is None and len(entries) == 1:
         (only,) = entries.values()

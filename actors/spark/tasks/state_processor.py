@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
 
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import StructType
 
 from callboard.spark.frames.frame_rows import plain_rows
 from callboard.spark.tasks.reporting import reported
 
-if TYPE_CHECKING:
-    from callboard.spark.tasks.keyed_state import KeyedState
+
+class StateRules(Protocol):
+    """What a processor needs of a KeyedState: the schemas, and what becomes of a key's state."""
+
+    state: StructType
+    schema: StructType
+
+    def kept(self, state: Any) -> Any:
+        """Return a state as `receive` gets it."""
+
+    def of_rows(self, state: Any, rows: Iterable[dict[str, Any]]) -> tuple[Any, Any]:
+        """Go through rows of a key; return its new state, and the outputs."""
+
+    def of_frame(self, state: Any, frame: Any) -> tuple[Any, list[Any]]:
+        """Go through rows in pandas of a key; return its new state, and the outputs in pandas."""
+
+    def to_keep(self, state: Any) -> tuple[Any, ...]:
+        """Return a state as Spark keeps it."""
 
 
 class StateProcessor(StatefulProcessor):
     """Keeps a key's state as one value, called "state"; its rows are Spark's or pandas'."""
 
-    def __init__(self, keyed: KeyedState) -> None:
+    def __init__(self, keyed: StateRules) -> None:
         self._keyed = keyed
 
     def init(self, handle: StatefulProcessorHandle) -> None:

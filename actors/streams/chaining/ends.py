@@ -6,10 +6,11 @@ import os
 from collections.abc import Callable
 from functools import partial
 from os import PathLike
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from callboard._inside.sending.ref import ActorRef
 from callboard.actor import Actor
+from callboard.recipient import Recipient, is_recipient, path_of
 from callboard.streams.chaining.chainable import Chainable
 from callboard.streams.chaining.graph import Graph
 from callboard.streams.checks import check_function, check_name
@@ -17,7 +18,7 @@ from callboard.streams.errors import GraphError
 from callboard.streams.planning.operator import Errors, Operator, label_of
 from callboard.streams.programs.program import Program
 from callboard.streams.programs.rows.files import to_file
-from callboard.streams.programs.rows.sinks import Call, Collect, Tell
+from callboard.streams.programs.rows.sinks import Call, Collect, Tell, TellAll
 
 T = TypeVar("T", covariant=True)
 
@@ -33,15 +34,23 @@ class Ends(Chainable[T]):
 
     def to(
         self,
-        sink: Callable[[T], object] | ActorRef[T] | str | PathLike[str],
+        sink: Callable[[T], object] | Recipient[T] | str | PathLike[str],
         *,
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Graph[None]:
-        """End in a function, which is called with each row, in an actor, or in a file.
+        """End in a function, which is called with each row, in a Recipient, or in a file.
 
         An actor is told each row. A row that its mailbox refuses, by MailboxFull, is one at which
-        the sink raised; one that comes to a stopped actor is a dead letter. In a file each row is a
+        the sink raised; one that comes to a stopped actor is a dead letter.
+
+        Another recipient, such as a RemoteRef, is told a batch at a time; with `errors="skip"` row
+        by row, so that it is known which rows it refused. It may have to wait for another process,
+        so a thread of its own runs it in the models `dynamic` and `assigned`, unless
+        `stream.threading()` has named a model. A run has ended when all rows are told, and not when
+        the other process has handled them.
+
+        In a file each row is a
         line: strings as they are, and all else as JSON, objects of dataclasses among it. A run
         opens the file when it is made, and raises RunError if another run is writing it. What was
         in the file is gone when the run has its first rows, or ends without any; a run that is
@@ -50,6 +59,12 @@ class Ends(Chainable[T]):
         if isinstance(sink, ActorRef):
             program = partial(Tell, ref=sink)
             return self._end("to", program, name, errors, label="tell", detail=sink.path)
+        if is_recipient(sink):
+            told: Callable[..., Program] = partial(TellAll, recipient=sink)
+            if errors == "skip":
+                told = partial(Call, function=sink.tell)
+            detail = path_of(sink)
+            return self._end("to", told, name, errors, label="tell", detail=detail, waits=True)
         if isinstance(sink, str | PathLike):
             check_name("a file's name", os.fspath(sink))
             file = partial(to_file, path=sink)
@@ -57,7 +72,7 @@ class Ends(Chainable[T]):
         if isinstance(sink, type) and issubclass(sink, Actor):
             raise GraphError(f"an actor that ends a stream is given by its ref, not as {sink!r}")
         check_function("a sink", sink)
-        call = partial(Call, function=sink)
+        call = partial(Call, function=cast("Callable[[T], object]", sink))
         return self._end("to", call, name, errors, label=label_of(sink, "to"))
 
     def _end(
@@ -69,8 +84,15 @@ class Ends(Chainable[T]):
         *,
         label: str = "",
         detail: str = "",
+        waits: bool = False,
     ) -> Graph[Any]:
         operator = Operator(
-            kind=kind, program=program, label=label, detail=detail, ports=(), stateful=True
+            kind=kind,
+            program=program,
+            label=label,
+            detail=detail,
+            ports=(),
+            stateful=True,
+            waits=waits,
         )
         return Graph._of(self._then(operator, name, errors)._outlet.operator)

@@ -54,6 +54,8 @@ class Operator:
     partitions: int = 1
     detail: str = ""
     place: Place = ANYWHERE
+    waits: bool = False
+    """It may wait for another process, so it does not share a worker unless its place says so."""
     most_workers: int | None = None
     """That may be at it at a time; None: as many as there are."""
     joins: bool = False

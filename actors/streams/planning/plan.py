@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from callboard.core.log import log
+from callboard.scheduling.flow.threading_models import Model
 from callboard.streams.planning.places import ANYWHERE, Place
 from callboard.streams.programs.program import Program
 from callboard.streams.programs.rows.sinks import Call, Collect
@@ -24,8 +25,16 @@ class Step:
     sources: tuple[Source, ...]
     place: Place = ANYWHERE
     most_workers: int | None = None
+    waits: bool = False
+    """It may wait for another process."""
     numbers: bool = False
     """No operator was asked for: it numbers the rows of its source."""
+
+    def model(self, default: Model) -> Model:
+        """Return the model that it runs by, where `default` is the run's."""
+        if self.place.model is not None:
+            return self.place.model
+        return "dedicated" if self.waits and default in ("dynamic", "assigned") else default
 
 
 @dataclass(frozen=True)

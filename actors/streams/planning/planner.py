@@ -80,7 +80,8 @@ class _Planner:
             step_ahead = Step(step, make_ahead, read, operator.place, operator.most_workers)
             read = ((self.add_step(step_ahead), 0),)
         make = partial(operator.make, name, *levels, by_row=by_row)
-        number = self.add_step(Step(name, make, read, operator.place, operator.most_workers))
+        place, most_workers = operator.place, operator.most_workers
+        number = self.add_step(Step(name, make, read, place, most_workers, operator.waits))
         for port in range(len(operator.ports)):
             self.sources[Outlet(operator, port)] = number, port
             self.stacks[number, port] = left

@@ -87,7 +87,7 @@ def units_of(steps: Sequence[Step], default: Model) -> list[Unit]:
 
 
 def _runner(number: int, step: Step, before: Sequence[_Runner], default: Model) -> _Runner:
-    model = step.place.model or default
+    model = step.model(default)
     if model != "manual":
         return _Runner(model, number)
     if step.place.is_port:
@@ -109,11 +109,10 @@ def _runner_of_numbering(
     if source is not None:
         return before[source] if before[source].model != "dynamic" else _Runner("dynamic", number)
     for reader in reading:
-        if (reader.place.model or default) == "manual" and not reader.place.is_port:
+        if reader.model(default) == "manual" and not reader.place.is_port:
             return _Runner("manual", _CALLER)
-    first = reading[0].place
-    model = first.model or default
-    return _Runner(model, first if model == "manual" else number)
+    model = reading[0].model(default)
+    return _Runner(model, reading[0].place if model == "manual" else number)
 
 
 def _in_order(units: Sequence[Unit], steps: Sequence[Step]) -> list[Unit]:

@@ -8,25 +8,68 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from time import monotonic
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from callboard.core.batches import Batches, is_table
 from callboard.core.text import safe_repr
-from callboard.scheduling.worker import shares_worker_here
 from callboard.streams.checks import check_entry
 from callboard.streams.errors import RunError, RunTimeout
-from callboard.streams.running.callers import caller_here
 from callboard.streams.running.untaken import Untaken
-
-if TYPE_CHECKING:
-    from callboard.streams.running.run import Run
 
 T = TypeVar("T")
 Inputs = Iterator[tuple[str, list[Any]]]
 
-_MOMENT = 0.1  # seconds: how often who waits for room looks whether there is something else to do
+_MOMENT = 0.1  # seconds: how often who waits for room looks whether there is something to hand out
 _GRACE = 1.0  # seconds that operators have to come to an end when nobody wants their outputs
+
+
+class Outlook(NamedTuple):
+    """What may still come of a run, as it was at one moment."""
+
+    done: int
+    """How many rounds had left the graph."""
+    is_idle: bool
+    """No round was on its way."""
+    is_over: bool
+    """And none will be: all that it gives is there."""
+
+
+class ResultsSource(Protocol):
+    """What an iterator of results needs of its run, which it keeps."""
+
+    def refuse_other_callers(self, call: str) -> None:
+        """Raise RunError where another thread has operators of its own in the run."""
+
+    def refuse_own_operators(self, call: str) -> None:
+        """Raise RunError in an operator of the run."""
+
+    def refuse_to_wait(self, call: str, why: str) -> None:
+        """Raise RunError where what is waited for could not come."""
+
+    def refuse_if_stopped(self) -> None:
+        """Raise why the run ended, unless it was finished."""
+
+    def outlook(self) -> Outlook:
+        """Look what may still come."""
+
+    def wait_a_turn(self, rounds: int) -> None:
+        """Wait for a moment, or work, unless so many rounds are done."""
+
+
+class PulledSource(ResultsSource, Protocol):
+    """What results need of a run that they send rows to."""
+
+    def send(self, entry: str, rows: Iterable[Any], *, timeout: float | None = None) -> None:
+        """Send rows."""
+
+    def finish(self, timeout: float | None = None) -> Any:
+        """Finish the run."""
+
+    def cancel(self, timeout: float = ...) -> None:
+        """Cancel the run."""
+
+    def wait_for_all(self) -> None:
+        """Wait until what was sent is done."""
 
 
 class Results(Generic[T]):
@@ -42,12 +85,12 @@ class Results(Generic[T]):
     taken. This one raises RunError from then on.
     """
 
-    def __init__(self, run: Run[Any], untaken: Untaken[T]) -> None:
-        self._run = run
+    def __init__(self, source: ResultsSource, untaken: Untaken[T]) -> None:
+        self._source = source
         self._untaken = untaken
         self._hand = untaken.hand
 
-    def _take_over(self, limit: int | None) -> Self:
+    def take_over(self, limit: int | None) -> Self:
         """Go on where the last iterator of the same outputs was. Raises RunError if it is at it."""
         if not self._untaken.hand_over(self, limit):
             gc.collect()  # a traceback may keep an iterator that nobody can reach
@@ -66,7 +109,7 @@ class Results(Generic[T]):
 
     def take(self) -> list[T]:
         """Return all outputs that there are, without waiting, whatever has become of the run."""
-        self._run._refuse_other_callers("take")
+        self._source.refuse_other_callers("take")
         self._check_is_taker()
         return self._untaken.take_all()
 
@@ -103,7 +146,7 @@ class Results(Generic[T]):
 
     def _next(self) -> T:
         untaken = self._untaken
-        self._run._refuse_other_callers("results")
+        self._source.refuse_other_callers("results")
         self._check_is_taker()
         untaken.use(threading.current_thread())
         try:
@@ -120,20 +163,17 @@ class Results(Generic[T]):
 
     def _more(self) -> bool:
         """Wait until something may have come. False: nothing will, and all is taken."""
-        run, flow = self._run, self._run._flow
-        run._refuse_own_operators("results")
-        ended = run._ended  # first: what came before the end is seen by all later looks
-        may_end = run._flushed or flow.failure is not None
-        done, admitted = flow.done, flow.admitted  # what comes after this look ends the wait
+        source = self._source
+        source.refuse_own_operators("results")
+        outlook = source.outlook()  # what comes after this look ends the wait
         if self.untaken:
             return True
-        if ended or (may_end and done >= admitted):
-            if flow.is_stopped:
-                raise run._why_ended(f"{run!r} was cancelled, or its system was stopped")
+        if outlook.is_over:
+            source.refuse_if_stopped()
             return False
-        if done >= admitted:
-            _refuse_to_wait(run, "results()", "no row is on its way")
-        run._wait_a_turn(done + 1)
+        if outlook.is_idle:
+            source.refuse_to_wait("results()", "no row is on its way")
+        source.wait_a_turn(outlook.done + 1)
         return True
 
     def __aiter__(self) -> Self:
@@ -142,7 +182,7 @@ class Results(Generic[T]):
     async def __anext__(self) -> T:
         untaken = self._untaken
         self._refuse_async()
-        self._run._refuse_other_callers("results")
+        self._source.refuse_other_callers("results")
         self._check_is_taker()
         untaken.use(asyncio.current_task())
         try:
@@ -172,16 +212,18 @@ class PulledResults(Results[T]):
     go; what has begun has a second to come to an end. One thread at a time takes.
     """
 
-    def __init__(self, run: Run[Any], untaken: Untaken[T], inputs: Inputs) -> None:
-        super().__init__(run, untaken)
-        self._pulling = _pull(run, untaken, inputs)
+    _source: PulledSource
+
+    def __init__(self, source: PulledSource, untaken: Untaken[T], inputs: Inputs) -> None:
+        super().__init__(source, untaken)
+        self._pulling = _pull(source, untaken, inputs)
         self._turn = threading.Lock()  # held by who sends
 
     def _more(self) -> bool:
         if not self._turn.acquire(blocking=False):
             raise RunError(
                 f"results() with rows is for one taker at a time, and another one, or the rows "
-                f"themselves, takes those of {self._run!r}"
+                f"themselves, takes those of {self._source!r}"
             )
         try:
             return next(self._pulling, False) or self.untaken > 0
@@ -195,7 +237,7 @@ class PulledResults(Results[T]):
                 self._pulling.close()
             finally:
                 self._turn.release()
-        self._run.cancel(_GRACE)
+        self._source.cancel(_GRACE)
         super().close()
 
     def _let_go(self) -> None:
@@ -208,60 +250,8 @@ class PulledResults(Results[T]):
         )
 
 
-def results_of(run: Run[Any], rows: Any, name: str | None, limit: int) -> Results[Any]:
-    """Make what `Run.results` returns, which describes the arguments."""
-    collected = run._collected
-    if not collected:
-        raise RunError(f"results() are what a collect() gets, and {run!r} has none")
-    if name is None and len(collected) == 1:
-        (name,) = collected
-    if not isinstance(name, str) or name not in collected:
-        has = ", ".join(map(repr, collected))
-        raise RunError(
-            f"results() wants the name of one of the collectors {has}, not {safe_repr(name)}"
-        )
-    with run._claim:
-        untaken = run._untaken.get(name)
-        if untaken is None:
-            untaken = Untaken(name, collected[name], None)
-            run._untaken = {**run._untaken, name: untaken}  # a sender may be going through it
-    if rows is None:
-        return Results(run, untaken)._take_over(limit)
-    return PulledResults(run, untaken, _inputs(rows, run))._take_over(None)
-
-
-def await_takers(run: Run[Any], deadline: float | None) -> None:
-    """Wait until those who have a run's results have taken enough. As `Run.send`, which it is for,
-    raises RunTimeout and RunEnded; RunError if they could not.
-    """
-    for untaken in run._untaken.values():
-        if not untaken.is_full():
-            continue
-        while not untaken.has_room():
-            run._refuse_if_ended(deadline)
-            why = f"{len(untaken)} outputs of {untaken.name!r} wait to be taken by results()"
-            if deadline is not None and monotonic() >= deadline:
-                raise RunTimeout(f"no room came in time in {run!r}: {why}")
-            _refuse_to_wait(run, "send()", why)
-            if untaken.loop is threading.current_thread():
-                raise RunError(f"send() would block the event loop, on which {why}")
-            if not run._system.is_run_here:
-                untaken.wait_for_taker(_MOMENT)
-            elif not run._system._run_until(untaken.has_room, None):
-                raise RunError(f"{run!r} waits, and nothing is ready: {why}")
-
-
-def _refuse_to_wait(run: Run[Any], call: str, why: str) -> None:
-    """Refuse to wait for another thread, or actor, where that one could not come."""
-    if run._crew.has_caller and run._caller is caller_here():
-        raise RunError(f"{call} waits for nobody, as others may not call {run!r}: {why}")
-    if shares_worker_here():
-        raise RunError(f"{call} in an actor without dedicated=True holds up its worker: {why}")
-
-
-def _inputs(rows: Any, run: Run[Any]) -> Inputs:
+def inputs_of(rows: Any, entries: tuple[str, ...], size: int) -> Inputs:
     """Check what `results()` is to send, as far as it is there, and say in which order."""
-    entries, size = tuple(run._sent), run._batch_size
     if isinstance(rows, Mapping):
         for name in rows:
             check_entry(name, entries)
@@ -301,24 +291,26 @@ def _next_of(batches: Batches) -> list[Any] | None:
         raise
 
 
-def _pull(run: Run[Any], untaken: Untaken[Any], inputs: Inputs) -> Generator[bool, None, None]:
+def _pull(
+    source: PulledSource, untaken: Untaken[Any], inputs: Inputs
+) -> Generator[bool, None, None]:
     """Send a batch, and have handed out what has come, until all is sent; then finish the run."""
     sent = 0
     try:
         for entry, batch in inputs:
-            yield from _patiently(partial(run.send, entry, batch), untaken)
+            yield from _patiently(partial(source.send, entry, batch), untaken)
             sent += len(batch)
             yield True
-        yield from _patiently(run.finish, untaken)
+        yield from _patiently(source.finish, untaken)
     except BaseException as error:
         with suppress(Exception):
             error.sent = sent + getattr(error, "sent", 0)  # type: ignore[attr-defined]
         if isinstance(error, Exception):  # what came of the rows before it comes first
             with suppress(RunError):
-                run._wait(run._flow.admitted, None)
+                source.wait_for_all()
             while len(untaken):
                 yield True
-        run.cancel(_GRACE)
+        source.cancel(_GRACE)
         raise
 
 

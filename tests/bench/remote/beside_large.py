@@ -87,7 +87,7 @@ def run(frames: int, by: str = "dicts") -> Quantity:
         if by == "nothing":
             most, wrong = longest(connection, (100 * frames).__gt__)
             return Quantity(most * 1e3, wrong, 0)
-        other = Other(str(connection._address.path), by)  # type: ignore[union-attr]
+        other = Other(str(connection.address.path), by)  # type: ignore[union-attr]
         sending = Thread(target=other.send, args=(frames,))
         sending.start()
         most, wrong = longest(connection, lambda number: sending.is_alive())

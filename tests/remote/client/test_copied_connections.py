@@ -8,9 +8,8 @@ import threading
 
 import pytest
 
-from callboard.remote import Connection, connect
+from callboard.remote import Connection, Server, connect
 from callboard.remote.client import connection as client
-from callboard.remote.server.server import Server
 from callboard.remote.sharding.connection import ShardedConnection
 from tests.remote.conftest import DEADLINE, Start
 

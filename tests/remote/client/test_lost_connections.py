@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem, CallboardError
-from callboard.remote import Connection, ConnectionLost, RemoteError, ServerLimits, connect
+from callboard.remote import Connection, Server, ServerLimits, connect
+from callboard.remote.errors import ConnectionLost, RemoteError
 from callboard.remote.protocol.kinds import SEQUENCE, MessageKind
-from callboard.remote.server.server import Server
 from callboard.remote.sockets.driven import DrivenLink
 from callboard.remote.sockets.link import Link
 from callboard.remote.wire.codec import Codec

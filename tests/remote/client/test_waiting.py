@@ -11,8 +11,8 @@ import pytest
 
 from callboard import AskTimeout, Future
 from callboard.core.errors import DrainTimeout
-from callboard.remote import Connection, ConnectionLost, connect
-from callboard.remote.server.server import Server
+from callboard.remote import Connection, Server, connect
+from callboard.remote.errors import ConnectionLost
 from callboard.remote.sockets.driven import DrivenLink
 from tests.remote.conftest import DEADLINE, eventually
 

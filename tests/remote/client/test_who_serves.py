@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from callboard.remote import ConnectionLost, Refused, SecurityError, connect
+from callboard.remote import connect
+from callboard.remote.errors import ConnectionLost, Refused, SecurityError
 from callboard.remote.sockets import dialing, security
 from tests.remote.conftest import DEADLINE, Start
 

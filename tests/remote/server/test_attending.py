@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from callboard.core.threads.interpreter import has_gil
-from callboard.remote import Connection, Refused, connect
+from callboard.remote import Connection, Server, connect
+from callboard.remote.errors import Refused
 from callboard.remote.protocol.kinds import MessageKind
 from callboard.remote.server.peer import Peer
-from callboard.remote.server.server import Server
 from callboard.remote.sockets.lent import LentLink
 from callboard.remote.wire.frames import frame
 from tests.remote.conftest import DEADLINE, Gate, eventually

@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem
-from callboard.remote import connect
-from callboard.remote.server.server import Server
-from callboard.remote.staging.entries import entries_of
+from callboard.remote import Server, connect, serve_entries
 from tests.remote.conftest import DEADLINE, eventually
 
 
@@ -32,7 +30,7 @@ class Forking(Actor[Any]):
 
 
 def serve(system: ActorSystem, folder: Path, pipe: tuple[int, int]) -> Server:
-    entries = entries_of({"forking": system.spawn(Forking, pipe)})
+    entries = serve_entries({"forking": system.spawn(Forking, pipe)})
     return Server(system, entries, f"unix:{folder}/s", state=folder / "state")
 
 

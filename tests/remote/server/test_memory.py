@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from callboard.remote import Server
 from callboard.remote.protocol.kinds import ENTRY, MessageKind
-from callboard.remote.server.server import Server
 from callboard.remote.wire.frames import LENGTH, frame
 from tests.remote.conftest import RawClient, eventually, hello
 

@@ -8,9 +8,14 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem
-from callboard.remote import Persistent, Shard, ShardedConnection, connect_sharded
-from callboard.remote.server.server import Server
-from callboard.remote.staging.entries import entries_of
+from callboard.remote import (
+    Persistent,
+    Server,
+    Shard,
+    ShardedConnection,
+    connect_sharded,
+    serve_entries,
+)
 
 SHARDS = 3
 DEADLINE = 20.0
@@ -61,7 +66,7 @@ class Servers:
     def start(self, index: int, shard: Shard | None = None, *, keyed: bool = True) -> None:
         ends = self.ends[index]
         system = ends.enter_context(ActorSystem(workers=1, token=False))
-        entries = entries_of({"notes": system.spawn(Notes), "kept": system.spawn(Kept)})
+        entries = serve_entries({"notes": system.spawn(Notes), "kept": system.spawn(Kept)})
         server = Server(
             system,
             entries,

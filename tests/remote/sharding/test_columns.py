@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard.core.errors import ConfigError
-from callboard.remote import CodecError
+from callboard.remote.errors import CodecError
 from callboard.remote.sharding.columns import divide_batch
 from callboard.remote.sharding.keys import ShardKey
 

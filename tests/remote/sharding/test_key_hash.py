@@ -17,7 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.remote import CodecError, shard_of
+from callboard.remote import shard_of
+from callboard.remote.errors import CodecError
 from callboard.remote.sharding.key_hash import key_hash
 
 WORDS = 2**64 - 1

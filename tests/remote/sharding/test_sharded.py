@@ -11,18 +11,14 @@ import pytest
 from callboard import CallboardError
 from callboard.core.errors import ConfigError
 from callboard.remote import (
-    BatchCommitted,
-    CodecError,
-    NotStaged,
-    Refused,
     Shard,
     ShardedConnection,
     ShardWinner,
-    StateError,
     connect,
     connect_sharded,
     shard_of,
 )
+from callboard.remote.errors import BatchCommitted, CodecError, NotStaged, Refused, StateError
 
 SHARDS = 3
 DEADLINE = 20.0

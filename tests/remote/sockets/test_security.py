@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from callboard.remote import AddressError, Refused, SecurityError, connect, connect_soon
+from callboard.remote import connect, connect_soon
+from callboard.remote.errors import AddressError, Refused, SecurityError
 from callboard.remote.sockets.address import TCPAddress, UnixAddress, parse_address
 from callboard.remote.sockets.security import Token, client_context, find_token, server_context
 from tests.remote.conftest import DEADLINE, Start, eventually, logged, loss

@@ -11,7 +11,8 @@ import threading
 import time
 from pathlib import Path
 
-from callboard.remote import Connection, ConnectionLost, NotStaged, Winner, connect
+from callboard.remote import Connection, Winner, connect
+from callboard.remote.errors import ConnectionLost, NotStaged
 
 KILLS = int(os.environ.get("CALLBOARD_KILLS", "10"))
 SEED = int(os.environ.get("CALLBOARD_KILLS_SEED", "0"))

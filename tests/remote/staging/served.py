@@ -4,9 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from callboard import ActorSystem
-from callboard.remote import Connection, ServerLimits, connect
-from callboard.remote.server.server import Server
-from callboard.remote.staging.entries import entries_of
+from callboard.remote import Connection, Server, ServerLimits, connect, serve_entries
 from callboard.remote.storage.journal import Journal
 from callboard.remote.storage.store import StagingLimits
 from tests.remote.conftest import DEADLINE, Notes, eventually
@@ -35,7 +33,7 @@ class Served:
             ref = system.spawn(cls or self.cls, **options)
             server = Server(
                 system,
-                entries_of({"it": ref, "notes": system.spawn(Notes)}),
+                serve_entries({"it": ref, "notes": system.spawn(Notes)}),
                 f"unix:{self.folder}/s{self.starts}",
                 state=self.folder / "state",
                 limits=limits,

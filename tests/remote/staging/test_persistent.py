@@ -16,17 +16,8 @@ from callboard import (
     DrainTimeout,
     Supervision,
 )
-from callboard.remote import (
-    Persistent,
-    RemoteFailure,
-    RowKey,
-    StageRefused,
-    StateError,
-    Winner,
-    with_keys,
-)
-from callboard.remote.server.server import Server
-from callboard.remote.staging.entries import entries_of
+from callboard.remote import Persistent, RowKey, Server, Winner, serve_entries, with_keys
+from callboard.remote.errors import RemoteFailure, StageRefused, StateError
 from tests.remote.conftest import DEADLINE, Gate, Notes, eventually, logged
 from tests.remote.staging.served import Served, applied, asked, commit, health
 
@@ -241,7 +232,7 @@ def test_rows_for_an_entry_that_is_not_served_are_named(served: Served, tmp_path
     applied(connection)
     served.end()
     with ActorSystem(workers=1, token=False) as system:
-        built = entries_of({"notes": system.spawn(Notes)})
+        built = serve_entries({"notes": system.spawn(Notes)})
         with pytest.raises(
             StateError, match=r"a state for \['it'\], and the entries .* \['notes'\]"
         ):
@@ -306,7 +297,7 @@ def test_a_class_that_cannot_be_right_is_refused() -> None:
             (Never, "Never.snapshot_every is a whole number"),
         ]:
             with pytest.raises(ConfigError, match=said):
-                entries_of({"it": system.spawn(cls)})
+                serve_entries({"it": system.spawn(cls)})
         with pytest.raises(ConfigError, match="Totals is Persistent: it has its key"):
             with_keys(system.spawn(Totals))
 
@@ -316,4 +307,4 @@ def test_it_wants_a_state_directory(tmp_path: Path) -> None:
         ActorSystem(workers=1, token=False) as system,
         pytest.raises(StateError, match="the entry 'it' is Persistent: give a state directory"),
     ):
-        Server(system, entries_of({"it": system.spawn(Totals)}), f"unix:{tmp_path}/s")
+        Server(system, serve_entries({"it": system.spawn(Totals)}), f"unix:{tmp_path}/s")

@@ -8,20 +8,16 @@ from typing import Any, ClassVar
 import pytest
 
 from callboard import ActorSystem, ConfigError
-from callboard.remote import (
+from callboard.remote import Connection, Persistent, ServerLimits, connect, serve_entries
+from callboard.remote.errors import (
     CodecError,
-    Connection,
     NotPublished,
-    Persistent,
     RemoteError,
     RemoteFailure,
-    ServerLimits,
     StageRefused,
     StateError,
-    connect,
 )
 from callboard.remote.protocol.published_rows import PublishedPiece
-from callboard.remote.staging.entries import entries_of
 from callboard.remote.storage import publications
 from callboard.remote.storage.journal import Journal
 from callboard.remote.storage.outbox import Outbox
@@ -283,7 +279,7 @@ def test_a_class_that_cannot_publish_is_refused() -> None:
             (Seldom, "Seldom publishes rows, .* its snapshot_every is 1, not 2"),
         ]:
             with pytest.raises(ConfigError, match=said):
-                entries_of({"it": system.spawn(cls)})
+                serve_entries({"it": system.spawn(cls)})
 
 
 def test_a_journal_of_the_first_version_is_brought_up_to_date(served: Served) -> None:

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem, BoundedMailbox, PriorityMailbox
-from callboard.remote import CodecError, Connection, StageRefused, connect
-from callboard.remote.server.server import Server
-from callboard.remote.staging.entries import entries_of
+from callboard.remote import Connection, Server, connect, serve_entries
+from callboard.remote.errors import CodecError, StageRefused
 from tests.remote.conftest import DEADLINE, eventually
 
 
@@ -38,7 +37,7 @@ def served(
 ) -> Iterator[tuple[Connection, list[Any]]]:
     got: list[Any] = []
     with ActorSystem() as system:
-        entries = entries_of({"rows": system.spawn(cls, got, **options)})
+        entries = serve_entries({"rows": system.spawn(cls, got, **options)})
         server = Server(system, entries, f"unix:{tmp_path}/s", state=tmp_path / "state")
         with connect(str(server.address), timeout=DEADLINE) as connection:
             yield connection, got

@@ -11,26 +11,28 @@ import pytest
 
 from callboard import ActorSystem
 from callboard.remote import (
-    BatchCommitted,
-    CommitConflict,
     Connection,
-    ConnectionLost,
     KeyedRow,
-    NotStaged,
-    RemoteError,
     RowKey,
-    StageRefused,
+    Server,
     StagingLimits,
     Winner,
     connect,
+    serve_entries,
     with_keys,
 )
 from callboard.remote.client.parcels import StagePlace, StagingParcel
+from callboard.remote.errors import (
+    BatchCommitted,
+    CommitConflict,
+    ConnectionLost,
+    NotStaged,
+    RemoteError,
+    StageRefused,
+)
 from callboard.remote.protocol import staged_rows
 from callboard.remote.protocol.conversation import Conversation
 from callboard.remote.protocol.kinds import ENTRY, MessageKind
-from callboard.remote.server.server import Server
-from callboard.remote.staging.entries import entries_of
 from callboard.remote.wire.codec import Codec
 from callboard.remote.wire.frames import frame
 from callboard.streams import entry
@@ -179,7 +181,7 @@ def test_record_batches_are_staged(connection: Connection, server: Server) -> No
 def test_an_actor_gets_keys_if_it_is_served_with_them(tmp_path: Path, state: Path) -> None:
     with ActorSystem(workers=1, token=False) as system:
         ref = system.spawn(Notes)
-        built = entries_of({"notes": with_keys(ref)})
+        built = serve_entries({"notes": with_keys(ref)})
         served = Server(system, built, f"unix:{tmp_path}/k", state=state)
         with connect(str(served.address), timeout=DEADLINE) as connection:
             connection.ref("notes").tell("plain")
@@ -311,7 +313,7 @@ def test_a_commit_is_repeated_over_new_connections(server: Server, connection: C
 def test_a_graphs_entry_takes_no_staged_rows(tmp_path: Path, state: Path) -> None:
     with ActorSystem(workers=1, token=False) as system:
         run = system.run(entry("numbers").map(str).collect())
-        served = Server(system, entries_of({"numbers": run}), f"unix:{tmp_path}/g", state=state)
+        served = Server(system, serve_entries({"numbers": run}), f"unix:{tmp_path}/g", state=state)
         with (
             connect(str(served.address), timeout=DEADLINE) as connection,
             pytest.raises(StageRefused, match="the graph's entry 'numbers' takes no staged rows"),

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from callboard.remote import Connection, Persistent, StageRefused
+from callboard.remote import Connection, Persistent
+from callboard.remote.errors import StageRefused
 from callboard.remote.storage.journal import Journal
 from callboard.remote.storage.store import StagingLimits
 from tests.remote.conftest import DEADLINE, eventually

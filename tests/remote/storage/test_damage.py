@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from callboard.remote import StateError
+from callboard.remote.errors import StateError
 from callboard.remote.protocol.staged_rows import (
     BatchName,
     Begin,

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from callboard.remote import Persistent, StageRefused
+from callboard.remote import Persistent
+from callboard.remote.errors import StageRefused
 from callboard.remote.protocol.staged_rows import Winner
 from tests.remote.conftest import DEADLINE, eventually
 from tests.remote.staging.served import Served, applied, asked, commit, health

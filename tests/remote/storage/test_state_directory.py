@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from callboard.remote import StateError, connect
+from callboard.remote import Server, connect
+from callboard.remote.errors import StateError
 from callboard.remote.protocol.shard import Shard
 from callboard.remote.protocol.staged_rows import BatchName
-from callboard.remote.server.server import Server
 from callboard.remote.storage.journal import Journal, Publication
 from callboard.remote.storage.outbox import Piece
 from callboard.remote.storage.state_directory import StateDirectory

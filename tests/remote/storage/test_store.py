@@ -15,7 +15,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from callboard.remote import (
+from callboard.remote.errors import (
     BatchCommitted,
     CommitConflict,
     NotPublished,

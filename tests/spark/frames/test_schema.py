@@ -15,7 +15,8 @@ from pyspark.sql import types as s
 import graphs
 from callboard import Actor
 from callboard.core.errors import ConfigError
-from callboard.spark import SchemaError, map_in_arrow
+from callboard.spark import map_in_arrow
+from callboard.spark.errors import SchemaError
 
 pytestmark = pytest.mark.timeout(300)  # Spark starts slowly on a busy machine
 

@@ -10,7 +10,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from callboard.core.errors import ConfigError
-from callboard.remote import ConnectionLost, NotStaged, Refused, ShardedConnection, ShardWinner
+from callboard.remote import ShardedConnection, ShardWinner
+from callboard.remote.errors import ConnectionLost, NotStaged, Refused
 from callboard.spark import deliver
 from shards import Shards
 

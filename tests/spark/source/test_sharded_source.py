@@ -13,10 +13,9 @@ from pyspark.sql.types import StructType
 
 from callboard import ActorSystem
 from callboard.core.errors import ConfigError
-from callboard.remote import StageRefused, connect_sharded, shard_of
+from callboard.remote import Server, connect_sharded, serve_entries, shard_of
+from callboard.remote.errors import StageRefused
 from callboard.remote.protocol.shard import Shard
-from callboard.remote.server.server import Server
-from callboard.remote.staging.entries import entries_of
 from callboard.remote.storage.store import StagingStore
 from callboard.spark import register
 from callboard.spark.source.data_source import CallboardSource
@@ -41,7 +40,7 @@ def urls(tmp_path: Path) -> Iterator[list[str]]:
         found = []
         for index in range(SHARDS):
             system = ends.enter_context(ActorSystem(workers=1, token=False))
-            entries = entries_of({"sums": system.spawn(Sums), "echo": system.spawn(Echo)})
+            entries = serve_entries({"sums": system.spawn(Sums), "echo": system.spawn(Echo)})
             server = Server(
                 system,
                 entries,

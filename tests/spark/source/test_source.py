@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from callboard.core.errors import ConfigError
-from callboard.remote import StageRefused
+from callboard.remote.errors import StageRefused
 from callboard.remote.protocol.kinds import MessageKind
 from callboard.remote.server.peer import Peer
 from callboard.remote.storage.store import StagingStore

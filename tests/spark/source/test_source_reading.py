@@ -14,7 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from callboard.core.errors import ConfigError
-from callboard.remote import NotPublished, PublishedRows, connect
+from callboard.remote import PublishedRows, connect
+from callboard.remote.errors import NotPublished
 from callboard.spark import register
 from callboard.spark.source.data_source import CallboardSource
 from callboard.spark.source.published_range import divided

@@ -12,10 +12,8 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 import graphs
 from callboard import ActorSystem
 from callboard.core.errors import ConfigError
-from callboard.spark import (
-    CaptureError,
-    spark_graph,
-)
+from callboard.spark import spark_graph
+from callboard.spark.errors import CaptureError
 from callboard.streams import Graph, entry
 
 Row = dict[str, Any]

@@ -12,8 +12,9 @@ from pyspark.sql import SparkSession
 
 import graphs
 from callboard import Actor, ActorRef, ActorSystem
-from callboard.scheduling.placement import RoundRobin
-from callboard.spark import CaptureError, PartitionContext, foreach_partition, map_partitions
+from callboard.policies import RoundRobin
+from callboard.spark import PartitionContext, foreach_partition, map_partitions
+from callboard.spark.errors import CaptureError
 
 pytestmark = pytest.mark.timeout(300)  # Spark starts slowly on a busy machine
 

@@ -19,13 +19,8 @@ import graphs
 from callboard import Actor, ActorSystem
 from callboard.core.errors import DrainTimeout
 from callboard.scheduling.flow.threading_models import MODELS, Model
-from callboard.spark import (
-    PartitionContext,
-    PartitionFailed,
-    SchemaError,
-    map_partitions,
-    spark_graph,
-)
+from callboard.spark import PartitionContext, map_partitions, spark_graph
+from callboard.spark.errors import PartitionFailed, SchemaError
 from callboard.streams import Graph, Stream, entry
 
 Row = dict[str, Any]

@@ -16,7 +16,8 @@ from pyspark.sql.functions import rand, spark_partition_id
 from pyspark.sql.types import DoubleType, LongType, StructField, StructType
 
 from callboard.core.errors import ConfigError
-from callboard.spark import CaptureError, PartitionFailed, join_frames
+from callboard.spark import join_frames
+from callboard.spark.errors import CaptureError, PartitionFailed
 from callboard.spark.tasks.join_task import join_partition
 from callboard.streams import Equal, Stream, entry
 

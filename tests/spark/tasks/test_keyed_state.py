@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from callboard.core.errors import ConfigError
-from callboard.spark import CaptureError, KeyedState, SchemaError, by_key, keyed_state, spark_graph
+from callboard.spark import KeyedState, by_key, keyed_state, spark_graph
+from callboard.spark.errors import CaptureError, SchemaError
 from callboard.streams import Stream, entry
 
 pytestmark = pytest.mark.timeout(300)  # Spark starts slowly on a busy machine

@@ -16,7 +16,8 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
-from callboard.spark import KeyedState, SchemaError, keyed_state
+from callboard.spark import KeyedState, keyed_state
+from callboard.spark.errors import SchemaError
 from callboard.spark.frames.pandas_rows import records_of
 
 pytestmark = pytest.mark.timeout(300)  # Spark starts slowly on a busy machine

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from callboard import ActorRef, ActorSystem
-from callboard.spark import PartitionContext, PartitionFailed, map_in_arrow, map_partitions
+from callboard.spark import PartitionContext, map_in_arrow, map_partitions
+from callboard.spark.errors import PartitionFailed
 
 BENCH = Path(__file__).parents[2] / "bench"
 

@@ -15,16 +15,18 @@ import graphs
 from callboard import Actor, ActorRef, ActorSystem, Supervision
 from callboard.core.errors import CallboardError, DrainTimeout
 from callboard.spark import (
-    AnswerError,
-    CaptureError,
-    EntryPointError,
     PartitionContext,
     PartitionEnd,
-    PartitionFailed,
-    SchemaError,
     foreach_partition,
     map_in_arrow,
     map_partitions,
+)
+from callboard.spark.errors import (
+    AnswerError,
+    CaptureError,
+    EntryPointError,
+    PartitionFailed,
+    SchemaError,
 )
 
 

@@ -13,7 +13,7 @@ from pyspark import cloudpickle
 import graphs
 from callboard import Actor
 from callboard.core.errors import ConfigError
-from callboard.scheduling.placement import RoundRobin
+from callboard.policies import RoundRobin
 from callboard.spark import (
     foreach_partition,
     map_partitions,

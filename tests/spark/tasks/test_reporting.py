@@ -12,14 +12,8 @@ from pyspark.sql import SparkSession
 
 from callboard import Actor, ActorRef, ActorSystem
 from callboard.failures import FailureReport
-from callboard.spark import (
-    PartitionContext,
-    PartitionFailed,
-    foreach_partition,
-    map_partitions,
-    spark_graph,
-)
-from callboard.spark.errors import LONGEST
+from callboard.spark import PartitionContext, foreach_partition, map_partitions, spark_graph
+from callboard.spark.errors import LONGEST, PartitionFailed
 from callboard.spark.tasks.reporting import reported
 from callboard.streams import entry
 

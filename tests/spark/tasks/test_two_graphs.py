@@ -12,7 +12,8 @@ import pytest
 
 import graphs
 from callboard import Actor, ActorRef, ActorSystem
-from callboard.spark import PartitionContext, PartitionFailed, map_partitions
+from callboard.spark import PartitionContext, map_partitions
+from callboard.spark.errors import PartitionFailed
 
 
 def test_the_results_of_one_graph_may_be_the_rows_of_another() -> None:

@@ -4,6 +4,7 @@ from typing import Any
 from typing_extensions import disjoint_base
 
 from callboard._inside.sending.ref import ActorRef
+from callboard.recipient import Recipient
 from callboard.streams.programs.program import Program
 
 @disjoint_base
@@ -22,6 +23,10 @@ class Call(Program):
         end: Callable[[], Any] | None = None,
         **options: Any,
     ) -> None: ...
+
+@disjoint_base
+class TellAll(Program):
+    def __init__(self, name: str, recipient: Recipient[Any], **options: Any) -> None: ...
 
 @disjoint_base
 class Tell(Program):

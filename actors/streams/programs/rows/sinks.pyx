@@ -61,6 +61,26 @@ cdef class Call(Program):
             self.end()
 
 
+cdef class TellAll(Program):
+    """Tells a recipient that is no actor of this process all rows of a batch at once.
+
+    If that raises, nobody knows at which of them, so it ends the run."""
+
+    cdef object tell_many
+
+    def __init__(self, str name, recipient, **options):
+        super().__init__(name, kind="stateful", **options)
+        self.tell_many = recipient.tell_many
+
+    cpdef process(self, Batch batch, list into):
+        cdef list rows = [row for row in batch.rows if type(row) is not Watermark]
+        if rows:
+            try:
+                refuse_unawaited(self.tell_many(rows))
+            except Exception as error:
+                self.end(error)
+
+
 cdef class Tell(Program):
     """Tells an actor each row: as many at once as its mailbox takes."""
 

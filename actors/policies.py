@@ -1,0 +1,41 @@
+"""Placement and priority policies: those that there are, and the classes of one's own.
+
+A placement policy says on which worker an actor lives; a priority policy says which ready actor a
+worker runs next. Configurations name them in snake case: `round_robin`.
+"""
+
+from callboard.core.errors import PolicyError
+from callboard.scheduling.placement import (
+    Balanced,
+    Blocks,
+    Fixed,
+    LeastLoaded,
+    Near,
+    PlacementPolicy,
+    RoundRobin,
+)
+from callboard.scheduling.priority import (
+    Fifo,
+    LongestQueue,
+    PriorityPolicy,
+    ShortestFirst,
+    TwoLevel,
+    Weighted,
+)
+
+__all__ = [
+    "Balanced",
+    "Blocks",
+    "Fifo",
+    "Fixed",
+    "LeastLoaded",
+    "LongestQueue",
+    "Near",
+    "PlacementPolicy",
+    "PolicyError",
+    "PriorityPolicy",
+    "RoundRobin",
+    "ShortestFirst",
+    "TwoLevel",
+    "Weighted",
+]

@@ -1,0 +1,60 @@
+"""What can be told: a ref of an actor, here or elsewhere, and what stands for several of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol, TypeGuard, TypeVar, runtime_checkable
+
+from callboard._inside.answers.future import Future
+from callboard.core.log import log
+from callboard.core.text import safe_repr
+
+M = TypeVar("M", contravariant=True)
+
+
+@runtime_checkable
+class Recipient(Protocol[M]):
+    """Takes messages: an ActorRef, a RemoteRef, a ShardedRef, or an object with these methods.
+
+    Sinks of streams, targets of timers, entry points of servers and of Spark's tasks take any
+    recipient. One may have `tell_soon` and `tell_many_soon` as well, which wait for nothing and
+    return a future; they are called where a wait would hold up others.
+    """
+
+    def tell(self, message: M, /) -> None:
+        """Send `message`."""
+
+    def tell_many(self, messages: Iterable[M], /) -> None:
+        """Send all of `messages`, in their order."""
+
+    def ask(self, message: M, /, timeout: float | None = None) -> Future[Any]:
+        """Send `message`, and return a future of the answer."""
+
+
+def is_recipient(what: object) -> TypeGuard[Recipient[Any]]:
+    """Tell whether something takes messages. A class is none, though it has the methods."""
+    return isinstance(what, Recipient) and not isinstance(what, type)
+
+
+def path_of(recipient: object) -> str:
+    """Say what to call a recipient: its path, or its name, or what it shows."""
+    for name in ("path", "name"):
+        found = getattr(recipient, name, None)
+        if isinstance(found, str) and found:
+            return found
+    return safe_repr(recipient)
+
+
+def tell_without_waiting(recipient: Recipient[Any], message: Any) -> None:
+    """Send `message` from a thread that others wait for. A later failure is logged."""
+    tell_soon = getattr(recipient, "tell_soon", None)
+    if tell_soon is None:
+        recipient.tell(message)
+        return
+
+    def note(told: Future[None]) -> None:
+        error = told.exception()
+        if error is not None:
+            log.error("a message was not told", recipient=path_of(recipient), error=error)
+
+    tell_soon(message).add_done_callback(note)

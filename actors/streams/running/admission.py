@@ -1,0 +1,240 @@
+"""What lets rows into a graph at work: in which order, and not before there is room."""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from callboard.core import checks
+from callboard.core.batches import Batches
+from callboard.core.errors import ConfigError
+from callboard.core.text import safe_repr
+from callboard.streams.checks import MOST, check_entry
+from callboard.streams.errors import RunError, RunTimeout
+from callboard.streams.planning.plan import Plan, collected_by, result_of, start
+from callboard.streams.programs.program import Batch
+from callboard.streams.running.call_lock import CallLock, LockHold
+from callboard.streams.running.execution import LOOK, Execution
+from callboard.streams.running.heartbeat import Heartbeat
+from callboard.streams.running.results import Outlook
+from callboard.streams.running.untaken import Untaken
+from callboard.system import ActorSystem
+
+
+class Admission(Execution):
+    """An execution that takes rows, in the order of their arrival, and says what came of them."""
+
+    def __init__(
+        self, system: ActorSystem, plan: Plan, *, batch_size: int = 512, **options: Any
+    ) -> None:
+        self.batch_size = checks.whole("batch_size", batch_size, 1, MOST, error=ConfigError)
+        self.lock = CallLock()  # of senders
+        self.sent = dict.fromkeys(plan.entries, 0)
+        self.finishing = False  # finish() was called
+        self._started = False  # the first round is on its way
+        self._flushed = False  # the last round is on its way
+        self._untaken: dict[str, Untaken[Any]] = {}  # by the names of collectors, of results()
+        super().__init__(system, plan, **options)
+        self._collected = collected_by(self.programs)
+        # A sender and a lane that both want the interpreter get it in turns of 5 ms. So the sender
+        # fills the window, and leaves the interpreter to the lane until all is done.
+        window = self.flow.window
+        self._refill = window if not self.crew.released else max(1, window // 2)
+        timers = system._runtime.timers
+        self._heartbeat = Heartbeat(timers, self.programs, partial(beat, weakref.ref(self)))
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """The names of the graph's entries."""
+        return tuple(self.sent)
+
+    # --- rows -------------------------------------------------------------------------------------
+
+    def send(self, entry: str, rows: Iterable[Any], *, timeout: float | None = None) -> None:
+        """Send rows into the graph, in order. See `Run.send`."""
+        self.refuse_own_operators("send")
+        check_entry(entry, self.sent)
+        number = list(self.sent).index(entry)
+        deadline = _deadline("send()", timeout)
+        self.refuse_other_callers("send")
+        batches = Batches("send()", rows, self.batch_size)
+        sent = 0
+        try:
+            for batch in batches:
+                hold = self.lock.hold()
+                try:
+                    self._begin_sending(hold, deadline)
+                    self._refuse_if_ended(deadline)
+                    self._await_room(deadline)
+                    self._await_takers(deadline)  # last: what was on its way has come by then
+                    self._admit({number: Batch(batch, self.sent[entry])})
+                    self.sent[entry] += len(batch)
+                finally:
+                    hold.release()
+                sent += len(batch)
+                batches.taken = []
+                self._heartbeat.begin()
+                self.raise_interruption()
+        except BaseException as error:
+            if error is not batches.raised and batches.raised is not None:
+                error.__context__ = batches.raised  # which is not to be had from `rows` again
+            with suppress(Exception):  # an exception of the caller's may refuse attributes
+                error.sent, error.unsent = sent, batches.taken  # type: ignore[attr-defined]
+            raise
+
+    def _begin_sending(self, hold: LockHold, deadline: float | None) -> None:
+        if not self.acquire(hold, deadline):
+            raise RunTimeout(f"another sender waits for room in {self!r}, too")
+
+    def _admit(self, batches: dict[int, Batch]) -> None:
+        if not self._started:
+            start(self.programs)
+            self._started = True
+        if self.crew.has_caller:
+            self.context.run(self.flow.try_admit, batches)
+        else:
+            self.flow.try_admit(batches)
+
+    def _refuse_if_ended(self, deadline: float | None) -> None:
+        self.system._runtime.refuse_fork()
+        self.await_failure(deadline)
+        if self.ended or self.finishing or self.flow.is_stopped or self.system.is_closed:
+            cancelled = "was cancelled, and " if self.flow.is_stopped else ""
+            raise self.why_ended(f"{self!r} {cancelled}takes no more rows")
+
+    # --- room -------------------------------------------------------------------------------------
+
+    def _await_room(self, deadline: float | None) -> None:
+        """Wait until a round can be admitted; by who has the lock, and so is the next to do it."""
+        flow = self.flow
+        self._rest(deadline)
+        while not flow.has_room:
+            # Many rounds at once: to wake a sender costs more than a round.
+            if not self.wait(flow.admitted - flow.window + self._refill, deadline):
+                raise RunTimeout(f"no room came in time in {self!r}: {self.slowest()}")
+            if self.ended:
+                raise self.why_ended(f"{self!r} ended meanwhile")
+
+    def _rest(self, deadline: float | None) -> None:
+        """Rest as an operator wants that the caller's thread runs: see throttle()."""
+        while seconds := self.flow.callers_rest:
+            if deadline is not None:
+                if time.monotonic() >= deadline:
+                    raise RunTimeout(f"a throttled operator of {self!r} rests for {seconds:.3g} s")
+                seconds = min(seconds, max(0.0, deadline - time.monotonic()))
+            time.sleep(min(seconds, LOOK))
+            if self.flow.is_stopped:
+                self.await_failure(deadline)
+                raise self.why_ended(f"{self!r} was cancelled")
+
+    def _await_takers(self, deadline: float | None) -> None:
+        """Wait until those who have results() have taken enough. Raises RunTimeout and RunEnded;
+        RunError if they could not.
+        """
+        for untaken in self._untaken.values():
+            if not untaken.is_full():
+                continue
+            while not untaken.has_room():
+                self._refuse_if_ended(deadline)
+                why = f"{len(untaken)} outputs of {untaken.name!r} wait to be taken by results()"
+                if deadline is not None and time.monotonic() >= deadline:
+                    raise RunTimeout(f"no room came in time in {self!r}: {why}")
+                self.refuse_to_wait("send()", why)
+                if untaken.loop is threading.current_thread():
+                    raise RunError(f"send() would block the event loop, on which {why}")
+                if not self.system.is_run_here:
+                    untaken.wait_for_taker(LOOK)
+                elif not self.system._run_until(untaken.has_room, None):
+                    raise RunError(f"{self!r} waits, and nothing is ready: {why}")
+
+    # --- what comes of them -----------------------------------------------------------------------
+
+    def outlook(self) -> Outlook:
+        """Look what may still come. What has come before the end is there after this look."""
+        flow = self.flow
+        ended = self.ended  # first: what came before the end is seen by all later looks
+        may_end = self._flushed or flow.failure is not None
+        done, admitted = flow.done, flow.admitted
+        is_idle = done >= admitted
+        return Outlook(done, is_idle, ended or (may_end and is_idle))
+
+    def untaken(self, name: str | None) -> Untaken[Any]:
+        """Return what the collector of this name, or the only one, has for results()."""
+        collected = self._collected
+        if not collected:
+            raise RunError(f"results() are what a collect() gets, and {self!r} has none")
+        if name is None and len(collected) == 1:
+            (name,) = collected
+        if not isinstance(name, str) or name not in collected:
+            has = ", ".join(map(repr, collected))
+            raise RunError(
+                f"results() wants the name of one of the collectors {has}, not {safe_repr(name)}"
+            )
+        with self._claim:
+            found = self._untaken.get(name)
+            if found is None:
+                found = Untaken(name, collected[name], None)
+                self._untaken = {**self._untaken, name: found}  # a sender may be going through it
+        return found
+
+    def finish(self, timeout: float | None = None) -> Any:
+        """Let the operators emit what they still hold, and return the results. See `Run.finish`."""
+        self.refuse_own_operators("finish")
+        deadline = _deadline("finish()", timeout)
+        self.refuse_other_callers("finish")
+        self.finishing = True
+        hold = self.ending.hold()
+        try:
+            if not self.acquire(hold, deadline):
+                raise RunTimeout(f"{self!r} did not end in {timeout} s: {self.slowest()}")
+            if not self.ended:
+                self._flush(deadline)
+                if not self.wait(self.flow.admitted, deadline):
+                    raise RunTimeout(f"{self!r} did not end in {timeout} s: {self.slowest()}")
+            self.end()
+        finally:
+            hold.release()
+        self.raise_interruption()
+        self.refuse_if_stopped()
+        left = {name: untaken.rows() for name, untaken in self._untaken.items()}
+        return result_of(self._collected | left)
+
+    def _flush(self, deadline: float | None) -> None:
+        hold = self.lock.hold()
+        try:
+            self._begin_sending(hold, deadline)
+            if not self._flushed and not self.flow.is_stopped:
+                sent = enumerate(self.sent.values())
+                self._await_room(deadline)
+                self._admit({entry: Batch([], rows, True) for entry, rows in sent})
+                self._flushed = True
+        finally:
+            hold.release()
+
+
+def beat(reference: weakref.ref[Admission]) -> bool | None:
+    """Admit a round without rows, unless a sender is about to. See Heartbeat."""
+    run = reference()
+    if run is None or run.crew.has_caller:  # whose operators no other thread may run
+        return None
+    hold = run.lock.hold()
+    try:
+        if not hold.acquire():
+            return True
+        if run.ended or run.finishing or run.flow.is_stopped:
+            return None
+        busy = run.flow.done < run.flow.admitted
+        run.flow.try_admit({})
+        return busy
+    finally:
+        hold.release()
+
+
+def _deadline(call: str, timeout: float | None) -> float | None:
+    seconds = checks.timeout(f"{call}'s timeout", timeout)
+    return None if seconds is None else time.monotonic() + seconds

@@ -1,0 +1,267 @@
+"""A graph at work in an actor system: its parts, those who wait for it, and its end."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from contextlib import suppress
+from contextvars import copy_context
+from threading import Lock
+from typing import Any
+
+from callboard.core import checks
+from callboard.core.errors import ConfigError
+from callboard.core.text import safe_repr
+from callboard.scheduling.flow.heuristics import LastInPipeline
+from callboard.scheduling.worker import on_worker, shares_worker_here
+from callboard.streams.checks import MOST
+from callboard.streams.errors import RunEnded, RunError, RunTimeout
+from callboard.streams.planning.plan import Plan, close
+from callboard.streams.planning.units import units_of
+from callboard.streams.running import options
+from callboard.streams.running.build import build
+from callboard.streams.running.call_lock import CallLock, LockHold
+from callboard.streams.running.callers import caller_here
+from callboard.streams.running.flow import GraphFlow
+from callboard.streams.running.standstill import Standstill, what_it_waits_for
+from callboard.streams.running.tally import DeadLetterTally
+from callboard.system import ActorSystem
+
+LOOK = 0.1  # seconds: how often a waiting caller looks whether the system still runs
+HELP = 0.001  # how often one that keeps a worker busy looks whether there is work for it
+
+
+class Execution:
+    """A graph at work, until `cancel()` or `end()`. Lets no rows in: see Admission.
+
+    Its methods may be called from any thread, and from actors, which then help with the work while
+    they wait.
+    """
+
+    ended = _closed = True  # until it has begun
+
+    def __init__(
+        self,
+        system: ActorSystem,
+        plan: Plan,
+        *,
+        threading: Any = None,
+        placement: Any = None,
+        policy: Any = None,
+        window: int = 256,
+        time_slice: float = 0.0005,
+        markers: int = 64,
+        rivals: str = "",
+    ) -> None:
+        self.system = system
+        self.ending = CallLock()
+        units = units_of(plan.steps, options.threading(threading, system.config))
+        self.placement = options.placement(placement, system.config, units)
+        heuristic = options.heuristic(policy, system.config, units)
+        self.flow = flow = GraphFlow(
+            heuristic or LastInPipeline(),
+            options.power_of_two("window", window),
+            options.short_time("time_slice", time_slice),
+            checks.whole("markers", markers, 0, MOST, error=ConfigError),
+            system._runtime.manual,
+            options.chosen_rivals(rivals),
+        )
+        self.tally = DeadLetterTally(system.dead_letters, system._runtime.timers.now)
+        self.context = copy_context()  # of functions that the caller's thread calls
+        self.programs = self.context.run(plan.make_programs, self.tally)
+        self.begun = time.monotonic()
+        try:
+            self.crew = build(
+                system,
+                flow,
+                plan,
+                self.programs,
+                units,
+                self.placement,
+                chains=heuristic is None and not system._runtime.manual,
+            )
+        except BaseException:
+            close(self.programs)
+            raise
+        self._caller: Any = None  # who has sent, where that one's thread runs operators
+        self._standstill = Standstill(flow, system._runtime.team.workers)
+        self._claim = Lock()
+        self._interrupted = False
+        self.tally.lane = self.crew.lanes[0]
+        self.ended = self._closed = False
+
+    # --- who may call -----------------------------------------------------------------------------
+
+    def refuse_own_operators(self, call: str) -> None:
+        """Raise RunError in an operator of this graph: it would wait for itself."""
+        if self.flow.is_at_work_here:
+            raise RunError(f"{call}() in an operator of {self!r} waits for that operator")
+
+    def refuse_other_callers(self, call: str) -> None:
+        """Operators that the caller's thread runs have one thread, or one actor, that is theirs."""
+        if not self.crew.has_caller:
+            return
+        here = caller_here()
+        with self._claim:
+            if self._caller is None:
+                self._caller = here
+        if self._caller is not here:
+            raise RunError(
+                f"{call}() by {safe_repr(here)}: {safe_repr(self._caller)} has called before, and "
+                f"runs the operators of {self!r} that are 'manual'"
+            )
+
+    def refuse_to_wait(self, call: str, why: str) -> None:
+        """Refuse to wait for another thread, or actor, where that one could not come."""
+        if self.crew.has_caller and self._caller is caller_here():
+            raise RunError(f"{call} waits for nobody, as others may not call {self!r}: {why}")
+        if shares_worker_here():
+            raise RunError(f"{call} in an actor without dedicated=True holds up its worker: {why}")
+
+    # --- waiting ----------------------------------------------------------------------------------
+
+    def acquire(self, hold: LockHold, deadline: float | None) -> bool:
+        """Acquire a lock, whose holder may wait for lanes. False: the deadline passed."""
+        while not hold.acquire():
+            if hold.is_inner:  # as where that call runs a system whose actor makes this one
+                raise RunError(
+                    f"a call of this thread is sending to {self!r}, or ending it: another one in "
+                    "the middle of that waits for itself"
+                )
+            if deadline is not None and time.monotonic() >= deadline:
+                return False
+            runs_here = self.system.is_run_here
+            if runs_here:  # what another thread's call waits for; the clock stands still
+                self.system._run_until(hold.is_free, 0.0)
+            elif self._help():
+                continue
+            if hold.acquire(HELP if runs_here or on_worker() else LOOK):
+                break
+        return True
+
+    def _help(self) -> bool:
+        """Work for a slice, on a worker's thread: it waits for what it would do itself."""
+        return on_worker() and self.flow.help(self.crew.pools_here())
+
+    def wait(self, rounds: int, deadline: float | None) -> bool:
+        """Wait until so many rounds are done. False: the deadline passed."""
+        while self.flow.done < rounds:
+            if self.ended:  # by a cancel() that did not wait for an operator; no lane goes on
+                raise self.why_ended(f"{self!r} was cancelled")
+            if deadline is not None and time.monotonic() >= deadline:
+                return False
+            self.wait_a_turn(rounds)
+        return True
+
+    def wait_for_all(self) -> None:
+        """Wait until all that was let in is done."""
+        self.wait(self.flow.admitted, None)
+
+    def wait_a_turn(self, rounds: int) -> None:
+        """Wait for a moment, or work, unless so many rounds are done."""
+        flow, system = self.flow, self.system
+        if system.is_run_here:
+            if not system._run_until(lambda: flow.done >= rounds, None):
+                raise RunError(f"{self!r} waits, and nothing is ready in {system!r}")
+        elif not self._help():
+            flow.wait_until_done(rounds, HELP if on_worker() else LOOK)
+            self._standstill.look()
+            system._runtime.refuse_fork()
+            if system.is_closed:
+                flow.cancel()  # what came so far is not the result
+                self.end()
+                raise RunEnded(f"{system!r} was stopped before {self!r} ended")
+
+    def slowest(self) -> str:
+        """Say what it waits for."""
+        return what_it_waits_for(self.flow)
+
+    # --- failures ---------------------------------------------------------------------------------
+
+    def await_failure(self, deadline: float | None) -> None:
+        """Wait until a failure is final: till then an earlier row's may take its place."""
+        if self.flow.failure is None or self.ended or self.system.is_closed:
+            return
+        if not self.wait(self.flow.admitted, deadline):
+            raise RunTimeout(f"{self!r}, and has rounds on their way still: {self.slowest()}")
+
+    def why_ended(self, what: str) -> RunError:
+        """Say why the run does not go on: it failed, or `what`."""
+        failure = self.flow.failure  # it is there before the flow stops
+        return RunEnded(what) if failure is None else failure.again()
+
+    def refuse_if_stopped(self) -> None:
+        """Raise why the run ended, unless it was by `finish()`."""
+        if self.flow.is_stopped:
+            raise self.why_ended(f"{self!r} was cancelled, or its system was stopped")
+
+    def raise_interruption(self) -> None:
+        """Raise what an operator on the caller's thread raised and is for the thread, as Ctrl-C."""
+        failure = self.flow.failure if self.crew.has_caller and not self._interrupted else None
+        cause = None if failure is None else failure.__cause__
+        if cause is not None and not isinstance(cause, Exception):
+            self._interrupted = True
+            raise cause
+
+    # --- the end ----------------------------------------------------------------------------------
+
+    def cancel(self, timeout: float = 5.0) -> None:
+        """Drop what is on its way, and end. See `Run.cancel`."""
+        deadline = time.monotonic() + checks.seconds("cancel()'s timeout", timeout)
+        if self.ended:
+            self._close(deadline)
+            return
+        self.flow.cancel()  # first: a finish() that has the lock waits for what this drops
+        for lane in self.crew.lanes:
+            if lane.is_alive:
+                lane.tell(0)  # it may rest
+        hold = self.ending.hold()
+        try:
+            with suppress(RunError):  # another call ended it meanwhile, or its system was stopped
+                if self.acquire(hold, deadline) and not self.ended:
+                    self.wait(self.flow.admitted, deadline)
+            self.end()
+        finally:
+            hold.release()
+
+    def end(self) -> None:
+        """End, and let lanes and programs go."""
+        with self._claim:  # who waits ends a run whose system was stopped; several may
+            ended, self.ended = self.ended, True
+        if not ended:
+            self.crew.lanes.stop()
+        self._close()
+
+    def _close(self, deadline: float = 0.0) -> None:
+        """Let programs go; a later call does if an operator is in a row still at the deadline."""
+        while not self._closed and self._may_touch_programs():
+            if self.flow.is_at_work_here or time.monotonic() >= deadline:
+                return
+            time.sleep(HELP)
+        with self._claim:
+            closed, self._closed = self._closed, True
+        if not closed:
+            close(self.programs)
+
+    def _may_touch_programs(self) -> bool:
+        """Tell whether a lane may. What is left after a cancel touches none: it is dropped."""
+        flow = self.flow
+        if flow.done == flow.admitted:
+            return False
+        return not flow.is_stopped or self.is_anybody_at_work()
+
+    def is_anybody_at_work(self) -> bool:
+        """Tell whether an operator is in the middle of a row."""
+        return any(operator.workers for _, operator in self.flow.operators())
+
+    def __del__(self, warn: Any = warnings.warn) -> None:  # at exit the module may be empty
+        if not self.ended:
+            if self.flow.admitted:
+                warn(f"{self!r} was never finished", ResourceWarning, 2, self)
+            self.flow.cancel()
+            self.crew.lanes.stop()
+
+    def __repr__(self) -> str:
+        flow = self.flow
+        state = "failed" if flow.failure else "ended" if self.ended else "running"
+        return f"<Run {state}, {flow.done} of {flow.admitted} rounds done>"

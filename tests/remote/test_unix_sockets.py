@@ -1,0 +1,131 @@
+"""A Unix socket: whose it is, and what becomes of it."""
+
+import os
+import socket
+import struct
+from pathlib import Path
+
+import pytest
+
+from callboard.remote import Server, connect
+from callboard.remote.errors import AddressError
+from callboard.remote.sockets import listening, security
+from callboard.remote.sockets.address import UnixAddress
+from callboard.remote.sockets.listening import Listener
+from tests.remote.conftest import DEADLINE, Start
+
+
+class Credentials:
+    """A socket whose other end belongs to a user."""
+
+    def __init__(self, user: int) -> None:
+        self.user = user
+
+    def getsockopt(self, level: int, option: int, size: int) -> bytes:
+        assert (level, option) == (socket.SOL_SOCKET, socket.SO_PEERCRED)
+        return struct.pack("3i", 99, self.user, 0)
+
+
+def test_the_user_at_the_other_end_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        assert security.stranger(ours) is None
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    said = [security.stranger(Credentials(user)) for user in (0, 1000, 1001)]  # type: ignore[arg-type]
+    assert said == [None, None, "user 1001, process 99"]
+
+
+def test_a_unix_socket_is_its_users_alone(server: Server) -> None:
+    path = server.address.path  # type: ignore[union-attr]
+    assert os.stat(path).st_mode & 0o777 == 0o600
+    assert os.listdir(os.path.dirname(path)) == ["s"]
+
+
+def test_the_socket_is_never_open_to_others(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modes = []
+    rename = os.rename
+
+    def renaming(here: str, there: Path) -> None:
+        modes.append(
+            (os.stat(os.path.dirname(here)).st_mode & 0o777, os.stat(here).st_mode & 0o777)
+        )
+        assert not there.exists()
+        rename(here, there)
+
+    monkeypatch.setattr(os, "rename", renaming)
+    start(f"unix:{tmp_path}/own")
+    assert modes == [(0o700, 0o600)]
+
+
+def test_a_socket_that_a_killed_server_left_is_replaced(start: Start, tmp_path: Path) -> None:
+    path = tmp_path / "left"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+    connect(str(start(f"unix:{path}").address)).close()
+
+
+def test_one_server_at_a_time_takes_the_place_of_a_killed_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = UnixAddress(str(tmp_path / "left"))
+    with socket.socket(socket.AF_UNIX) as killed:
+        killed.bind(address.path)
+    monkeypatch.setattr(listening, "_TURN", 0.0)
+    rename = os.rename
+
+    def renaming(here: str, there: Path) -> None:
+        monkeypatch.setattr(os, "rename", rename)
+        with pytest.raises(AddressError, match=f"another program has had {tmp_path} locked"):
+            Listener(address)
+        rename(here, there)
+
+    monkeypatch.setattr(os, "rename", renaming)
+    first = Listener(address)
+    assert os.rename is rename
+    with pytest.raises(AddressError, match="another server listens"):
+        Listener(address)
+    first.close()
+    assert not os.path.exists(address.path)
+
+
+def test_a_socket_in_use_is_left_alone(server: Server, start: Start) -> None:
+    with pytest.raises(AddressError, match="another server listens on"):
+        start(str(server.address))
+
+
+def test_a_file_that_is_no_socket_is_left_alone(start: Start, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("dear")
+    with pytest.raises(AddressError, match="exists, and is no socket"):
+        start(f"unix:{path}")
+    assert path.read_text() == "dear"
+
+
+def test_a_stopped_server_takes_its_socket_along(start: Start, tmp_path: Path) -> None:
+    start(f"unix:{tmp_path}/gone").stop()
+    assert not (tmp_path / "gone").exists()
+
+
+def test_a_relative_socket_goes_with_its_server_from_another_directory(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    server = start("unix:relative")
+    assert str(server.address) == "unix:relative"
+    connection = connect("unix:relative", timeout=DEADLINE)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert connection.ref("notes").ask(1).result(DEADLINE) == 1
+    server.stop()
+    assert not (tmp_path / "relative").exists()
+    again = start(f"unix:{tmp_path}/relative")
+    assert connection.ref("notes").ask(2).result(DEADLINE) == 2
+    connection.close()
+    again.stop()
+
+
+def test_a_place_that_is_not_there_is_an_error(start: Start, tmp_path: Path) -> None:
+    with pytest.raises(AddressError, match="cannot listen on unix:"):
+        start(f"unix:{tmp_path}/no/such/folder")

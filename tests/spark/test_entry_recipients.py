@@ -1,0 +1,72 @@
+"""An entry point of a task is any recipient: a ref elsewhere, or an object of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callboard import Actor, ActorSystem, Future
+from callboard.remote import Server, Shard, connect, connect_sharded, serve_entries
+from callboard.spark import PartitionContext, map_partitions
+from callboard.spark.errors import EntryPointError
+from callboard.spark.tasks.feed import entry_point
+
+
+class Repeating(Actor[Any]):
+    def receive(self, message: Any) -> Any:
+        return message
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    """The address of a server, the only shard, that has the entry `echo`."""
+    with ActorSystem(workers=1, token=False) as system:
+        entries = serve_entries({"echo": system.spawn(Repeating)})
+        server = Server(system, entries, f"unix:{tmp_path}/s", shard=Shard(0, 1))
+        yield str(server.address)
+        server.stop()
+
+
+class Doubling:
+    """Answers each batch with its rows, twice."""
+
+    name = "doubling"
+
+    def tell(self, message: Any) -> None: ...
+
+    def tell_many(self, messages: Iterable[Any]) -> None: ...
+
+    def ask(self, message: Any, timeout: float | None = None) -> Future[Any]:
+        answer: Future[Any] = Future()
+        answer.set_result(message + message)
+        return answer
+
+
+def test_a_task_asks_an_object_of_ones_own() -> None:
+    def build(system: ActorSystem, context: PartitionContext) -> Any:
+        return Doubling()
+
+    assert list(map_partitions(build, batch_size=2)([1, 2, 3])) == [1, 2, 1, 2, 3, 3]
+
+
+def test_a_task_asks_an_entry_point_of_a_server(url: str) -> None:
+    def build(system: ActorSystem, context: PartitionContext) -> Any:
+        return {"there": connect(url).ref("echo")}
+
+    assert list(map_partitions(build, entry="there", batch_size=2)([1, 2, 3])) == [1, 2, 3]
+
+
+def test_a_task_asks_the_shards_of_its_batches(url: str) -> None:
+    def build(system: ActorSystem, context: PartitionContext) -> Any:
+        return connect_sharded([url]).ref("echo", by=lambda batch: batch[0])
+
+    assert list(map_partitions(build, batch_size=2)([1, 2, 3])) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("built", [Doubling, {"one": print}])
+def test_what_takes_no_messages_is_no_entry_point(built: Any) -> None:
+    with pytest.raises(EntryPointError, match="a ref or another recipient, or a dict of names"):
+        entry_point(built, None)
