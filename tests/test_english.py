@@ -17,7 +17,7 @@ PAGES = [
         if page.name not in ("frequency.md", "gates.md", "joins.md") or page.parent.name == "docs"
     ),
 ]
-"""The pages that users and contributors read. Three pages of `docs/design` join them when they are rewritten."""
+"""The pages that people read. Three of `docs/design` join them when they are rewritten."""
 
 MOST_WORDS = 45
 """In one sentence."""

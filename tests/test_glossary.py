@@ -1,4 +1,4 @@
-"""The glossary: each word once, in order, with a term of the field beside it, and used somewhere."""
+"""The glossary: each word once, in order, with a term of the field beside it, and used."""
 
 import re
 from pathlib import Path
