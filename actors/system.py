@@ -21,7 +21,6 @@ from callboard.actor import Actor
 from callboard.core import checks
 from callboard.core.errors import (
     CallboardError,
-    ConfigError,
     DrainTimeout,
     GraphError,
     PolicyError,
@@ -89,7 +88,6 @@ class ActorSystem(CopiedAsItself):
         pin: bool | Sequence[int] = False,
         drain_timeout: float = 30.0,
         context: str = "own",
-        token: bool | None = None,
         config: Any = None,
     ) -> None:
         """Make `workers` workers; without a number, one for each core that the process may use.
@@ -106,14 +104,10 @@ class ActorSystem(CopiedAsItself):
         `pin` ties each worker to a core. `drain_timeout` is in seconds. `context` says which
         context variables actors see: see `spawn`. `config` is a dict or the path of a TOML file,
         whose settings win over the keywords, so that an operator can tune without touching code.
-        `token=False` lets the workers of a build with a GIL contend for it, which is slower; it
-        exists to be measured.
 
         Raises ConfigError, and CallboardError where gevent or eventlet has replaced threads.
         """
         refuse_green_threads("an ActorSystem")
-        if token is not None:
-            checks.flag("token", token, error=ConfigError)
         self.config = Config.load(
             config,
             mailbox=BoundedMailbox,
@@ -130,14 +124,14 @@ class ActorSystem(CopiedAsItself):
             context=context,
         )
         check_classes(self.config.classes)
-        use_token = self.config.workers > 1 if token is None else token
-        self._open(Team(use_token and has_gil()), Timers(self.config.name))
+        token = self.config.workers > 1 and has_gil()  # who has it runs Python actors
+        self._open(Team(token), Timers(self.config.name))
         for index in range(self.config.workers):
             self._add_worker(self.config.core_of(index))
         shared = self.config.threading == "dynamic" and self.config.workers > 1
         if shared:
             self._runtime.team.share()
-        self._start(1 if shared and use_token and has_gil() else self.config.workers)
+        self._start(1 if shared and token else self.config.workers)
         log.info("system started", system=self.config.name, workers=self.config.workers)
 
     def _open(self, team: Team, timers: Timers, *, manual: bool = False) -> None:
@@ -219,8 +213,8 @@ class ActorSystem(CopiedAsItself):
             `run.rebalance()` moves it.
         - `placement`: the policy, or the name of one, that assigns operators: see `spawn`. Without
           it what the configuration says, else `round_robin`.
-        - `policy`: the heuristic that chooses among `dynamic` operators; without it the system's
-          `priority` if that is a heuristic, else `last_in_pipeline`.
+        - `policy`: the heuristic that chooses among `dynamic` operators; without it what the
+          configuration says, else `last_in_pipeline`.
         - `batch_size`: the most rows that go through the graph together (512). Less waits for less,
           more costs less.
         - `window`: how many batches may be on their way (256), a power of two. It bounds memory.

@@ -113,15 +113,17 @@ class Config:
         """Return a new instance of the system's policy: each worker has its own."""
         return choose_priority(self.priority)
 
-    def heuristic(self) -> Heuristic | None:
-        """Return a new heuristic for a graph of streams, if `priority` names one."""
-        return choose_heuristic(self.priority)
-
     @property
     def graph_threading(self) -> Model:
         """The threading model of graphs whose runs name none."""
         model: Model = self.streams.get("threading", "dynamic")
         return model
+
+    @property
+    def graph_heuristic(self) -> Heuristic | None:
+        """A new heuristic for a graph whose run names none, if the configuration has one."""
+        named = self.streams.get("policy")
+        return None if named is None else choose_heuristic(named)
 
     @property
     def graph_placement(self) -> Any:
@@ -322,4 +324,5 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
 _STREAMS: dict[str, Callable[[str, Any], Any]] = {
     "threading": partial(checks.one_of, choices=MODELS, error=ConfigError),
     "placement": _policy_of(choose_placement),
+    "policy": _policy_of(choose_heuristic),
 }

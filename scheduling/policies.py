@@ -22,7 +22,7 @@ from callboard.scheduling.flow.heuristics import Heuristic
 from callboard.scheduling.placement import PlacementPolicy
 from callboard.scheduling.priority import PriorityPolicy
 
-Policy = TypeVar("Policy", PlacementPolicy, PriorityPolicy | Heuristic)
+Policy = TypeVar("Policy", PlacementPolicy, PriorityPolicy, Heuristic)
 
 
 def _shipped(module: ModuleType, base: type[Policy]) -> dict[str, type[Policy]]:
@@ -37,7 +37,8 @@ def _shipped(module: ModuleType, base: type[Policy]) -> dict[str, type[Policy]]:
 
 PLACEMENTS = _shipped(placement, PlacementPolicy)
 del PLACEMENTS["near"]  # a configuration has no refs
-PRIORITIES = _shipped(priority, PriorityPolicy) | _shipped(heuristics, Heuristic)
+PRIORITIES = _shipped(priority, PriorityPolicy)
+HEURISTICS = _shipped(heuristics, Heuristic)
 
 
 def choose_placement(value: Any) -> PlacementPolicy:
@@ -51,35 +52,25 @@ def choose_placement(value: Any) -> PlacementPolicy:
 
 
 def choose_priority(value: Any) -> PriorityPolicy:
-    """Return a new priority policy of the kind that `value` names. Raises ConfigError.
-
-    Where that is a heuristic, actors are dispatched in the order in which they became ready.
-    """
-    policy = _choose(value)
-    return priority.Fifo() if isinstance(policy, Heuristic) else policy
-
-
-def choose_heuristic(value: Any) -> Heuristic | None:
-    """Return a new heuristic if `value` names one, None if it names a priority policy.
-
-    Raises ConfigError.
-    """
-    policy = _choose(value)
-    return policy if isinstance(policy, Heuristic) else None
-
-
-def _choose(value: Any) -> PriorityPolicy | Heuristic:
-    if isinstance(value, PriorityPolicy | Heuristic):
+    """Return a new priority policy of the kind that `value` names. Raises ConfigError."""
+    if isinstance(value, PriorityPolicy):
         raise ConfigError(
             f"each worker needs a priority policy of its own, so priority is a name, a class or a "
             f"table with `policy` and its options, not {safe_repr(value)}"
         )
-    policy = _make(value, PRIORITIES, PriorityPolicy, Heuristic)
+    policy = _make(value, PRIORITIES, PriorityPolicy)
     policy._check()
     return policy
 
 
-def _make(value: Any, shipped: Mapping[str, type[Policy]], *bases: type[Policy]) -> Policy:
+def choose_heuristic(value: Any) -> Heuristic:
+    """Return a new heuristic of the kind that `value` names. Raises ConfigError."""
+    policy = _make(value, HEURISTICS, Heuristic)
+    policy._check()
+    return policy
+
+
+def _make(value: Any, shipped: Mapping[str, type[Policy]], base: type[Policy]) -> Policy:
     options: dict[str, Any] = {}
     if isinstance(value, Mapping):
         options = dict(value)
@@ -87,9 +78,14 @@ def _make(value: Any, shipped: Mapping[str, type[Policy]], *bases: type[Policy])
         if value is None:
             raise ConfigError(f"the table has no key `policy`: {safe_repr(options)}")
     found = _find(value, shipped) if isinstance(value, str) else value
-    if not isinstance(found, type) or not issubclass(found, bases):
+    if base is not Heuristic and _is_heuristic(found):
         raise ConfigError(
-            f"a policy is one of {', '.join(shipped)}, a subclass of {bases[0].__name__} as a "
+            f"{safe_repr(value)} is a heuristic: it chooses among the operators of a graph, so it "
+            "is given to run() as `policy`, or as `policy` under `streams` in a configuration"
+        )
+    if not isinstance(found, type) or not issubclass(found, base):
+        raise ConfigError(
+            f"a policy is one of {', '.join(shipped)}, a subclass of {base.__name__} as a "
             f"class or as 'package.module:Class', or a table with `policy` and its options, "
             f"not {safe_repr(value)}"
         )
@@ -110,8 +106,8 @@ def _make(value: Any, shipped: Mapping[str, type[Policy]], *bases: type[Policy])
 
 
 def _find(name: str, shipped: Mapping[str, Any]) -> Any:
-    if name in shipped:
-        return shipped[name]
+    if name in shipped or name in HEURISTICS:  # where a heuristic has no place, that is said
+        return shipped.get(name) or HEURISTICS[name]
     module, colon, path = name.partition(":")
     if not colon:
         raise ConfigError(
@@ -125,6 +121,11 @@ def _find(name: str, shipped: Mapping[str, Any]) -> Any:
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(f"no policy {name!r}: {error}") from error
     return found
+
+
+def _is_heuristic(found: Any) -> bool:
+    kind = found if isinstance(found, type) else type(found)
+    return issubclass(kind, Heuristic)
 
 
 def _signature(policy: type) -> inspect.Signature:

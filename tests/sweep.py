@@ -21,7 +21,7 @@ ODD: list[Any] = [
 MADE = {
     "WorkerThread": "w.WorkerThread(t.Team(False), p.Fifo(), 1, 'w')",
     "ManualWorker": "r.ManualWorker(r.ManualTeam(False), p.Fifo(), 1, 'w')",
-    "GraphFlow": "f.GraphFlow(h.LastInPipeline(), 2, 0.1, 0, False, ['locked', 'shared'])",
+    "GraphFlow": "f.GraphFlow(h.LastInPipeline(), 2, 0.1, 0, False)",
 }
 
 OPERATIONS: list[Callable[[Any], object]] = [

@@ -28,7 +28,7 @@ from callboard.frequency.results import Counted, Frequent
 __all__ = ["SpaceSaving"]
 
 # In the order of choice.hpp.
-DESIGNS = ("sequential", "shared", "independent", "cooperative", "partitioned")
+DESIGNS = ("sequential", "cooperative", "partitioned")
 MOST_STREAMS = 1024
 
 cdef size_t ALL = 0xffffffff

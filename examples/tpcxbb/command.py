@@ -113,9 +113,9 @@ def changes_task(options: argparse.Namespace) -> Task:
 def ask_graph(task: Task, options: argparse.Namespace) -> tuple[Answer, float]:
     """Run the query's graph in an actor system; its start and stop do not count."""
     graph = queries.graph(options.query, task.question)
-    with ActorSystem("tpcxbb", workers=options.workers, priority=options.policy) as system:
+    with ActorSystem("tpcxbb", workers=options.workers) as system:
         start = time.perf_counter()
-        run = system.run(graph)
+        run = system.run(graph, policy=options.policy)
         run.send(task.question.stream, task.rows)
         return run.finish(), time.perf_counter() - start
 

@@ -3,7 +3,7 @@
 //
 // Gulisano et al. 2015 ("ScaleJoin"), section IV-A. Readers that all see the same sequence, whatever the threads
 // of the sources did, can share out the work on it and need no further word between them. RingGate is the one to
-// use; ScaleGate and LockedGate in rivals/ have the same interface:
+// use; ScaleGate and LockedGate in tests/bench/peers have the same interface:
 //
 //     Gate<Time, T> gate(sources, readers, window);
 //

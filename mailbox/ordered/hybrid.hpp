@@ -40,7 +40,7 @@
 
 namespace callboard {
 
-// PartitionedQueue and SharedQueue have the same interface. T is default-constructible and movable.
+// Those that it is measured against (tests/bench/peers) have the same interface. T is default-constructible and movable.
 template <class T>
 class HybridQueue {
 public:

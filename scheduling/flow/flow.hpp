@@ -40,8 +40,6 @@ public:
     struct Settings : Slices {
         std::uint32_t window{256};       // rounds; a power of two
         std::uint32_t marker_every{64};  // rounds; of one of so many the latency is measured
-        Reordering reordering{Reordering::non_blocking};
-        Partitioning partitioning{Partitioning::hybrid};
     };
 
     explicit Flow(Settings settings) : settings(settings), markers_(settings.window, settings.marker_every) {}
@@ -55,9 +53,10 @@ public:
         return *pools_.back();
     }
 
-    // Stages are added in topological order.
+    // Stages are added in topological order. What they wait in, and are put in order by, benchmarks choose.
+    template <template <class> class Buffer = ReorderBuffer>
     Stage& add_shared(Pool& pool, const Work& work, LaneKinds runs_on, std::uint32_t most_lanes) {
-        return add<SharedStage>(pool, runs_on, most_lanes, work, settings.window, settings.reordering);
+        return add<SharedStage<Buffer>>(pool, runs_on, most_lanes, work, settings.window);
     }
 
     Stage& add_ordered(Pool& pool, const Work& work, LaneKinds runs_on, std::uint32_t inputs) {
@@ -65,11 +64,12 @@ public:
     }
 
     // And the stage before it that divides batches.
+    template <template <class> class Queue = HybridQueue, template <class> class Buffer = ReorderBuffer>
     Stage& add_keyed(Pool& pool, const Work& divider, const Work& work, LaneKinds runs_on,
                      std::uint32_t most_lanes, std::uint32_t partitions) {
-        Stage& before = add_shared(pool, divider, runs_on, most_lanes);
-        return add<KeyedStage>(pool, runs_on, std::min(partitions, most_lanes), work, before, partitions,
-                               settings.window, settings.reordering, settings.partitioning);
+        Stage& before = add_shared<Buffer>(pool, divider, runs_on, most_lanes);
+        return add<KeyedStage<Queue, Buffer>>(pool, runs_on, std::min(partitions, most_lanes), work, before,
+                                              partitions, settings.window);
     }
 
     // Its members, and their edges, are added to it.

@@ -9,13 +9,6 @@ from callboard.scheduling.flow.heuristics cimport Chooser
 from callboard.scheduling.flow.stage cimport Figures, LaneKinds, Stage, Work
 
 cdef extern from "callboard/scheduling/flow/flow.hpp" namespace "callboard" nogil:
-    enum Reordering "callboard::Reordering":
-        locked "callboard::Reordering::locked"
-
-    enum Partitioning "callboard::Partitioning":
-        partitioned "callboard::Partitioning::partitioned"
-        shared "callboard::Partitioning::shared"
-
     enum RestReason "callboard::Pool::Rest::Reason":
         idle "callboard::Pool::Rest::idle"
         turn_over "callboard::Pool::Rest::turn_over"
@@ -31,8 +24,6 @@ cdef extern from "callboard/scheduling/flow/flow.hpp" namespace "callboard" nogi
         int64_t turn_ns
         uint32_t marker_every
         cbool one_by_one
-        Reordering reordering
-        Partitioning partitioning
 
     cdef cppclass Times "callboard::Markers::Times":
         int64_t serial

@@ -1,28 +1,28 @@
 // A stage with a state for each key: a hybrid queue, one lane to a partition, and a reorder buffer.
 //
 // Its input comes divided. That is the work of a shared stage before it, so that several lanes divide.
+//
+// Benchmarks make it with another queue (tests/bench/peers/partitioned_queue.hpp, shared_queue.hpp), or buffer.
 #pragma once
 
+#include "callboard/mailbox/ordered/hybrid.hpp"
+#include "callboard/mailbox/ordered/reorder.hpp"
+#include "callboard/scheduling/flow/rounds_in_order.hpp"
 #include "callboard/scheduling/flow/stage.hpp"
-#include "callboard/scheduling/flow/structures.hpp"
 
 namespace callboard {
 
+template <template <class> class Queue = HybridQueue, template <class> class Buffer = ReorderBuffer>
 class KeyedStage final : public Stage {
 public:
-    KeyedStage(const Site& site, const Work& work, Stage& divider, std::uint32_t partitions,
-               std::uint32_t window, Reordering reordering, Partitioning partitioning)
-        : Stage(site, work), divider_(divider),
-          queue_(make_partitioned_queue<Piece>(partitioning, partitions, window)),
-          in_order_(reordering, window) {
+    KeyedStage(const Site& site, const Work& work, Stage& divider, std::uint32_t partitions, std::uint32_t window)
+        : Stage(site, work), divider_(divider), queue_(partitions, window), in_order_(window) {
         divider.connect(*this, 0);
     }
 
     Stage& entrance() override { return divider_; }
 
-    std::int64_t waiting() const override {
-        return std::visit([](auto& queue) { return queue->waiting(); }, queue_);
-    }
+    std::int64_t waiting() const override { return queue_.waiting(); }
 
     // A batch is a Division.
     void put(std::uint32_t, std::int64_t serial, void* batch) override {
@@ -39,9 +39,7 @@ public:
     std::int64_t work(RowCounts& counts, double rows) override {
         std::int64_t shares = 0;
         const auto serve = [&](std::uint32_t, Piece& piece) { work_on(piece, counts), ++shares; };
-        std::visit([&](auto& queue) {
-            while (is_less(shares, counts, rows) && queue->consume_one(serve)) {}
-        }, queue_);
+        while (is_less(shares, counts, rows) && queue_.consume_one(serve)) {}
         return shares;
     }
 
@@ -57,8 +55,7 @@ private:
         division.begin();
         if (count == 0) gather(division);
         for (std::uint32_t i = 0; i < count; ++i) {
-            [[maybe_unused]] const bool fits = std::visit(
-                [&](auto& queue) { return queue->add(division.share(i).partition, Piece{&division, i}); }, queue_);
+            [[maybe_unused]] const bool fits = queue_.add(division.share(i).partition, Piece{&division, i});
             assert(fits);
         }
     }
@@ -79,8 +76,8 @@ private:
     }
 
     Stage& divider_;
-    AnyPartitionedQueue<Piece> queue_;
-    RoundsInOrder in_order_;
+    Queue<Piece> queue_;
+    RoundsInOrder<Buffer> in_order_;
 };
 
 }  // namespace callboard

@@ -1,18 +1,22 @@
 // A stateless stage: a ring that any number of lanes take from, and a reorder buffer.
+//
+// Benchmarks make it with another reorder buffer (tests/bench/peers/reorder_locked.hpp).
 #pragma once
 
 #include <algorithm>
 
+#include "callboard/mailbox/ordered/reorder.hpp"
 #include "callboard/mailbox/ordered/spmc.hpp"
+#include "callboard/scheduling/flow/rounds_in_order.hpp"
 #include "callboard/scheduling/flow/stage.hpp"
-#include "callboard/scheduling/flow/structures.hpp"
 
 namespace callboard {
 
+template <template <class> class Buffer = ReorderBuffer>
 class SharedStage final : public Stage {
 public:
-    SharedStage(const Site& site, const Work& work, std::uint32_t window, Reordering reordering)
-        : Stage(site, work), ring_(window), in_order_(reordering, window) {}
+    SharedStage(const Site& site, const Work& work, std::uint32_t window)
+        : Stage(site, work), ring_(window), in_order_(window) {}
 
     std::int64_t waiting() const override { return ring_.size(); }
 
@@ -59,7 +63,7 @@ private:
     }
 
     Spmc<void*> ring_;
-    RoundsInOrder in_order_;
+    RoundsInOrder<Buffer> in_order_;
 };
 
 }  // namespace callboard

@@ -111,7 +111,6 @@ def test_a_count_is_a_whole_number_within_its_bounds(
 
 SWITCHES: dict[str, Callable[[ActorSystem, Any], object]] = {
     "dedicated": lambda system, value: system.spawn(Scripted, dedicated=value),
-    "token": lambda system, value: ActorSystem(token=value),
     "trace": lambda system, value: ManualSystem(trace=value),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+from collections.abc import Callable
 
 import pytest
 from hypothesis import Phase, given, settings
@@ -14,6 +15,7 @@ from callboard.testing import ManualSystem
 from tests.actors.laws import check_at_end, check_at_rest
 from tests.actors.programs import TICK, Outsider, Program, Script, World
 from tests.actors.strategies import programs
+from tests.tokenless import tokenless
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -58,14 +60,15 @@ def test_two_runs_of_a_program_under_one_seed_agree(program: Program, seed: int)
 
 @pytest.mark.parametrize("threading_model", ["dynamic", "assigned"])
 @pytest.mark.parametrize(
-    ("workers", "token"), [(1, None), (2, True), (2, False), (4, True), (4, False)]
+    ("workers", "make"),
+    [(1, ActorSystem), (2, ActorSystem), (2, tokenless), (4, ActorSystem), (4, tokenless)],
 )
 @given(program=programs(threads=3, dedicated=True))
 @settings(phases=[Phase.explicit, Phase.reuse, Phase.generate])  # threads do nothing twice alike
 def test_the_laws_hold_on_threads(
-    workers: int, token: bool | None, threading_model: str, program: Program
+    workers: int, make: Callable[..., ActorSystem], threading_model: str, program: Program
 ) -> None:
-    system = ActorSystem(workers=workers, threading=threading_model, token=token, quantum=4)
+    system = make(workers=workers, threading=threading_model, quantum=4)
     world = World(system)
     for kind in program.actors:
         world.spawn(system, kind)

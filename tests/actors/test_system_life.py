@@ -11,6 +11,7 @@ import pytest
 from callboard import Actor, ActorSystem, CallboardError, DrainTimeout
 from callboard.core.threads.wait_queue import WaitQueue
 from callboard.policies import Fixed
+from tests.tokenless import tokenless
 
 
 class Echo(Actor[Any]):
@@ -166,7 +167,7 @@ class Child(Head):
 def test_actors_that_were_left_behind_end_when_the_last_thread_does(options: Any) -> None:
     gate, entered = threading.Event(), threading.Event()
     journal: list[str] = []
-    system = ActorSystem(workers=2, threading="assigned", token=False)
+    system = tokenless(workers=2, threading="assigned")
     head = system.spawn(Head, gate, journal, **options)
     head.tell(entered)
     assert entered.wait(30)

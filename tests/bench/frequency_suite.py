@@ -1,7 +1,9 @@
 """What is measured of summaries of what is frequent."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 from competitor import Benchmark, Role
@@ -16,9 +18,9 @@ DESIGNS: tuple[tuple[str, Role, float], ...] = (
     ("partitioned", "ours", 1.0),
     ("sequential", "floor", 1.0),
     ("cooperative", "peer", 0.2),
-    ("shared", "peer", 0.2),
-    ("independent", "peer", 1.0),
 )
+# In C++: those of the paper, of which one is a design of ours.
+NATIVE_DESIGNS = ("Cooperative", "Shared", "Independent")
 
 
 def counting(smoke: bool, keys: str) -> Benchmark:
@@ -50,6 +52,9 @@ def streams(smoke: bool) -> Benchmark:
         for alpha in ALPHAS
         for design, role, rate in DESIGNS
     ]
+    for alpha, design in product(ALPHAS, NATIVE_DESIGNS):
+        player = game.by("summaries", 2, design, str(alpha))
+        players.append(replace(player, name=f"{design} in C++, alpha {alpha}", role="peer"))
     return Benchmark("frequency_streams", "Two streams, a thread for each", "keys/s", players)
 
 

@@ -31,6 +31,8 @@ NATIVES = {
     "free_ports": ("Streams 4.2's scheduler", 1),
     "floor": ("C++ floor", 3),
     "flow": ("callboard, stages", 1),
+    "structures": ("callboard, stages", 1),
+    "summaries": ("callboard, counters", 1),
 }
 LIBRARIES = ("asyncio", "thespian", "pykka", "xoscar")
 LANGUAGES = ("go", "caf", "erlang")
@@ -62,7 +64,7 @@ def built_actors(module: str = "actors") -> str:
 
 
 def role(name: str) -> Role:
-    if name in ("callboard", "native", "flow"):
+    if name in ("callboard", "native", "flow", "structures", "summaries"):
         return "ours"
     return "floor" if name == "floor" else "peer"
 

@@ -9,12 +9,15 @@ from typing import Any
 from callboard.scheduling.flow.threading_models import MODELS
 from competitor import Benchmark, Competitor
 from players import NATIVES, Game, with_workers
+from streams.query_shapes import PS, SF, SHAPES, SL
 
 POLICIES = ("CT", "LP", "LP following", "ET", "QST")  # as `streams.policies` knows them
 QUERIES = (1, 2, 3, 4, 15)
-COSTS = {1: 90, 2: 31, 3: 9, 4: 6, 15: 6}  # microseconds for a row: `streams.shapes`
+COSTS = {1: 90, 2: 31, 3: 9, 4: 6, 15: 6}  # microseconds for a row: `streams.query_shapes`
 PARTITIONING = ("hybrid", "partitioned")
 REORDERING = ("non_blocking", "locked")
+KINDS = {SL: "SL", PS: "PS", SF: "SF"}  # as tests/native/bench/bench_structures.cpp has them
+SMALL = {"batch": 16, "window": 64, "markers": 4}  # rows are costly, so rounds are small
 
 
 @dataclass(frozen=True)
@@ -186,22 +189,17 @@ def start(plan: Plan) -> Benchmark:
     return Benchmark("streams_start", "A graph's start, for an operator", "us", players)
 
 
-def shapes(
-    plan: Plan, option: str, values: Sequence[str], measure: str, **fixed: Any
-) -> Iterator[Competitor]:
-    """Play the five shapes with each value of an option. Rows are costly, so rounds are small."""
-    for query, workers, value in product(QUERIES, plan.workers, values):
-        game = plan.game("shapes", 400_000 // COSTS[query])
-        small = {"batch_size": 16, "window": 64, "markers": 4}
-        chosen = rival(value) if option == "rivals" else {option: value}
-        options = {**small, **fixed, **chosen}
-        title = with_workers(f"Q{query}, {value}", workers)
-        yield game.operators(title, query=query, workers=workers, measure=measure, **options)
-
-
 def heuristics(plan: Plan, measure: str) -> Benchmark:
-    players = plan.some(shapes(plan, "policy", POLICIES, measure))
-    return figure(f"fig8_{measure}", "Heuristics on the queries' shapes", measure, players)
+    def players() -> Iterator[Competitor]:
+        for query, workers, policy in product(QUERIES, plan.workers, POLICIES):
+            game = plan.game("shapes", 400_000 // COSTS[query])
+            small = {"batch_size": 16, "window": 64, "markers": 4}
+            title = with_workers(f"Q{query}, {policy}", workers)
+            options = {"query": query, "workers": workers, "policy": policy, "measure": measure}
+            yield game.operators(title, 1, **small, **options)
+
+    title = "Heuristics on the queries' shapes"
+    return figure(f"fig8_{measure}", title, measure, plan.some(players()))
 
 
 def heuristics_in_python(plan: Plan, measure: str) -> Benchmark:
@@ -215,6 +213,24 @@ def heuristics_in_python(plan: Plan, measure: str) -> Benchmark:
     return figure(f"fig8_python_{measure}", title, measure, plan.some(players()))
 
 
+def staged(
+    game: Game, title: str, workers: int, operators: Sequence[str], **options: object
+) -> Competitor:
+    """Let stages alone play, with our structures or others: Python makes runs with ours only."""
+    words = (*(f"{key}={value}" for key, value in options.items()), *operators)
+    return replace(game.by("structures", workers, *words), name=with_workers(title, workers))
+
+
+def shapes(plan: Plan, schemes: Sequence[str], measure: str) -> Iterator[Competitor]:
+    """Play the five shapes with each scheme, by the paper's best heuristic."""
+    for query, workers, scheme in product(QUERIES, plan.workers, schemes):
+        game = plan.game("shapes", 400_000 // COSTS[query])
+        operators = [f"{KINDS[kind]}:{us * 1000:g}:{rows:g}" for kind, us, rows in SHAPES[query]]
+        few = {"partitions": workers} if scheme == "partitioned" else {}
+        options = {**SMALL, **few, "scheme": scheme, "ct": 1, "measure": measure}
+        yield staged(game, f"Q{query}, {scheme}", workers, operators, **options)
+
+
 def skew(plan: Plan) -> Benchmark:
     def players() -> Iterator[Competitor]:
         game = plan.game("keyed", 40_000)
@@ -222,37 +238,32 @@ def skew(plan: Plan) -> Benchmark:
             keys = f"sigma {sigma}" if sigma else "even"
             keys += f" around {mean}" if mean else ""
             for scheme, workers in product(PARTITIONING, plan.workers):
-                title = with_workers(f"{keys}, {scheme}", workers)
                 options = partitioned(scheme, workers) | {"sigma": sigma, "mean": mean}
-                yield game.operators(title, workers=workers, **options)
+                yield staged(game, f"{keys}, {scheme}", workers, ["PR:10000:1"], **options)
 
     return figure("fig9", "A keyed operator of 10 us under skew", "rate", plan.some(players()))
 
 
-def rival(scheme: str) -> dict[str, Any]:
-    """Return the option that has a run use a rival of our own structures, if the scheme is one."""
-    return {} if scheme in ("hybrid", "non_blocking") else {"rivals": scheme}
-
-
 def partitioned(scheme: str, workers: int) -> dict[str, Any]:
     """Partition as the paper: by 100 for the hybrid queue, by one a worker for the other."""
-    return {**rival(scheme), "partitions": 100 if scheme == "hybrid" else workers}
+    return {"scheme": scheme, "partitions": 100 if scheme == "hybrid" else workers}
 
 
 def latency_by_cost(plan: Plan) -> Benchmark:
     def players() -> Iterator[Competitor]:
         workers = max(plan.workers)
-        each = {"workers": workers, "measure": "latency", "batch_size": 1, "markers": 1}
+        each = {"measure": "latency", "batch": 1, "markers": 1}
         for us, scheme in product((10, 100, 1_000, 10_000), PARTITIONING):
             game = plan.game("keyed", min(20_000, 800_000 // us), 40)
             options = partitioned(scheme, workers) | each
-            yield game.operators(f"{us:,} us, {scheme}", ns=us * 1000, **options)
+            player = staged(game, "", workers, [f"PR:{us * 1000}:1"], **options)
+            yield replace(player, name=f"{us:,} us, {scheme}")
 
     return figure("fig10", "Latency of a keyed operator", "latency", plan.some(players()))
 
 
 def partitioning_of_queries(plan: Plan, measure: str) -> Benchmark:
-    players = plan.some(shapes(plan, "rivals", PARTITIONING, measure, policy="CT"))
+    players = plan.some(shapes(plan, PARTITIONING, measure))
     return figure(f"fig11_{measure}", "Partitioning on the queries' shapes", measure, players)
 
 
@@ -272,9 +283,8 @@ def light_in_rounds(plan: Plan) -> Benchmark:
     def players() -> Iterator[Competitor]:
         game = plan.game("stateless", 400_000)
         for ns, scheme, workers in product((50, 200, 1_000), REORDERING, plan.workers):
-            title = with_workers(f"{ns:,} ns, {scheme}", workers)
-            options: dict[str, Any] = {**rival(scheme), "batch_size": 16, "window": 1024}
-            yield game.operators(title, ns=ns, workers=workers, **options)
+            options = {"scheme": scheme, "batch": 16, "window": 1024}
+            yield staged(game, f"{ns:,} ns, {scheme}", workers, [f"SL:{ns}:1"], **options)
 
     title = "A light operator, rounds of 16 rows"
     return figure("fig12_rounds", title, "rate", plan.some(players()))
@@ -283,15 +293,16 @@ def light_in_rounds(plan: Plan) -> Benchmark:
 def selective(plan: Plan) -> Benchmark:
     def players() -> Iterator[Competitor]:
         game = plan.game("selective", 4_000)
+        operators = ["SL:100000:50", "PS:2000:1"]  # both take as long for a row that comes
         for batch, scheme, workers in product((1, 16), REORDERING, plan.workers):
-            title = with_workers(f"rounds of {batch}, {scheme}", workers)
-            yield game.operators(title, batch_size=batch, workers=workers, **rival(scheme))
+            options = {"scheme": scheme, "batch": batch, "partitions": 100}
+            yield staged(game, f"rounds of {batch}, {scheme}", workers, operators, **options)
 
     return figure("fig13", "50 rows for each, 100 us", "rate", plan.some(players()))
 
 
 def reordering_of_queries(plan: Plan) -> Benchmark:
-    players = plan.some(shapes(plan, "rivals", REORDERING, "rate", policy="CT"))
+    players = plan.some(shapes(plan, REORDERING, "rate"))
     return figure("fig14", "Reordering on the queries' shapes", "rate", players)
 
 

@@ -91,7 +91,7 @@ def room_asks(smoke: bool) -> Benchmark:
 
 
 def token(smoke: bool) -> Benchmark:
-    """Compare the interpreter token with workers that contend for the GIL.
+    """See what more workers cost, of which one at a time has the interpreter.
 
     Actors live on all workers: under dynamic threading those of Python would have the first alone.
     """
@@ -105,10 +105,8 @@ def token(smoke: bool) -> Benchmark:
     ):  # fmt: skip
         players.append(game.on("callboard", name))
         for workers in (2, 4):
-            title = with_workers(name, workers)
-            for way, chosen in (("token", "true"), ("contending", "false")):
-                options = {"workers": workers, "token": chosen, "threading": "assigned", **placed}
-                players.append(game.on("callboard", f"{title}, {way}", **options))
+            options = {"workers": workers, "threading": "assigned", **placed}
+            players.append(game.on("callboard", with_workers(name, workers), **options))
     absent = built_actors()
     players = [replace(p, absent=absent) if p.name.startswith("mixed") else p for p in players]
     return Benchmark("token", "The interpreter token", "messages/s", players)

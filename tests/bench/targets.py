@@ -272,11 +272,15 @@ TARGETS = (
         ),
     ),
     Target(
-        "The same: cooperative against shared, alpha from 1.5 on",
+        "The same: cooperation against locks, alpha from 1.5 on",
         2.0,
         least(
             *(
-                ratio("frequency_streams", f"shared, alpha {a}", f"cooperative, alpha {a}")
+                ratio(
+                    "frequency_streams",
+                    f"Shared in C++, alpha {a}",
+                    f"Cooperative in C++, alpha {a}",
+                )
                 for a in ALPHAS
                 if a >= 1.5
             )

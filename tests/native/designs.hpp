@@ -13,10 +13,10 @@
 #include "callboard/core/mix.hpp"
 #include "callboard/frequency/counting/keys.hpp"
 #include "callboard/frequency/designs/cooperative.hpp"
-#include "callboard/frequency/designs/independent.hpp"
 #include "callboard/frequency/designs/partitioned.hpp"
 #include "callboard/frequency/designs/sequential.hpp"
-#include "callboard/frequency/designs/shared.hpp"
+#include "../bench/peers/independent_summary.hpp"
+#include "../bench/peers/shared_summary.hpp"
 #include "check.hpp"
 
 namespace designs {

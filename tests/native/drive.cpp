@@ -10,13 +10,13 @@
 #include <string>
 
 #include "callboard/mailbox/ordered/hybrid.hpp"
-#include "callboard/mailbox/rivals/partitioned.hpp"
 #include "callboard/mailbox/ordered/reorder.hpp"
-#include "reorder_flag.hpp"
-#include "callboard/mailbox/rivals/reorder_locked.hpp"
-#include "callboard/mailbox/rivals/shared.hpp"
 #include "callboard/mailbox/ordered/spsc.hpp"
 #include "callboard/mailbox/ordered/worklist.hpp"
+#include "../bench/peers/partitioned_queue.hpp"
+#include "../bench/peers/reorder_locked.hpp"
+#include "../bench/peers/shared_queue.hpp"
+#include "reorder_flag.hpp"
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include <cstdio>
 
 #include "callboard/mailbox/ordered/ring_gate.hpp"
-#include "callboard/mailbox/rivals/locked_gate.hpp"
-#include "callboard/mailbox/rivals/scale_gate.hpp"
+#include "../bench/peers/locked_gate.hpp"
+#include "../bench/peers/scale_gate.hpp"
 #include "check.hpp"
 
 // With few nodes at once and few levels, so that they are reclaimed all the time.

@@ -173,16 +173,16 @@ seed "who hides places of the ready index does not say so" scheduling/flow/ready
     's/return set_from(level, place), true;/return set_from(level, place), false;/' \
     stress_ready_index "its word becomes empty" "nobody is told" "-O2"
 
-seed "an element comes into a bucket that is not locked" frequency/designs/locked_buckets.hpp \
+seed "an element comes into a bucket that is not locked" tests/bench/peers/locked_buckets.hpp \
     's/^            to->lock\.lock();$//' \
     stress_designs "hot keys" "data race" "-O1 -fsanitize=thread"
-seed "a source is let go before the element has arrived" frequency/designs/locked_buckets.hpp \
+seed "a source is let go before the element has arrived" tests/bench/peers/locked_buckets.hpp \
     's/^            if (at != from) at->lock\.unlock();$/            at->lock.unlock();/' \
     stress_designs "weights" "data race" "-O1 -fsanitize=thread"
-seed "a counter is overwritten though its owner is at it" frequency/designs/shared.hpp \
+seed "a counter is overwritten though its owner is at it" tests/bench/peers/shared_summary.hpp \
     's/if (&other == &chain || other\.lock\.try_lock()) return true;/return true;/' \
     stress_designs "cold keys" "data race" "-O1 -fsanitize=thread"
-seed "a query looks at a stream's counters without its lock" frequency/designs/independent.hpp \
+seed "a query looks at a stream's counters without its lock" tests/bench/peers/independent_summary.hpp \
     's/^.* guard(stream\.lock);$//' \
     stress_designs "hot keys" "data race" "-O1 -fsanitize=thread"
 seed "an element is relinquished by a store" mailbox/delegation.hpp \
@@ -255,10 +255,10 @@ seed "a gate's source goes one value too far" mailbox/ordered/read_counts.hpp \
 seed "a gate's reader tells relaxed what it has read" mailbox/ordered/read_counts.hpp \
     's/\.store(count, release);/.store(count, relaxed);/' \
     stress_gate "a ring gate" "data race" "-O1 -fsanitize=thread"
-seed "a scale gate's source says what it wrote before it is linked" mailbox/rivals/scale_gate.hpp \
+seed "a scale gate's source says what it wrote before it is linked" tests/bench/peers/scale_gate.hpp \
     's/^\( *\)if (added == 0) return 0;/&\n\1source.written.store(values[added - 1].time, release);/' \
     stress_gate "overtakes" "another sequence" "-O2"
-seed "a scale gate reclaims one node too many" mailbox/rivals/scale_gate.hpp \
+seed "a scale gate reclaims one node too many" tests/bench/peers/scale_gate.hpp \
     's/while (oldest_ != first) {/for (bool more = true; more;) { more = oldest_ != first;/' \
     stress_gate "a scale gate" "another sequence\|data race\|SEGV" "-O1 -fsanitize=thread"
 seed "a value at a time that an earlier source may still come to is ready" mailbox/ordered/gate.hpp \

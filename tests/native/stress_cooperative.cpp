@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "callboard/frequency/designs/cooperative.hpp"
-#include "callboard/frequency/designs/cooperative_lossy.hpp"
+#include "../bench/peers/cooperative_lossy.hpp"
 #include "stress.hpp"
 #include "summary_checks.hpp"
 

@@ -8,6 +8,9 @@
 
 #include "callboard/core/threads/parker.hpp"
 #include "callboard/scheduling/flow/flow.hpp"
+#include "../bench/peers/partitioned_queue.hpp"
+#include "../bench/peers/reorder_locked.hpp"
+#include "../bench/peers/shared_queue.hpp"
 #include "choosers.hpp"
 #include "stress.hpp"
 
@@ -181,6 +184,26 @@ void join(Flow& flow, const Seat* from, const Seat& to, std::uint32_t input) {
     else flow.connect(*from->stage, *to.stage, input);
 }
 
+// Stages with the structures that ours are measured against, in most runs.
+Stage& add_shared(Flow& flow, Pool& pool, const Work& work, std::uint64_t seed) {
+    return seed % 2 == 0 ? flow.add_shared(pool, work, all_lanes, 8)
+                         : flow.add_shared<LockedReorderBuffer>(pool, work, all_lanes, 8);
+}
+
+template <template <class> class Buffer>
+Stage& add_keyed(Flow& flow, Pool& pool, const Work& divider, const Work& work, std::uint64_t seed) {
+    switch (seed % 3) {
+        case 0: return flow.add_keyed<HybridQueue, Buffer>(pool, divider, work, all_lanes, 8, partitions);
+        case 1: return flow.add_keyed<PartitionedQueue, Buffer>(pool, divider, work, all_lanes, 8, partitions);
+        default: return flow.add_keyed<SharedQueue, Buffer>(pool, divider, work, all_lanes, 8, partitions);
+    }
+}
+
+Stage& add_keyed(Flow& flow, Pool& pool, const Work& divider, const Work& work, std::uint64_t seed) {
+    return seed % 2 == 0 ? add_keyed<ReorderBuffer>(flow, pool, divider, work, seed)
+                         : add_keyed<LockedReorderBuffer>(flow, pool, divider, work, seed);
+}
+
 // Each lane is in one of the pools. With `fuses`, operators that follow each other may be one stage.
 void run_one(std::uint64_t seed, int lane_count, int pool_count, bool fuses = false) {
     Random random(seed);
@@ -191,8 +214,6 @@ void run_one(std::uint64_t seed, int lane_count, int pool_count, bool fuses = fa
     settings.slice_ns = 1000 << random.below(8);
     settings.turn_ns = 100'000;
     settings.marker_every = 3;
-    settings.reordering = static_cast<Reordering>(seed % 2);
-    settings.partitioning = static_cast<Partitioning>(seed % 3);
     Flow flow(settings);
     std::vector<Pool*> pools;
     for (int i = 0; i < pool_count; ++i) pools.push_back(&flow.add_pool(any_chooser(seed)));
@@ -216,12 +237,12 @@ void run_one(std::uint64_t seed, int lane_count, int pool_count, bool fuses = fa
             const bool goes_on = source != entry && seats[source].chain != nullptr && ops[source]->outgoing == 1;
             Seat seat = goes_on ? seats[source] : Seat{nullptr, nullptr, 0, &flow.make_chain(8)};
             if (goes_on) ++seat.member;
-            else seat.stage = &flow.add_shared(pool, seat.chain->work(), all_lanes, 8);
+            else seat.stage = &add_shared(flow, pool, seat.chain->work(), seed);
             seat.chain->add_member(work);
             seats.push_back(seat);
         } else {
-            seats.push_back({op->is_keyed()       ? &flow.add_keyed(pool, divider, work, all_lanes, 8, partitions)
-                             : op->is_stateless() ? &flow.add_shared(pool, work, all_lanes, 8)
+            seats.push_back({op->is_keyed()       ? &add_keyed(flow, pool, divider, work, seed)
+                             : op->is_stateless() ? &add_shared(flow, pool, work, seed)
                                                   : &flow.add_ordered(pool, work, all_lanes, inputs),
                              nullptr, 0});
         }

@@ -1,4 +1,4 @@
-// The rival scheduler of the benchmarks under contention: small rings, several threads, and operators that pass
+// The scheduler of Streams 4.2 under contention: small rings, several threads, and operators that pass
 // on what they get. What operators hold is plain memory: one that two threads are in at a time, or in turn
 // without order, is a data race.
 #include "../bench/peers/free_ports.hpp"

@@ -1,9 +1,9 @@
 // Workers on small hybrid queues, and on their baselines. Each partition's ledger is plain memory: two
 // workers in one partition, or one that is not ordered after the last, are data races.
 #include "callboard/mailbox/ordered/hybrid.hpp"
-#include "callboard/mailbox/rivals/partitioned.hpp"
-#include "callboard/mailbox/rivals/shared.hpp"
 #include "callboard/mailbox/ordered/worklist.hpp"
+#include "../bench/peers/partitioned_queue.hpp"
+#include "../bench/peers/shared_queue.hpp"
 #include "history.hpp"
 
 using callboard::Atomic;

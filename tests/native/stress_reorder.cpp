@@ -1,8 +1,8 @@
 // Threads that send to small reorder buffers. The sink's ledger is plain memory: two senders at once, or
 // one that is not ordered after the last, are data races.
 #include "callboard/mailbox/ordered/reorder.hpp"
+#include "../bench/peers/reorder_locked.hpp"
 #include "reorder_flag.hpp"
-#include "callboard/mailbox/rivals/reorder_locked.hpp"
 #include "history.hpp"
 
 using callboard::Atomic;

@@ -4,7 +4,7 @@
 
 #include <new>
 
-#include "callboard/frequency/designs/cooperative_lossy.hpp"
+#include "../bench/peers/cooperative_lossy.hpp"
 #include "check.hpp"
 #include "summary_checks.hpp"
 

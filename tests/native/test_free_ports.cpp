@@ -1,5 +1,5 @@
-// The rival scheduler of the benchmarks (tests/bench/peers), on one thread and with a few that are told what to
-// do; stress_free_ports.cpp has the contention.
+// The scheduler of Streams 4.2 (tests/bench/peers), on one thread and with a few that are told what to do;
+// stress_free_ports.cpp has the contention.
 #include "../bench/peers/free_ports.hpp"
 
 #include "check.hpp"

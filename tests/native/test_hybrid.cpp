@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "callboard/mailbox/ordered/hybrid.hpp"
-#include "callboard/mailbox/rivals/partitioned.hpp"
-#include "callboard/mailbox/rivals/shared.hpp"
+#include "../bench/peers/partitioned_queue.hpp"
+#include "../bench/peers/shared_queue.hpp"
 #include "check.hpp"
 
 namespace {

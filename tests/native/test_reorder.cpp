@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "callboard/mailbox/ordered/reorder.hpp"
+#include "../bench/peers/reorder_locked.hpp"
 #include "reorder_flag.hpp"
-#include "callboard/mailbox/rivals/reorder_locked.hpp"
 #include "check.hpp"
 
 namespace {

@@ -15,6 +15,7 @@ import pytest
 from callboard import Actor, ActorRef, ActorSystem
 from callboard.policies import Fixed
 from tests.scheduling.conftest import Hold, hold  # noqa: F401
+from tests.tokenless import tokenless
 
 PAIRS = 3
 BALLS = 200  # of a pair: so many that each turn is one of a whole quantum
@@ -85,7 +86,7 @@ def test_who_is_woken_waits_for_a_turn_of_each_that_is_ready(
     hold: Hold,  # noqa: F811
 ) -> None:
     with (
-        ActorSystem(workers=workers, token=False, quantum=quantum) as system,
+        tokenless(workers=workers, quantum=quantum) as system,
         nullcontext() if workers == 1 else hold(system, Fixed(1)),
     ):
         notes = play(system, players)

@@ -15,6 +15,7 @@ from callboard.remote.errors import ConnectionLost
 from callboard.remote.protocol.kinds import HELLO, MAGIC, VERSION, MessageKind, Parting, parting
 from callboard.remote.wire.codec import VERSION as ENCODING
 from callboard.remote.wire.frames import Frame, Splitter, frame
+from tests.tokenless import tokenless
 
 DEADLINE = 20.0  # seconds: far more than anything takes
 
@@ -82,7 +83,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     """Start servers; they are stopped at the end."""
     servers = []
     # Two workers, so that one which waits at a gate is not the only one.
-    with ActorSystem(workers=2, token=False) as system:
+    with tokenless(workers=2) as system:
 
         def starting(bind: str = f"unix:{tmp_path}/s", **options: Any) -> Server:
             server = Server(system, serve_entries(build(system)), bind, **options)

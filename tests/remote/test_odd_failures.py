@@ -32,7 +32,7 @@ def _served(system: ActorSystem, path: Path, ref: Any, **options: Any) -> tuple[
 
 
 def test_a_failure_with_a_surrogate_in_its_text_is_answered(tmp_path: Path) -> None:
-    with ActorSystem(token=False) as system:
+    with ActorSystem() as system:
         ref = system.spawn(Failing, supervision=Supervision("resume"))
         server, connection = _served(system, tmp_path, ref)
         with connection:
@@ -44,7 +44,7 @@ def test_a_failure_with_a_surrogate_in_its_text_is_answered(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("letter", ["x", "🙂"])
 def test_a_failure_whose_text_is_longer_than_a_frame_is_cut(tmp_path: Path, letter: str) -> None:
-    with ActorSystem(token=False) as system:
+    with ActorSystem() as system:
         ref = system.spawn(Failing, supervision=Supervision("resume"))
         limits = ServerLimits(frame=4096, bytes=4096 * 8)
         server, connection = _served(system, tmp_path, ref, limits=limits)
@@ -56,7 +56,7 @@ def test_a_failure_whose_text_is_longer_than_a_frame_is_cut(tmp_path: Path, lett
 
 
 def test_the_health_says_of_a_batch_with_an_odd_failure_what_fits(tmp_path: Path) -> None:
-    with ActorSystem(token=False) as system:
+    with ActorSystem() as system:
         limits = ServerLimits(frame=4096, bytes=4096 * 8)
         state = tmp_path / "state"
         server, connection = _served(

@@ -111,11 +111,21 @@ def test_each_worker_gets_a_priority_policy_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("value", ["estimated_time", EstimatedTime, {"policy": EstimatedTime}])
-def test_where_priority_names_a_heuristic_actors_go_in_the_order_of_readiness(value: Any) -> None:
-    config = Config.load(priority=value)
-    assert isinstance(config.heuristic(), EstimatedTime)
-    assert isinstance(config.priority_policy(), Fifo)
-    assert Config.load(priority="weighted").heuristic() is None
+def test_a_heuristic_is_for_graphs_and_not_for_actors(value: Any) -> None:
+    config = Config.load({"streams": {"policy": value}})
+    assert isinstance(config.graph_heuristic, EstimatedTime)
+    assert config.graph_heuristic is not config.graph_heuristic
+    wanted = r"is a heuristic: .* given to run\(\) as `policy`, or as `policy` under `streams`"
+    for option in ("priority", "placement"):
+        with pytest.raises(ConfigError, match=wanted):
+            Config.load({option: value})
+    assert Config.load().graph_heuristic is None
+
+
+def test_a_priority_policy_is_none_of_graphs() -> None:
+    wanted = r"policy of streams: no policy 'fifo'; there are .*estimated_time"
+    with pytest.raises(ConfigError, match=wanted):
+        Config.load({"streams": {"policy": "fifo"}})
 
 
 def test_the_same_name_is_the_same_placement_policy() -> None:

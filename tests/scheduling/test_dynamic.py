@@ -12,6 +12,7 @@ from callboard.core.threads.cores import usable_cores
 from callboard.policies import Fixed, PolicyError, PriorityPolicy, RoundRobin
 from callboard.scheduling.config import Config
 from tests.scheduling.conftest import Hold
+from tests.tokenless import tokenless
 
 HAS_GIL = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
@@ -49,7 +50,7 @@ class Convener(Actor[tuple[threading.Barrier, list[ActorRef[Any]]]]):
 def test_whom_a_handler_wakes_does_not_wait_for_its_end(priority: str) -> None:
     # Without the token several workers run Python actors. Each barrier is passed only if others
     # take what the first one woke, out of its ready set, while it is in the middle of its message.
-    with ActorSystem(workers=3, token=False, priority=priority) as system:
+    with tokenless(workers=3, priority=priority) as system:
         convener = system.spawn(Convener)
         others = [system.spawn(Meeting) for _ in range(2)]
         for _ in range(20):
@@ -61,7 +62,7 @@ def test_whom_a_handler_wakes_does_not_wait_for_its_end(priority: str) -> None:
 
 
 def test_what_comes_from_outside_does_not_wait_for_a_handlers_end() -> None:
-    with ActorSystem(workers=2, token=False) as system:
+    with tokenless(workers=2) as system:
         actors = [system.spawn(Meeting) for _ in range(6)]
         for first in actors:
             for second in actors:
@@ -74,7 +75,7 @@ def test_what_comes_from_outside_does_not_wait_for_a_handlers_end() -> None:
 
 
 def test_an_actor_that_was_placed_stays() -> None:
-    with ActorSystem("stay", workers=3, token=False) as system:
+    with tokenless("stay", workers=3) as system:
         placed = system.spawn(Worker, placement=Fixed(2))
         assert {placed.ask("where").result(30) for _ in range(50)} == {"stay-2"}
 
@@ -93,7 +94,7 @@ def test_who_is_woken_runs_where_its_waker_runs(hold: Hold) -> None:
 
     names: list[str] = []
     over = threading.Event()
-    with ActorSystem("near", workers=2, token=False) as system:
+    with tokenless("near", workers=2) as system:
         following = None
         for _ in range(5):
             following = system.spawn(Chain, following)
@@ -118,7 +119,7 @@ def test_a_policy_in_python_keeps_what_its_worker_has() -> None:
             self.threads.add(threading.current_thread().name)
             return self.ready.pop(0)
 
-    with ActorSystem(workers=3, token=False, priority=Mine) as system:
+    with tokenless(workers=3, priority=Mine) as system:
         actors = [system.spawn(Worker) for _ in range(20)]
         for _ in range(100):
             for actor in actors:
@@ -208,7 +209,7 @@ def test_nothing_can_be_arranged_where_there_are_no_homes() -> None:
     with ActorSystem("loose", workers=2) as system:
         with pytest.raises(PolicyError, match=r"'loose' cannot be arranged by <Fixed>"):
             system.rebalance(Fixed(1))
-        free = ActorSystem("free", workers=2, token=False)
+        free = tokenless("free", workers=2)
         with free:
             roaming = free.spawn(Worker)
             home = roaming.worker

@@ -21,6 +21,7 @@ from callboard import (
     PriorityMailbox,
 )
 from callboard.scheduling.monitor import Statistics
+from tests.tokenless import tokenless
 
 Hold = Callable[[ActorSystem], AbstractContextManager[None]]
 
@@ -374,9 +375,7 @@ def test_a_log_says_how_many_records_were_overwritten() -> None:
 
 
 def test_logs_are_appended_to_files_one_for_each_worker(tmp_path: Path) -> None:
-    with ActorSystem(
-        "net", monitoring="workers", workers=2, threading="assigned", token=False
-    ) as system:
+    with tokenless("net", monitoring="workers", workers=2, threading="assigned") as system:
         boxes = [system.spawn(Box) for _ in range(2)]
         for _ in range(3):
             for box in boxes:

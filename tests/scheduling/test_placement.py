@@ -21,6 +21,7 @@ from callboard.policies import (
 )
 from callboard.scheduling.handle import Handle
 from callboard.scheduling.worker import WorkerThread
+from tests.tokenless import tokenless
 
 
 class Box(Actor[Any]):
@@ -119,7 +120,7 @@ def test_balanced_forgets_actors_that_have_stopped() -> None:
 
 def test_least_loaded_is_the_worker_that_was_least_busy() -> None:
     # Without the token each worker runs the actors that live on it, and no others.
-    with ActorSystem(workers=2, placement=LeastLoaded(window=1e-9), token=False) as system:
+    with tokenless(workers=2, placement=LeastLoaded(window=1e-9)) as system:
         busy = system.spawn(Box, placement=Fixed(0))
         busy.tell(300_000)
         system.drain()

@@ -12,6 +12,7 @@ import pytest
 from callboard import Actor, ActorRef, ActorSystem, ConfigError
 from callboard.policies import PriorityPolicy
 from callboard.scheduling import priority
+from tests.tokenless import tokenless
 
 Hold = Callable[[ActorSystem], AbstractContextManager[None]]
 
@@ -242,7 +243,7 @@ def test_each_worker_has_an_instance_of_its_own() -> None:
             super().put_ready(actor)
 
     # Without the token each worker runs the actors that live on it, and no others.
-    with ActorSystem(priority=Counted, workers=2, threading="assigned", token=False) as system:
+    with tokenless(priority=Counted, workers=2, threading="assigned") as system:
         for _ in range(4):
             system.spawn(Noter, "a", []).ask(1).result(30)
     assert sum(policy.called for policy in made if isinstance(policy, Counted)) == 2

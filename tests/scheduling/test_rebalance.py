@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, cast
@@ -16,6 +16,7 @@ from callboard.policies import Balanced, Blocks, Fixed, LeastLoaded, PlacementPo
 from callboard.scheduling.handle import Handle
 from callboard.scheduling.placement import rebalance
 from callboard.scheduling.worker import WorkerThread
+from tests.tokenless import tokenless
 
 
 class Box(Actor[Any]):
@@ -168,7 +169,7 @@ def test_least_loaded_counts_what_was_spent_since_the_last_rebalance() -> None:
 
 def test_an_idle_actor_runs_on_its_new_worker_from_the_next_message_on() -> None:
     # Without the token each worker runs the actors that live on it, and no others.
-    with ActorSystem("move", workers=2, threading="assigned", token=False) as system:
+    with tokenless("move", workers=2, threading="assigned") as system:
         box = system.spawn(Box, placement=Fixed(0))
         assert box.ask("where").result(30) == "move-0"
         system.drain()  # the answer is there before the dispatch is over, which may take more
@@ -185,7 +186,7 @@ def test_an_actor_that_is_always_ready_moves_too() -> None:
                 self.ref.tell("spin")
             return super().receive(message)
 
-    with ActorSystem("spin", workers=2, threading="assigned", token=False, quantum=1) as system:
+    with tokenless("spin", workers=2, threading="assigned", quantum=1) as system:
         spinner = system.spawn(Spinner, placement=Fixed(0))
         spinner.tell("spin")
         spinner.tell("spin")
@@ -209,9 +210,11 @@ def test_an_actor_cannot_be_taken_over_from_another_system_or_its_own_worker() -
             worker.take_over(dedicated)
 
 
-@pytest.mark.parametrize("token", [None, False], ids=["token", "no-token"])
+@pytest.mark.parametrize("make", [ActorSystem, tokenless])
 @pytest.mark.parametrize("seed", range(3))
-def test_moving_at_random_loses_and_reorders_no_message(token: bool | None, seed: int) -> None:
+def test_moving_at_random_loses_and_reorders_no_message(
+    make: Callable[..., ActorSystem], seed: int
+) -> None:
     producers = 3
     random = Random(seed)
 
@@ -229,7 +232,7 @@ def test_moving_at_random_loses_and_reorders_no_message(token: bool | None, seed
                 self.next[producer] += 1
             return self.wrong, self.next
 
-    with ActorSystem(workers=3, threading="assigned", token=token, quantum=4) as system:
+    with make(workers=3, threading="assigned", quantum=4) as system:
         receivers = [system.spawn(Receiver, mailbox=BoundedMailbox(50)) for _ in range(5)]
         workers = sorted({ref.worker for ref in receivers if ref.worker}, key=lambda w: w.index)
         assert len(workers) == 3

@@ -75,7 +75,7 @@ def url(tmp_path: Path) -> Iterator[str]:
     """The address of a server that has the entries `sums`, `echo` and `kinds`."""
     from sums import Echo, Kinds, Sums
 
-    with ActorSystem(workers=1, token=False) as system:
+    with ActorSystem(workers=1) as system:
         entries = serve_entries(
             {
                 "sums": system.spawn(Sums),

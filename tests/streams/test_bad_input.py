@@ -275,8 +275,6 @@ def test_a_side_output_has_a_name(value: Any) -> None:
         ("time_slice", math.inf),
         ("time_slice", "1"),
         ("time_slice", True),
-        ("rivals", None),
-        ("rivals", ["locked"]),
     ],
 )
 def test_an_option_of_a_run_is_checked_at_its_start(option: str, value: Any) -> None:

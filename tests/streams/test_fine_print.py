@@ -458,15 +458,13 @@ def test_nan_is_an_error_of_its_row_where_rows_are_told_apart_or_put_in_order(
 # --- one round at a time --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ordered_by", ["", "locked"])
-@pytest.mark.parametrize("divided_by", ["", "partitioned", "shared"])
-def test_a_window_of_one_round_is_the_smallest(ordered_by: str, divided_by: str) -> None:
+def test_a_window_of_one_round_is_the_smallest() -> None:
     rows = entry("rows").map(lambda row: row + 1, releases_gil=True)
     counted = rows.key_by(lambda row: row % 5, partitions=4).stateful(Noting, releases_gil=True)
     graph = counted.union(rows.filter(lambda row: row % 3 == 0)).collect()
     expected = graph.run_sequentially({"rows": range(500)})
     with ActorSystem(workers=3) as system:
-        running = system.run(graph, window=1, batch_size=1, rivals=f"{ordered_by} {divided_by}")
+        running = system.run(graph, window=1, batch_size=1)
         running.send("rows", range(500), timeout=60.0)
         assert running.finish(timeout=60.0) == expected
         with pytest.raises(ValueError, match="window"):

@@ -35,8 +35,8 @@ def test_the_result_is_that_of_a_sequential_run(
     assert run.finish(timeout=60) == shape().run_sequentially({"numbers": ROWS})
 
 
-def test_a_systems_priority_may_be_a_heuristic() -> None:
-    with ActorSystem(workers=2, priority="current_throughput") as system:
+def test_a_configuration_may_name_the_heuristic_of_graphs() -> None:
+    with ActorSystem(workers=2, config={"streams": {"policy": "current_throughput"}}) as system:
         run = system.run(shape())
         run.send("numbers", ROWS)
         assert run.finish(timeout=60) == shape().run_sequentially({"numbers": ROWS})

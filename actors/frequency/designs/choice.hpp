@@ -4,14 +4,12 @@
 #include <memory>
 
 #include "callboard/frequency/designs/cooperative.hpp"
-#include "callboard/frequency/designs/independent.hpp"
 #include "callboard/frequency/designs/partitioned.hpp"
 #include "callboard/frequency/designs/sequential.hpp"
-#include "callboard/frequency/designs/shared.hpp"
 
 namespace callboard {
 
-enum class Design { sequential, shared, independent, cooperative, partitioned };
+enum class Design { sequential, cooperative, partitioned };
 
 // Das et al. 2009, section 5.3: a queue of requests that is longer makes a stream rest.
 constexpr std::uint32_t throttle = 500;
@@ -21,8 +19,6 @@ Summary<Keys>* make_summary(Design design, std::uint32_t capacity, std::uint64_t
                             unsigned threads) {
     switch (design) {
     case Design::sequential: return new Sequential<Keys>(capacity, seed);
-    case Design::shared: return new Shared<Keys>(capacity, seed, streams);
-    case Design::independent: return new Independent<Keys>(capacity, seed, streams);
     case Design::cooperative: return new Cooperative<Keys>(capacity, seed, streams, throttle);
     case Design::partitioned: {
         unsigned partitions = 1;

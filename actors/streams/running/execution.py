@@ -51,7 +51,6 @@ class Execution:
         window: int = 256,
         time_slice: float = 0.0005,
         markers: int = 64,
-        rivals: str = "",
     ) -> None:
         self.system = system
         self.ending = CallLock()
@@ -64,7 +63,6 @@ class Execution:
             options.short_time("time_slice", time_slice),
             checks.whole("markers", markers, 0, MOST, error=ConfigError),
             system._runtime.manual,
-            options.chosen_rivals(rivals),
         )
         self.tally = DeadLetterTally(system.dead_letters, system._runtime.timers.now)
         self.context = copy_context()  # of functions that the caller's thread calls

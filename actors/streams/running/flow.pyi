@@ -22,7 +22,6 @@ class GraphFlow:
         slice_s: float,
         marker_every: int,
         one_by_one: bool,
-        rivals: list[str],
     ) -> None: ...
     def add_pool(self, *, latest: bool = False) -> int: ...
     def add(

@@ -15,8 +15,7 @@ from callboard.core.sealed cimport maker_key
 from callboard.scheduling.cell cimport Context
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.flow.flow cimport (
-    Chain, Flow, Partitioning, Pool, Reordering, Rest, RestReason, Settings, Times,
-    most_members,
+    Chain, Flow, Pool, Rest, RestReason, Settings, Times, most_members,
 )
 from callboard.scheduling.flow.fused_stage cimport FusedStage
 from callboard.scheduling.flow.heuristics cimport Ask, Chooser, Heuristic, OperatorView
@@ -40,14 +39,8 @@ cdef class GraphFlow:
     """The stages of one run. Made by Run, which adds the graph's programs in topological order."""
 
     def __cinit__(self, Heuristic heuristic, uint32_t window, double slice_s, uint32_t marker_every,
-                  bint one_by_one, list rivals):
+                  bint one_by_one):
         cdef Settings settings
-        if "locked" in rivals:
-            settings.reordering = Reordering.locked
-        if "partitioned" in rivals:
-            settings.partitioning = Partitioning.partitioned
-        if "shared" in rivals:
-            settings.partitioning = Partitioning.shared
         settings.window = window
         settings.slice_ns = <int64_t>(slice_s * 1e9)
         settings.turn_ns = 4 * settings.slice_ns
@@ -57,7 +50,7 @@ cdef class GraphFlow:
         self.one_by_one = one_by_one
         self.ending = Ending.__new__(Ending)
         # With an interpreter lock one lane runs Python, and keeps it. Without one several do, and a lane
-        # that waited for another's lock (that of a reorder buffer) would keep the collector waiting, too.
+        # that is long at work without Python would keep the collector waiting.
         self.keeps_interpreter = has_gil()
         self.heuristic = heuristic
         self.programs = {}
@@ -336,8 +329,7 @@ cdef class GraphFlow:
 
     def help(self, pools):
         """Work on one stage of some pools for a slice, on the calling thread; False if there is nothing to do."""
-        # Without the interpreter: a stage may be native, and its reorder buffer have a lock, whose holder
-        # wants the interpreter.
+        # Without the interpreter: a stage may be native.
         cdef bint worked = False
         cdef Pool* pool
         self.check(True)

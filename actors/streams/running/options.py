@@ -15,24 +15,19 @@ from callboard.scheduling.placement import PlacementPolicy
 from callboard.scheduling.policies import choose_heuristic, choose_placement
 from callboard.streams.planning.units import Unit
 
-_RIVALS = ("locked", "partitioned", "shared")
-
 
 def heuristic(policy: Any, config: Config, units: Iterable[Unit]) -> Heuristic | None:
-    """Return the run's heuristic: its own, or the one that the system's priority names, if any.
+    """Return the run's heuristic: its own, or the one that the configuration names, if any.
 
     It chooses among dynamic operators; for others there is nothing to choose.
     """
     if policy is None:
-        return config.heuristic()
+        return config.graph_heuristic
     if isinstance(policy, Heuristic):
         policy._check()
         chosen = policy
     else:
-        found = choose_heuristic(policy)
-        if found is None:
-            raise ConfigError(f"a graph's policy is a heuristic, and {policy!r} is none")
-        chosen = found
+        chosen = choose_heuristic(policy)
     _refuse_useless("policy", policy, "dynamic", units)
     return chosen
 
@@ -58,12 +53,6 @@ def _refuse_useless(option: str, value: Any, model: Model, units: Iterable[Unit]
             f"{option} is for operators whose threading is {model!r}, and all of this graph are "
             f"{' or '.join(map(repr, sorted(models)))}: there is no use for {safe_repr(value)}"
         )
-
-
-def chosen_rivals(value: Any) -> list[str]:
-    """Say what benchmarks measure the paper's structures against: rivals' names, with spaces."""
-    names = value.split() if isinstance(value, str) else [value]
-    return [checks.one_of("rivals", name, _RIVALS, error=ConfigError) for name in names]
 
 
 def power_of_two(option: str, value: Any) -> int:

@@ -1,7 +1,6 @@
 """Native operators of known cost, and a few that compute something, for benchmarks and tests."""
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libcpp.vector cimport vector
 
 from callboard.core.clock cimport monotonic_ns
 from callboard.core.memory.node cimport Kind
@@ -147,32 +146,6 @@ cdef class SerialParametric(Parametric):
     """The same, by one worker at a time."""
 
     kind = "stateful"
-
-
-cdef class Ranged(NativeOperator):
-    """Takes `ns` for each row; keyed by ranges of the low bits, of which each partition has one."""
-
-    cdef int64_t ns
-    cdef vector[uint64_t] keys  # for each range, a key that scatters into the partition
-
-    def __init__(self, int64_t ns, uint32_t partitions):
-        cdef uint32_t partition
-        cdef uint64_t key
-        self.ns = ns
-        for partition in range(partitions):
-            key = 0
-            while Division.partition_of(key, partitions) != partition:
-                key += 1
-            self.keys.push_back(key)
-
-    cdef void process(self, const Value* values, uint64_t count, Output* out) noexcept nogil:
-        cdef uint64_t i
-        for i in range(count):
-            spin(self.ns)
-            out.push(values[i])
-
-    cdef uint64_t key_of(self, const Value* value) noexcept nogil:
-        return self.keys[(value.integer & LOW) * self.keys.size() >> LOW_BITS]
 
 
 cdef class InOrder(NativeOperator):

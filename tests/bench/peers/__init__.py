@@ -67,10 +67,15 @@ def cxx(source: str, *libraries: str, header: str = "") -> Program:
     return Program(source, (CXX,), build, header)
 
 
-FLOW = "../../native/bench/bench_flow.cpp"
+def stages(name: str) -> Program:
+    """Return one of the native benchmarks, which compile our structures and those beside them."""
+    return replace(cxx(f"../../native/bench/bench_{name}.cpp", "-I{include}"), ours=True)
+
 
 PROGRAMS = {
-    "flow": replace(cxx(FLOW, "-I{include}"), ours=True),
+    "flow": stages("flow"),
+    "structures": stages("structures"),
+    "summaries": stages("streams_of_keys"),
     "floor": cxx("floor.cpp"),
     "caf": cxx("caf.cpp", "-lcaf_core", header="caf/all.hpp"),
     "free_ports": replace(cxx("free_ports.cpp", "-I{include}"), ours=True),

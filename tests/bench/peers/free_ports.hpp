@@ -1,4 +1,4 @@
-// The operator scheduler of IBM Streams 4.2, a rival to be measured: Schneider and Wu 2017, section 4.1, figures
+// The operator scheduler of IBM Streams 4.2, to be measured against: Schneider and Wu 2017, section 4.1, figures
 // 2 to 5.
 //
 // Each operator's input port has a ring of tuples, and the ports that nobody works on are in a free list. A
@@ -18,7 +18,7 @@
 //     walk would go on for as long as ports come back. Here it also ends after as many ports as there are.
 //   - Figure 5 runs one tuple more than the limit, and its counter is misprinted.
 //   - A port knows its ring, which saves `queues_table`, and a tuple is found at its port, which saves its
-//     `port()`. Both are to the rival's advantage.
+//     `port()`. Both are to that scheduler's advantage.
 //   - The ring is ours instead of Boost's, and so is the list, which has a bound that all ports fit in. The ring
 //     says "full" and "empty" for no other reasons; the list says so as well while another thread is stopped
 //     in the middle of a call.

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "callboard/scheduling/flow/flow.hpp"
+#include "../../bench/peers/reorder_locked.hpp"
 #include "work.hpp"
 
 using namespace callboard;
@@ -27,7 +28,6 @@ struct Shape {
     int stages;
     int lanes;
     double cost_ns;  // of a round, in each stage
-    Reordering reordering;
 };
 
 // An operator that works on each round for a while and gives it away.
@@ -82,10 +82,10 @@ struct End {
 };
 
 // Nanoseconds for a round.
+template <template <class> class Buffer>
 double pass(Shape shape, std::int64_t rounds) {
     Flow::Settings settings;
     settings.marker_every = 0;
-    settings.reordering = shape.reordering;
     Flow flow(settings);
     Pool& pool = flow.add_pool(std::make_unique<ChooseLatest>(true));
     Worker worker{static_cast<int>(shape.cost_ns * speed)};
@@ -93,8 +93,9 @@ double pass(Shape shape, std::int64_t rounds) {
     const Work work{&worker, Worker::process, nullptr, End::discard, Worker::share, Worker::gather};
     Stage* last = nullptr;
     for (int i = 0; i < shape.stages; ++i) {
-        Stage& stage = shape.kind == Kind::keyed       ? flow.add_keyed(pool, divider, work, all_lanes, 8, 8)
-                       : shape.kind == Kind::stateless ? flow.add_shared(pool, work, all_lanes, 8)
+        Stage& stage = shape.kind == Kind::keyed
+                           ? flow.add_keyed<HybridQueue, Buffer>(pool, divider, work, all_lanes, 8, 8)
+                       : shape.kind == Kind::stateless ? flow.add_shared<Buffer>(pool, work, all_lanes, 8)
                                                        : flow.add_ordered(pool, work, all_lanes, 1);
         if (last != nullptr) flow.connect(*last, stage, 0);
         else flow.add_entry(stage, 0);
@@ -135,9 +136,10 @@ double pass(Shape shape, std::int64_t rounds) {
     return static_cast<double>(spent) / static_cast<double>(rounds);
 }
 
+template <template <class> class Buffer = ReorderBuffer>
 double pass(Shape shape) {
     const double expected = shape.stages * (100.0 + shape.cost_ns) / shape.lanes;
-    return pass(shape, static_cast<std::int64_t>(run_ns / expected));
+    return pass<Buffer>(shape, static_cast<std::int64_t>(run_ns / expected));
 }
 
 const char* name_of(Kind kind) {
@@ -149,8 +151,8 @@ void overhead() {
     bench::head("ns per round and stage", {"1 lane", "2 lanes"});
     for (const auto kind : {Kind::stateful, Kind::stateless, Kind::keyed}) {
         auto samples = bench::rounds(round_count, {
-            {"", [=] { return pass({kind, 5, 1, 0, Reordering::non_blocking}) / 6; }},
-            {"", [=] { return pass({kind, 5, 2, 0, Reordering::non_blocking}) / 6; }},
+            {"", [=] { return pass({kind, 5, 1, 0}) / 6; }},
+            {"", [=] { return pass({kind, 5, 2, 0}) / 6; }},
         });
         bench::row(name_of(kind), samples);
     }
@@ -164,8 +166,8 @@ void reordering(int lanes) {
         char name[40];
         std::snprintf(name, sizeof name, "%.0f ns", cost);
         const auto samples = bench::rounds(round_count, {
-            {"", [=] { return pass({Kind::stateless, 1, lanes, cost, Reordering::non_blocking}); }},
-            {"", [=] { return pass({Kind::stateless, 1, lanes, cost, Reordering::locked}); }},
+            {"", [=] { return pass({Kind::stateless, 1, lanes, cost}); }},
+            {"", [=] { return pass<LockedReorderBuffer>({Kind::stateless, 1, lanes, cost}); }},
         });
         std::printf("| %s |", name);
         for (const auto& sample : samples)
@@ -179,8 +181,9 @@ void reordering(int lanes) {
 // Wrong results end the program before it prints, so what it prints is right.
 int one(char** words) {
     const std::int64_t rounds = std::atoll(words[2]);
-    const auto scheme = std::strcmp(words[5], "locked") == 0 ? Reordering::locked : Reordering::non_blocking;
-    const double ns = pass({Kind::stateless, 1, std::atoi(words[3]), std::atof(words[4]), scheme}, rounds);
+    const Shape shape{Kind::stateless, 1, std::atoi(words[3]), std::atof(words[4])};
+    const bool locked = std::strcmp(words[5], "locked") == 0;
+    const double ns = locked ? pass<LockedReorderBuffer>(shape, rounds) : pass<ReorderBuffer>(shape, rounds);
     std::printf("{\"operations\": %lld, \"seconds\": %.9f, \"got\": 1, \"want\": 1}\n",
                 static_cast<long long>(rounds), ns * static_cast<double>(rounds) / 1e9);
     return 0;

@@ -5,12 +5,12 @@
 #include <map>
 #include <thread>
 
-#include "../gate_model.hpp"
-#include "bench.hpp"
 #include "callboard/core/mix.hpp"
 #include "callboard/mailbox/ordered/ring_gate.hpp"
-#include "callboard/mailbox/rivals/locked_gate.hpp"
-#include "callboard/mailbox/rivals/scale_gate.hpp"
+#include "../gate_model.hpp"
+#include "../../bench/peers/locked_gate.hpp"
+#include "../../bench/peers/scale_gate.hpp"
+#include "bench.hpp"
 
 using callboard::Atomic;
 using callboard::monotonic_ns;

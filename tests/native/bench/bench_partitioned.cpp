@@ -11,9 +11,9 @@
 #include <thread>
 
 #include "callboard/mailbox/ordered/hybrid.hpp"
-#include "callboard/mailbox/rivals/partitioned.hpp"
 #include "callboard/mailbox/ordered/reorder.hpp"
-#include "callboard/mailbox/rivals/shared.hpp"
+#include "../../bench/peers/partitioned_queue.hpp"
+#include "../../bench/peers/shared_queue.hpp"
 #include "work.hpp"
 
 using callboard::Atomic;

@@ -5,8 +5,8 @@
 #include <thread>
 
 #include "callboard/mailbox/ordered/reorder.hpp"
+#include "../../bench/peers/reorder_locked.hpp"
 #include "reorder_flag.hpp"
-#include "callboard/mailbox/rivals/reorder_locked.hpp"
 #include "work.hpp"
 
 using callboard::Atomic;

@@ -65,7 +65,7 @@ class Servers:
 
     def start(self, index: int, shard: Shard | None = None, *, keyed: bool = True) -> None:
         ends = self.ends[index]
-        system = ends.enter_context(ActorSystem(workers=1, token=False))
+        system = ends.enter_context(ActorSystem(workers=1))
         entries = serve_entries({"notes": system.spawn(Notes), "kept": system.spawn(Kept)})
         server = Server(
             system,

@@ -28,7 +28,7 @@ class Served:
     ) -> Connection:
         self.end()
         self.starts += 1
-        system = ActorSystem(workers=1, token=False)
+        system = ActorSystem(workers=1)
         try:
             ref = system.spawn(cls or self.cls, **options)
             server = Server(

@@ -231,7 +231,7 @@ def test_rows_for_an_entry_that_is_not_served_are_named(served: Served, tmp_path
     commit(connection, 1, [1])
     applied(connection)
     served.end()
-    with ActorSystem(workers=1, token=False) as system:
+    with ActorSystem(workers=1) as system:
         built = serve_entries({"notes": system.spawn(Notes)})
         with pytest.raises(
             StateError, match=r"a state for \['it'\], and the entries .* \['notes'\]"
@@ -289,7 +289,7 @@ def test_a_class_that_cannot_be_right_is_refused() -> None:
         def snapshot(self) -> Any:
             yield self.total
 
-    with ActorSystem(workers=1, token=False) as system:
+    with ActorSystem(workers=1) as system:
         for cls, said in [
             (Async, r"Async.apply\(\) is async"),
             (Generator, r"Generator.snapshot\(\) is a generator"),
@@ -304,7 +304,7 @@ def test_a_class_that_cannot_be_right_is_refused() -> None:
 
 def test_it_wants_a_state_directory(tmp_path: Path) -> None:
     with (
-        ActorSystem(workers=1, token=False) as system,
+        ActorSystem(workers=1) as system,
         pytest.raises(StateError, match="the entry 'it' is Persistent: give a state directory"),
     ):
         Server(system, serve_entries({"it": system.spawn(Totals)}), f"unix:{tmp_path}/s")

@@ -272,7 +272,7 @@ def test_a_class_that_cannot_publish_is_refused() -> None:
     class Seldom(Echo):
         snapshot_every = 2
 
-    with ActorSystem(workers=1, token=False) as system:
+    with ActorSystem(workers=1) as system:
         for cls, said in [
             (Texts, "Texts.published is a pyarrow.Schema with columns, not 'row long'"),
             (Empty, "Empty.published is a pyarrow.Schema with columns"),

@@ -179,7 +179,7 @@ def test_record_batches_are_staged(connection: Connection, server: Server) -> No
 
 
 def test_an_actor_gets_keys_if_it_is_served_with_them(tmp_path: Path, state: Path) -> None:
-    with ActorSystem(workers=1, token=False) as system:
+    with ActorSystem(workers=1) as system:
         ref = system.spawn(Notes)
         built = serve_entries({"notes": with_keys(ref)})
         served = Server(system, built, f"unix:{tmp_path}/k", state=state)
@@ -311,7 +311,7 @@ def test_a_commit_is_repeated_over_new_connections(server: Server, connection: C
 
 
 def test_a_graphs_entry_takes_no_staged_rows(tmp_path: Path, state: Path) -> None:
-    with ActorSystem(workers=1, token=False) as system:
+    with ActorSystem(workers=1) as system:
         run = system.run(entry("numbers").map(str).collect())
         served = Server(system, serve_entries({"numbers": run}), f"unix:{tmp_path}/g", state=state)
         with (

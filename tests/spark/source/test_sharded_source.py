@@ -39,7 +39,7 @@ def urls(tmp_path: Path) -> Iterator[list[str]]:
     with ExitStack() as ends:
         found = []
         for index in range(SHARDS):
-            system = ends.enter_context(ActorSystem(workers=1, token=False))
+            system = ends.enter_context(ActorSystem(workers=1))
             entries = serve_entries({"sums": system.spawn(Sums), "echo": system.spawn(Echo)})
             server = Server(
                 system,

@@ -17,9 +17,9 @@
 
 #include "callboard/core/atomics.hpp"
 #include "callboard/frequency/counting/counters.hpp"
-#include "callboard/frequency/designs/merge.hpp"
 #include "callboard/frequency/designs/sleeping_lock.hpp"
 #include "callboard/frequency/designs/summary.hpp"
+#include "merged_answers.hpp"
 
 namespace callboard {
 

@@ -28,9 +28,9 @@
 #include <vector>
 
 #include "callboard/core/atomics.hpp"
-#include "callboard/frequency/designs/locked_buckets.hpp"
 #include "callboard/frequency/designs/sleeping_lock.hpp"
 #include "callboard/frequency/designs/summary.hpp"
+#include "locked_buckets.hpp"
 
 namespace callboard {
 

@@ -1,1 +1,0 @@
-"""What `ordered` is measured against (Prasaad et al. 2018): a run has them with `rivals=`."""

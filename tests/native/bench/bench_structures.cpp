@@ -1,0 +1,302 @@
+// What orders and divides rows, against the paper's other schemes, in pipelines of native operators of a known cost:
+// figures 9 to 14 of Prasaad et al. 2018, section 7. Every run checks that all rows came out, and in order, by what
+// the same pipeline gives on one thread.
+//
+//     bench_structures                                               a sample
+//     bench_structures NAME ROWS LANES OPTION=VALUE... OPERATOR...   one run, for tests/bench: prints a line of JSON
+//
+//   OPERATOR   KIND:NS:SELECTIVITY, NS for a row and so many rows out for one in: SL, stateless; PS, keyed by what is
+//              even; PR, keyed by ranges of a position that sigma and mean distribute; SF, stateful
+//   scheme     hybrid or non_blocking (ours), partitioned, shared (keyed operators), locked (reordering)
+//   measure    rate, or latency: the mean time from a round's beginning to its end, in ms
+//   batch, window, markers, partitions, sigma, mean, and ct=1 for the heuristic of the same name
+//
+// Lanes are pinned to cores. One more thread sends, as a caller does.
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "callboard/core/threads/parker.hpp"
+#include "callboard/scheduling/flow/flow.hpp"
+#include "callboard/scheduling/flow/native_work.hpp"
+#include "../../bench/peers/partitioned_queue.hpp"
+#include "../../bench/peers/reorder_locked.hpp"
+#include "../../bench/peers/shared_queue.hpp"
+#include "bench.hpp"
+
+using namespace callboard;
+
+namespace {
+
+// A row is its serial number, and below it so many bits that keys are made of.
+constexpr int low_bits = 16;
+constexpr std::int64_t low_mask = (1 << low_bits) - 1;
+constexpr std::int64_t patience = 60'000'000'000;
+
+struct Kind {
+    std::string name;
+    std::int64_t ns;
+    double selectivity;
+    bool is_keyed() const { return name[0] == 'P'; }
+};
+
+struct Load {
+    std::int64_t rows;
+    int lanes;
+    std::vector<Kind> kinds;
+    std::string scheme = "hybrid";
+    std::size_t batch = 512;
+    std::uint32_t window = 256, markers = 64, partitions = 64;
+    double sigma = 0, mean = 0;
+    bool by_throughput = false;
+};
+
+void spin(std::int64_t ns) {
+    if (ns == 0) return;
+    for (const auto end = monotonic_ns() + ns; monotonic_ns() < end;) {
+    }
+}
+
+struct Operator {
+    Kind kind;
+    std::vector<std::uint64_t> keys{};  // for each range, a key that is in the partition
+    Atomic<std::int64_t> stopped_at{INT64_MAX};
+    NativeWork native{};
+
+    Operator(const Kind& kind, std::uint32_t partitions, bool costs) : kind(kind) {
+        if (!costs) this->kind.ns = 0;
+        for (std::uint32_t range = 0; kind.name == "PR" && range < partitions; ++range) {
+            std::uint64_t key = 0;
+            while (Division::partition_of(key, partitions) != range) ++key;
+            keys.push_back(key);
+        }
+        native.process = process;
+        native.key_of = key_of;
+        native.objects.assign(kind.is_keyed() ? partitions : 1, this);
+        native.stopped_at = &stopped_at;
+        native.edges = 1;
+    }
+
+    static void process(void* self, const Value* rows, std::uint64_t count, Output* out) {
+        const Kind& kind = static_cast<Operator*>(self)->kind;
+        for (std::uint64_t i = 0; i < count; ++i) {
+            spin(kind.ns);
+            const std::int64_t row = rows[i].integer, low = row & low_mask;
+            const std::uint32_t chance = Division::partition_of(static_cast<std::uint64_t>(row), 1000);
+            const auto children = static_cast<std::int64_t>(kind.selectivity + chance / 1000.0);
+            for (std::int64_t child = 0; child < children; ++child)
+                out->push_integer((row & ~low_mask) | ((low * 31 + child) & low_mask));
+        }
+    }
+
+    static std::uint64_t key_of(void* self, const Value* row) {
+        const auto& keys = static_cast<Operator*>(self)->keys;
+        const auto low = static_cast<std::uint64_t>(row->integer & low_mask);
+        return keys.empty() ? low : keys[low * keys.size() >> low_bits];
+    }
+};
+
+// The end: what came, and whether in order.
+struct End {
+    std::uint64_t count = 0, sum = 0;
+    std::int64_t last = 0;
+    bool in_order = true;
+    Atomic<std::int64_t> stopped_at{INT64_MAX};
+    NativeWork native{};
+
+    End() {
+        native.process = [](void* self, const Value* rows, std::uint64_t count, Output*) {
+            static_cast<End*>(self)->take(rows, count);
+        };
+        native.objects = {this};
+        native.stopped_at = &stopped_at;
+    }
+
+    void take(const Value* rows, std::uint64_t many) {
+        for (std::uint64_t i = 0; i < many; ++i) {
+            in_order &= rows[i].integer >> low_bits >= last;
+            last = rows[i].integer >> low_bits;
+            sum = sum * 31 + static_cast<std::uint64_t>(rows[i].integer);
+        }
+        count += many;
+    }
+};
+
+std::vector<std::int64_t> rows_of(const Load& load) {
+    std::mt19937_64 generator(1);
+    std::normal_distribution<double> normal(load.mean, load.sigma);
+    std::vector<std::int64_t> rows;
+    for (std::int64_t i = 0; i < load.rows; ++i) {
+        std::int64_t low = i * 40503 & low_mask;
+        if (load.sigma != 0) {
+            double key = normal(generator);
+            while (key < -1 || key >= 1) key = normal(generator);
+            low = static_cast<std::int64_t>((key + 1) * 32768);
+        }
+        rows.push_back(i << low_bits | low);
+    }
+    return rows;
+}
+
+// One batch after the other.
+template <class Take>
+void in_lots(const std::vector<std::int64_t>& rows, std::size_t batch, Take&& take) {
+    for (std::size_t begin = 0; begin < rows.size(); begin += batch) {
+        const std::size_t end = std::min(rows.size(), begin + batch);
+        Output lot(end - begin);
+        for (std::size_t i = begin; i < end; ++i) lot.push_integer(rows[i]);
+        take(lot.take());
+    }
+}
+
+struct Parked {
+    Parker parker;
+    static void wake(void* self) { static_cast<Parked*>(self)->parker.unpark(); }
+};
+
+struct Outcome {
+    double seconds, latency_ms;
+};
+
+template <template <class> class Queue, template <class> class Buffer>
+Outcome play(const Load& load, const std::vector<std::int64_t>& rows, End& end) {
+    Flow::Settings settings;
+    settings.window = load.window;
+    settings.marker_every = load.markers;
+    Flow flow(settings);
+    std::unique_ptr<Chooser> chooser = std::make_unique<ChooseLatest>(true);
+    if (load.by_throughput) chooser = std::make_unique<ChooseByThroughput>(100'000'000, settings.slice_ns);
+    Pool& pool = flow.add_pool(std::move(chooser));
+    const auto lanes = static_cast<std::uint32_t>(load.lanes);
+    std::vector<std::unique_ptr<Operator>> operators;
+    Stage* last = nullptr;
+    const auto connect = [&](Stage& stage) {
+        if (last == nullptr) flow.add_entry(stage, 0);
+        else flow.connect(*last, stage, 0);
+        last = &stage;
+    };
+    for (const Kind& kind : load.kinds) {
+        operators.push_back(std::make_unique<Operator>(kind, load.partitions, true));
+        NativeWork& native = operators.back()->native;
+        connect(kind.is_keyed() ? flow.add_keyed<Queue, Buffer>(pool, native.divider(), native.shares(), all_lanes,
+                                                                lanes, load.partitions)
+                : kind.name == "SL" ? flow.add_shared<Buffer>(pool, native.whole(), all_lanes, lanes)
+                                    : flow.add_ordered(pool, native.whole(), all_lanes, 1));
+    }
+    connect(flow.add_ordered(pool, end.native.whole(), all_lanes, 1));
+    flow.finish_graph();
+    std::vector<std::unique_ptr<Parked>> parked;
+    for (int i = 0; i < load.lanes; ++i) {
+        parked.push_back(std::make_unique<Parked>());
+        pool.add_lane(all_lanes, Parked::wake, parked.back().get());
+    }
+    Atomic<bool> over{false};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < load.lanes; ++i)
+        threads.emplace_back([&, i] {
+            bench::pin(i);
+            while (!over.load(acquire))
+                if (pool.run(static_cast<std::uint32_t>(i)).reason == Pool::Rest::idle)
+                    parked[static_cast<std::size_t>(i)]->parker.park();
+        });
+    const auto begin = monotonic_ns();
+    in_lots(rows, load.batch, [&](void* lot) {
+        if (!flow.has_room())
+            bench::require(flow.wait_until_done(flow.admitted() - settings.window / 2, patience), "no room");
+        flow.admit(&lot);
+    });
+    bench::require(flow.wait_until_done(flow.admitted(), patience), "a round is missing");
+    const auto spent = monotonic_ns() - begin;
+    over.store(true, release);
+    for (auto& lane : parked) lane->parker.unpark();
+    for (auto& thread : threads) thread.join();
+    double latency = 0;
+    const auto times = flow.markers().finished();
+    for (const auto& one : times) latency += static_cast<double>(one.left - one.begun) / 1e6;
+    return {static_cast<double>(spent) / 1e9, times.empty() ? 0 : latency / static_cast<double>(times.size())};
+}
+
+Outcome play(const Load& load) {
+    const auto rows = rows_of(load);
+    End end, want;
+    const auto outcome = load.scheme == "partitioned" ? play<PartitionedQueue, ReorderBuffer>(load, rows, end)
+                         : load.scheme == "shared"    ? play<SharedQueue, ReorderBuffer>(load, rows, end)
+                         : load.scheme == "locked"    ? play<HybridQueue, LockedReorderBuffer>(load, rows, end)
+                                                      : play<HybridQueue, ReorderBuffer>(load, rows, end);
+    std::vector<std::unique_ptr<Operator>> operators;
+    for (const Kind& kind : load.kinds) operators.push_back(std::make_unique<Operator>(kind, load.partitions, false));
+    in_lots(rows, load.batch, [&](Values* lot) {
+        for (auto& each : operators)
+            if (lot != nullptr) lot = each->native.alone(lot, each->kind.is_keyed());
+        if (lot == nullptr) return;
+        want.take(lot->begin(), lot->count());
+        want.native.let_go(lot);
+    });
+    bench::require(end.count == want.count, "a row is missing, or there twice");
+    bench::require(end.in_order && end.sum == want.sum, "a row is out of order");
+    return outcome;
+}
+
+Kind kind_of(const std::string& word) {
+    char name[3] = "";
+    double ns = 0, selectivity = 1;
+    const int found = std::sscanf(word.c_str(), "%2[A-Z]:%lf:%lf", name, &ns, &selectivity);
+    bench::require(found == 3, ("no operator: " + word).c_str());
+    return {name, static_cast<std::int64_t>(ns), selectivity};
+}
+
+// Wrong results end the program before it prints, so what it prints is right.
+int one(int count, char** words) {
+    Load load{std::atoll(words[2]), std::atoi(words[3]), {}};
+    std::map<std::string, std::string> given{{"measure", "rate"}};
+    for (int i = 4; i < count; ++i) {
+        const std::string word = words[i];
+        const auto sign = word.find('=');
+        if (sign == word.npos) load.kinds.push_back(kind_of(word));
+        else given[word.substr(0, sign)] = word.substr(sign + 1);
+    }
+    const auto number = [&](const char* name, auto& value) {
+        if (given.count(name)) value = static_cast<std::decay_t<decltype(value)>>(std::stod(given[name]));
+    };
+    number("batch", load.batch), number("window", load.window), number("markers", load.markers);
+    number("partitions", load.partitions), number("sigma", load.sigma), number("mean", load.mean);
+    number("ct", load.by_throughput);
+    if (given.count("scheme")) load.scheme = given["scheme"];
+    const auto outcome = play(load);
+    if (given["measure"] == "latency") std::printf("{\"value\": %.9f, \"got\": 1, \"want\": 1}\n", outcome.latency_ms);
+    else
+        std::printf("{\"operations\": %lld, \"seconds\": %.9f, \"got\": 1, \"want\": 1}\n",
+                    static_cast<long long>(load.rows), outcome.seconds);
+    return 0;
+}
+
+void sample(const char* title, Load load, const std::vector<std::string>& schemes) {
+    std::printf("%s, 2 lanes.\n\n", title);
+    bench::head("", {"thousand rows/s: median (least to most)"});
+    std::vector<bench::Candidate> candidates;
+    for (const auto& scheme : schemes) {
+        load.scheme = scheme;
+        if (scheme == "partitioned") load.partitions = 2;
+        candidates.push_back({scheme, [load] { return static_cast<double>(load.rows) / play(load).seconds / 1e3; }});
+    }
+    const auto samples = bench::rounds(3, candidates);
+    for (std::size_t i = 0; i < samples.size(); ++i) bench::row(schemes[i], {samples[i]});
+    bench::foot();
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+    if (count > 4) return one(count, words);
+    Load keyed{10'000, 2, {{"PR", 10'000, 1}}};
+    keyed.partitions = 100, keyed.sigma = 0.1, keyed.mean = 0.5;
+    sample("A keyed operator of 10 us, skewed keys", keyed, {"hybrid", "shared", "partitioned"});
+    Load light{100'000, 2, {{"SL", 200, 1}}};
+    light.batch = 16, light.window = 1024;
+    sample("A stateless operator of 200 ns, rounds of 16 rows", light, {"non_blocking", "locked"});
+}
