@@ -11,20 +11,16 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     ROOT / "examples" / "README.md",
-    *sorted(
-        page
-        for page in ROOT.joinpath("docs").rglob("*.md")
-        if page.name not in ("frequency.md", "gates.md", "joins.md") or page.parent.name == "docs"
-    ),
+    *sorted({*ROOT.joinpath("docs").rglob("*.md")} - {ROOT / "docs" / "design" / "joins.md"}),
 ]
-"""The pages that people read. Three of `docs/design` join them when they are rewritten."""
+"""The pages that users and contributors read, but for one that is not rewritten yet."""
 
 MOST_WORDS = 45
 """In one sentence."""
 LONG_SENTENCE = 25
 LONG_SHARE = 0.1
 """The share of a page's sentences that may be longer than that."""
-WORDS_OF_ALL_PAGES = 48_500
+WORDS_OF_ALL_PAGES = 46_300
 """README, CONTRIBUTING and all of `docs`, without blocks of code and figures."""
 
 FENCE = re.compile(r"^(`{3,}).*?^\1[ ]*$", re.MULTILINE | re.DOTALL)
