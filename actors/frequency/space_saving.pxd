@@ -31,4 +31,4 @@ cdef class SpaceSaving:
     cdef int _count_lot(self, Lot lot) except -1
     cdef bint _count(self, Lot lot) except -1
     cdef int _count_objects(self, Lot lot) except -1
-    cdef int _update_integers(self, const int64_t[::1] array) except -1
+    cdef int _update_integers(self, array) except -1

@@ -433,20 +433,21 @@ cdef class SpaceSaving:
             self._leave(alone)
         return 0
 
-    cdef int _update_integers(self, const int64_t[::1] array) except -1:
-        cdef size_t count = array.shape[0]
+    cdef int _update_integers(self, array) except -1:
+        cdef const int64_t[::1] numbers = array
+        cdef size_t count = numbers.shape[0]
         cdef unsigned stream
         if count == 0:
             return 0
         if self.mode == undecided and not self.guard.is_mine():
-            self._update([array[0]], None)
+            self._update([numbers[0]], None)
             return self._update_integers(array[1:])
         if self.mode == as_integers and not self.guard.is_mine():
             self._admit(count)
             stream = self._take_stream()
             try:
                 if self.store.mode == as_integers:
-                    self.store.add_array(stream, &array[0], count)
+                    self.store.add_array(stream, &numbers[0], count)
                     return 0
             finally:
                 self.gate.give_back(stream)

@@ -163,6 +163,20 @@ def test_a_group_is_the_benchmarks_in_it_each_once() -> None:
     assert sorted(names) == sorted(run.GROUPS["workers"])
 
 
+def test_a_smoke_run_is_played_by_few_and_by_every_peer_in_its_turn() -> None:
+    import run
+    from competitor import Competitor
+
+    ours = [Competitor(f"ours {i}", "python", "ours", ()) for i in range(3)]
+    peers = [Competitor(f"peer {i}", "python", "peer", ()) for i in range(3)]
+    absent = Competitor("absent", "native", "peer", (), "it is not installed")
+    floor = Competitor("floor", "python", "floor", ())
+    played = [run.few([*ours, absent, *peers, floor], turn) for turn in range(6)]
+    assert played == [[ours[0], ours[2], peers[turn % 3], floor] for turn in range(6)]
+    assert run.few([absent], 1) == []
+    assert run.few(ours[:1], 1) == ours[:1]
+
+
 def test_a_threading_model_is_named_only_if_it_was_asked_for() -> None:
     from stream_suite import Plan
     from workers_suite import WORKS

@@ -51,8 +51,13 @@ void await(Condition holds) {
     }
 }
 
-// Rounds in which threads answer each other. On a busy machine each may take a time slice, so there
-// are `most` of them or what fits into four seconds. One thread drives; the others look at over().
+// For how long a test goes on that a busy machine slows down.
+#ifndef STRESS_SECONDS
+#define STRESS_SECONDS 2
+#endif
+
+// Rounds in which threads answer each other. On a busy machine each may take a time slice, so there are
+// `most` of them or what fits into STRESS_SECONDS. One thread drives; the others look at over().
 class Rounds {
 public:
     explicit Rounds(int most) : most_(most) {}
@@ -69,7 +74,7 @@ public:
 
 private:
     const int most_;
-    const std::int64_t end_ = callboard::monotonic_ns() + std::int64_t{4'000'000'000};
+    const std::int64_t end_ = callboard::monotonic_ns() + STRESS_SECONDS * std::int64_t{1'000'000'000};
     callboard::Atomic<bool> over_{false};
 };
 

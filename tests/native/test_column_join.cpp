@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "callboard/streams/programs/joins/kernel/column_join.hpp"
+#include "callboard/streams/programs/joins/kernel/column_matcher.hpp"
 #include "check.hpp"
 #include "joining.hpp"
 
@@ -104,12 +106,25 @@ std::vector<Output> taken_from(ColumnJoin& join) {
 
 template <class Time>
 std::vector<Output> give(const Stream<Time>& stream, const JoinSettings<Time>& settings, JoinKind kind,
-                         std::size_t size, bool by_cells) {
-    ColumnJoinOf<Time> join(kind, settings, static_cast<std::uint64_t>(settings.within) + 1, by_cells);
+                         std::size_t size, bool by_cells, std::uint64_t lanes) {
+    ColumnJoinOf<Time> join(kind, settings.rule, settings.within, static_cast<std::uint64_t>(settings.within) + 1);
+    std::vector<std::unique_ptr<ColumnMatcher>> matchers;
+    for (std::uint64_t lane = 0; lane < lanes; ++lane) {
+        JoinSettings<Time> of_lane = settings;
+        of_lane.lanes = lanes, of_lane.lane = lane;
+        matchers.push_back(std::make_unique<ColumnMatcherOf<Time>>(of_lane, by_cells));
+    }
     std::vector<Output> out;
     for (std::size_t begin = 0; begin < stream.rows(); begin += size) {
         const JoinBatch<Time> batch = stream.batch(begin, std::min(begin + size, stream.rows()));
-        join.join(batch.rows, batch.sides, batch.times, batch.values, batch.alone);
+        std::vector<JoinMatch> matches, others;
+        for (const auto& matcher : matchers) {
+            others.clear();
+            matcher->match(begin, batch.rows, batch.sides, batch.times, batch.values, batch.alone, others);
+            add_matches(matches, others);
+        }
+        CHECK_EQUAL(join.take_many(begin, batch.rows, batch.sides, batch.times, matches.data(), matches.size()),
+                    matches.size());
         for (const Output& output : taken_from(join)) out.push_back(output);
     }
     join.let_all_go();
@@ -124,7 +139,9 @@ void agree(const JoinSettings<Time>& settings) {
         const auto expected = give_plainly(stream, settings, kind);
         CHECK(!expected.empty());
         for (std::size_t size : {1u, 5u, 1000u})
-            for (bool by_cells : {false, true}) CHECK(give(stream, settings, kind, size, by_cells) == expected);
+            for (bool by_cells : {false, true})
+                for (std::uint64_t lanes : {1u, 3u})
+                    CHECK(give(stream, settings, kind, size, by_cells, lanes) == expected);
     }
 }
 
@@ -143,8 +160,7 @@ TEST("partners that the caller finds give the same as those that are found") {
     const auto stream = merged_stream<std::int64_t>(settings.predicate);
     const auto place = places(stream);
     const auto matches = join_plainly(stream, settings);
-    const JoinSettings<std::int64_t> without{JoinPredicate{}, settings.rule, settings.within};
-    ColumnJoinOf<std::int64_t> join(JoinKind::outer, without, 1, false);
+    ColumnJoinOf<std::int64_t> join(JoinKind::outer, settings.rule, settings.within, 1);
     std::size_t match = 0;
     for (std::size_t row = 0; row < stream.rows(); ++row) {
         join.arrive(&stream.times[row]);
@@ -162,8 +178,7 @@ TEST("partners that the caller finds give the same as those that are found") {
 }
 
 TEST("the earliest time of outputs and of windows is known") {
-    const JoinSettings<std::int64_t> settings{JoinPredicate{}, JoinRule::strict, 5};
-    ColumnJoinOf<std::int64_t> join(JoinKind::outer, settings, 1, false);
+    ColumnJoinOf<std::int64_t> join(JoinKind::outer, JoinRule::strict, 5, 1);
     std::int64_t time = 0;
     CHECK(!join.has_oldest(&time));
     const std::int64_t times[] = {3, 4, 8, 9}, partner = 0;

@@ -1,4 +1,4 @@
-"""Real Spark for these tests: one session a module, on the interpreter that runs the tests."""
+"""Real Spark for these tests: a session serves all that want one like it, one after the other."""
 
 from __future__ import annotations
 
@@ -30,44 +30,44 @@ CONF: dict[str, Any] = {
 }
 
 
+_kept: dict[str, SparkSession] = {}  # the session that runs, by what it was asked for
+
+
 def start(master: str, **more: str) -> SparkSession:
-    """Make a session of our own, with whatever was active before stopped."""
+    """Return a session of our own, the last one if it is like that; another is stopped."""
+    wanted = f"{master} {more}"
     active = SparkSession.getActiveSession()
     if active is not None:
+        if _kept.get(wanted) is active:
+            return active
         active.stop()
-    return session(master, "tests", **CONF, **more)
+    _kept.clear()
+    _kept[wanted] = session(master, "tests", **CONF, **more)
+    return _kept[wanted]
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
+def spark() -> SparkSession:
     """Two tasks at a time in the driver's own JVM; a failed task fails its job at once."""
-    started = start("local[2]")
-    yield started
-    started.stop()
+    return start("local[2]")
 
 
 @pytest.fixture(scope="module")
-def in_new_york() -> Iterator[SparkSession]:
+def in_new_york() -> SparkSession:
     """Two tasks at a time, in processes whose local time is New York's."""
-    started = start("local[2]", **{"spark.executorEnv.TZ": "America/New_York"})
-    yield started
-    started.stop()
+    return start("local[2]", **{"spark.executorEnv.TZ": "America/New_York"})
 
 
 @pytest.fixture(scope="module")
-def retrying() -> Iterator[SparkSession]:
+def retrying() -> SparkSession:
     """Two tasks at a time; a failed task is tried up to three times."""
-    started = start("local[2,3]")
-    yield started
-    started.stop()
+    return start("local[2,3]")
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[SparkSession]:
+def cluster() -> SparkSession:
     """Two executors, each a process of its own; a failed task is tried up to four times."""
-    started = start("local-cluster[2,1,1024]")
-    yield started
-    started.stop()
+    return start("local-cluster[2,1,1024]")
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ class Repeating(Actor[Any]):
 @pytest.fixture
 def url(tmp_path: Path) -> Iterator[str]:
     """The address of a server, the only shard, that has the entry `echo`."""
-    with ActorSystem(workers=1, token=False) as system:
+    with ActorSystem(workers=1) as system:
         entries = serve_entries({"echo": system.spawn(Repeating)})
         server = Server(system, entries, f"unix:{tmp_path}/s", shard=Shard(0, 1))
         yield str(server.address)

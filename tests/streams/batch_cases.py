@@ -176,7 +176,11 @@ CHOICES = [
 ]
 
 options = st.fixed_dictionaries(
-    {"how": st.sampled_from(HOWS), "rule": st.sampled_from(["strict", "three-step"])}
+    {
+        "how": st.sampled_from(HOWS),
+        "rule": st.sampled_from(["strict", "three-step"]),
+        "lanes": st.sampled_from([1, 1, 2, 5]),
+    }
 )
 windows = st.one_of(
     st.builds(lambda n: {"within": n}, st.sampled_from([0, 1, 4, 100])),

@@ -50,8 +50,13 @@ BAD: list[tuple[Any, str]] = [
 
 
 class TestErrors:
+    @pytest.fixture(params=[1, 3], ids="{} lanes".format, autouse=True)
+    def set_lanes(self, request: pytest.FixtureRequest) -> None:
+        self.lanes = request.param
+
     def stream(self, errors: Any = "fail", **options: Any) -> Stream[Any]:
         options = {"within": 10, "where": Band("x", 1), "errors": errors, **options}
+        options["lanes"] = self.lanes
         return entry("a").join_batches(entry("b"), by="t", **options)
 
     @pytest.mark.parametrize(("bad", "said"), BAD, ids=[said for _, said in BAD])
@@ -289,6 +294,7 @@ def test_bad_arguments_are_refused() -> None:
         ({"within": 1, "late": "include"}, "late is one of drop, side, not 'include'"),
         ({"within": 1, "lag": -1}, "lag is a length of time, or none, not -1"),
         ({"within": 1, "suffix": 1}, "suffix is a string, not 1"),
+        ({"within": 1, "lanes": 0}, "lanes"),
         ({"within": 1, "where": 5}, "where is a function, not 5"),
         ({"within": 1, "where": (closer,)}, "a function, or one for each of 2 streams, not"),
         ({"within": 1, "where": Equal(1)}, "compares columns by their names, not 1"),
@@ -301,6 +307,7 @@ def test_bad_arguments_are_refused() -> None:
         ({"within": 1, "schemas": (T, pa.schema({}))}, "stream 2, column 't': there is no such"),
         ({"within": DAY, "schemas": (T, None)}, "within is a number, as values are integers"),
         ({"within": 1, "where": Equal("x"), "schemas": (T, T)}, "stream 1, column 'x': there is n"),
+        ({"within": 1, "schemas": (T, pa.schema({})), "lanes": 2}, "stream 2, column 't': there i"),
     ]
     for options, said in bad:
         with pytest.raises(GraphError, match=said):

@@ -69,12 +69,16 @@ def test_a_merge_lets_go_what_a_merge_of_rows_does(come: list[Any], seed: int, l
     assert outcome(merged, come, seed, True) == expected
 
 
-@given(comings, st.integers(0, 1_000), st.sampled_from(["semi", "anti"]))
-def test_a_join_lets_go_what_a_join_of_rows_does(come: list[Any], seed: int, how: Any) -> None:
+@given(
+    comings, st.integers(0, 1_000), st.sampled_from(["semi", "anti"]), st.sampled_from([1, 2])
+)  # fmt: skip
+def test_a_join_lets_go_what_a_join_of_rows_does(
+    come: list[Any], seed: int, how: Any, lanes: int
+) -> None:
     left, right = entry("a"), entry("b")
     options: dict[str, Any] = {"by": "time", "within": 2, "late": "side", "idle_after": 4}
     expected = outcome(left.join(right, how=how, **options), come, seed, False)
-    joined = left.join_batches(right, how=how, n=1, **options)
+    joined = left.join_batches(right, how=how, n=1, lanes=lanes, **options)
     assert outcome(joined, come, seed, True) == expected
 
 

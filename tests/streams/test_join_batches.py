@@ -74,6 +74,7 @@ def test_a_join_of_batches_is_that_of_the_model(
     names = {"within": "within", "rows": "count"}
     renamed = {names[name]: value for name, value in window.items()}
     assert choice.of_model is not None
+    options.pop("lanes")
     order = taken(case.model, lag)
     found = joined(order.rows, where=choice.of_model, **renamed, **options)
     if options["how"] in ("semi", "anti"):
@@ -138,15 +139,16 @@ def test_the_batches_are_the_same_however_they_arrive(
     assert out == graph.run_sequentially(case.batches)["all"]
 
 
+@pytest.mark.parametrize("lanes", [1, 3])
 @pytest.mark.parametrize("threading", ["dynamic", "dedicated", "assigned"])
-def test_a_join_of_batches_that_two_threads_send(threading: str) -> None:
+def test_a_join_of_batches_that_two_threads_send(threading: str, lanes: int) -> None:
     def some(stream: int) -> Iterator[Any]:
         for begin in range(0, 4_000, 100):
             at = np.arange(begin, begin + 100)
             yield pa.record_batch({"time": at // 2, "key": at * (7 + stream) % 50, "n": at})
 
     graph = entry("a").join_batches(
-        entry("b"), by="time", within=20, where=Equal("key"), how="outer", n=500
+        entry("b"), by="time", within=20, where=Equal("key"), how="outer", n=500, lanes=lanes
     )
     inputs = {name: list(some(n)) for n, name in enumerate("ab")}
     with ActorSystem(workers=2) as system:

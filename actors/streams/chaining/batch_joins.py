@@ -81,6 +81,7 @@ class BatchJoins(Joins[T]):
         lag: Any = 0,
         late: LateRow = "drop",
         idle_after: float | None = None,
+        lanes: int = 1,
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[Any]:
@@ -89,7 +90,7 @@ class BatchJoins(Joins[T]):
         A pair has the columns of both rows side by side; names that both streams have get the
         `suffix` in the right one. What a row without a partner lacks is null. With "semi" and
         "anti" there are the columns of this stream alone. For `within`, `rows`, `how`, `rule`,
-        `lag`, `late` and `idle_after` see `join()`.
+        `lag`, `late`, `idle_after` and `lanes` see `join()`.
 
         `where` is `Equal` and `Band` by names of columns, or several of these by `&`, up to seven.
         `Equal` is about numbers, times, strings, bytes, booleans and decimals, `Band` about numbers
@@ -101,7 +102,8 @@ class BatchJoins(Joins[T]):
         that it is to be compared with, a record batch of the other stream; it answers which are
         partners by a boolean array of NumPy or Arrow, in which null is not. A tuple has a function
         for rows of this stream and one for those of the other. The worker that runs the join calls
-        it. What raises is an error of that one row, a batch of one, which then gives nothing.
+        it, or with `lanes` as many of them at the same time. What raises is an error of that one
+        row, a batch of one, which then gives nothing.
 
         Rows without a partner have the columns of the other stream, too. These are known from its
         first batch, also if that has no rows, or from `schemas`: a `pyarrow.Schema` of each stream,
@@ -110,6 +112,6 @@ class BatchJoins(Joins[T]):
         "outer", where a stream may bring no batch.
         """
         operator = joining_batches.join_batches(
-            by, within, rows, where, how, rule, suffix, schemas, n, lag, late, idle_after
+            by, within, rows, where, how, rule, suffix, schemas, n, lag, late, idle_after, lanes
         )
         return self._join(operator, (other,), name, errors, releases_gil=True)

@@ -17,6 +17,7 @@ from callboard.streams.checks import (
 )
 from callboard.streams.errors import GraphError
 from callboard.streams.planning.operator import Operator
+from callboard.streams.programs.joins.comparisons import Comparison
 from callboard.streams.programs.joins.finder import Finder, PairFinder
 from callboard.streams.programs.joins.join import Join
 from callboard.streams.programs.joins.join_in_lanes import JoinEnd, JoinLanes, JoinOrder
@@ -24,9 +25,7 @@ from callboard.streams.programs.joins.kept import WindowRule
 from callboard.streams.programs.joins.native_finder import NativeFinder, NativePredicate
 from callboard.streams.programs.joins.number_finder import NumberFinder
 from callboard.streams.programs.joins.predicates import (
-    Band,
     Column,
-    Equal,
     Predicate,
     check_column,
     check_distance,
@@ -94,20 +93,19 @@ def join(
         check_function("combine", combine)
         if how in ("semi", "anti"):
             raise GraphError(f"how={how!r} gives rows of the left stream alone: it has no combine=")
-    keys, bands, test, found = _compared(where)
-    distances = [distance for _, _, distance in bands]
+    keys, near, comparisons, test, found = _compared(where)
     once = how in ("semi", "anti")
     window_rule = WindowRule(within, rows, rule == "three-step")
     finder: Callable[[int, int], Finder]
     is_native = isinstance(where, NativePredicate)
     if is_native:
         finder = partial(NativeFinder, window_rule, predicate=where, once=once)
-    elif keys is None and NumberFinder.can_find(within, distances):
-        finder = partial(NumberFinder, window_rule, distances=distances, once=once)
+    elif keys is None and NumberFinder.can_find(within, comparisons):
+        finder = partial(NumberFinder, window_rule, comparisons=comparisons, once=once)
         found = "numbers found by cells"
     else:
         by_key = keys is not None
-        options = {"by_key": by_key, "distances": distances, "test": test, "once": once}
+        options = {"by_key": by_key, "comparisons": comparisons, "test": test, "once": once}
         finder = partial(PairFinder, window_rule, **options)
     silence = idle_seconds(idle_after)
     said = [how, f"{window} by {names_said(columns)}", *idle_said(silence)]
@@ -123,8 +121,8 @@ def join(
         "idle_after": silence,
         "rule": window_rule,
         "keys": keys,
-        "near": [[band[side] for band in bands] for side in range(2)],
-        "distances": distances,
+        "near": near,
+        "comparisons": comparisons,
     }
     ends = {**order, "combine": combine, "how": how, "late_is_counted": late == "drop"}
     ahead: tuple[Any, ...] = ()
@@ -161,27 +159,32 @@ def window_said(call: str, within: Any, rows: Any) -> str:
     return f"the last {rows:,} rows"
 
 
-def _compared(where: Any) -> tuple[Any, list[Any], Any, str]:
-    """Return the functions of keys, the bands, the test, and how partners are found."""
+def _compared(where: Any) -> tuple[Any, list[list[Any]], list[Comparison], Any, str]:
+    """Return what is compared, and how partners are found.
+
+    That is the functions of keys, those of what is compared besides, the comparisons, and the test.
+    """
+    nothing: list[list[Any]] = [[], []]
     if where is None:
-        return None, [], None, "every pair"
+        return None, nothing, [], None, "every pair"
     if isinstance(where, NativePredicate):
         if type(where) is NativePredicate:
             raise GraphError("where= takes a NativePredicate that overrides matches(), in Cython")
-        return None, [], None, f"each pair compared by {type(where).__name__}"
+        return None, nothing, [], None, f"each pair compared by {type(where).__name__}"
     if not isinstance(where, Predicate):
         if isinstance(where, type):
             raise GraphError(f"where= takes an object that compares, not the class {where!r}")
         check_function("where", where)
-        return None, [], where, "each pair compared"
-    equals = [term for term in where if isinstance(term, Equal)]
-    near = [term for term in where if isinstance(term, Band)]
+        return None, nothing, [], where, "each pair compared"
+    equals = [term for term in where if term.comparison is None]
+    others = [term for term in where if term.comparison is not None]
     keys = None
     if equals:
         keys = tuple(_together(side) for side in zip(*(t.readers for t in equals), strict=True))
-    bands = [(*term.readers, term.distance) for term in near]
+    near = [[term.readers[side] for term in others] for side in range(2)]
+    comparisons = [term.comparison for term in others if term.comparison is not None]
     names = ", ".join(term.named() for term in equals)
-    return keys, bands, None, f"found by {names}" if equals else "each pair compared"
+    return keys, near, comparisons, None, f"found by {names}" if equals else "each pair compared"
 
 
 def _together(readers: tuple[Callable[[Any], Any], ...]) -> Callable[[Any], Any]:

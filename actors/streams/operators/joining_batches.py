@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from callboard.core.text import safe_repr
-from callboard.streams.checks import MOST, check_choice, check_count, check_function, check_name
+from callboard.streams.checks import (
+    MOST,
+    MOST_PARTITIONS,
+    check_choice,
+    check_count,
+    check_function,
+    check_name,
+)
 from callboard.streams.errors import GraphError
 from callboard.streams.operators.joining import (
     idle_said,
@@ -17,8 +24,11 @@ from callboard.streams.operators.joining import (
     window_said,
 )
 from callboard.streams.planning.operator import Operator
-from callboard.streams.programs.joins.predicates import Band, Predicate, name_of
+from callboard.streams.programs.joins.predicates import Predicate, name_of
 from callboard.streams.programs.windows.window import lag_of
+
+if TYPE_CHECKING:
+    from callboard.streams.programs.joins.lot_finder import LotFinder
 
 
 def merge_batches(by: Any, streams: int, n: int, lag: Any, late: str, idle_after: Any) -> Operator:
@@ -43,9 +53,15 @@ def join_batches(
     lag: Any,
     late: str,
     idle_after: Any,
+    lanes: int,
 ) -> Operator:
     """Compare the rows of the batches of two streams within a window."""
     from callboard.streams.programs.joins.join_batches import KINDS, JoinBatches
+    from callboard.streams.programs.joins.join_batches_in_lanes import (
+        BatchJoinEnd,
+        BatchJoinLanes,
+        BatchJoinOrder,
+    )
 
     names = _columns("join_batches", by, 2)
     window = window_said("join_batches", within, rows)
@@ -54,22 +70,32 @@ def join_batches(
     check_choice("rule", rule, ("strict", "three-step"))
     if not isinstance(suffix, str):
         raise GraphError(f"suffix is a string, not {safe_repr(suffix)}")
-    way = _way(where, rows)
-    program = partial(
-        JoinBatches,
-        most=rows,
-        three_step=rule == "three-step",
-        terms=way.terms,
-        masks=way.masks,
-        how=how,
-        by_cells=way.by_cells,
-        suffix=suffix,
-        schemas=_schemas(schemas),
-    )
+    most = None if rows is None else min(rows, 2**53)
+    way = _way(where, most, rule == "three-step")
+    options = {
+        "most": most,
+        "three_step": rule == "three-step",
+        "terms": way.terms,
+        "masks": way.masks,
+        "how": how,
+        "by_cells": way.by_cells,
+        "suffix": suffix,
+    }
+    first = {"schemas": _schemas(schemas)}
     said = [how, f"{window} by {names_said(names)}", "" if rule == "strict" else rule]
     said += [repr(where) if way.terms else "", way.said]
+    check_count("lanes", lanes, 1, MOST_PARTITIONS)
+    program: Any = partial(JoinBatches, **options, **first)
+    ahead: tuple[Any, ...] = ()
+    if lanes > 1:
+        program = partial(BatchJoinEnd, **options)
+        in_lanes = partial(BatchJoinLanes, finder=way.finder, lanes=lanes, releases_gil=True)
+        ahead = (partial(BatchJoinOrder, **options, **first), in_lanes)
+        said.append(f"{lanes} lanes")
     detail = ", ".join(filter(None, said))
-    operator = _operator("join_batches", program, names, n, lengths, lag, late, idle_after, detail)
+    operator = _operator(
+        "join_batches", program, names, n, lengths, lag, late, idle_after, detail, ahead
+    )
     if schemas is not None:
         _try("join_batches", operator)
     return operator
@@ -82,13 +108,18 @@ class _Way(NamedTuple):
     terms: list[tuple[tuple[str, str], Any]] = []  # noqa: RUF012 - never changed
     masks: tuple[Callable[..., Any], ...] | None = None
     by_cells: bool = False
+    finder: Callable[[int, int], LotFinder] | None = None
+    """Makes who finds them in a lane, by its number and that of all lanes."""
 
 
-def _way(where: Any, rows: int | None) -> _Way:
+def _way(where: Any, most: int | None, three_step: bool) -> _Way:
     from callboard.streams.programs.joins.join_batches import MOST_TERMS, prefers_cells
+    from callboard.streams.programs.joins.lot_finder import ColumnFinder, MaskFinder
 
+    window = {"most": most, "three_step": three_step}
+    plain = partial(ColumnFinder, **window, by_cells=False)
     if where is None:
-        return _Way("every pair")
+        return _Way("every pair", finder=plain)
     if not isinstance(where, Predicate):
         masks = where if isinstance(where, tuple) else (where, where)
         if len(masks) != 2:
@@ -97,7 +128,7 @@ def _way(where: Any, rows: int | None) -> _Way:
             )
         for mask in masks:
             check_function("where", mask)
-        return _Way("found by masks", masks=masks)
+        return _Way("found by masks", masks=masks, finder=partial(MaskFinder, masks=masks))
     terms: list[tuple[tuple[str, str], Any]] = []
     for term in where:
         for column in (term.left, term.right):
@@ -105,13 +136,15 @@ def _way(where: Any, rows: int | None) -> _Way:
                 raise GraphError(
                     f"join_batches() compares columns by their names, not {name_of(column)}"
                 )
-        distance = term.distance if isinstance(term, Band) else None
-        terms.append(((str(term.left), str(term.right)), distance))
+        if term.comparison is not None and not term.comparison.can:
+            raise GraphError(f"join_batches() does not compare columns by {term!r}")
+        terms.append(((str(term.left), str(term.right)), term.comparison))
     if len(terms) > MOST_TERMS:
         raise GraphError(f"join_batches() compares up to {MOST_TERMS} columns, not {len(terms)}")
-    if rows is None or prefers_cells(rows):
-        return _Way("found by cells", terms, by_cells=True)
-    return _Way("each pair compared", terms)
+    if most is None or prefers_cells(most):
+        cells = partial(ColumnFinder, **window, by_cells=True)
+        return _Way("found by cells", terms, by_cells=True, finder=cells)
+    return _Way("each pair compared", terms, finder=plain)
 
 
 def _operator(
@@ -124,7 +157,9 @@ def _operator(
     late: str,
     idle_after: Any,
     detail: str,
+    ahead: tuple[Any, ...] = (),
 ) -> Operator:
+    """Make the operator of a program; `ahead` puts rows into their order, and finds partners."""
     size = check_count("n", n, most=MOST)
     lag = lag_of(lag)
     if lag is not None:
@@ -132,17 +167,17 @@ def _operator(
     check_choice("late", late, ("drop", "side"))
     side = late == "side"
     silence = idle_seconds(idle_after)
-    program = partial(
-        program,
-        by=names,
-        lengths=lengths,
-        size=size,
-        idle_after=silence,
-        late_is_counted=not side,
-    )
+    options = {"by": names, "lengths": lengths, "size": size}
+    steps: tuple[tuple[str, Any], ...] = ()
+    listening = {"idle_after": silence}
+    if ahead:
+        in_order, in_lanes = ahead
+        in_order = partial(in_order, **options, **listening)
+        steps, listening = (("in order", in_order), ("in lanes", in_lanes)), {}
     return Operator(
         kind=kind,
-        program=program,
+        program=partial(program, **options, **listening, late_is_counted=not side),
+        ahead=steps,
         joins=True,
         detail=", ".join([detail, *idle_said(silence), f"batches of {size:,} rows"]),
         ports=("out", "late") if side else ("out",),
@@ -164,9 +199,10 @@ def _schemas(schemas: Any) -> tuple[Any, Any]:
 
 
 def _try(call: str, operator: Operator) -> None:
-    """Make the program once, which looks at what is known of its columns."""
+    """Make the program once that looks at what is known of columns."""
+    make: Any = operator.ahead[0][1] if operator.ahead else operator.make
     try:
-        operator.make(call, [0, 0], None)
+        make(call, [0, 0], None)
     except (TypeError, ValueError) as error:
         raise GraphError(f"schemas= of {call}(): {error}") from error
 

@@ -127,6 +127,11 @@ class BatchWindow:
                 return
             self._join_last(2)
 
+    @property
+    def begin(self) -> int:
+        """The number of the oldest row."""
+        return self.begins[0] if self.begins else self.end
+
     def drop(self, begin: int) -> None:
         """Let go the rows before one. Memory goes with whole batches, or when they are joined."""
         gone = 0

@@ -10,8 +10,6 @@ import numpy as np
 from callboard.streams.programs.columns.layouts import place
 from callboard.streams.programs.columns.scale import Scale, scale_of
 
-MOST_DISTANCE = 2**64 - 1
-
 
 class TimeColumns:
     """The times of all streams: their columns, and the scale of the first one that came."""
@@ -45,11 +43,11 @@ class TimeColumns:
 
 
 class ComparedColumns:
-    """What a join compares: a column of each stream, for equality or by a distance."""
+    """What a join compares: a column of each stream, for equality or by a comparison."""
 
-    def __init__(self, names: tuple[str, str], distance: Any = None) -> None:
+    def __init__(self, names: tuple[str, str], comparison: Any = None) -> None:
         self.names = names
-        self.distance = distance  # None: equality
+        self.comparison = comparison  # a Comparison, or None: equality
         self.ids = Ids()  # of values that are no numbers
         self.found: Found | None = None
 
@@ -58,23 +56,20 @@ class ComparedColumns:
 
         Raises TypeError and ValueError, which say the types of a schema.
         """
-        name, is_band = self.names[stream], self.distance is not None
+        name, comparison = self.names[stream], self.comparison
         column = column_of(stream, name, batch)
         scale = scale_of(column.type)
         what = _key_name(column.type) if scale is None else scale.sort
-        if what is None or (scale is None and is_band):
-            can = "Band compares numbers and times" if is_band else "Equal compares single values"
+        if what is None or (scale is None and comparison is not None):
+            can = "Equal compares single values" if comparison is None else comparison.can
             raise TypeError(f"{place(stream, name)}: {can}, not {schema.field(name).type}")
         _check_same(stream, name, what, None if self.found is None else self.found.what)
         if scale is None:
             return self.ids.of(column), None, Found(what, None)
         nulls = _nulls(column)
         numbers = _numbers(stream, name, scale, column)
-        if is_band:
-            distance = scale.length("a band's distance", self.distance)
-            if what != "floats":
-                distance = min(distance, MOST_DISTANCE)
-            return numbers, nulls, Found(what, distance)
+        if comparison is not None:
+            return numbers, nulls, Found(what, comparison.on(scale))
         if scale.name == "floats":
             _refuse(stream, name, "NaN is equal to nothing that Equal compares", np.isnan(numbers))
         return numbers, nulls, Found(what, None)
@@ -84,7 +79,7 @@ class Found(NamedTuple):
     """What a term turned out to compare, since the first batch."""
 
     what: str
-    distance: Any  # on the scale of the values
+    comparison: Any  # on the scale of the values
 
     @property
     def is_real(self) -> bool:
@@ -96,14 +91,14 @@ class Compared:
     """All that a join compares.
 
     Behind the columns of terms is one with a bit for each `Equal` in which a row has null. So it
-    tells null from 0; and where nothing else is compared it is equal in all rows. With a `Band`
-    there is a last one: which rows have null in it, and so no partner.
+    tells null from 0; and where nothing else is compared it is equal in all rows. With another
+    comparison there is a last one: which rows have null in it, and so no partner.
     """
 
     def __init__(self, terms: list[ComparedColumns]) -> None:
-        self.terms = sorted(terms, key=lambda term: term.distance is not None)
-        self.has_nulls = not terms or self.terms[0].distance is None
-        self.has_bands = any(term.distance is not None for term in terms)
+        self.terms = sorted(terms, key=lambda term: term.comparison is not None)
+        self.has_nulls = not terms or self.terms[0].comparison is None
+        self.has_lonely = any(term.comparison is not None for term in terms)
 
     def read(self, stream: int, batch: Any, schema: Any = None) -> list[Any]:
         """Return the columns of a batch, an array for each. Raises TypeError and ValueError.
@@ -118,21 +113,26 @@ class Compared:
         for bit, (term, (_, nulls, _)) in enumerate(zip(self.terms, read, strict=True)):
             if nulls is None:
                 continue
-            if term.distance is None:
+            if term.comparison is None:
                 bits |= nulls.astype(np.int64) << bit
             else:
                 alone |= nulls
         columns += [bits] if self.has_nulls else []
-        columns += [alone] if self.has_bands else []
+        columns += [alone] if self.has_lonely else []
         for term, (_, _, found) in zip(self.terms, read, strict=True):
             term.found = found
         return columns
 
     def native(self) -> list[tuple[bool, Any]]:
-        """Say of each column whether it is of doubles, and the distance, or None for equality."""
+        """Say of each column whether it is of doubles, and the comparison, or None for equality."""
         founds = [term.found or Found("", None) for term in self.terms]
-        native = [(found.is_real, found.distance) for found in founds]
+        native = [(found.is_real, found.comparison) for found in founds]
         return [*native, (False, None)] if self.has_nulls else native
+
+    @property
+    def has_many_ids(self) -> bool:
+        """Whether there are values to forget, if no columns hold them."""
+        return any(len(term.ids.numbers) > 1_000 for term in self.terms)
 
     def forget(self, columns: list[list[Any]]) -> None:
         """Forget values of which no columns hold any number, once these are most of them."""

@@ -30,8 +30,8 @@ cdef class Finder:
 
 cdef class PairFinder(Finder):
     cdef list tables        # for each stream, rows by their keys; None without keys
-    cdef list distances
+    cdef list comparisons
     cdef object test
     cdef bint once          # one partner of a row of the left stream is as good as all
 
-    cdef bint are_near(self, Kept kept, Kept other) except -1
+    cdef bint compare(self, Kept kept, Kept other) except -1

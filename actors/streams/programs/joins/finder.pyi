@@ -3,6 +3,7 @@ from typing import Any
 
 from typing_extensions import disjoint_base
 
+from callboard.streams.programs.joins.comparisons import Comparison
 from callboard.streams.programs.joins.kept import WindowRule
 
 @disjoint_base
@@ -17,7 +18,7 @@ class PairFinder(Finder):
         lanes: int,
         *,
         by_key: bool,
-        distances: Sequence[Any],
+        comparisons: Sequence[Comparison],
         test: Callable[[Any, Any], object] | None,
         once: bool,
     ) -> None: ...

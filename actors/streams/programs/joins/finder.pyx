@@ -10,10 +10,9 @@ import cython
 
 from collections import deque
 
-from callboard.streams.programs.joins.kept cimport Kept, WindowRule, distance_between
+from callboard.streams.programs.joins.comparisons cimport Comparison
+from callboard.streams.programs.joins.kept cimport Kept, WindowRule
 from callboard.streams.programs.unawaited cimport is_true
-
-from callboard.streams.checks import is_missing
 
 
 cdef class Finder:
@@ -83,12 +82,12 @@ cdef class Finder:
 
 @cython.final
 cdef class PairFinder(Finder):
-    """Compares each pair, or each that has a key in common: by `distances` of what has to be near, and by `test`."""
+    """Compares each pair, or each that has a key in common: by `comparisons` and by `test`."""
 
-    def __init__(self, WindowRule rule, size_t lane, size_t lanes, *, bint by_key, distances, test, bint once):
+    def __init__(self, WindowRule rule, size_t lane, size_t lanes, *, bint by_key, comparisons, test, bint once):
         super().__init__(rule, lane, lanes)
         self.tables = [{}, {}] if by_key else None
-        self.distances, self.test, self.once = distances, test, once
+        self.comparisons, self.test, self.once = comparisons, test, once
 
     cdef list partners(self, Kept kept):
         cdef list found = []
@@ -101,7 +100,7 @@ cdef class PairFinder(Finder):
                 continue
             self.compared += 1
             try:
-                if kept.near is not None and not self.are_near(kept, other):
+                if kept.near is not None and not self.compare(kept, other):
                     continue
                 if self.test is not None:
                     answer = self.test(kept.row, other.row) if kept.side == 0 else self.test(other.row, kept.row)
@@ -115,18 +114,14 @@ cdef class PairFinder(Finder):
                 break
         return found
 
-    cdef bint are_near(self, Kept kept, Kept other) except -1:
+    cdef bint compare(self, Kept kept, Kept other) except -1:
+        cdef tuple left = kept.near, right = other.near
         cdef Py_ssize_t i
-        for i, distance in enumerate(self.distances):
-            try:
-                if not distance_between(kept.near[i], other.near[i]) <= distance:
-                    return False
-            except OverflowError:  # of a float and an integer that none is
-                raise
-            except Exception:  # of NaN, which is a float, among Decimals or times
-                if is_missing(kept.near[i]) or is_missing(other.near[i]):
-                    return False
-                raise
+        if kept.side == 1:
+            left, right = right, left
+        for i in range(len(left)):
+            if not (<Comparison>self.comparisons[i]).holds(left[i], right[i]):
+                return False
         return True
 
     cdef int stored(self, Kept kept) except -1:

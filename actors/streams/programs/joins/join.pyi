@@ -3,6 +3,7 @@ from typing import Any
 
 from typing_extensions import disjoint_base
 
+from callboard.streams.programs.joins.comparisons import Comparison
 from callboard.streams.programs.joins.finder import Finder
 from callboard.streams.programs.joins.kept import WindowRule
 from callboard.streams.programs.merging.in_time import InTime
@@ -18,7 +19,7 @@ class JoinRows(InTime):
         rule: WindowRule,
         keys: tuple[Callable[[Any], Any], Callable[[Any], Any]] | None,
         near: Sequence[Sequence[Callable[[Any], Any]]],
-        distances: Sequence[Any],
+        comparisons: Sequence[Comparison],
         **options: Any,
     ) -> None: ...
 

@@ -23,13 +23,13 @@ cdef class JoinRows(InTime):
     """The base: rows of both streams in their order, read for a comparison.
 
     `keys`   for each stream, a function that gives what partners have in common; or None
-    `near`   for each stream, functions that give what is near in partners, by the `distances`
+    `near`   for each stream, functions that give what else is compared, by the `comparisons`
     """
 
-    def __init__(self, str name, list drops, leaves, *, WindowRule rule, keys, near, distances, **options):
+    def __init__(self, str name, list drops, leaves, *, WindowRule rule, keys, near, comparisons, **options):
         super().__init__(name, drops, leaves, **options)
         self.rule = rule
-        self.reader = RowReader(keys, near, distances)
+        self.reader = RowReader(keys, near, comparisons)
 
     cdef int check(self, object time, bint is_row) except -1:
         InTime.check(self, time, is_row)

@@ -4,14 +4,19 @@ from libcpp cimport bool
 from libcpp.vector cimport vector
 
 from callboard.streams.programs.columns.batches_in_time cimport BatchesInTime
-from callboard.streams.programs.joins.kernel.rules cimport JoinPredicate, JoinRule, JoinSettings
+from callboard.streams.programs.joins.kernel.rules cimport JoinMatch, JoinPredicate, JoinRule
+from callboard.streams.programs.joins.lot_finder cimport ColumnFinder, Lot, Matches
+
+cdef extern from "callboard/streams/programs/joins/kernel/choice.hpp" namespace "callboard" nogil:
+    cdef enum class VectorPath(uint8_t):
+        pass
+
+    VectorPath best_path()
+    bool prefers_index(const JoinPredicate& predicate, VectorPath path, double window_rows)
 
 cdef extern from "callboard/streams/programs/joins/kernel/column_join.hpp" namespace "callboard" nogil:
     cdef enum class JoinKind(uint8_t):
-        pass
-
-    cdef enum class VectorPath(uint8_t):
-        pass
+        inner
 
     cdef cppclass JoinedRows:
         vector[int64_t] of[2]
@@ -19,8 +24,8 @@ cdef extern from "callboard/streams/programs/joins/kernel/column_join.hpp" names
         void clear()
 
     cdef cppclass ColumnJoin:
-        void join(size_t rows, const uint8_t* sides, const void* times, const void* const* values,
-                  const uint8_t* alone) except +
+        size_t take_many(size_t first, size_t rows, const uint8_t* sides, const void* times, const JoinMatch* matches,
+                         size_t count) except +
         void arrive(const void* time) except +
         void take(uint8_t side, const void* time, const int64_t* partners, size_t count) except +
         void let_all_go() except +
@@ -31,33 +36,34 @@ cdef extern from "callboard/streams/programs/joins/kernel/column_join.hpp" names
         JoinedRows& outputs()
 
     cdef cppclass ColumnJoinOf[Time](ColumnJoin):
-        ColumnJoinOf(JoinKind kind, const JoinSettings[Time]& settings, uint64_t most, bool by_cells) except +
-
-    VectorPath best_path()
-    bool prefers_index(const JoinPredicate& predicate, VectorPath path, double window_rows)
+        ColumnJoinOf(JoinKind kind, JoinRule rule, Time within, uint64_t most) except +
 
 
 cdef class JoinBatches(BatchesInTime):
     cdef object compared
     cdef tuple masks
     cdef str suffix
-    cdef bint by_cells
     cdef bint is_left_alone  # outputs have the columns of the left stream
     cdef tuple lacking       # of each stream, whether outputs may lack its columns
     cdef JoinKind kind
     cdef JoinRule rule
-    cdef uint64_t most
+    cdef object most         # rows in a window, or None
+    cdef ColumnFinder finder  # None: others find partners, or a function is asked
     cdef ColumnJoin* join    # made when the first rows are ready
-    cdef bint whole_times    # the times are integers
+    cdef bint has_whole_times
     cdef list windows
     cdef object schema       # of outputs, once both streams have had a batch
     cdef list halves         # outputs that wait for that: (side, columns, earliest time)
 
-    cdef int make(self) except -1
-    cdef int match(self, object sides, object times, list columns) except -1
-    cdef int ask(self, object sides, object times, object serials, object origin, list into) except -1
-    cdef object partners(self, Py_ssize_t side, object row)
-    cdef int let_go(self, bint final) except -1
+    cdef int forget(self, list columns) except -1
+    cdef Lot lot_of(self, list ready, bint final)
+    cdef int make(self, Lot lot, JoinKind kind) except -1
+    cdef int do(self, Lot lot, object found, object origin, list into) except -1
+    cdef int match(self, Lot lot, Matches found) except -1
+    cdef int ask(self, Lot lot, object origin, list into) except -1
+    cdef object partners(self, Lot lot, Py_ssize_t at)
+    cdef int failed_row(self, Lot lot, Py_ssize_t at, object error, object origin, list into) except -1
+    cdef int let_go(self, Lot lot) except -1
     cdef int assemble(self) except -1
     cdef int complete(self) except -1
     cdef object time_at(self, const char* place)

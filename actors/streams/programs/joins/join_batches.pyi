@@ -1,6 +1,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from typing_extensions import disjoint_base
+
 from callboard.streams.programs.columns.batches_in_time import BatchesInTime
 
 KINDS: tuple[str, ...]
@@ -8,6 +10,7 @@ MOST_TERMS: int
 
 def prefers_cells(rows: int) -> bool: ...
 
+@disjoint_base
 class JoinBatches(BatchesInTime):
     def __init__(
         self,
@@ -23,5 +26,6 @@ class JoinBatches(BatchesInTime):
         by_cells: bool,
         suffix: str,
         schemas: Sequence[Any] = ...,
+        finds: bool = ...,
         **options: Any,
     ) -> None: ...

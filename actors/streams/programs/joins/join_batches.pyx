@@ -5,17 +5,14 @@ rows at once, without the interpreter, and says which rows of the two windows ar
 Arrow gathers them.
 """
 
-import os
-
-import cython
-
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 from libcpp.vector cimport vector
 
 from callboard.streams.programs.columns.batches_in_time cimport BatchesInTime
-from callboard.streams.programs.joins.kernel.rules cimport (
-    JoinPredicate, JoinRule, JoinSettings, JoinTerm, NumberType, most_terms,
+from callboard.streams.programs.joins.kernel.rules cimport JoinPredicate, JoinRule, JoinTerm, NumberType, most_terms
+from callboard.streams.programs.joins.lot_finder cimport (
+    ColumnFinder, Known, Lot, Matches, most_at_once, places_of, rule_of,
 )
 
 import numpy as np
@@ -24,12 +21,7 @@ from callboard.streams.programs.columns.batch_order import in_one_order
 from callboard.streams.programs.columns.batches import BatchWindow, beside, nulls_in, side_by_side
 from callboard.streams.programs.columns.join_columns import Compared, ComparedColumns
 from callboard.streams.programs.columns.layouts import handed_out, inside
-from callboard.streams.programs.joins.masks import places_in
 
-# Where cells lie, which nobody is to choose.
-cdef uint64_t SEED = int.from_bytes(os.urandom(8), "little")
-# So many rows are matched at once, at most.
-cdef Py_ssize_t LOT = 512
 KINDS = ("inner", "left", "right", "outer", "semi", "anti")
 MOST_TERMS = most_terms - 1  # the last one is about nulls
 
@@ -41,35 +33,32 @@ def prefers_cells(rows):
     return prefers_index(predicate, best_path(), rows)
 
 
-@cython.final
 cdef class JoinBatches(BatchesInTime):
     """Pairs of rows that are partners, side by side, by `terms` or by the answers of `masks`.
 
-    `most`         how many rows a window has, or None where `lengths` has "within"
+    `most`         how many rows a window has, up to 2**53, or None where `lengths` has "within"
     `three_step`   as for Join; and `how`
-    `terms`        what is compared: the columns of both streams, and the distance, or None for equality
+    `terms`        what is compared: the columns of both streams, and the comparison, or None for equality
     `masks`        for each stream, a function of a row and of rows of the other stream; or None
     `by_cells`     whether partners are looked for in cells; else all rows in the window are compared
     `suffix`       is behind the names of columns of the right stream that the left one has, too
     `schemas`      of each stream, its columns, as if it began with a batch without rows; or None
+    `finds`        whether it looks for partners itself
     """
 
     def __init__(self, str name, list drops, leaves, *, most, bint three_step, terms, masks, str how,
-                 bint by_cells, str suffix, schemas=(None, None), **options):
+                 bint by_cells, str suffix, schemas=(None, None), bint finds=True, **options):
         super().__init__(name, drops, leaves, is_finite=most is None, **options)
-        self.masks, self.suffix, self.by_cells = masks, suffix, by_cells
+        self.masks, self.suffix = masks, suffix
         self.compared = None
         if masks is None:
-            self.compared = Compared([ComparedColumns(names, distance) for names, distance in terms])
+            self.compared = Compared([ComparedColumns(names, comparison) for names, comparison in terms])
         self.kind = <JoinKind><uint8_t>KINDS.index(how)
         self.is_left_alone = how in ("semi", "anti")
         self.lacking = (how in ("right", "outer"), how in ("left", "outer"))
-        self.rule = JoinRule.strict
-        if most is not None:
-            self.rule = JoinRule.last_rows
-            self.most = min(most, 2**53)
-        elif three_step:
-            self.rule = JoinRule.three_step
+        self.rule, self.most = rule_of(most, three_step), most
+        if masks is None and finds:
+            self.finder = ColumnFinder(0, 1, most=most, three_step=three_step, by_cells=by_cells)
         self.windows = [BatchWindow(), BatchWindow()]
         self.halves = []
         for which, schema in enumerate(schemas):
@@ -93,36 +82,60 @@ cdef class JoinBatches(BatchesInTime):
         return self.expected(0) if self.is_left_alone else self.schema
 
     cdef int handle(self, list ready, bint final, object origin, list into) except -1:
-        cdef Py_ssize_t side
+        self.do(self.lot_of(ready, final), None, origin, into)
+        if not final and self.masks is None:
+            self.forget(self.windows[0].columns + self.windows[1].columns)
+        return 0
+
+    cdef int forget(self, list columns) except -1:
+        """Forget values that no row has which waits, or which these columns are of."""
+        self.compared.forget([rows.columns for rows in self.order.waiting()] + columns)
+        return 0
+
+    cdef Lot lot_of(self, list ready, bint final):
+        """What is ready, in one order, and what is known."""
+        cdef Lot lot = Lot.__new__(Lot)
+        cdef Known known = Known.__new__(Known)
+        lot.known = known
+        known.scale, known.lengths, known.layouts = self.times_of.scale, self.lengths, self.layouts.copy()
+        known.schema = self.schema
+        known.terms = None if self.compared is None else self.compared.native()
+        lot.is_final, lot.bound = final, None if final else self.order.bound()
+        lot.batches = [None if rows is None else rows.batch for rows in ready]
+        lot.own_columns = [[] if rows is None else rows.columns for rows in ready]
         some = [rows for rows in ready if rows is not None]
+        if some:
+            order, sides = in_one_order(some)
+            lot.sides = sides + 1 if ready[0] is None else sides
+            lot.times = np.concatenate([rows.times for rows in some])[order]
+            lot.columns = [
+                np.concatenate(parts)[order] for parts in zip(*[rows.columns for rows in some], strict=True)
+            ]
+        return lot
+
+    cdef int do(self, Lot lot, object found, object origin, list into) except -1:
+        """Give what rows and their partners make, and let go what has left its window. `found`: by other finders."""
+        cdef Py_ssize_t side
         if self.join == NULL:
-            if not some:
+            if lot.sides is None:
                 return 0
-            self.make()
+            self.make(lot, self.kind)
         if self.schema is not None:
             self.complete()
         for side in range(2):
-            if ready[side] is not None:
-                self.windows[side].add(ready[side].batch, ready[side].columns)
-        if some:
-            order, sides = in_one_order(some)
-            if ready[0] is None:
-                sides += 1
-            times = np.concatenate([rows.times for rows in some])[order]
-            columns = [np.concatenate(parts)[order] for parts in zip(*[rows.columns for rows in some], strict=True)]
+            if lot.batches[side] is not None:
+                self.windows[side].add(lot.batches[side], lot.own_columns[side])
+        if lot.sides is not None:
             if self.masks is None:
-                self.match(sides, times, columns)
+                self.match(lot, found)
             else:
-                self.ask(sides, times, columns[0], origin, into)
-        self.let_go(final)
+                self.ask(lot, origin, into)
+        self.let_go(lot)
         self.assemble()
         for side in range(2):
             self.windows[side].drop(self.join.begin(side))
-        if final and self.halves:
+        if lot.is_final and self.halves:
             raise ValueError(lacking(self.halves))
-        if not final and self.masks is None:
-            self.compared.forget([rows.columns for rows in self.order.waiting()] + self.windows[0].columns
-                                 + self.windows[1].columns)
         return 0
 
     cdef object oldest(self):
@@ -135,103 +148,93 @@ cdef class JoinBatches(BatchesInTime):
 
     # --- partners ---------------------------------------------------------------------------------
 
-    cdef int make(self) except -1:
-        """What the times and the values are is known: make the join."""
-        cdef JoinPredicate predicate
-        cdef JoinSettings[int64_t] whole
-        cdef JoinSettings[double] real
-        if self.compared is not None:
-            for is_real, distance in self.compared.native():
-                if distance is None:
-                    predicate.add(JoinTerm.equal(NumberType.float64 if is_real else NumberType.int64))
-                elif is_real:
-                    predicate.add(JoinTerm.band(NumberType.float64, distance))
-                else:
-                    predicate.add(JoinTerm.whole_band(NumberType.int64, distance))
-        within = self.lengths.get("within", self.most - 1)
-        self.whole_times = self.times_of.scale.name != "floats"
-        if self.whole_times:
-            whole.predicate, whole.rule, whole.within, whole.seed = predicate, self.rule, within, SEED
-            self.join = new ColumnJoinOf[int64_t](self.kind, whole, self.most, self.by_cells)
+    cdef int make(self, Lot lot, JoinKind kind) except -1:
+        """What times are is known: make the join."""
+        within = lot.known.lengths["within"] if self.most is None else self.most - 1
+        self.has_whole_times = lot.known.has_whole_times()
+        if self.has_whole_times:
+            self.join = new ColumnJoinOf[int64_t](kind, self.rule, within, self.most or 0)
         else:
-            real.predicate, real.rule, real.within, real.seed = predicate, self.rule, within, SEED
-            self.join = new ColumnJoinOf[double](self.kind, real, self.most, self.by_cells)
+            self.join = new ColumnJoinOf[double](kind, self.rule, within, self.most or 0)
         return 0
 
-    cdef int match(self, object sides, object times, list columns) except -1:
-        """Find the partners of rows by numbers."""
-        cdef const uint8_t[::1] side = sides
-        cdef const uint8_t[::1] time = times.view(np.uint8)
-        cdef const uint8_t[::1] alone = None
-        cdef const uint8_t[::1] column
-        cdef const void* values[8]
-        cdef Py_ssize_t begin, rows, i
-        cdef bint has_bands = self.compared.has_bands
-        if has_bands:
-            alone = columns.pop().view(np.uint8)
-        for begin in range(0, len(sides), LOT):
-            rows = min(LOT, len(sides) - begin)
-            for i in range(len(columns)):
-                column = columns[i].view(np.uint8)
-                values[i] = &column[8 * begin]
+    cdef int match(self, Lot lot, Matches found) except -1:
+        """Give what rows make whose partners are found by numbers."""
+        cdef const uint8_t[::1] side = lot.sides
+        cdef const uint8_t[::1] time = lot.times.view(np.uint8)
+        cdef Py_ssize_t begin, rows
+        cdef size_t at = 0
+        cdef bint finds = found is None
+        if finds:
+            found = Matches.__new__(Matches)
+        for begin in range(0, len(side), most_at_once):
+            rows = min(most_at_once, len(side) - begin)
+            if finds:
+                found.found.clear()
+                at = 0
+                self.finder.match(lot, begin, rows, found)
             with nogil:
-                self.join.join(rows, &side[begin], &time[8 * begin], values, &alone[begin] if has_bands else NULL)
+                at += self.join.take_many(begin, rows, &side[begin], &time[8 * begin], found.found.data() + at,
+                                          found.found.size() - at)
             if self.join.outputs().size() >= <size_t>self.output.size:
                 self.assemble()
         return 0
 
-    cdef int ask(self, object sides, object times, object serials, object origin, list into) except -1:
-        """Find the partners of rows by the masks that functions answer with."""
-        cdef const uint8_t[::1] time = times.view(np.uint8)
+    cdef int ask(self, Lot lot, object origin, list into) except -1:
+        """Give what rows make whose partners are found by the masks that functions answer with."""
+        cdef const uint8_t[::1] sides = lot.sides
+        cdef const uint8_t[::1] time = lot.times.view(np.uint8)
         cdef const int64_t[::1] partners
-        cdef const int64_t* first
-        cdef Py_ssize_t at, side
-        cdef uint64_t number
+        cdef Py_ssize_t at
         for at in range(len(sides)):
-            side = sides[at]
             self.join.arrive(&time[8 * at])
-            number = self.join.end(side)
-            row = self.windows[side].part(number, number + 1)
             try:
-                partners = self.partners(side, row)
+                partners = self.partners(lot, at)
             except Exception as error:
-                if self.ends_with(error):
-                    raise
-                self.windows[side].remove(number)
-                self.assemble()
-                self.put_out(False, origin, into)
-                row = next(handed_out(row, self.expected(side)))
-                self.failed_at(serials[at], row, error, self.left_of(origin), into)
+                self.failed_row(lot, at, error, origin, into)
                 continue
-            first = &partners[0] if partners.shape[0] else NULL
-            self.join.take(side, &time[8 * at], first, partners.shape[0])
+            self.join.take(sides[at], &time[8 * at], &partners[0] if partners.shape[0] else NULL, partners.shape[0])
             if self.join.outputs().size() >= <size_t>self.output.size:
                 self.assemble()
         return 0
 
-    cdef object partners(self, Py_ssize_t side, object row):
+    cdef object partners(self, Lot lot, Py_ssize_t at):
         """The numbers of a row's partners, of those in the other window."""
-        cdef uint64_t begin = self.join.begin(1 - side), end = self.join.end(1 - side)
+        cdef Py_ssize_t side = lot.sides[at]
+        cdef uint64_t begin = self.join.begin(1 - side), end = self.join.end(1 - side), number = self.join.end(side)
         if begin == end:
             return np.empty(0, np.int64)
         others = self.windows[1 - side].shown(begin, end, self.expected(1 - side))
-        return places_in(self.masks[side](row.to_pylist()[0], others), len(others)) + begin
+        return places_of(self.masks[side], self.windows[side].part(number, number + 1), others) + begin
+
+    cdef int failed_row(self, Lot lot, Py_ssize_t at, object error, object origin, list into) except -1:
+        """A function raised: it is as if the row had not come."""
+        cdef Py_ssize_t side = lot.sides[at]
+        cdef uint64_t number = self.join.end(side)
+        if self.ends_with(error):
+            raise error
+        row = self.windows[side].part(number, number + 1)
+        self.windows[side].remove(number)
+        self.assemble()
+        self.put_out(False, origin, into)
+        row = next(handed_out(row, self.expected(side)))
+        return self.failed_at(lot.columns[0][at], row, error, self.left_of(origin), into)
 
     # --- outputs ----------------------------------------------------------------------------------
 
-    cdef int let_go(self, bint final) except -1:
+    cdef int let_go(self, Lot lot) except -1:
         """Let go what is too old for all that comes."""
-        if final:
+        if lot.is_final:
             self.join.let_all_go()
             return 0
-        bound = self.order.bound()
+        bound = lot.bound
         if bound is None or self.rule != JoinRule.strict:
             return 0
-        if self.whole_times and not -2**63 <= bound[0] < 2**63:
+        if self.has_whole_times and not -2**63 <= bound[0] < 2**63:
             if bound[0] > 0:  # nothing comes any more
                 self.join.let_all_go()
             return 0
-        cdef const uint8_t[::1] time = np.array([bound[0]], self.times_of.scale.dtype).view(np.uint8)
+        cdef const uint8_t[::1] time = np.array([bound[0]], lot.known.scale.dtype).view(np.uint8)
         self.join.arrive(&time[0])
         return 0
 
@@ -268,7 +271,7 @@ cdef class JoinBatches(BatchesInTime):
 
     cdef object time_at(self, const char* place):
         """The number that a time is."""
-        return (<const int64_t*>place)[0] if self.whole_times else (<const double*>place)[0]
+        return (<const int64_t*>place)[0] if self.has_whole_times else (<const double*>place)[0]
 
 
 cdef str lacking(list halves):

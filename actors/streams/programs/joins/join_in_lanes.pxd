@@ -2,15 +2,32 @@
 from callboard.streams.programs.joins.join cimport Join, JoinRows
 from callboard.streams.programs.program cimport Program
 
+# What a step is; behind it stands what it needs.
+cdef enum Step:
+    BEGIN      # the origin of a round's end
+    LOT        # rows, then what was found of them, an origin
+    COME_TO    # a time, an origin
+    REACH      # a watermark, an origin
+    LATE       # what is late, an origin
+    FAILED     # a serial number, a row, an error, an origin
+    ENDED      # an error: the run's end
+    FINISH     # an origin
+
 
 cdef class JoinOrder(JoinRows):
     cdef int note(self, tuple step, list into) except -1
 
 
-cdef class JoinLanes(Program):
+cdef class Lanes(Program):
     cdef list finders       # one for each lane; and one for where it does not work divided
 
-    cdef list found(self, size_t lane, list rows)
+    cdef object found(self, size_t lane, object lot)
+    cdef object together(self, list lanes)
+    cdef object compared_by(self, object finder)
+
+
+cdef class JoinLanes(Lanes):
+    pass
 
 
 cdef class JoinEnd(Join):

@@ -5,7 +5,8 @@
     JoinEnd      gives what rows and their partners make, and lets rows go
 
 What the first does is written down as steps, which the others do in the same order: so the outputs,
-the errors and the late rows are those of a Join. (Gulisano et al. 2015, section IV.)
+the errors and the late rows are those of a Join. (Gulisano et al. 2015, section IV.) For Arrow
+batches see `join_batches_in_lanes.pyx`.
 """
 
 import cython
@@ -21,18 +22,6 @@ from callboard.streams.programs.merging.merge cimport Merge
 from callboard.streams.programs.program cimport Batch, DividedBatch, Part, Program, Watermark
 
 from callboard.streams.errors import StreamError
-
-# What a step is; behind it stands what it needs.
-cdef enum:
-    BEGIN      # the origin of a round's end
-    LOT        # rows, then for each what was found, an origin
-    COME_TO    # a time, an origin
-    REACH      # a watermark, an origin
-    LATE       # an entry, an origin
-    FAILED     # a serial number, a row, an error, an origin
-    ENDED      # an error: the run's end
-    FINISH     # an origin
-
 
 @cython.final
 cdef class JoinOrder(JoinRows):
@@ -76,9 +65,8 @@ cdef class JoinOrder(JoinRows):
         return self.note((FINISH, origin), into)
 
 
-@cython.final
-cdef class JoinLanes(Program):
-    """Finds partners. `finder` makes who does so in a lane, by its number and that of all lanes."""
+cdef class Lanes(Program):
+    """The base: finds what lots have. `finder` makes who does so in a lane, by its number and that of all lanes."""
 
     def __init__(self, str name, *, finder, Py_ssize_t lanes, bint releases_gil, **options):
         super().__init__(name, kind="partitioned", **options)
@@ -86,21 +74,23 @@ cdef class JoinLanes(Program):
         self.finders = [finder(lane, lanes) for lane in range(lanes)] + [finder(0, 1)]
 
     cpdef tuple work_of_lanes(self):
-        cdef Finder finder
-        cdef list counts = [finder.compared for finder in self.finders.copy()]
+        cdef list counts = [self.compared_by(finder) for finder in self.finders.copy()]
         undivided = counts.pop() if counts else 0
         return (undivided,) if undivided else tuple(counts)
 
     cpdef close(self):
         self.finders.clear()  # they may keep alive what keeps the run alive
 
-    cdef list found(self, size_t lane, list rows):
-        cdef Finder finder = self.finders[lane]
-        cdef list found = finder.find(rows)
-        if found is None:
-            self.finders[lane] = finder = finder.successor()
-            found = finder.find(rows)
-        return found
+    cdef object found(self, size_t lane, object lot):
+        """What a lane finds."""
+        raise NotImplementedError
+
+    cdef object together(self, list lanes):
+        """What all lanes have found together."""
+        raise NotImplementedError
+
+    cdef object compared_by(self, object finder):
+        raise NotImplementedError
 
     cpdef process(self, Batch batch, list into):
         cdef list out = (<Batch?>into[0]).rows
@@ -136,9 +126,28 @@ cdef class JoinLanes(Program):
         cdef Part part
         for step in divided.batch.rows:
             if step[0] == LOT:
-                step = (LOT, step[1], together([part.outs[lot] for part in divided.parts]), step[3])
+                step = (LOT, step[1], self.together([part.outs[lot] for part in divided.parts]), step[3])
                 lot += 1
             out.append(step)
+
+
+@cython.final
+cdef class JoinLanes(Lanes):
+    """Finds partners of rows: for each of a lot a list."""
+
+    cdef object found(self, size_t lane, object lot):
+        cdef Finder finder = self.finders[lane]
+        cdef list found = finder.find(lot)
+        if found is None:
+            self.finders[lane] = finder = finder.successor()
+            found = finder.find(lot)
+        return found
+
+    cdef object together(self, list lanes):
+        return together(lanes)
+
+    cdef object compared_by(self, object finder):
+        return (<Finder?>finder).compared
 
 
 cdef list together(list lanes):

@@ -11,9 +11,9 @@ cdef class Kept:
     cdef uint64_t number    # of rows that were taken before it
     cdef uint64_t place     # of those, of its own stream
     cdef object key         # what it has to have in common with a partner, or None
-    cdef tuple near         # what has to be near to a partner's, or None
+    cdef tuple near         # what else is compared with a partner's, or None
     cdef object error       # what reading it raised, or None
-    cdef bint is_alone      # it has no partner: it has an error, or nothing that could be near to something
+    cdef bint is_alone      # it has no partner: it has an error, or a value is missing that is compared
     cdef bint gone          # it has left the window that it was found in
     # Said by who puts out, and never taken back.
     cdef bint matched       # it had a partner
@@ -25,18 +25,14 @@ cdef class RowReader:
     # Reads of rows what is compared.
     cdef tuple keys         # for each stream, a function; or None
     cdef list near          # for each stream, functions
-    cdef list distances     # of what has to be near
-    cdef list firsts        # of each of these the first value, or None
+    cdef list comparisons   # of what these give
+    cdef list firsts        # for each of these the first value, or None
     cdef uint64_t taken
     cdef uint64_t placed[2]
 
     cdef Kept read(self, tuple entry)
     cdef tuple values(self, Kept kept, list near)
     cdef int check(self, Py_ssize_t i, object value) except -1
-
-
-# How far two values are from each other.
-cdef object distance_between(object one, object other)
 
 
 cdef class WindowRule:

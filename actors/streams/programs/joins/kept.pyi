@@ -1,6 +1,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
+from callboard.streams.programs.joins.comparisons import Comparison
+
 @final
 class Kept: ...
 
@@ -10,7 +12,7 @@ class RowReader:
         self,
         keys: tuple[Callable[[Any], Any], Callable[[Any], Any]] | None,
         near: Sequence[Sequence[Callable[[Any], Any]]],
-        distances: Sequence[Any],
+        comparisons: list[Comparison],
     ) -> None: ...
 
 @final

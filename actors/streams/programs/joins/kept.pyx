@@ -3,9 +3,9 @@
 import cython
 
 from callboard.core.instants cimport instant_of
+from callboard.streams.programs.joins.comparisons cimport Comparison
 from callboard.streams.programs.unawaited cimport refuse_unawaited
 
-from callboard.core.text import safe_repr
 from callboard.streams.checks import check_value, is_missing
 
 
@@ -23,9 +23,9 @@ cdef class Kept:
 cdef class RowReader:
     """Reads what is compared of rows that are taken, and numbers them."""
 
-    def __init__(self, keys, near, distances):
-        self.keys, self.near, self.distances = keys, near, distances
-        self.firsts = [None] * len(distances)
+    def __init__(self, keys, near, comparisons):
+        self.keys, self.near, self.comparisons = keys, near, comparisons
+        self.firsts = [None] * len(comparisons)
 
     cdef Kept read(self, tuple entry):
         cdef Kept kept = Kept.__new__(Kept)
@@ -48,7 +48,7 @@ cdef class RowReader:
         return kept
 
     cdef tuple values(self, Kept kept, list near):
-        """What has to be near; None: something is missing. The NaN of floats is a number here, near to no other."""
+        """What is compared; None: something is missing. The NaN of floats is a number here, near to no other."""
         cdef list values = [instant_of(read(kept.row)) for read in near]
         cdef bint is_alone = False
         cdef Py_ssize_t i
@@ -61,18 +61,11 @@ cdef class RowReader:
         return None if is_alone else tuple(values)
 
     cdef int check(self, Py_ssize_t i, object value) except -1:
-        """Refuse, by a TypeError, what has no distance to the first value: later rows would meet it."""
+        """Refuse, by a TypeError, what cannot be compared with the first value: later rows would meet it."""
         first = self.firsts[i]
         if is_plain(value) and is_plain(first):
             return 0
-        try:
-            bool(distance_between(value, value if first is None else first) <= self.distances[i])
-        except ArithmeticError:  # it has one, which is too large, or that of infinity to itself
-            pass
-        except Exception as error:
-            others = "" if first is None else f", and to {safe_repr(first)}, as others have"
-            raise TypeError(f"a Band of {safe_repr(self.distances[i])} compares values that have such a distance to "
-                            f"each other{others}, not {safe_repr(value)}") from error
+        (<Comparison?>self.comparisons[i]).check(value, first)
         if first is None:
             self.firsts[i] = value
         return 0
@@ -81,16 +74,6 @@ cdef class RowReader:
 cdef bint is_plain(object value):
     """Whether it is a number as most are."""
     return type(value) is int or type(value) is float
-
-
-cdef object distance_between(object one, object other):
-    """How far two values are from each other."""
-    try:
-        if one < other:
-            one, other = other, one  # of NumPy's unsigned numbers only the larger less the smaller is right
-    except TypeError:  # complex numbers have no order
-        pass
-    return abs(one - other)
 
 
 @cython.final

@@ -21,7 +21,7 @@ cdef extern from "callboard/streams/programs/joins/kernel/number_join.hpp" names
 
 
 cdef class NumberFinder(Finder):
-    cdef list distances
+    cdef list comparisons
     cdef bint once
     cdef dict of_number         # the rows in windows
     cdef NumberJoin* join       # made by the first row that has values, which says of what types all are

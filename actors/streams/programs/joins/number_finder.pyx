@@ -1,6 +1,6 @@
 """Who finds the partners of a row, where that is a question of numbers.
 
-The times and the values of bands are handed to `kernel/number_join.hpp`, which finds partners
+The times and the values that are compared are handed to `kernel/number_join.hpp`, which finds partners
 without looking at each pair, and without the interpreter. It answers as Python would: integers are
 compared as integers of 64 bits, and numbers as floats where that changes nothing. What does not fit
 is refused, and pairs are compared in Python from then on.
@@ -14,9 +14,10 @@ from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact
 from libc.stdint cimport INT64_MAX, int64_t, uint32_t, uint64_t
 
+from callboard.streams.programs.joins.comparisons cimport Comparison
 from callboard.streams.programs.joins.finder cimport Finder, PairFinder
 from callboard.streams.programs.joins.kept cimport Kept, WindowRule
-from callboard.streams.programs.joins.kernel.rules cimport JoinRule, JoinSettings, JoinTerm, NumberType, most_terms
+from callboard.streams.programs.joins.kernel.rules cimport JoinRule, JoinSettings, most_terms
 
 # Where cells lie, which nobody is to choose.
 cdef uint64_t SEED = int.from_bytes(os.urandom(8), "little")
@@ -47,23 +48,23 @@ cdef bint is_number(object value, double* number) except -1:
 
 @cython.final
 cdef class NumberFinder(Finder):
-    """Finds what is at most `distances` apart."""
+    """Compares numbers, as `comparisons` say natively."""
 
-    def __init__(self, WindowRule rule, size_t lane, size_t lanes, *, distances, bint once):
+    def __init__(self, WindowRule rule, size_t lane, size_t lanes, *, comparisons, bint once):
         super().__init__(rule, lane, lanes)
-        self.distances, self.once = list(distances), once
+        self.comparisons, self.once = list(comparisons), once
         self.of_number = {}
 
     def __dealloc__(self):
         del self.join
 
     @staticmethod
-    def can_find(within, distances):
-        """Whether bands in such a window can be a question of numbers; of the latest rows, `within` is None."""
-        lengths = [0 if within is None else within, *distances]
-        return 0 < len(distances) <= most_terms and all(
-            [type(length) in (int, float) and length < most_as_float for length in lengths]
-        )
+    def can_find(within, comparisons):
+        """Whether partners in such a window can be a question of numbers; of the latest rows, `within` is None."""
+        length = 0 if within is None else within
+        if not (type(length) in (int, float) and length < most_as_float and 0 < len(comparisons) <= most_terms):
+            return False
+        return all([comparison.is_native() for comparison in comparisons])
 
     cdef list find(self, list rows):
         cdef Kept kept, other
@@ -94,8 +95,8 @@ cdef class NumberFinder(Finder):
         return found
 
     cdef Finder successor(self):
-        cdef PairFinder finder = PairFinder(self.rule, self.lane, self.lanes, by_key=False, distances=self.distances,
-                                            test=None, once=self.once)
+        cdef PairFinder finder = PairFinder(self.rule, self.lane, self.lanes, by_key=False,
+                                            comparisons=self.comparisons, test=None, once=self.once)
         finder.windows = self.windows
         finder.compared = self.compared
         return finder
@@ -146,14 +147,9 @@ cdef class NumberFinder(Finder):
         cdef JoinSettings[int64_t] by_whole_time
         cdef JoinSettings[double] by_time
         cdef WindowRule rule = self.rule
-        for value, distance in zip(kept.near, self.distances):
+        for value, comparison in zip(kept.near, self.comparisons):
             self.whole.push_back(type(value) is int)
-            if type(value) is not int:
-                by_time.predicate.add(JoinTerm.band(NumberType.float64, distance))
-            elif type(distance) is int:
-                by_time.predicate.add(JoinTerm.whole_band(NumberType.int64, distance))
-            else:
-                by_time.predicate.add(JoinTerm.band(NumberType.int64, distance))
+            (<Comparison?>comparison).add_to(&by_time.predicate, type(value) is int)
         by_time.rule = JoinRule.strict if rule.is_strict else JoinRule.three_step
         by_time.lanes, by_time.lane, by_time.seed = self.lanes, self.lane, SEED
         by_time.passed[kept.side], by_time.passed[1 - kept.side] = kept.place, kept.number - kept.place

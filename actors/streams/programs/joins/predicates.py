@@ -9,6 +9,7 @@ from typing import Any
 from callboard.core.text import safe_repr
 from callboard.streams.checks import check_function
 from callboard.streams.errors import GraphError
+from callboard.streams.programs.joins.comparisons import Comparison, Nearness
 from callboard.streams.programs.joins.named import Named
 
 Column = str | int | Callable[[Any], Any]
@@ -35,9 +36,15 @@ class Predicate:
 
 
 class Term(Predicate):
-    """A predicate of one value of each row."""
+    """A predicate of one value of each row.
+
+    `comparison` says what it asks of two values; None: that they are equal, so that partners are
+    found by a table. A row in which a value is missing that is compared has no partner.
+    """
 
     __slots__ = ("left", "right")
+
+    comparison: Comparison | None = None
 
     def __init__(self, column: Column, right: Column | None) -> None:
         super().__init__(self)
@@ -50,6 +57,9 @@ class Term(Predicate):
     def readers(self) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
         """The functions that give the values of a row of the left and of the right stream."""
         return reader_of(self.left), reader_of(self.right)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.named()})"
 
     def named(self) -> str:
         """Say which values it is about."""
@@ -71,9 +81,6 @@ class Equal(Term):
     def __init__(self, column: Column, right: Column | None = None) -> None:
         super().__init__(column, right)
 
-    def __repr__(self) -> str:
-        return f"Equal({self.named()})"
-
 
 class Band(Term):
     """Rows are partners if a value of theirs differs by `distance` at most.
@@ -84,12 +91,13 @@ class Band(Term):
     NumPy and pandas are near to nothing: such a row has no partner.
     """
 
-    __slots__ = ("distance",)
+    __slots__ = ("comparison", "distance")
 
     def __init__(self, column: Column, distance: Any, right: Column | None = None) -> None:
         super().__init__(column, right)
-        self.distance = distance
         check_distance("a band's distance", distance)
+        self.distance = distance
+        self.comparison = Nearness(distance)
 
     def __repr__(self) -> str:
         return f"Band({self.named()}, {safe_repr(self.distance)})"

@@ -1,17 +1,12 @@
-// A join of rows whose times and values lie in columns: it finds partners, by cells or comparing everything, and says
-// what comes out. Times are integers of 64 bits or doubles, and `const void*` points to such.
+// What a join gives whose rows' times lie in a column, and whose partners were found: JoinOutputs, for whoever does not
+// know the type of times. They are integers of 64 bits or doubles, and `const void*` points to such.
 //
 // One thread at a time. It waits for nobody.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <vector>
 
-#include "callboard/streams/programs/joins/kernel/choice.hpp"
-#include "callboard/streams/programs/joins/kernel/full_join.hpp"
-#include "callboard/streams/programs/joins/kernel/indexed_join.hpp"
 #include "callboard/streams/programs/joins/kernel/join_outputs.hpp"
 
 namespace callboard {
@@ -20,10 +15,10 @@ class ColumnJoin {
 public:
     virtual ~ColumnJoin() = default;
 
-    // Takes rows in their order, whose values are those of the terms; `alone` is as in a JoinBatch. Throws
-    // std::bad_alloc, as all of these do, and then the join is of no use.
-    virtual void join(std::size_t rows, const std::uint8_t* sides, const void* times, const void* const* values,
-                      const std::uint8_t* alone) = 0;
+    // Takes rows in their order, of which the first has a number, and the matches of all rows from there on. Returns how
+    // many of these are matches of the rows. Throws std::bad_alloc, as all of these do, and then the join is of no use.
+    virtual std::size_t take_many(std::size_t first, std::size_t rows, const std::uint8_t* sides, const void* times,
+                                  const JoinMatch* matches, std::size_t count) = 0;
 
     // The same for one row whose partners the caller finds between the two steps, in the other side's window. The
     // first may be said of any time which all rows that come have come to.
@@ -44,34 +39,20 @@ public:
 template <class Time>
 class ColumnJoinOf final : public ColumnJoin {
 public:
-    ColumnJoinOf(JoinKind kind, const JoinSettings<Time>& settings, std::uint64_t most, bool by_cells)
-        : terms_(settings.predicate.count), outputs_(kind, settings.rule, settings.within, most) {
-        if (terms_ == 0) return;
-        if (by_cells) indexed_.reset(new IndexedJoin<Time>(settings));
-        else full_.reset(new FullJoin<Time>(settings));
-    }
+    // `most` rows are in a window, by the rule of last_rows.
+    ColumnJoinOf(JoinKind kind, JoinRule rule, Time within, std::uint64_t most) : outputs_(kind, rule, within, most) {}
 
-    void join(std::size_t rows, const std::uint8_t* sides, const void* times, const void* const* values,
-              const std::uint8_t* alone) override {
-        JoinBatch<Time> batch;
-        batch.rows = rows;
-        batch.sides = sides;
-        batch.times = static_cast<const Time*>(times);
-        batch.alone = alone;
-        numbers_.clear();
-        for (std::size_t row = 0; row < rows; ++row) numbers_.push_back(counts_[sides[row]]++);
-        batch.numbers = numbers_.data();
-        for (std::uint32_t i = 0; i < terms_; ++i) batch.values[i] = values[i];
-        if (indexed_ != nullptr) indexed_->join(batch, matches_);
-        else full_->join(batch, matches_);
+    std::size_t take_many(std::size_t first, std::size_t rows, const std::uint8_t* sides, const void* times,
+                          const JoinMatch* matches, std::size_t count) override {
         std::size_t at = 0;
         for (std::size_t row = 0; row < rows; ++row) {
-            const Time now = batch.times[row];
+            const Time now = static_cast<const Time*>(times)[row];
             outputs_.arrive(now);
-            for (; at < matches_.size() && matches_[at].row == row; ++at)
-                outputs_.give(sides[row], now, static_cast<std::int64_t>(matches_[at].partner));
+            for (; at < count && matches[at].row == first + row; ++at)
+                outputs_.give(sides[row], now, static_cast<std::int64_t>(matches[at].partner));
             outputs_.keep(sides[row], now);
         }
+        return at;
     }
 
     void arrive(const void* time) override { outputs_.arrive(at(time)); }
@@ -98,13 +79,7 @@ public:
 private:
     static Time at(const void* time) { return *static_cast<const Time*>(time); }
 
-    const std::uint32_t terms_;
-    std::unique_ptr<IndexedJoin<Time>> indexed_;  // one of the two, or none without terms
-    std::unique_ptr<FullJoin<Time>> full_;
     JoinOutputs<Time> outputs_;
-    std::uint64_t counts_[2]{};
-    std::vector<std::uint64_t> numbers_;
-    std::vector<JoinMatch> matches_;
 };
 
 }  // namespace callboard

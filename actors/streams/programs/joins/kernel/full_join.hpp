@@ -43,9 +43,9 @@ public:
             windows_.take(
                 batch, row,
                 [&](const JoinWindow<Time>& window) {
-                    if (window.begin() != window.end() && probes_.is_possible(row))
-                        seen_[batch.sides[row]].push_back(
-                            {window.begin(), window.end(), static_cast<std::uint32_t>(row)});
+                    if (window.begin() == window.end() || !probes_.is_possible(row)) return;
+                    compared_ += window.end() - window.begin();
+                    seen_[batch.sides[row]].push_back({window.begin(), window.end(), static_cast<std::uint32_t>(row)});
                 },
                 [&](JoinWindow<Time>& window, Time time) {
                     window.push(time, batch.numbers[row], batch.values, row);
@@ -57,6 +57,9 @@ public:
     }
 
     const JoinWindows<Time>& windows() const { return windows_; }
+
+    // With how many rows all rows together were compared.
+    std::uint64_t compared() const { return compared_; }
 
 private:
     static constexpr std::uint32_t words = BlockPool::rows / 64;
@@ -129,6 +132,7 @@ private:
     std::vector<Seen> seen_[2];  // by rows of one side
     std::vector<JoinMatch> found_;
     std::vector<std::size_t> ends_;
+    std::uint64_t compared_{0};
 };
 
 }  // namespace callboard

@@ -1,0 +1,28 @@
+# A join of Arrow batches whose comparisons are divided among lanes.
+from libc.stdint cimport int64_t
+
+from callboard.streams.programs.joins.join_batches cimport JoinBatches
+from callboard.streams.programs.joins.join_in_lanes cimport Lanes
+from callboard.streams.programs.joins.lot_finder cimport Lot
+
+
+cdef class BatchJoinOrder(JoinBatches):
+    cdef object progress   # what who puts out has said
+    cdef list held         # of each stream, the columns of rows that may be in a window, and how many came up to there
+    cdef int64_t came[2]
+
+    cdef int note(self, tuple step, list into) except -1
+    cdef int hold(self, list ready, bint final) except -1
+    cdef int look(self, Lot lot) except -1
+
+
+cdef class BatchJoinLanes(Lanes):
+    pass
+
+
+cdef class BatchJoinEnd(JoinBatches):
+    cdef dict answers      # of a lot's rows
+    cdef list failed       # of each stream, the places of rows that failed and may have been seen by lanes
+    cdef list gone         # how many failed before these
+
+    cdef int step(self, tuple step, list into) except -1

@@ -1,0 +1,9 @@
+from callboard.streams.programs.joins.join_batches import JoinBatches
+from callboard.streams.programs.joins.join_in_lanes import Lanes
+
+class Progress:
+    gone: tuple[int, int]
+
+class BatchJoinOrder(JoinBatches): ...
+class BatchJoinLanes(Lanes): ...
+class BatchJoinEnd(JoinBatches): ...

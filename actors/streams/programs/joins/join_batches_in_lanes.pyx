@@ -1,0 +1,207 @@
+"""A join of Arrow batches whose comparisons are divided among lanes: three programs, one behind the other.
+
+As in `join_in_lanes.pyx` the first puts rows into their order and writes down what is to be done, as
+steps; the second finds partners, each lane by itself; the third does the steps. So what comes out is
+what JoinBatches gives.
+
+A function that answers masks is asked by lanes before anybody knows which rows have failed, and a row
+that failed is as if it had not come. So who puts out asks again where a lane saw such a row.
+"""
+
+import cython
+
+from collections import deque
+
+from libc.stdint cimport int64_t, uint8_t
+
+from callboard.streams.programs.columns.batches_in_time cimport BatchesInTime
+from callboard.streams.programs.joins.join_batches cimport JoinBatches, JoinKind
+from callboard.streams.programs.joins.join_in_lanes cimport BEGIN, COME_TO, ENDED, FAILED, LATE, LOT, REACH, Lanes
+from callboard.streams.programs.joins.lot_finder cimport Lot, LotFinder
+from callboard.streams.programs.merging.listening cimport Listening
+from callboard.streams.programs.merging.merge cimport Merge
+from callboard.streams.programs.program cimport Batch, Program, Watermark
+
+import numpy as np
+
+from callboard.streams.errors import StreamError
+
+
+class Progress:
+    """How many rows of each stream have left their window for good."""
+
+    gone = (0, 0)
+
+
+@cython.final
+cdef class BatchJoinOrder(JoinBatches):
+    """The order of rows, as steps."""
+
+    def __init__(self, str name, list drops, leaves, **options):
+        super().__init__(name, drops, leaves, finds=False, **options)
+        self.releases_gil = True
+        self.progress = Progress()
+        self.held = [deque(), deque()]
+
+    cpdef process_many(self, list batches, list into):
+        cdef Batch out = into[0]
+        if self.leaves is not None:
+            end = (<Batch?>batches[0]).end
+            out.rows.append((BEGIN, 0 if end is None else end >> self.drops[0]))
+        Listening.process_many(self, batches, into)
+        out.origins = out.end = None  # these are in the steps
+
+    cdef int note(self, tuple step, list into) except -1:
+        (<Batch?>into[0]).rows.append(step)
+        return 0
+
+    cdef int handle(self, list ready, bint final, object origin, list into) except -1:
+        cdef Lot lot = self.lot_of(ready, final)
+        if self.masks is None:
+            lot.progress = self.progress
+            self.hold(ready, final)
+        else:
+            self.look(lot)
+        return self.note((COME_TO if lot.sides is None else LOT, lot, None, origin), into)
+
+    cdef int put_out(self, bint final, object origin, list into) except -1:
+        return 0
+
+    cdef int reach(self, Watermark mark, object origin, list into) except -1:
+        return self.note((REACH, mark, origin), into)
+
+    cdef int take_late(self, object late, object origin, list into) except -1:
+        return self.note((LATE, late, origin), into)
+
+    cdef int failed_at(self, int64_t serial, object row, object error, object origin, list into) except -1:
+        return self.note((FAILED, serial, row, error, origin), into)
+
+    cdef int release(self, bint final, object origin, list into) except -1:
+        try:
+            return BatchesInTime.release(self, final, origin, into)
+        except StreamError as error:
+            return self.note((ENDED, error.__cause__), into)
+
+    cdef int hold(self, list ready, bint final) except -1:
+        """Know which values may be compared yet, and forget others."""
+        cdef Py_ssize_t side
+        for side in range(2):
+            held = self.held[side]
+            if ready[side] is not None:
+                self.came[side] += len(ready[side])
+                held.append((ready[side].columns, self.came[side]))
+            while held and held[0][1] <= self.progress.gone[side]:
+                held.popleft()
+        if final or not self.compared.has_many_ids:
+            return 0
+        return self.forget([columns for held in self.held for columns, _ in held])
+
+    cdef int look(self, Lot lot) except -1:
+        """Note which rows each row is to be compared with."""
+        cdef Py_ssize_t at, side, rows = lot.count()
+        cdef const uint8_t[::1] sides
+        cdef const uint8_t[::1] time
+        cdef int64_t[::1] numbers, begins, ends
+        if self.join == NULL:
+            if rows == 0:
+                return 0
+            self.make(lot, JoinKind.inner)  # it is given no partners, and says which rows are in windows
+        for side in range(2):
+            if lot.batches[side] is not None:
+                self.windows[side].add(lot.batches[side], [])
+        if rows != 0:
+            sides, time = lot.sides, lot.times.view(np.uint8)
+            lot.numbers, lot.begins, lot.ends = [np.empty(rows, np.int64) for _ in range(3)]
+            numbers, begins, ends = lot.numbers, lot.begins, lot.ends
+            for at in range(rows):
+                side = sides[at]
+                self.join.arrive(&time[8 * at])
+                numbers[at] = self.join.end(side)
+                begins[at], ends[at] = self.join.begin(1 - side), self.join.end(1 - side)
+                self.join.take(side, &time[8 * at], NULL, 0)
+            lot.firsts, lot.asked, lot.shown = [], [], []
+            for side, window in enumerate(self.windows):
+                has_rows = window.begin < window.end
+                lot.firsts.append(window.begin)
+                lot.asked.append(window.part(window.begin, window.end) if has_rows else None)
+                lot.shown.append(window.shown(window.begin, window.end, self.expected(side)) if has_rows else None)
+        self.let_go(lot)
+        for side in range(2):
+            self.windows[side].drop(self.join.begin(side))
+        return 0
+
+
+@cython.final
+cdef class BatchJoinLanes(Lanes):
+    """Finds partners. `finder` makes a LotFinder."""
+
+    cdef object found(self, size_t lane, object lot):
+        return (<LotFinder?>self.finders[lane]).find(lot)
+
+    cdef object together(self, list lanes):
+        return (<LotFinder?>self.finders[0]).together(lanes)
+
+    cdef object compared_by(self, object finder):
+        return (<LotFinder?>finder).compared
+
+
+@cython.final
+cdef class BatchJoinEnd(JoinBatches):
+    """Does the steps."""
+
+    def __init__(self, str name, list drops, leaves, **options):
+        super().__init__(name, drops, leaves, finds=False, **options)
+        self.failed, self.gone = [[], []], [0, 0]
+
+    cpdef process_many(self, list batches, list into):
+        cdef Batch port
+        cdef tuple step
+        for port in into:
+            port.origins = None if self.leaves is None else []
+        for step in (<Batch?>batches[0]).rows:
+            try:
+                self.step(step, into)
+            except Exception as error:
+                self.end(error)
+
+    cdef int step(self, tuple step, list into) except -1:
+        cdef int what = step[0]
+        cdef Batch port
+        cdef Lot lot
+        if what == LOT or what == COME_TO:
+            lot = step[1]
+            self.times_of.scale, self.layouts, self.schema = lot.known.scale, lot.known.layouts, lot.known.schema
+            self.answers = None if self.masks is None else step[2]
+            self.do(lot, step[2], step[3], into)
+            if lot.progress is not None and self.join != NULL:
+                lot.progress.gone = (self.join.begin(0), self.join.begin(1))
+            return self.put_out(lot.is_final, step[3], into)
+        if what == REACH:
+            return Merge.reach(self, step[1], step[2], into)
+        if what == LATE:
+            return BatchesInTime.take_late(self, step[1], step[2], into)
+        if what == FAILED:
+            return Program.failed_at(self, step[1], step[2], step[3], step[4], into)
+        if what == ENDED:
+            return self.end_with(StreamError(self.name), step[1])
+        for port in into:
+            port.end = step[1] >> self.leaves
+        return 0
+
+    cdef object partners(self, Lot lot, Py_ssize_t at):
+        """As lanes have found them, if they saw the rows that are in the window."""
+        cdef Py_ssize_t other = 1 - lot.sides[at]
+        cdef int64_t begin = lot.begins[at]
+        failed, answer = self.failed[other], self.answers[at]
+        while failed and failed[0] < begin:
+            self.gone[other] += 1
+            del failed[0]
+        if (failed and failed[0] < lot.ends[at]) or begin - self.gone[other] != self.join.begin(other):
+            return JoinBatches.partners(self, lot, at)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer - self.gone[other]
+
+    cdef int failed_row(self, Lot lot, Py_ssize_t at, object error, object origin, list into) except -1:
+        self.failed[lot.sides[at]].append(lot.numbers[at])
+        return JoinBatches.failed_row(self, lot, at, error, origin, into)

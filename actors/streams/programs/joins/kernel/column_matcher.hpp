@@ -1,0 +1,78 @@
+// One lane of a join of rows whose times and values lie in columns: it finds partners, by cells or comparing everything.
+// Times are integers of 64 bits or doubles, and `const void*` points to such.
+//
+// One thread at a time. It waits for nobody.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "callboard/streams/programs/joins/kernel/full_join.hpp"
+#include "callboard/streams/programs/joins/kernel/indexed_join.hpp"
+
+namespace callboard {
+
+class ColumnMatcher {
+public:
+    virtual ~ColumnMatcher() = default;
+
+    // Takes rows in their order, whose values are those of the terms; `alone` is as in a JoinBatch. Appends what they
+    // match, row after row, from the oldest partner on: the rows as `first` and those after it, and partners as their
+    // numbers on their side. Throws std::bad_alloc, and then it is of no use.
+    virtual void match(std::size_t first, std::size_t rows, const std::uint8_t* sides, const void* times,
+                       const void* const* values, const std::uint8_t* alone, std::vector<JoinMatch>& matches) = 0;
+
+    // With how many rows all rows together were compared.
+    virtual std::uint64_t compared() const = 0;
+};
+
+template <class Time>
+class ColumnMatcherOf final : public ColumnMatcher {
+public:
+    ColumnMatcherOf(const JoinSettings<Time>& settings, bool by_cells) : terms_(settings.predicate.count) {
+        if (by_cells) indexed_.reset(new IndexedJoin<Time>(settings));
+        else full_.reset(new FullJoin<Time>(settings));
+    }
+
+    void match(std::size_t first, std::size_t rows, const std::uint8_t* sides, const void* times,
+               const void* const* values, const std::uint8_t* alone, std::vector<JoinMatch>& matches) override {
+        JoinBatch<Time> batch;
+        batch.rows = rows;
+        batch.sides = sides;
+        batch.times = static_cast<const Time*>(times);
+        batch.alone = alone;
+        numbers_.clear();
+        for (std::size_t row = 0; row < rows; ++row) numbers_.push_back(counts_[sides[row]]++);
+        batch.numbers = numbers_.data();
+        for (std::uint32_t i = 0; i < terms_; ++i) batch.values[i] = values[i];
+        if (indexed_ != nullptr) indexed_->join(batch, found_);
+        else full_->join(batch, found_);
+        for (const JoinMatch& match : found_)
+            matches.push_back({static_cast<std::uint32_t>(first) + match.row, match.partner});
+    }
+
+    std::uint64_t compared() const override { return indexed_ != nullptr ? indexed_->compared() : full_->compared(); }
+
+private:
+    const std::uint32_t terms_;
+    std::unique_ptr<IndexedJoin<Time>> indexed_;  // one of the two
+    std::unique_ptr<FullJoin<Time>> full_;
+    std::uint64_t counts_[2]{};
+    std::vector<std::uint64_t> numbers_;
+    std::vector<JoinMatch> found_;
+};
+
+// Adds what another lane matched, of the same rows, in the order that one lane would have found.
+inline void add_matches(std::vector<JoinMatch>& matches, const std::vector<JoinMatch>& others) {
+    const auto middle = static_cast<std::ptrdiff_t>(matches.size());
+    matches.insert(matches.end(), others.begin(), others.end());
+    std::inplace_merge(matches.begin(), matches.begin() + middle, matches.end(),
+                       [](const JoinMatch& one, const JoinMatch& other) {
+                           return one.row != other.row ? one.row < other.row : one.partner < other.partner;
+                       });
+}
+
+}  // namespace callboard

@@ -1,0 +1,86 @@
+# Who finds the partners of many rows at once, which are columns.
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libcpp cimport bool
+from libcpp.vector cimport vector
+
+from callboard.streams.programs.joins.kernel.rules cimport JoinMatch, JoinRule, JoinSettings
+
+cdef extern from "callboard/streams/programs/joins/kernel/column_matcher.hpp" namespace "callboard" nogil:
+    cdef cppclass ColumnMatcher:
+        void match(size_t first, size_t rows, const uint8_t* sides, const void* times, const void* const* values,
+                   const uint8_t* alone, vector[JoinMatch]& matches) except +
+        uint64_t compared()
+
+    cdef cppclass ColumnMatcherOf[Time](ColumnMatcher):
+        ColumnMatcherOf(const JoinSettings[Time]& settings, bool by_cells) except +
+
+    void add_matches(vector[JoinMatch]& matches, const vector[JoinMatch]& others) except +
+
+# So many rows are matched at once, at most.
+cdef Py_ssize_t most_at_once
+
+
+cdef class Known:
+    # What the streams' first batches have said.
+    cdef object scale      # of times
+    cdef dict lengths      # on that scale
+    cdef list layouts      # of each stream, or None
+    cdef object schema     # of outputs, or None
+    cdef list terms        # of each column that is compared, whether it is of doubles, and the comparison or None
+
+    cdef bint has_whole_times(self)
+
+
+cdef class Lot:
+    # Rows of both streams that are ready, in one order; maybe none.
+    cdef Known known
+    cdef list batches      # of each stream, its rows, or None
+    cdef list own_columns  # and columns that go with these
+    cdef object sides      # of each row the stream; None: there are no rows
+    cdef object times
+    cdef list columns      # what is compared of each row; last, where there are bands, whether it has no partner
+    cdef bint is_final
+    cdef object bound      # the time which all rows that come have come to; None: not known
+    cdef object progress   # where who puts out says what has left windows; None: it need not
+    # For a function that answers masks.
+    cdef list asked, shown     # of each stream, all rows of its window as they are inside, and as functions see them
+    cdef object numbers        # of each row, its place in those of its stream
+    cdef object begins, ends   # of each row, the places of the rows that it is compared with
+    cdef list firsts           # the number of the first row there, of each stream
+
+    cdef Py_ssize_t count(self)
+
+
+cdef class Matches:
+    cdef vector[JoinMatch] found
+
+
+cdef class LotFinder:
+    cdef uint64_t compared  # pairs, so far
+
+    cdef object find(self, Lot lot)
+    # What all lanes have found of a lot together.
+    cdef object together(self, list lanes)
+
+
+cdef class ColumnFinder(LotFinder):
+    cdef JoinRule rule
+    cdef object most
+    cdef bint by_cells
+    cdef size_t lane, lanes
+    cdef ColumnMatcher* matcher  # made with the first lot
+
+    cdef int match(self, Lot lot, Py_ssize_t begin, Py_ssize_t rows, Matches into) except -1
+    cdef int make(self, Known known) except -1
+
+
+cdef class MaskFinder(LotFinder):
+    cdef tuple masks
+    cdef Py_ssize_t lane, lanes
+    cdef Py_ssize_t rows    # that came before
+
+
+# Which rows are in a window: the latest `most`, or else those within a time.
+cdef JoinRule rule_of(object most, bint three_step) noexcept
+# The rows of a batch that are partners of a row, as a function answers.
+cdef object places_of(object mask, object row, object others)
