@@ -3,7 +3,7 @@
 # make soak     kill what serves and what delivers hundreds of times, and stress structures for longer; takes hours
 # make bench    run the benchmarks
 # make lint     check style; make types checks types, strictly
-# make stress   run the native structures under sanitizers
+# make stress   run the native structures under a model checker and sanitizers
 # make dev      an editable install in .venv-dev, built in build/dev and rebuilt whenever it is imported
 # make compile  rebuild build/dev now, and show the compiler's messages
 # make clean    remove all that the above have made
@@ -24,8 +24,8 @@ PIP := flock $(VENV)/.pip $(BIN)/python -m pip install --quiet --disable-pip-ver
 DEV := .venv-dev
 DEV_BIN := $(CURDIR)/$(DEV)/bin
 
-SOURCES := meson.build pyproject.toml LICENSE \
-	$(shell find actors core mailbox scheduling tools -type f -not -name '*.pyc')
+SOURCES := meson.build cythonize.py pyproject.toml LICENSE \
+	$(shell find actors core mailbox scheduling -type f -not -name '*.pyc')
 
 # Spark needs Java 17 or later; a machine without it gets one from a wheel.
 JAVA := $(or $(wildcard $(JAVA_HOME)/bin/java),java)
@@ -69,13 +69,13 @@ lint: $(call stamps,dev)
 types:
 	$(call set_up,dev test spark bench peers)
 	$(BIN)/mypy --python-version 3.11 --package callboard
-	$(BIN)/mypy --python-version 3.11 examples tests tools
+	$(BIN)/mypy --python-version 3.11 examples tests cythonize.py
 	$(BIN)/pytest tests/test_types.py
 	$(BIN)/stubtest --mypy-config-file pyproject.toml --allowlist tests/stubtest-allowed.txt callboard
 
 stress:
 	$(MAKE) -C tests/native --jobs=2 sanitized
-	$(MAKE) -C tests/native stress asan
+	$(MAKE) -C tests/native model stress asan
 
 dev: $(DEV)/.editable
 

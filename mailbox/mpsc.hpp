@@ -33,7 +33,7 @@ public:
 
     // Any thread. True: the consumer was idle, and the caller, who now owns its readiness, must
     // make it ready. Acquire pairs with the release in try_idle(): who wakes the consumer sees all
-    // that it did. Release pairs with try_idle()'s acquire.
+    // that it did. Acquire and release pair with each other, too: a push stores into the node of the last one.
     [[nodiscard]] bool push(Node* node) { return push_chain(node, node); }
 
     // Any thread. The nodes from `first` to `last`, linked by `next`, in one exchange.
@@ -41,14 +41,16 @@ public:
         last->next.store(nullptr, relaxed);
         const auto before = tail_.exchange(reinterpret_cast<std::uintptr_t>(last), acq_rel);
         // The exchange took a signal away with the old tail. It is put back before the link, and the
-        // consumer cannot pass this node, let alone go idle, until the link is there.
-        if (__builtin_expect(before & signal_bit, 0)) tail_.fetch_or(signal_bit, acq_rel);
+        // consumer cannot pass this node, let alone go idle, until the link is there. relaxed: what signal()
+        // released goes on through updates.
+        if (__builtin_expect(before & signal_bit, 0)) tail_.fetch_or(signal_bit, relaxed);
         // Here is the linking gap. Release pairs with the acquire in MpscHead::pop().
         reinterpret_cast<Node*>(before & ~bits)->next.store(first, release);
         return before & idle_bit;
     }
 
-    // Any thread. Makes the consumer look elsewhere before it goes idle again. True as for push().
+    // Any thread. Makes the consumer look elsewhere before it goes idle again. True as for push(). Acquire pairs
+    // with try_idle(), release with clear_signal().
     [[nodiscard]] bool signal() {
         auto before = tail_.load(relaxed);
         while (!tail_.compare_exchange_weak(before, (before & ~idle_bit) | signal_bit, acq_rel,
@@ -56,8 +58,8 @@ public:
         return before & idle_bit;
     }
 
-    // The consumer, before it looks elsewhere.
-    void clear_signal() { tail_.fetch_and(~signal_bit, acq_rel); }
+    // The consumer, before it looks elsewhere. Acquire pairs with signal().
+    void clear_signal() { tail_.fetch_and(~signal_bit, acquire); }
 
     // Any thread, hints.
     bool is_signalled() const { return tail_.load(relaxed) & signal_bit; }
@@ -88,10 +90,11 @@ public:
     // True: the queue was empty and the consumer is idle; it owns nothing now, and must not touch
     // the queue until somebody made it ready again. False: there is a message, or one is in its
     // linking gap, or a signal. It compares the head with the tail and not with the head's link, so
-    // a producer in its gap is never missed.
+    // a producer in its gap is never missed. Release pairs with push() and signal(); it acquires nothing, for
+    // an idle consumer looks at nothing.
     bool try_idle(MpscTail& tail) {
         auto expected = reinterpret_cast<std::uintptr_t>(head_);
-        return tail.tail_.compare_exchange_strong(expected, expected | MpscTail::idle_bit, acq_rel,
+        return tail.tail_.compare_exchange_strong(expected, expected | MpscTail::idle_bit, release,
                                                   relaxed);
     }
 

@@ -39,10 +39,10 @@ public:
 
     // Member `index`, which is outside. Returns the epoch that it announced.
     std::uint64_t enter(unsigned index) {
-        std::uint64_t epoch = epoch_.load(acquire);  // pairs with try_advance()
+        std::uint64_t epoch = epoch_.load(relaxed);
         for (;;) {
             announced_[index].epoch.store(epoch, seq_cst);  // see 1.
-            const std::uint64_t now = epoch_.load(seq_cst);
+            const std::uint64_t now = epoch_.load(seq_cst);  // acquire pairs with try_advance()
             if (now == epoch) return epoch;
             epoch = now;
         }
@@ -76,8 +76,8 @@ public:
             const std::uint64_t announced = announced_[place].epoch.load(seq_cst);
             if (announced != outside && announced != epoch) return false;
         }
-        // Release pairs with enter() and has_passed(), acquire with whoever was faster.
-        return epoch_.compare_exchange_strong(epoch, epoch + 1, seq_cst, acquire);
+        // Release pairs with enter() and has_passed(); who was slower learns nothing.
+        return epoch_.compare_exchange_strong(epoch, epoch + 1, seq_cst, relaxed);
     }
 
     // Nobody holds what a member retired that had announced this epoch. Acquire pairs with try_advance().

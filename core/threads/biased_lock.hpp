@@ -77,7 +77,7 @@ private:
     __attribute__((noinline)) void lock_after_visit() {
         do {
             unlock();
-            for (int turn = 0; visitor_.load(acquire); ++turn) pause(turn);
+            for (int turn = 0; visitor_.load(relaxed); ++turn) pause(turn);  // the look below acquires
             announce();
         } while (visitor_.load(seq_cst));
     }

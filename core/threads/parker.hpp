@@ -22,10 +22,11 @@ namespace callboard {
 class Parker {
 public:
     // The owner. Sleeps until unpark(), or for `nanoseconds` if that is not negative.
-    // Returns false if the time was up. Acquire pairs with the release in unpark().
+    // Returns false if the time was up. Acquire pairs with the release in unpark(); relaxed is enough where the
+    // word is read again before anything is done about it.
     bool park(std::int64_t nanoseconds = -1) {
         std::uint32_t state = empty;
-        if (!word_.compare_exchange_strong(state, parked, acquire)) {
+        if (!word_.compare_exchange_strong(state, parked, relaxed)) {
             // It was `notified`, and only the owner leaves that state. A plain store would be wrong:
             // another unpark() may have come since, and the store would erase it while the owner's
             // next look at its queues need not see what that unpark announced. The exchange reads
@@ -53,7 +54,7 @@ public:
     template <class Wait>
     bool park_by(int bell, Wait&& wait) {
         std::uint32_t state = empty;
-        if (word_.compare_exchange_strong(state, listening + static_cast<std::uint32_t>(bell), acquire)) wait();
+        if (word_.compare_exchange_strong(state, listening + static_cast<std::uint32_t>(bell), relaxed)) wait();
         return word_.exchange(empty, acquire) == notified;
     }
 

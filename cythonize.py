@@ -1,6 +1,6 @@
 """Translate the Cython modules to C++; meson calls this when a source or a declaration has changed.
 
-    translate.py FOLDER CYTHON-ARGUMENT... -- MODULE...
+    cythonize.py FOLDER CYTHON-ARGUMENT... -- MODULE...
 
 FOLDER holds the sources as they are installed. Each MODULE.cpp that is older than what it was made
 from is written anew, into the current folder. A module that has no source is the one that holds
@@ -45,7 +45,7 @@ class ReadContext(Context):
         for module in modules:
             self.find_module(module)
         if self.utility_pxds:  # they would become part of every module
-            raise SystemExit("a .pxd cannot name the type of a memory view: see translate.py")
+            raise SystemExit("a .pxd cannot name the type of a memory view: see cythonize.py")
         self.read, self.pxds = self.pxds, {}
 
     def find_module(self, *args: object, **options: object) -> object:
@@ -135,7 +135,7 @@ def size(item: tuple[str, str]) -> int:
 def main(folder: str, *words: str) -> bool:
     """Translate what is not up to date, and tell whether that went well."""
     arguments, modules = words[: words.index("--")], words[words.index("--") + 1 :]
-    asked = Path("translate.arguments")  # of the last time
+    asked = Path("cythonize.arguments")  # of the last time
     asking = f"{cython_version} {arguments}"
     same = asked.exists() and asked.read_text() == asking
     sources = {

@@ -1,0 +1,219 @@
+#!/bin/bash
+# Weakens the orders of the headers, one at a time. Fails unless a test sees each, or the list says why none can; and
+# if the tests meet an order that is not in the list. Then it seeds other defects. Called by `make model`.
+#
+#     weakened.sh FOLDER-OF-PROGRAMS COMPILE-COMMAND     (the programs have written their orders there)
+set -u
+programs=$1 compile=$2
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../../.." && pwd)
+bad=0 seen=0 header=
+declare -A verdicts
+
+fail() { echo "FAIL $*"; bad=1; }
+
+# sees PROGRAM SENTENCE OPTION...: a test with this sentence fails.
+sees() {
+    local program=$1 sentence=$2 output
+    shift 2
+    output=$("$program" "$@" "$sentence" 2>/dev/null)
+    grep -q "^FAIL " <<<"$output"
+}
+
+# line_of TEXT HOW-MANYTH: the number of the header's line that has it.
+line_of() { grep -nF -- "$1" "$root/$header" | sed -n "$2s/:.*//p"; }
+
+# seen TEXT FROM "TO..." PROGRAM SENTENCE [HOW-MANYTH]: that test fails if the order FROM in that line is TO.
+seen() {
+    local line to
+    line=$(line_of "$1" "${6:-1}")
+    [ -n "$line" ] || { fail "no longer in $header: $1"; return; }
+    for to in $3; do
+        verdicts[$header:$line:$2:$to]=1
+        seen=$((seen + 1))
+        sees "$programs/model_$4" "$5" --weaken "$header:$line:$2:$to" || fail "not seen: $header:$line: $1: $2 as $to"
+    done
+}
+
+# kept TEXT FROM TO WHY: no test can see it, and it is needed all the same.
+kept() {
+    local line
+    line=$(line_of "$1" 1)
+    [ -n "$line" ] || { fail "no longer in $header: $1"; return; }
+    verdicts[$header:$line:$2:$3]=1
+    echo "     not to be seen: $header:$line: $2 as $3: $4"
+}
+
+# seed HEADER WRONG-FOR-RIGHT PROGRAM SENTENCE: that test fails if the header is changed so.
+seed() {
+    local copy=$programs/seeded
+    rm -rf "$copy" && mkdir -p "$copy/callboard/$(dirname "$1")"
+    sed "$2" "$root/$1" >"$copy/callboard/$1"
+    if cmp -s "$root/$1" "$copy/callboard/$1"; then fail "its line is no longer in $1: $2"; return; fi
+    $compile -I"$copy" -I"$programs/../include" "$here/model_$3.cpp" -o "$copy/program" || { fail "not compiled: $2"; return; }
+    seen=$((seen + 1))
+    sees "$copy/program" "$4" || fail "not seen: $1: $2"
+}
+
+from_the_future="a value would be read that is written later because of it, and no execution here has that"
+by_a_clock="it may say that there is nothing although at each moment there was something, and only a clock tells moments"
+as_failure="compilers order a success as its failure at least"
+
+header=core/threads/biased_lock.hpp
+seen 'if (__builtin_expect(visitor_.load(seq_cst), 0)) lock_after_visit();' seq_cst acq_rel biased_lock "without a barrier for all: an owner that"
+seen 'if (__builtin_expect(visitor_.load(seq_cst), 0)) lock_after_visit();' seq_cst relaxed biased_lock "an owner that locks twice, and a visitor"
+seen 'void unlock() { owner_.store(false, release); }' release relaxed biased_lock "an owner that locks twice, and a visitor"
+seen 'if (visitor_.load(relaxed) || visitor_.exchange(true, seq_cst)) return false;' seq_cst "acq_rel relaxed" biased_lock "without a barrier for all: an owner that"
+seen 'if (!owner_.load(seq_cst)) return true;' seq_cst acq_rel biased_lock "without a barrier for all: an owner that"
+seen 'if (!owner_.load(seq_cst)) return true;' seq_cst relaxed biased_lock "an owner that locks twice, and a visitor"
+seen 'void leave() { visitor_.store(false, release); }' release relaxed biased_lock "an owner that locks twice, and a visitor"
+seen 'owner_.exchange(true, seq_cst);' seq_cst "acq_rel relaxed" biased_lock "without a barrier for all: an owner that"
+seen '} while (visitor_.load(seq_cst));' seq_cst acq_rel biased_lock "without a barrier for all: an owner that locks twice, and a visitor that"
+seen '} while (visitor_.load(seq_cst));' seq_cst relaxed biased_lock "an owner that locks twice, and a visitor"
+
+header=core/memory/epochs.hpp
+seen 'announced_[index].epoch.store(epoch, seq_cst);' seq_cst "acq_rel relaxed" epochs "a member that"
+seen 'const std::uint64_t now = epoch_.load(seq_cst);' seq_cst acq_rel epochs "a member that"
+seen 'const std::uint64_t now = epoch_.load(seq_cst);' seq_cst relaxed epochs "who unlinks a"
+seen 'void leave(unsigned index) { announced_[index].epoch.store(outside, release); }' release relaxed epochs "who unlinks a"
+seen 'std::uint64_t epoch = epoch_.load(seq_cst);' seq_cst "acq_rel relaxed" epochs "a thing does"
+seen 'const std::uint64_t announced = announced_[place].epoch.load(seq_cst);' seq_cst acq_rel epochs "a member that"
+seen 'const std::uint64_t announced = announced_[place].epoch.load(seq_cst);' seq_cst relaxed epochs "who unlinks a"
+seen 'return epoch_.compare_exchange_strong(epoch, epoch + 1, seq_cst, relaxed);' seq_cst acq_rel epochs "a member that"
+seen 'return epoch_.compare_exchange_strong(epoch, epoch + 1, seq_cst, relaxed);' seq_cst relaxed epochs "who unlinks a"
+seen 'bool has_passed(std::uint64_t announced) const { return epoch_.load(acquire) >= announced + 3; }' acquire relaxed epochs "a thing does"
+
+header=core/memory/node.hpp
+seen 'if (Surplus* surplus = listed_.load(acquire)) surplus->forget(*this);' acquire relaxed stack "a pool that"
+seen 'pool->listed_.store(nullptr, release);' release relaxed stack "a pool that"
+
+header=core/threads/parker.hpp
+seen 'word_.exchange(empty, acquire);' acquire relaxed parker "what was written"
+seen 'if (word_.compare_exchange_strong(state, empty, acquire)) return true;' acquire relaxed parker "what was written"
+seen 'return word_.exchange(empty, acquire) == notified;' acquire relaxed parker "a park whose"
+seen 'return word_.exchange(empty, acquire) == notified;' acquire relaxed parker "an owner that" 2
+seen 'const std::uint32_t before = word_.exchange(notified, release);' release relaxed parker "what was written"
+
+header=core/memory/stack.hpp
+seen '} while (!top_.compare_exchange_weak(top, first, order, relaxed));' release relaxed stack "each item is"
+seen '} while (!top_.compare_exchange_weak(top, first, order, relaxed));' seq_cst "acq_rel relaxed" stack "who pushes and"
+seen 'Item* take_all() { return top_.exchange(nullptr, acq_rel); }' acq_rel acquire stack "who finds a"
+seen 'Item* take_all() { return top_.exchange(nullptr, acq_rel); }' acq_rel release stack "each item is"
+seen 'bool is_empty() const { return top_.load(seq_cst) == nullptr; }' seq_cst acq_rel stack "who pushes and"
+seen 'bool is_empty() const { return top_.load(seq_cst) == nullptr; }' seq_cst relaxed stack "who finds a"
+
+header=mailbox/closable.hpp
+seen 'const std::int64_t before = pending_.fetch_add(weight, acq_rel);' acq_rel acquire closable "what is added"
+seen 'const std::int64_t before = pending_.fetch_add(weight, acq_rel);' acq_rel release closable "a count that"
+seen 'std::int64_t due() const { return pending_.load(acquire); }' acquire relaxed closable "what is added"
+seen 'return pending == 0 && pending_.compare_exchange_strong(pending, closed_, acq_rel, relaxed);' acq_rel acquire closable "who is refused"
+seen 'return pending == 0 && pending_.compare_exchange_strong(pending, closed_, acq_rel, relaxed);' acq_rel release closable "a count that"
+seen 'bool is_closed() const { return pending_.load(acquire) < 0; }' acquire relaxed closable "who is refused"
+seen 'if (state_.compare_exchange_weak(state, owned_, acquire, relaxed)) return Handed::mine;' acquire relaxed closable "a bucket that"
+seen '[[nodiscard]] Request* own_left() { return oldest_first(untagged(state_.exchange(owned_, acquire))); }' acquire relaxed closable "what is left at a bucket keeps"
+seen 'return state_.compare_exchange_strong(state, closed_, release, relaxed);' release relaxed closable "who sees that"
+seen 'bool is_closed() const { return state_.load(acquire) == closed_; }' acquire relaxed closable "who sees that"
+seen 'return state_.compare_exchange_weak(state, reinterpret_cast<std::uintptr_t>(request) | unowned, release,' release relaxed closable "a bucket that"
+
+header=mailbox/delegation.hpp
+seen 'if (state_.compare_exchange_weak(state, owned_, acquire, relaxed)) return true;' acquire relaxed delegation "three threads, a request each:"
+seen 'return state_.compare_exchange_strong(state, owned_, acquire, relaxed);' acquire relaxed delegation "a thread that"
+seen 'return oldest_first(reinterpret_cast<Request*>(state_.exchange(owned_, acq_rel)));' acq_rel acquire delegation "who finds no"
+seen 'return oldest_first(reinterpret_cast<Request*>(state_.exchange(owned_, acq_rel)));' acq_rel release delegation "three threads, a request each:"
+seen 'return state_.compare_exchange_strong(state, free_, release, relaxed);' release relaxed delegation "three threads, a request each:"
+seen 'const std::uintptr_t state = state_.load(acquire);' acquire relaxed delegation "who finds no"
+seen 'if (!state_.compare_exchange_weak(state, reinterpret_cast<std::uintptr_t>(request),' release relaxed delegation "three threads, a request each:"
+seen '[[nodiscard]] bool own_or_delegate() { return pending_.fetch_add(1, acq_rel) == 0; }' acq_rel acquire delegation "counted: what a"
+seen '[[nodiscard]] bool own_or_delegate() { return pending_.fetch_add(1, acq_rel) == 0; }' acq_rel release delegation "counted: three threads"
+seen 'return pending_.compare_exchange_strong(pending, 1, acquire, relaxed);' acquire relaxed delegation "counted: who owns"
+seen 'return pending_.fetch_sub(served, acq_rel) - served;' acq_rel acquire delegation "counted: three threads"
+seen 'return pending_.fetch_sub(served, acq_rel) - served;' acq_rel release delegation "counted: what a"
+
+header=mailbox/limits.hpp
+seen 'count_.fetch_sub(messages, seq_cst);' seq_cst "acq_rel relaxed" limits "room for one: a"
+seen 'if (waiting_.load(seq_cst) != 0) wake_all();' seq_cst "acq_rel relaxed" limits "room for one: a"
+seen 'waiting_.fetch_add(1, seq_cst);' seq_cst "acq_rel relaxed" limits "room for one: a"
+seen 'if (count_.load(seq_cst) >= capacity) parker.park(nanoseconds);' seq_cst "acq_rel relaxed" limits "room for one: a"
+
+header=mailbox/mpsc.hpp
+seen 'const auto before = tail_.exchange(reinterpret_cast<std::uintptr_t>(last), acq_rel);' acq_rel "acquire release" mpsc "two producers, two"
+seen 'reinterpret_cast<Node*>(before & ~bits)->next.store(first, release);' release relaxed mpsc "two producers, two"
+seen 'while (!tail_.compare_exchange_weak(before, (before & ~idle_bit) | signal_bit, acq_rel,' acq_rel "acquire release" mpsc "a signal is"
+seen 'void clear_signal() { tail_.fetch_and(~signal_bit, acquire); }' acquire relaxed mpsc "a signal is"
+seen 'Node* const next = head_->next.load(acquire);' acquire relaxed mpsc "two producers, two"
+seen 'return tail.tail_.compare_exchange_strong(expected, expected | MpscTail::idle_bit, release,' release relaxed mpsc "two producers, two"
+
+header=mailbox/ordered/reorder.hpp
+seen 'if (slot.state.exchange(here(serial), acq_rel) == wanted(serial)) send_run(serial, sink);' acq_rel acquire reorder "room for one"
+seen 'if (slot.state.exchange(here(serial), acq_rel) == wanted(serial)) send_run(serial, sink);' acq_rel release reorder "room for two values: two"
+seen 'return serial < limit_.load(acquire);' acquire relaxed reorder "room for one"
+seen 'std::int64_t next() const { return next_.load(acquire); }' acquire relaxed reorder "who sees that"
+seen 'next_.store(++next, release);' release relaxed reorder "who sees that"
+seen 'if (2 * (most - limit) >= slots_.capacity()) limit_.store(limit = most, release);' release relaxed reorder "room for one"
+seen 'std::int64_t found = state.load(acquire);' acquire relaxed reorder "room for one"
+kept 'if (state.compare_exchange_strong(found, wanted(next), acq_rel, acquire)) return;' acq_rel release "$as_failure"
+seen 'if (state.compare_exchange_strong(found, wanted(next), acq_rel, acquire)) return;' acq_rel acquire reorder "room for two values: two"
+seen 'if (state.compare_exchange_strong(found, wanted(next), acq_rel, acquire)) return;' acquire relaxed reorder "room for one"
+
+header=mailbox/ordered/spmc.hpp
+kept 'head_seen_ = head_.load(acquire);' acquire relaxed "$from_the_future"
+seen 'tail_.store(tail + 1, seq_cst);' seq_cst acq_rel rings "one to many:"
+seen 'tail_.store(tail + 1, seq_cst);' seq_cst relaxed rings "one to many, room for one"
+kept 'first = head_.load(acquire);' acquire relaxed "$by_a_clock"
+seen 'const std::int64_t there = tail_.load(acquire) - first;' acquire relaxed rings "one to many, room for one"
+kept 'if (head_.compare_exchange_weak(first, first + count, acq_rel, acquire)) return count;' acq_rel acquire "$from_the_future"
+kept 'if (head_.compare_exchange_weak(first, first + count, acq_rel, acquire)) return count;' acq_rel release "$as_failure"
+kept 'if (head_.compare_exchange_weak(first, first + count, acq_rel, acquire)) return count;' acquire relaxed "$by_a_clock"
+seen 'const std::int64_t tail = tail_.load(seq_cst);' seq_cst "acq_rel relaxed" rings "one to many:"
+
+header=mailbox/ordered/spsc.hpp
+seen 'head_seen_ = head_.load(acquire);' acquire relaxed rings "one to one, room for one"
+seen 'tail_.store(tail + 1, release);' release relaxed rings "one to one, room for one"
+seen 'tail_seen_ = tail_.load(acquire);' acquire relaxed rings "one to one, room for one"
+seen 'void discard() { head_.store(head_.load(relaxed) + 1, release); }' release relaxed rings "one to one, room for one"
+
+header=mailbox/ordered/worklist.hpp
+seen 'const std::int64_t ahead = slot.turn.load(acquire) - 2 * serial;' acquire relaxed rings "many to many, room for one"
+seen '} else if (tail_.compare_exchange_weak(serial, serial + 1, seq_cst, relaxed)) {' seq_cst "acq_rel relaxed" rings "many to many:"
+seen 'slot.turn.store(2 * serial + 1, release);' release relaxed rings "many to many, room for one"
+seen 'const std::int64_t ahead = slot.turn.load(acquire) - (2 * serial + 1);' acquire relaxed rings "many to many, room for one"
+seen 'slot.turn.store(2 * (serial + slots_.capacity()), release);' release relaxed rings "many to many, room for one"
+seen 'const std::int64_t tail = tail_.load(seq_cst);' seq_cst "acq_rel relaxed" rings "many to many:"
+
+header=scheduling/cell.hpp
+seen '[[nodiscard]] bool open_gate() { return gate.fetch_and(~waiting_bit, acq_rel) & waiting_bit; }' acq_rel "acquire release" cell "a system message meets"
+seen 'gate.fetch_or(waiting_bit, acq_rel);' acq_rel "acquire release" cell "a system message meets"
+
+for orders in "$programs"/*.orders; do
+    while IFS=: read -r header line from; do
+        case $from in
+            seq_cst) weaker="acq_rel relaxed" ;;
+            acq_rel) weaker="acquire release" ;;
+            *) weaker=relaxed ;;
+        esac
+        for to in $weaker; do
+            [ -n "${verdicts[$header:$line:$from:$to]:-}" ] && continue
+            verdicts[$header:$line:$from:$to]=1
+            fail "says nothing about $header:$line: $from as $to: $(sed -n "${line}p" "$root/$header")"
+        done
+    done <"$orders"
+done
+
+seed core/threads/biased_lock.hpp 's/membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {/true) {/' biased_lock "an owner that locks twice"
+seed core/threads/biased_lock.hpp 's/compiler_barrier();//' biased_lock "an owner that locks twice"
+seed core/threads/biased_lock.hpp 's/} while (visitor_\.load(seq_cst));/} while (false);/' biased_lock "an owner that locks twice, and a visitor that comes twice"
+seed core/threads/parker.hpp 's/^\( *\)word_\.exchange(empty, acquire);/\1word_.store(empty, relaxed);/' parker "two unparks"
+seed core/threads/parker.hpp 's/if (before == parked) syscall(/if (false) syscall(/' parker "what was written before"
+seed core/threads/parker.hpp 's/else eventfd_write(/else if (false) eventfd_write(/' parker "looks at descriptors"
+seed mailbox/mpsc.hpp 's/auto expected = reinterpret_cast<std::uintptr_t>(head_);/auto expected = head_->next.load(relaxed) == nullptr ? tail.tail_.load(relaxed) : 0;/' mpsc "two producers"
+seed mailbox/mpsc.hpp 's/if (__builtin_expect(before & signal_bit, 0)) .*//' mpsc "a signal is not lost"
+seed mailbox/delegation.hpp 's/if (__builtin_expect((state & owned_) && state != owned_, 0))/if (false)/' delegation "owner that sleeps"
+seed mailbox/limits.hpp 's/if (waiting_\.load(seq_cst) != 0) wake_all();//' limits "room for one: a sender"
+seed mailbox/ordered/reorder.hpp 's/if (state\.compare_exchange_strong(found, wanted(next), acq_rel, acquire)) return;/state.store(wanted(next), release); return;/' reorder "room for two values: two"
+seed mailbox/ordered/reorder.hpp 's/limit_\.store(limit = most, release)/limit_.store((limit = most) + 1, release)/' reorder "room for one value"
+seed scheduling/cell.hpp 's/if (system\.seems_empty()) return true;/return true;/' cell "beginning of a wait"
+seed scheduling/cell.hpp 's/if (head\.try_idle(tail)) return true;/return head.try_idle(tail);/' cell "meet an idle actor"
+seed scheduling/cell.hpp 's/return !has_system() \&\& head\.try_idle(tail);/return head.try_idle(tail);/' cell "meet the end of a dispatch"
+
+echo "$seen weakened orders and other defects were seen"
+exit $bad
