@@ -11,9 +11,9 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     ROOT / "examples" / "README.md",
-    *sorted(ROOT.joinpath("docs").glob("*.md")),
+    *sorted(ROOT.joinpath("docs").rglob("*.md")),
 ]
-"""The pages that users read. The pages of `docs/design` join them when they are rewritten."""
+"""The pages that users and contributors read."""
 
 MOST_WORDS = 45
 """In one sentence."""
