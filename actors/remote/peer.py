@@ -16,7 +16,7 @@ from callboard.remote.frames import Frame, Misframed, Splitter
 from callboard.remote.kinds import ANSWERED, HELLO_LIMIT, Farewell, Parting, Rejected
 from callboard.remote.lent import LentLink
 from callboard.remote.server_side import Delivery, Greeting, Ping, ServerSide, StagingRequest
-from callboard.scheduling.worker import attend
+from callboard.scheduling.attending import attend
 
 if TYPE_CHECKING:
     from callboard.remote.server import Server
