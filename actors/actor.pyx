@@ -6,11 +6,12 @@ from functools import partial
 
 cimport cython
 
+from callboard._inside.sending.actor_cell cimport carrying_cell, cell_of
 from callboard._inside.sending.letter cimport copy_of, sender_of
-from callboard._inside.sending.ref cimport CLOSED, ActorRef, Envelope, Extra, cell_of, no_system
+from callboard._inside.sending.ref cimport CLOSED, ActorRef, Envelope, Extra, no_system
+from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.variables cimport current_variables
-from callboard.core.memory.node cimport Kind
-from callboard.scheduling.cell cimport carrying_cell
+from callboard._inside.sending.waiting cimport put_back
 
 from callboard.core.errors import CallboardError
 from callboard.core.text import safe_repr
@@ -91,7 +92,7 @@ class Actor:
 
     def stop(self):
         """Stop this actor after the message in work."""
-        own(self).send_system(Kind.stop, None, None)
+        own(self).send_system(SystemKind.stop, None, None)
 
     # --- behaviour ------------------------------------------------------------------------------------
 
@@ -138,9 +139,8 @@ class Actor:
         cdef Extra extra = ref.extra
         if extra is None or not extra.stash:
             return
-        extra.replay_first(extra.stash)
+        put_back(ref, extra.stash)
         extra.stash = None
-        ref.detour = True
 
     # --- time -----------------------------------------------------------------------------------------
 
@@ -177,14 +177,14 @@ class Actor:
         extra.watching[ref] = None
         if len(extra.watching) > extra.most_watching:
             forget_ended(extra)
-        (<ActorRef>ref).send_system(Kind.watch, mine, None)
+        (<ActorRef>ref).send_system(SystemKind.watch, mine, None)
 
     def unwatch(self, ref):
         """Take `watch(ref)` back."""
         cdef ActorRef mine = own(self)
         if mine.extra is not None and mine.extra.watching is not None and ref in mine.extra.watching:
             mine.extra.watching.pop(ref, None)
-            (<ActorRef>ref).send_system(Kind.unwatch, mine, None)
+            (<ActorRef>ref).send_system(SystemKind.unwatch, mine, None)
 
     @property
     def children(self):

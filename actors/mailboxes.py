@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from callboard._inside.sending.intake import Intake
 from callboard._inside.sending.overflow import OVERFLOWS
+from callboard._inside.sending.priority_intake import PriorityIntake
 from callboard.core import checks
 from callboard.core.errors import ConfigError
 from callboard.core.text import safe_repr
@@ -18,8 +20,18 @@ def _check(capacity: int, overflow: str, timeout: float) -> None:
     checks.seconds("a mailbox's timeout", timeout, error=ConfigError)
 
 
+class Mailbox:
+    """A kind of mailbox. The base of the others; each also says how it is bounded, if it is."""
+
+    __slots__ = ()
+
+    def make_intake(self) -> Intake | None:
+        """Return what brings one actor's messages into this kind's order; None keeps theirs."""
+        return None
+
+
 @dataclass(frozen=True, slots=True)
-class BoundedMailbox:
+class BoundedMailbox(Mailbox):
     """A mailbox of at most `capacity` messages.
 
     `overflow` says what a sender does when it is full:
@@ -51,7 +63,7 @@ class BoundedMailbox:
 
 
 @dataclass(frozen=True, slots=True)
-class PriorityMailbox:
+class PriorityMailbox(Mailbox):
     """A mailbox from which the message with the least `key(message)` is taken first.
 
     Messages with equal keys keep their order. A key that is NaN, or a tuple or list with NaN in it,
@@ -74,3 +86,7 @@ class PriorityMailbox:
         _check(1 if self.capacity is None else self.capacity, self.overflow, self.timeout)
         if self.overflow == "drop_oldest":
             raise ConfigError("a PriorityMailbox cannot drop_oldest: its oldest is not its next")
+
+    def make_intake(self) -> Intake:
+        """Return a heap."""
+        return PriorityIntake(self.key)

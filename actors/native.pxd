@@ -7,7 +7,7 @@ from callboard._inside.sending.ref cimport ActorRef
 from callboard._inside.sending.values cimport NativeBuffer, buffer_of, from_buffer
 from callboard.core.memory.buffer cimport Buffer
 from callboard.core.memory.node cimport Kind, Node as Message
-from callboard.scheduling.cell cimport Context
+from callboard.scheduling.forward cimport Context
 
 
 cdef class NativeActor:

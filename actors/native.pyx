@@ -11,14 +11,15 @@ from cpython.ref cimport Py_DECREF
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy
 
+from callboard._inside.answers.actor_context cimport ActorContext, actor_context
 from callboard._inside.answers.future cimport Future
-from callboard._inside.sending.native_ref cimport NativeRef, send
+from callboard._inside.sending.native_ref cimport NativeRef
+from callboard._inside.sending.native_send cimport send
 from callboard._inside.sending.ref cimport ActorRef, no_system
+from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.values cimport from_buffer
 from callboard.core.memory.buffer cimport Buffer
 from callboard.core.memory.node cimport Kind, Node, Node as Message, wants_answer
-from callboard.scheduling.cell cimport Context
-from callboard.scheduling.context cimport current_context
 
 from callboard._inside.sending.values import Record, Tagged
 from callboard.core.errors import CallboardError
@@ -67,7 +68,7 @@ cdef class NativeActor:
     """An actor whose `receive` is a C function. See `native.pxd`."""
 
     def __cinit__(self):
-        cdef Context* context = current_context()
+        cdef ActorContext* context = actor_context()
         if context.constructing != NULL:
             ref = <ActorRef>context.constructing
             if ref.recipe.cls is type(self):
@@ -178,7 +179,7 @@ cdef class NativeActor:
 
     cdef void stop_self(self) noexcept nogil:
         with gil:
-            self.own_ref.send_system(Kind.stop, None, None)
+            self.own_ref.send_system(SystemKind.stop, None, None)
 
     cdef void fail(self, const char* reason) noexcept nogil:
         """Fail as a Python actor does that raises: the supervisor decides, once receive() is over."""
@@ -192,4 +193,4 @@ cdef class NativeActor:
             raise TypeError(f"fail_with() wants an exception, not {safe_repr(error)}")
         complete_ask(self, None, error)
         # Not here: the end of the actor is the end of this object, which receive() still uses.
-        self.own_ref.send_system(Kind.failed, self.own_ref, error)
+        self.own_ref.send_system(SystemKind.failed, self.own_ref, error)

@@ -15,23 +15,13 @@ from cpython.datetime cimport PyDateTime_Check, import_datetime
 
 from datetime import datetime, timezone
 
-cdef extern from *:
-    """
-    // Whether a value compares as tuples, or lists, do, and not in a way of its own.
-    static inline bool is_as(PyObject* value, PyTypeObject* type) {
-        return Py_TYPE(value)->tp_richcompare == type->tp_richcompare && Py_TYPE(value)->tp_hash == type->tp_hash;
-    }
-    static inline bool is_plain(PyObject* value) {
-        return PyLong_CheckExact(value) || PyFloat_CheckExact(value) || PyUnicode_CheckExact(value);
-    }
-    static inline bool is_as_tuple(PyObject* value) { return PyTuple_Check(value) && is_as(value, &PyTuple_Type); }
-    static inline bool is_as_list(PyObject* value) { return PyList_Check(value) && is_as(value, &PyList_Type); }
-    static inline int go_deeper() { return Py_EnterRecursiveCall(" while looking for datetimes") ? -1 : 0; }
-    """
+cdef extern from "callboard/core/instants.hpp" namespace "callboard":
     bint is_plain(object value)
     bint is_as_tuple(object value)
     bint is_as_list(object value)
     int go_deeper() except -1
+
+cdef extern from "Python.h":
     void Py_LeaveRecursiveCall()
 
 import_datetime()

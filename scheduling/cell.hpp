@@ -6,8 +6,7 @@
 //   idle     nowhere: nothing to do                                 (idle bit 1, gate open)
 //   waiting  nowhere: in the middle of a message, or backing off    (idle bit 0, gate waiting)
 // "Notified while running" is not a state of its own: a message that comes while the actor runs is
-// behind the tail, and keeps it from going idle. "Closed" is a flag that the runner sets: a closed
-// cell goes on through the same states, and its dispatch turns messages into dead letters.
+// behind the tail, and keeps it from going idle.
 //
 // Whoever has the readiness of a cell (one thread at a time) may touch its consumer's fields. Rules:
 //   1. Readiness is born with the cell, and belongs to its creator.
@@ -34,33 +33,17 @@
 #include "callboard/core/records.hpp"
 #include "callboard/mailbox/limits.hpp"
 #include "callboard/mailbox/mpsc.hpp"
+#include "callboard/scheduling/forward.hpp"
 
 namespace callboard {
 
-struct Cell;
-struct Context;
-struct Worker;
-
-// What a dispatch leaves: the runner still has the readiness (`more`), or gave it up (`done`).
-enum class Outcome : std::uint8_t { done, more };
-
-// Dispatches a cell for at most `quantum` messages. Python cells: with the interpreter attached.
-using Run = Outcome (*)(Cell*, Context*, std::uint32_t quantum);
-
-// Flags of a cell, set before it is first scheduled, but for `closed`, which its runner sets.
+// Flags of a cell, set before it is first scheduled.
 inline constexpr std::uint32_t python_cell = 1;     // its dispatch needs the interpreter
 inline constexpr std::uint32_t wants_token = 2;     // ... and the token that says who has it
-inline constexpr std::uint32_t limited = 4;         // `limits` is there: bounded, prioritised
-inline constexpr std::uint32_t dedicated_cell = 8;  // has a worker of its own
-inline constexpr std::uint32_t closed_cell = 16;
-inline constexpr std::uint32_t native_cell = 32;    // its messages are native values
-inline constexpr std::uint32_t forked_cell = 64;    // a copy in a child process: refuses all use
-inline constexpr std::uint32_t carrying_cell = 128; // its messages carry their senders' variables
-inline constexpr std::uint32_t roaming_cell = 256;  // has no home that somebody chose: see stealing.hpp
-// A sender of a native value to a cell with one of these takes the slow way.
-inline constexpr std::uint32_t guarded_cell = limited | closed_cell | forked_cell;
-// A sender of a Python object to a cell with one of these does.
-inline constexpr std::uint32_t slow_cell = guarded_cell | native_cell | carrying_cell;
+inline constexpr std::uint32_t dedicated_cell = 4;  // has a worker of its own
+inline constexpr std::uint32_t roaming_cell = 8;    // has no home that somebody chose: see stealing.hpp
+// From here on they are the business of what runs in the cell, which may set them at any time.
+inline constexpr std::uint32_t first_own_flag = 16;
 
 // What runs in a cell keeps more of its own: a type that derives from it, such as ActorCell.
 struct Cell {

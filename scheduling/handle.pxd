@@ -1,5 +1,10 @@
-from callboard.scheduling.cell cimport Cell
+from callboard.scheduling.forward cimport Cell
 
 
 cdef class Handle:
     cdef Cell* cell
+
+    cdef bint has_own_worker(self) noexcept
+
+
+cdef Handle actor_here()

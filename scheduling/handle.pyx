@@ -4,8 +4,9 @@ from libc.stdint cimport uint64_t
 
 from callboard.core.memory.node cimport relaxed
 from callboard.core.sealed cimport only_by_runtime
-from callboard.scheduling.cell cimport Context, Worker, dedicated_cell
-from callboard.scheduling.context cimport current_context
+from callboard.scheduling.cell cimport Cell, dedicated_cell
+from callboard.scheduling.context cimport Context, current_context
+from callboard.scheduling.worker_core cimport Worker
 
 
 cdef class Handle:
@@ -40,6 +41,9 @@ cdef class Handle:
     @property
     def is_dedicated(self):
         """Whether the actor was spawned with a worker of its own, and cannot move."""
+        return self.has_own_worker()
+
+    cdef bint has_own_worker(self) noexcept:
         return self.cell.has(dedicated_cell)
 
     @property
@@ -80,3 +84,9 @@ cdef class Handle:
         """The measured time per message, in nanoseconds; 0 before the first one."""
         cdef uint64_t messages = self.cell.get_messages()
         return self.cell.get_busy_ns() / <double>messages if messages else 0.0
+
+
+cdef Handle actor_here():
+    """Return the actor in whose code the calling thread is, or None."""
+    cdef Cell* current = current_context().current
+    return <Handle>current.owner if current != NULL else None

@@ -1,6 +1,7 @@
 from libc.stdint cimport uint64_t
 
-from callboard.scheduling.cell cimport Cell, ReadySet
+from callboard.scheduling.cell cimport Cell
+from callboard.scheduling.worker_core cimport ReadySet
 
 cdef extern from "callboard/scheduling/priority.hpp" namespace "callboard" nogil:
     cdef cppclass ReadyQueue:  # made by `new`: it lies on cache lines of its own

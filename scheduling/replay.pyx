@@ -11,11 +11,12 @@ from libcpp.vector cimport vector
 
 from callboard.core.memory.node cimport acquire
 from callboard.core.mix cimport random_number
-from callboard.scheduling.cell cimport Cell, Context, Worker
-from callboard.scheduling.context cimport current_context
+from callboard.scheduling.context cimport Context, current_context
+from callboard.scheduling.forward cimport Cell
 from callboard.scheduling.priority cimport PriorityPolicy
 from callboard.scheduling.team cimport Team
 from callboard.scheduling.worker cimport WorkerThread
+from callboard.scheduling.worker_core cimport Worker
 
 from callboard.core.errors import CallboardError
 

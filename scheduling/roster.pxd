@@ -1,4 +1,4 @@
-from callboard.scheduling.cell cimport TeamState
+from callboard.scheduling.forward cimport TeamState
 
 
 cdef class Roster:

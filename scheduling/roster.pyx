@@ -2,7 +2,7 @@
 
 import threading
 
-from callboard.scheduling.cell cimport TeamState
+from callboard.scheduling.worker_core cimport TeamState
 
 
 cdef class Roster:

@@ -1,8 +1,7 @@
 from libc.stdint cimport int64_t
 
-from callboard.scheduling.cell cimport Cell
+from callboard.scheduling.forward cimport Cell
 from callboard.scheduling.roster cimport Roster
-from callboard.scheduling.worker cimport WorkerThread
 
 
 cdef class Team(Roster):
@@ -14,6 +13,6 @@ cdef class Team(Roster):
 
     cdef bint wait_until(self, int64_t deadline) except -1
     cdef int retire(self, Cell* cell) except -1
-    cdef int start_one(self, WorkerThread worker) except -1
+    cdef int start_one(self, object worker) except -1
     cdef int end_if_last(self) except -1
     cdef int sweep(self) except -1

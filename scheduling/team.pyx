@@ -9,10 +9,12 @@ from libcpp.vector cimport vector
 
 from callboard.core.clock cimport SLICE_NS, monotonic_ns
 from callboard.core.memory.node cimport acq_rel, acquire, relaxed, release, seq_cst
-from callboard.scheduling.cell cimport Cell, Worker, dedicated_cell, let_share
+from callboard.scheduling.cell cimport Cell, dedicated_cell
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.roster cimport Roster
+from callboard.scheduling.stealing cimport let_share
 from callboard.scheduling.worker cimport WorkerThread
+from callboard.scheduling.worker_core cimport Worker
 
 from callboard.core.errors import CallboardError
 from callboard.scheduling.priority import Fifo
@@ -73,7 +75,7 @@ cdef class Team(Roster):
                     ) from error
                 self.started += 1
 
-    cdef int start_one(self, WorkerThread worker) except -1:
+    cdef int start_one(self, object worker) except -1:
         with self.lock:
             self.running.add(worker)  # before it can come to its end
         try:
@@ -153,8 +155,11 @@ cdef class Team(Roster):
         return worker
 
     cdef int retire(self, Cell* cell) except -1:
-        """Let a dedicated worker end with its actor. Late messages wake the first worker instead."""
-        cdef WorkerThread worker = <WorkerThread><object>cell.get_home(relaxed).owner
+        """Let a dedicated worker, if it is one, end with its actor. Late messages wake the first worker instead."""
+        cdef WorkerThread worker
+        if not cell.has(dedicated_cell):
+            return 0
+        worker = <WorkerThread><object>cell.get_home(relaxed).owner
         cell.set_home((<WorkerThread>self.workers[0]).core, release)
         worker.retiring = True
         return 0

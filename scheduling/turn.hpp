@@ -24,6 +24,8 @@
 #include <cstdint>
 
 #include "callboard/core/clock.hpp"
+#include "callboard/scheduling/cell.hpp"
+#include "callboard/scheduling/context.hpp"
 #include "callboard/scheduling/worker.hpp"
 
 namespace callboard {

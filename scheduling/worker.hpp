@@ -1,4 +1,4 @@
-// A worker, its thread's context, and the way by which a cell becomes ready.
+// A worker: its ready set, its inbox, and what it shares with its team.
 //
 // Prokesch 2011, section 4.2: workers have disjoint ready sets that only they touch, or a thief; a wake-up that
 // concerns another worker's actor travels to that worker as a message (section 4.2.3).
@@ -7,18 +7,18 @@
 #include <cstdint>
 #include <vector>
 
-#include "callboard/core/clock.hpp"
-#include "callboard/core/memory/node.hpp"
 #include "callboard/core/memory/stack.hpp"
 #include "callboard/core/records.hpp"
 #include "callboard/core/threads/biased_lock.hpp"
 #include "callboard/core/threads/parker.hpp"
-#include "callboard/core/threads/spinner.hpp"
 #include "callboard/mailbox/delegation.hpp"
 #include "callboard/scheduling/cell.hpp"
 #include "callboard/scheduling/stealing_trials.hpp"
 
 namespace callboard {
+
+// How long a worker looks for work before it parks: about as long as a futex wake costs its two ends.
+inline constexpr std::int64_t worker_patience = 15'000;
 
 // A priority policy's two functions. LPEL calls them PUT-READY and FETCH-READY. Only the worker's
 // own thread calls them, without the interpreter, or, where the policy lends, a thief within the worker's lock.
@@ -252,131 +252,5 @@ private:
         if (has_token && team->token.has_pending()) put_all(team->token.take());
     }
 };
-
-// What every thread that sends or dispatches has. On cache lines of its own: it is written for each message.
-struct alignas(cache_line) Context {
-    Worker* worker{nullptr};  // null outside the workers
-    Cell* current{nullptr};   // the cell whose message is in work on this thread
-    NodeCache nodes;
-    std::uint32_t depth{0};   // dispatches within dispatches, by overflow policy `help`
-    std::uint32_t sent{0};    // by a thread outside the workers, since it let them run last
-    bool makes_handle{false}; // the object that is made next is one of the runtime's: see Handle
-    bool on_event_loop{false}; // the thread is that of a system's event loop
-    void* constructing{nullptr};  // the Python object whose actor is being made; borrowed
-    Spinner spinner;          // how this thread waits before it sleeps
-    void* trace{nullptr};     // called for each message, in a manual system; borrowed
-    void* python{nullptr};    // a worker's thread's PyThreadState
-    std::uint32_t catching_up{0};   // so many dispatches to come may be long: see turn.hpp
-    std::int64_t past_quantum{0};   // when the long one in work got there
-    std::int64_t turn_began{0};     // of the dispatch in work, not later than it did; 0: see turn.hpp
-    void* completing{nullptr};    // futures that are done, whose callbacks are to be called; borrowed
-    void* awaited{nullptr};       // the future that a task on an event loop has begun to wait for; borrowed
-};
-
-// How long a worker looks for work before it parks: about as long as a futex wake costs its two ends.
-inline constexpr std::int64_t worker_patience = 15'000;
-
-// A thread that wants to send to a full mailbox; a worker's has nothing else that is ready. Waits until
-// there may be room, or until something was announced or delegated to the worker, `nanoseconds` at most.
-inline void wait_for_room(Limits& limits, Context* context, std::int64_t nanoseconds) {
-    Worker* const worker = context->worker;
-    if (worker == nullptr) {
-        Parker parker;
-        if (!context->spinner.wait_until([&] { return limits.has_room(); }, worker_patience))
-            limits.wait_for_room(parker, nanoseconds);
-        return;
-    }
-    auto& token = worker->team->token;
-    if (context->spinner.wait_until([&] {
-            return limits.has_room() || !worker->inbox.is_empty() ||
-                   (worker->has_token && token.has_pending());
-        }, worker_patience))
-        return;
-    // The token is kept: who gave it up here would come back into the middle of a Python handler, and
-    // contend for the interpreter with its next owner. So who delegates must wake us.
-    if (worker->has_token && !token.try_sleep(worker->parker)) return;
-    limits.wait_for_room(worker->parker, nanoseconds);
-    if (worker->has_token) token.stay_awake();
-}
-
-// Time is measured from one dispatch's end to the next one's: one look at the clock for each, and
-// none at all when nobody asked for it. So every dispatch ends with account() or charge(), on the
-// worker's thread, and before it gives up the readiness.
-inline std::int64_t charge_now(Cell* cell, Worker* worker, std::int64_t now) {
-    const std::int64_t spent = now - worker->started;
-    worker->started = now;
-    cell->busy_ns.add(static_cast<std::uint64_t>(spent));
-    worker->busy_ns.add(static_cast<std::uint64_t>(spent));
-    return spent;
-}
-
-// The end of a dispatch, or of a part of it, that handled no message.
-inline void charge(Cell* cell, Context* context) {
-    if (context->worker->timed) charge_now(cell, context->worker, monotonic_ns());
-}
-
-__attribute__((noinline)) inline void record(Cell* cell, Worker* worker, std::uint64_t messages) {
-    const std::int64_t now = monotonic_ns();
-    const std::int64_t spent = charge_now(cell, worker, now);
-    if (worker->ring == nullptr) return;
-    const std::int64_t queue = cell->limits != nullptr ? cell->limits->count() : -1;
-    worker->ring->write({now, spent, cell->number, cell->dispatches.get(), messages, queue});
-}
-
-// The end of a dispatch, or of a part of it, that handled `messages`.
-inline void account(Cell* cell, Context* context, std::uint64_t messages) {
-    cell->messages.add(messages);
-    cell->dispatches.add(1);
-    context->worker->handled.add(messages);
-    if (__builtin_expect(context->worker->timed, 0)) record(cell, context->worker, messages);
-}
-
-// What make_ready() does with a cell whose home is not here.
-__attribute__((noinline)) inline void make_ready_away(Cell* cell, Context* context, Worker* home) {
-    Worker* const here = context->worker;
-    if (cell->has(roaming_cell) && here != nullptr && here->shares && here->team == home->team) {
-        // Who is woken runs where its waker runs: what talks together gets together.
-        cell->home.store(here, relaxed);
-        here->put(cell);
-        return;
-    }
-    if (cell->has(wants_token)) {
-        // The thread that runs Python takes Python cells as they come, wherever their home is.
-        if (here != nullptr && here->has_token && here->team == home->team) {
-            here->put(cell);
-            return;
-        }
-        if (home->team->token.delegate_if_owned(cell)) return;
-    }
-    home->wake(cell);
-}
-
-// The caller, on the thread of `context`, has the readiness of `cell` and gives it to a worker.
-inline void make_ready(Cell* cell, Context* context) {
-    Worker* const home = cell->home.load(relaxed);
-    if (__builtin_expect(home == context->worker, 1)) home->put(cell);
-    else make_ready_away(cell, context, home);
-}
-
-// Reads the worker's clock between two dispatches: after each where they take long, else after some.
-__attribute__((noinline)) inline void look_at_clock(Worker* worker) {
-    const std::int64_t now = coarse_ns();
-    const bool quick = now - worker->loop_time.load(relaxed) < 1'000'000;
-    worker->look_mask = quick ? (2 * worker->look_mask + 1) & 7 : 0;
-    worker->loop_time.store(now, relaxed);
-}
-
-// Runs `cell`, which was fetched, once: the one place that does. `outer` is the cell in whose dispatch that
-// happens, or null. If work is left, the cell is ready again, on its new worker if it was moved meanwhile.
-inline void dispatch(Cell* cell, Context* context, Cell* outer) {
-    Worker* const worker = context->worker;
-    worker->current.store(cell->number, relaxed);
-    context->current = cell;
-    if (cell->run(cell, context, worker->quantum) == Outcome::more) make_ready(cell, context);
-    context->current = outer;
-    worker->dispatches.add(1);
-    if ((worker->dispatches.get() & worker->look_mask) == 0) look_at_clock(worker);
-    worker->current.store(outer != nullptr ? outer->number : 0, relaxed);
-}
 
 }  // namespace callboard

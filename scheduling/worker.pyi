@@ -1,5 +1,4 @@
 import threading
-from typing import Protocol, type_check_only
 
 from typing_extensions import disjoint_base
 
@@ -7,14 +6,8 @@ from callboard.scheduling.handle import Handle
 from callboard.scheduling.priority import PriorityPolicy
 from callboard.scheduling.roster import Roster
 
-@type_check_only
-class Lender(Protocol):
-    def lend(self, bell: int) -> int: ...
-    def take_back(self, is_readable: bool) -> bool: ...
-
 def on_worker() -> bool: ...
 def shares_worker_here() -> bool: ...
-def attend(lender: Lender) -> bool: ...
 
 @disjoint_base
 class WorkerThread:

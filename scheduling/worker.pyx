@@ -19,17 +19,18 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from callboard.core.clock cimport monotonic_ns
 from callboard.core.memory.node cimport Surplus, acquire, await_interpreter, relaxed, release, seq_cst
-from callboard.scheduling.cell cimport (
-    Cell, Context, DispatchRecord, RecordRing, TeamState, Worker, consider_sharing, dedicated_cell, dispatch,
-    find_work, python_cell, roaming_cell, sleep, sleep_reading, steal, wants_token,
-)
-from callboard.scheduling.context cimport current_context
+from callboard.core.records cimport DispatchRecord, RecordRing
+from callboard.core.thread_state cimport set_variables
+from callboard.scheduling.cell cimport Cell, dedicated_cell, python_cell, roaming_cell, wants_token
+from callboard.scheduling.context cimport Context, current_context
+from callboard.scheduling.dispatching cimport dispatch
 from callboard.scheduling.handle cimport Handle
 from callboard.scheduling.priority cimport PriorityPolicy
 from callboard.scheduling.roster cimport Roster
+from callboard.scheduling.stealing cimport consider_sharing, find_work, sleep, steal
+from callboard.scheduling.worker_core cimport TeamState, Worker
 
 from callboard.core.errors import CallboardError, PolicyError
-from callboard.core.log import log
 
 cdef extern from "Python.h":
     void XDECREF "Py_XDECREF" (PyObject*)
@@ -39,9 +40,6 @@ cdef extern from "Python.h" nogil:
     PyThreadState* PyEval_SaveThread()
     void PyEval_RestoreThread(PyThreadState* state)
 
-cdef extern from "unistd.h" nogil:
-    int close(int descriptor)
-
 cdef extern from "sys/prctl.h" nogil:
     int PR_SET_NAME
     int prctl(int option, ...)
@@ -49,8 +47,6 @@ cdef extern from "sys/prctl.h" nogil:
 # How long a worker sleeps before it takes a burst to be over. The next burst allocates its nodes anew,
 # which costs a few nanoseconds for each message.
 cdef int64_t TIDY_NS = 10_000_000
-# How long a worker without anything to do attends to a descriptor.
-cdef int ATTENTIVE_MS = 10
 # How many dispatches may pass before the worker looks whether sharing pays, and before it does what the
 # interpreter asks of it.
 cdef uint64_t CLOCK_EVERY = 64
@@ -61,6 +57,12 @@ cdef object glance = eval("lambda: None")
 cdef uint32_t FAIR = 64
 # What a worker's ring holds: 0.4 MB.
 cdef uint64_t RECORDS = 8192
+
+
+cdef WorkerThread worker_here():
+    """Return the worker whose thread calls; None on another thread."""
+    cdef Worker* core = current_context().worker
+    return <WorkerThread>core.owner if core != NULL else None
 
 
 def on_worker():
@@ -74,34 +76,6 @@ def shares_worker_here():
     if context.worker == NULL:
         return False
     return context.current == NULL or not context.current.has(dedicated_cell)
-
-
-def attend(lender):
-    """Let the calling worker read something itself when it has nothing to do the next time.
-
-    What it answers to is often followed by the next question: then no other thread has to read that and to
-    wake it. In that rest the worker calls `lender.lend(bell)`, which returns a descriptor that nobody else
-    reads from then on, or -1. It sleeps until that can be read, it is woken, or 10 ms are over; somebody who
-    wants the descriptor back wakes it by `bell`, that of an eventfd. After the rest it calls
-    `lender.take_back(is_readable)`, which reads if there is something, on the worker's thread and outside of
-    any actor, and returns whether the worker is to attend in its next rest, too. What they raise is logged.
-    Calls before that rest count as one, the last, unless the worker attends in it anyway. False, and nothing
-    comes of it, then, on a thread that is no worker's, and where there is no descriptor left for a bell.
-    """
-    cdef Worker* core = current_context().worker
-    if core == NULL:
-        return False
-    cdef WorkerThread worker = <WorkerThread>core.owner
-    if worker.keeps:
-        return False
-    if worker.bell < 0:
-        try:
-            worker.bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        except OSError:
-            return False  # the process may have no more descriptors
-    worker.attended = lender
-    worker.attends = True
-    return True
 
 
 cdef void heed_interpreter() noexcept nogil:
@@ -130,7 +104,6 @@ cdef class WorkerThread:
         self.name = name
         self.short_name = name[max(0, len(name) - 15):].encode()  # what the kernel keeps, and debuggers show
         self.cpu = cpu
-        self.bell = -1
         if not dedicated:
             team.workers.append(self)
 
@@ -138,8 +111,6 @@ cdef class WorkerThread:
         if self.core != NULL:
             del self.core.ring
             del self.core
-        if self.bell >= 0:
-            close(self.bell)
 
     @property
     def index(self):
@@ -268,8 +239,8 @@ cdef class WorkerThread:
         self.loop_with(state)
         # loop_with() leaves the interpreter detached.
         PyEval_RestoreThread(state)
-        if self.keeps and self.borrow() >= 0:  # it may have been taken away meanwhile
-            self.give_back(False)
+        if self.other_sleep.end != NULL:
+            self.other_sleep.end(self.other_sleep.state)
         XDECREF(set_variables(state, variables))
         self.context.worker = NULL
         if self.retiring:
@@ -348,13 +319,13 @@ cdef class WorkerThread:
         cdef Worker* core = self.core
         cdef int64_t begin = monotonic_ns()
         cdef int64_t now
-        cdef bint is_readable
+        cdef bint has_more
         core.set_loop_time(begin, relaxed)
         core.begin_idle(begin)
         core.add_rests(1, release)
         self.tell_drainer()
-        is_readable = self.attends and self.rest_reading()
-        if not is_readable and not find_work(self.context):
+        has_more = self.other_sleep.is_due and self.other_sleep.sleep(self.other_sleep.state)
+        if not has_more and not find_work(self.context):
             self.park()
         now = monotonic_ns()
         core.end_idle(now)
@@ -362,39 +333,9 @@ cdef class WorkerThread:
         if core.notes_waits:
             core.ring.write(DispatchRecord(now, now - begin, 0, core.get_rests(relaxed) // 2, 0, -1))
         core.add_rests(1, seq_cst)  # before the puts to come: see stealing.hpp
-        if is_readable:
+        if has_more:
             core.stop_watching()  # first: that may be much work
-            self.give_back(True)
-
-    cdef bint rest_reading(self) noexcept nogil:
-        """Sleep, as what it attends to may be read. True: it can be; it is given back after the rest."""
-        cdef int descriptor = self.borrow()
-        if descriptor < 0:
-            return False
-        if sleep_reading(self.core[0], descriptor, self.bell, ATTENTIVE_MS):
-            return True
-        self.give_back(False)
-        return False
-
-    cdef int borrow(self) noexcept with gil:
-        cdef int descriptor = -1
-        self.attends = self.keeps = False
-        try:
-            descriptor = self.attended.lend(self.bell)
-        except BaseException as error:
-            log.error("a worker could not attend to what it answers", worker=self.name, exc_info=error)
-        if descriptor < 0:
-            self.attended = None
-        return descriptor
-
-    cdef void give_back(self, bint is_readable) noexcept with gil:
-        lender, self.attended = self.attended, None
-        try:
-            if lender.take_back(is_readable):
-                self.attended = lender
-                self.attends = self.keeps = True
-        except BaseException as error:
-            log.error("a worker could not read what it attends to", worker=self.name, exc_info=error)
+            self.other_sleep.wake_up(self.other_sleep.state)
 
     cdef void park(self) noexcept nogil:
         """Sleep until there is work; after a while without any, free the spare nodes that bursts left."""
@@ -454,14 +395,12 @@ cdef class WorkerThread:
         cdef Context* context = self.context
         cdef Cell* outer = context.current
         cdef int64_t outer_began = self.core.started
-        cdef void* completing = context.completing
         cdef int64_t turn_began = context.turn_began
         cdef int64_t began = 0
         cdef PyThreadState* thread = <PyThreadState*>context.python
         cdef PyObject* variables = set_variables(thread, NULL)
         if self.core.timed:
             began = self.core.started = monotonic_ns()
-        context.completing = NULL  # what waits for this dispatch must not wait for an outer one
         context.depth += 1
         if cell.has(python_cell):
             dispatch(cell, context, outer)
@@ -473,7 +412,6 @@ cdef class WorkerThread:
                 dispatch(cell, context, outer)
         XDECREF(set_variables(thread, variables))
         context.depth -= 1
-        context.completing = completing
         context.turn_began = turn_began
         if self.core.timed:  # the outer actor is not charged for the inner one's time
             self.core.started = outer_began + (monotonic_ns() - began)

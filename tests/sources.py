@@ -12,6 +12,9 @@ CYTHON_FROM = re.compile(
     r"^\s*from\s+([\w.]+)\s+c?import\s+(?:\(([^)]*)\)|([^#\n]*))", re.MULTILINE
 )
 CYTHON_IMPORT = re.compile(r"^\s*c?import\s+([^#\n]+)", re.MULTILINE)
+CYTHON_CIMPORT = re.compile(
+    r"^\s*(?:from\s+([\w.]+)\s+)?cimport\s+(?:\(([^)]*)\)|([^#\n]*))", re.MULTILINE
+)
 CYTHON_EXTERN = re.compile(r"""^\s*cdef\s+extern\s+from\s+["']<?([^"'>]+)>?["']""", re.MULTILINE)
 CYTHON_TEXT = re.compile(r"""^\s*include\s+["']([^"']+)["']""", re.MULTILINE)
 INCLUDE = re.compile(r"""^\s*#\s*include\s*[<"]([^>"]+)[>"]""", re.MULTILINE)
@@ -109,6 +112,39 @@ def imports(root: Path, *, for_types: bool = False) -> dict[Path, set[Path]]:
     for unit, needed in graph.items():
         needed.discard(unit)
     return graph
+
+
+def compiled_from(root: Path) -> dict[Path, set[Path]]:
+    """Map each extension module to the files that it is compiled from, whose edits rebuild it."""
+    files = {path for path in sources(root) if path.suffix in {".pyx", ".pxd", ".hpp"}}
+    direct = {path: set(read_by(path, (root / path).read_text(), files)) for path in files}
+
+    def all_behind(path: Path, found: set[Path]) -> set[Path]:
+        if path not in found:
+            found.add(path)
+            for following in direct[path]:
+                all_behind(following, found)
+        return found
+
+    modules = [path for path in files if path.suffix == ".pyx"]
+    return {path.with_suffix(""): all_behind(path, set()) for path in modules}
+
+
+def read_by(path: Path, text: str, files: set[Path]) -> Iterator[Path]:
+    """Yield each of our files that the compilers read for the sake of a source."""
+    if path.suffix == ".pyx":
+        yield from {path.with_suffix(".pxd")} & files
+    if path.suffix != ".hpp":
+        for base, in_brackets, on_line in CYTHON_CIMPORT.findall(text):
+            listed = [name for name in (in_brackets or on_line).split(",") if name.strip()]
+            names = [name.split()[0] for name in listed]
+            for name in [base, *(f"{base}.{name}" for name in names)] if base else names:
+                place = place_of(name)
+                yield from {place.with_suffix(".pxd")} & files if place is not None else ()
+    for name in files_included(path, text):
+        place = place_of(name.removesuffix(".hpp").replace("/", "."))
+        header = path.parent / name if place is None else place.with_suffix(".hpp")
+        yield from {header} & files
 
 
 def circles(graph: dict[Path, set[Path]]) -> list[list[str]]:

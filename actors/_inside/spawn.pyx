@@ -9,27 +9,27 @@ from libc.stdint cimport INT64_MAX, int64_t, uint32_t
 from callboard._inside.life.ending cimport leave_parent
 from callboard._inside.receiving.dispatch cimport run_python
 from callboard._inside.receiving.native_dispatch cimport run_native
+from callboard._inside.sending.actor_cell cimport ActorCell, carrying_cell, cell_of, limited, native_cell
 from callboard._inside.sending.native_ref cimport NativeRef
 from callboard._inside.sending.overflow cimport Overflow, overflow_named
-from callboard._inside.sending.ref cimport CLOSED, RESTARTING, ActorCell, ActorRef, Recipe, cell_of
+from callboard._inside.sending.ref cimport RESTARTING, ActorRef, Recipe
 from callboard._inside.sending.runtime cimport Runtime
 from callboard.core.memory.node cimport relaxed
 from callboard.mailbox.limits cimport Limits
 from callboard.native cimport NativeActor
-from callboard.scheduling.cell cimport (
-    Run, Worker, carrying_cell, closed_cell, dedicated_cell, limited, make_ready, native_cell, python_cell,
-    roaming_cell, wants_token,
-)
+from callboard.scheduling.cell cimport Run, dedicated_cell, python_cell, roaming_cell, wants_token
 from callboard.scheduling.context cimport current_context
+from callboard.scheduling.dispatching cimport make_ready
 from callboard.scheduling.team cimport Team
-from callboard.scheduling.worker cimport WorkerThread
+from callboard.scheduling.worker cimport WorkerThread, worker_here
+from callboard.scheduling.worker_core cimport Worker
 
 from callboard._inside.arguments import refuse_misfit
 from callboard.core import checks
 from callboard.core.errors import PolicyError, SpawnError, SystemClosed
 from callboard.core.text import safe_repr
 from callboard.actor import Actor
-from callboard.mailboxes import BoundedMailbox, PriorityMailbox
+from callboard.mailboxes import Mailbox
 from callboard.scheduling import config
 from callboard.supervision import Supervision
 
@@ -73,8 +73,8 @@ def spawn(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs
         refuse(runtime)
     check_arguments(cls, args, kwargs)
     cdef Recipe recipe = plain
-    if args or kwargs or supervision is not None or mailbox is not None or event_loop:
-        recipe = recipe_with(plain, args, kwargs, supervision, mailbox)
+    if args or kwargs or supervision is not None or event_loop:
+        recipe = recipe_with(plain, args, kwargs, supervision)
         if event_loop:
             want_event_loop(runtime, recipe, dedicated)
     cdef ActorRef ref = make_ref(runtime, recipe.native, dedicated)
@@ -106,8 +106,7 @@ cdef int close_unborn(ActorRef ref) except -1:
     """Have a worker bury what was sent to an actor whose spawn fails: others may have found it."""
     cdef Team team = ref.runtime.team
     ref.cell.set_home((<WorkerThread>(<list>team.workers)[0]).core, relaxed)
-    ref.cell.set(closed_cell)
-    ref.phase = CLOSED
+    ref.mark_closed()
     ref.kept = True  # by the reference that wake_closed() makes
     ref.wake_closed(current_context())
     return 0
@@ -198,7 +197,7 @@ cdef Recipe inspect_class(cls):
     return recipe
 
 
-cdef Recipe recipe_with(Recipe plain, tuple args, dict kwargs, supervision, mailbox):
+cdef Recipe recipe_with(Recipe plain, tuple args, dict kwargs, supervision):
     cdef Recipe recipe = Recipe.__new__(Recipe)
     recipe.cls = plain.cls
     recipe.args = args
@@ -212,10 +211,6 @@ cdef Recipe recipe_with(Recipe plain, tuple args, dict kwargs, supervision, mail
     recipe.supervision = plain.supervision
     if supervision is not None:
         recipe.supervision = Supervision.of(supervision)
-    if isinstance(mailbox, PriorityMailbox):
-        if plain.native:
-            raise SpawnError(f"{plain.cls.__qualname__} is native, and cannot have a PriorityMailbox")
-        recipe.key = mailbox.key
     return recipe
 
 
@@ -242,9 +237,13 @@ cdef int limit(ActorRef ref, mailbox) except -1:
     cdef bint senders_pop = False
     cdef Overflow overflow
     if mailbox is not None:
-        if not isinstance(mailbox, (BoundedMailbox, PriorityMailbox)):
+        if not isinstance(mailbox, Mailbox):
             raise SpawnError(
                 f"spawn() wants a BoundedMailbox or a PriorityMailbox as mailbox, not {safe_repr(mailbox)}")
+        ref.intake = mailbox.make_intake()
+        if ref.recipe.native and ref.intake is not None:
+            raise SpawnError(
+                f"{ref.recipe.cls.__qualname__} is native, and cannot have a {type(mailbox).__name__}")
         if mailbox.capacity is not None:
             capacity = mailbox.capacity
             timeout_ns = <int64_t>(min(mailbox.timeout, 1e9) * 1e9)
@@ -257,7 +256,7 @@ cdef int limit(ActorRef ref, mailbox) except -1:
                     f"its mailbox cannot {mailbox.overflow}")
     ref.cell.limits = new Limits(capacity, timeout_ns, senders_pop)
     ref.cell.set(limited)
-    ref.detour = ref.recipe.key is not None or senders_pop
+    ref.detour = ref.intake is not None or senders_pop
     return 0
 
 
@@ -308,7 +307,7 @@ cdef WorkerThread place(ActorRef ref, placement, bint dedicated):
         if team.shares and not ref.cell.has(wants_token):
             ref.cell.set(roaming_cell)
             if is_worker_of(team):
-                return <WorkerThread><object>current_context().worker.owner
+                return worker_here()
         if team.shares or len(team.workers) == 1:
             # Idle workers take what is too much for the first. And whoever has the token, Python actors come
             # to it: so that may as well be the same worker always.

@@ -25,19 +25,10 @@ cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
 
-cdef extern from *:
-    """
-    static inline int read_ascii(PyObject* key, callboard::ByteRun* run) {
-        if (!PyUnicode_CheckExact(key) || !PyUnicode_IS_COMPACT_ASCII(key)) return 0;
-        const Py_ssize_t size = PyUnicode_GET_LENGTH(key);
-        if (size > 0xffffffff) return 0;
-        *run = {reinterpret_cast<const char*>(reinterpret_cast<PyASCIIObject*>(key) + 1),
-                static_cast<std::uint32_t>(size), callboard::text_key};
-        return 1;
-    }
-    """
-    # What append_key() does for most texts, at once.
+cdef extern from "callboard/frequency/encoding.hpp" namespace "callboard":
     bint read_ascii(PyObject* key, ByteRun* run)
+
+cdef extern from "Python.h":
     bint is_text "PyUnicode_CheckExact"(PyObject* key)
     bint is_whole "PyLong_CheckExact"(PyObject* key)
 

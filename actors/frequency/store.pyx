@@ -26,10 +26,7 @@ import os
 from callboard.core.checks import LARGEST
 from callboard.frequency.results import Counted, Estimate
 
-cdef extern from *:
-    """
-    static PyObject* new_row(PyObject* type) { return ((PyTypeObject*)type)->tp_alloc((PyTypeObject*)type, 3); }
-    """
+cdef extern from "callboard/frequency/store.hpp" namespace "callboard":
     tuple new_row(object type)
 
 # So few keys are counted sooner than the interpreter's lock is let go and taken again.

@@ -30,15 +30,6 @@ enum class Kind : std::uint8_t {
     real,      // double
     buffer,    // a counted reference to a Buffer
     record,    // 16 bytes, by value; never asked
-    // System messages: they travel in the system stack and overtake those above.
-    stop,      // (P)
-    watch,     // (P) watcher, null
-    unwatch,   // (P) watcher, null
-    resume,    // (P) what a suspended actor waited for, generation
-    failed,    // (P) child, exception: a child escalates
-    restart,   // (P) exception that caused it
-    ended,     // (P) child that ended
-    wake,      // nothing: look at your state again
 };
 
 inline constexpr std::uint8_t wants_answer = 1;

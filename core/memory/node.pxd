@@ -20,14 +20,6 @@ cdef extern from "callboard/core/memory/node.hpp" namespace "callboard" nogil:
         real
         buffer
         record
-        stop
-        watch
-        unwatch
-        resume
-        failed
-        restart
-        ended
-        wake
 
     const uint8_t wants_answer
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem, AskTimeout, Future
+from callboard.testing import ManualSystem
 
 # --- completion -----------------------------------------------------------------------------------
 
@@ -163,6 +164,28 @@ def test_a_callback_may_wait_for_what_other_callbacks_of_its_thread_do() -> None
     second.add_done_callback(pass_to(third))
     first.set_result(1)
     assert answers == [3]
+
+
+class Doubler(Actor):
+    def receive(self, message: int) -> int:
+        return 2 * message
+
+
+def test_what_an_actor_answers_within_a_callback_is_called_back_within_that() -> None:
+    called: list[str] = []
+    with ManualSystem() as system:
+        doubler = system.spawn(Doubler)
+        first: Future[None] = Future()
+
+        def ask(done: Future[None]) -> None:
+            doubler.ask(1).add_done_callback(lambda answer: called.append("inner"))
+            system.run_until_idle()
+            called.append("outer")
+
+        first.add_done_callback(ask)
+        first.add_done_callback(lambda done: called.append("next"))
+        first.set_result(None)
+    assert called == ["inner", "outer", "next"]
 
 
 def test_a_callback_that_raises_does_not_keep_others_from_being_called() -> None:

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "callboard/_inside/sending/system_kind.hpp"
+#include "callboard/scheduling/dispatching.hpp"
 #include "callboard/scheduling/priority.hpp"
 #include "callboard/scheduling/stealing.hpp"
 #include "stress.hpp"
@@ -46,8 +48,8 @@ void send(Actor& to, Context* context, std::int64_t value) {
         make_ready(&to.cell, context);
 }
 
-void send_system(Actor& to, Context* context, Kind kind, std::int64_t value) {
-    if (to.cell.push_system(node_for(to.cell, context, kind, value))) make_ready(&to.cell, context);
+void send_system(Actor& to, Context* context, SystemKind kind, std::int64_t value) {
+    if (to.cell.push_system(node_for(to.cell, context, static_cast<Kind>(kind), value))) make_ready(&to.cell, context);
 }
 
 // Handles system messages until the actor may take others (true), or waits and is nobody's (false).
@@ -55,7 +57,7 @@ bool attend(Actor& actor, Context* context) {
     for (;;) {
         for (Node* node = actor.cell.take_system(); node != nullptr;) {
             Node* following = node->next.load(relaxed);
-            if (node->kind == Kind::resume) {
+            if (static_cast<SystemKind>(node->kind) == SystemKind::resume) {
                 actor.suspended = false;
             } else {
                 actor.watches.receive(node->integer);
@@ -158,7 +160,7 @@ struct Stage {
             for (int i = 0; i < messages; ++i, ++number) {
                 for (int to = 0; to < actors; ++to) {
                     send(cast[to], &context, stamp(producer, number));
-                    send_system(cast[to], &context, Kind::watch, stamp(producer, number));
+                    send_system(cast[to], &context, SystemKind::watch, stamp(producer, number));
                 }
                 random.pause();
             }
@@ -186,7 +188,7 @@ struct Stage {
             std::int64_t now = 0;
             for (int i = 0; i < actors; ++i) {
                 for (int left = cast[i].wants_resume.exchange(0, relaxed); left != 0; --left)
-                    send_system(cast[i], &context, Kind::resume, 0);
+                    send_system(cast[i], &context, SystemKind::resume, 0);
                 now += cast[i].received.load(relaxed);
             }
             if (now != seen) {

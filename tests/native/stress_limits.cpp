@@ -1,7 +1,7 @@
 // Senders that wait for room in a mailbox of two messages.
 #include "callboard/core/threads/parker.hpp"
 #include "callboard/mailbox/limits.hpp"
-#include "callboard/scheduling/worker.hpp"
+#include "callboard/scheduling/dispatching.hpp"
 #include "stress.hpp"
 
 using namespace callboard;

@@ -1,6 +1,7 @@
 #include <memory>
 #include <vector>
 
+#include "callboard/scheduling/dispatching.hpp"
 #include "callboard/scheduling/priority.hpp"
 #include "callboard/scheduling/stealing.hpp"
 #include "check.hpp"

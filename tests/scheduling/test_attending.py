@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem, DrainTimeout, Future
-from callboard.scheduling.worker import attend, on_worker
+from callboard.scheduling.attending import attend
+from callboard.scheduling.worker import on_worker
 
 DEADLINE = 20.0  # seconds: far more than anything takes
 

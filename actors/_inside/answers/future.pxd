@@ -1,31 +1,11 @@
 from libc.stdint cimport int64_t
 
-from callboard.scheduling.cell cimport Spinner
+from callboard.scheduling.forward cimport Spinner
 from callboard.scheduling.handle cimport Handle
 
 
-cdef extern from * nogil:
-    """
-    #include "callboard/core/threads/interpreter.hpp"
-    #include "callboard/core/threads/parker.hpp"
-    #include "callboard/core/threads/spinner.hpp"
-    namespace callboard {
-    // What a thread that waits for a future spins on, then sleeps on.
-    struct Flag {
-        Atomic<bool> set_{false};
-        bool is_set() const { return set_.load(acquire); }
-        void set() { set_.store(true, release); }
-        // True: it was set before it was time to sleep. Patient enough for a worker that has to be
-        // woken on another core first, which takes 20 to 30 microseconds on virtual ones.
-        bool spin(Spinner& spinner) {
-            if (!spinner.wait_until([this] { return is_set(); }, 40'000)) return false;
-            await_interpreter(monotonic_ns());
-            return true;
-        }
-    };
-    }
-    """
-    cdef cppclass Flag "callboard::Flag":
+cdef extern from "callboard/_inside/answers/flag.hpp" namespace "callboard" nogil:
+    cdef cppclass Flag:
         bint is_set()
         void set()
         bint spin(Spinner& spinner)

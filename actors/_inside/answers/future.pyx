@@ -6,13 +6,14 @@ from collections import deque
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport isfinite
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint32_t
 cimport cython
 
+from callboard._inside.answers.actor_context cimport ActorContext, actor_context
 from callboard.core.clock cimport SLICE_NS, monotonic_ns
 from callboard.core.memory.node cimport Parker
 from callboard.scheduling.context cimport current_context
-from callboard.scheduling.cell cimport Cell, Context, dedicated_cell
+from callboard.scheduling.handle cimport Handle, actor_here
 
 from callboard.core import checks
 from callboard.core.errors import ActorStopped, AskTimeout, CallboardError
@@ -135,7 +136,7 @@ cdef class Future:
             waiter = loop.create_future()
             relay = _Relay(loop, waiter)
             self.add_done_callback(relay)
-            current_context().awaited = <void*>self  # see errand.pyx: actors that wait in a circle
+            actor_context().awaited = <void*>self  # see errand.pyx: actors that wait in a circle
             try:
                 yield from waiter.__await__()
             finally:
@@ -212,15 +213,19 @@ cdef class Future:
 
     cdef void call_all(self, object callbacks) noexcept:
         """Call back. Within a callback, leave that to who called it."""
-        cdef Context* context = current_context()
-        if context.completing != NULL:
-            (<object>context.completing).append((self, callbacks))
+        cdef ActorContext* context = actor_context()
+        cdef void* outer = context.completing
+        cdef uint32_t outer_at = context.completing_at
+        if is_completing(context):
+            (<object>outer).append((self, callbacks))
             return
         pending = deque()
         context.completing = <void*>pending
+        context.completing_at = context.depth
         self.call_each(callbacks)
         call_pending()
-        context.completing = NULL
+        context.completing = outer
+        context.completing_at = outer_at
 
     cdef void call_each(self, object callbacks) noexcept:
         if type(callbacks) is list:
@@ -252,15 +257,15 @@ cdef class Future:
         cdef int64_t limit = -1
         cdef int64_t left
         cdef _Sleeper sleeper
+        cdef Handle here
         if timeout is not None:
             if type(timeout) is not float or not isfinite(timeout):
                 checks.finite("the timeout of result()", timeout)
             # A deadline that has passed is one that passes at once; the upper clamp is for 64 bits.
             limit = <int64_t>(min(max(timeout, 0.0), 9e9) * 1e9)
         context = current_context()
-        if (context.worker != NULL or context.current != NULL) and not (
-            context.current != NULL and context.current.has(dedicated_cell)
-        ):
+        here = actor_here()
+        if (context.worker != NULL or here is not None) and not (here is not None and here.has_own_worker()):
             where = "a worker" if context.worker != NULL else "the event loop"
             raise CallboardError(
                 f"result() would block {where}: use `await` in an `async def receive`, "
@@ -287,15 +292,15 @@ cdef class Future:
                 self.detach(sleeper)
 
     cdef int wait_until_done(self, object timeout) except -1:
-        cdef Cell* current
+        cdef Handle here
         if self.flag.is_set():
             return 0
         call_pending()
         if self.flag.is_set():
             return 0
-        current = current_context().current
-        if current != NULL and current.has(dedicated_cell):
-            (<Waiter>current.owner).wait_for(self, timeout)
+        here = actor_here()
+        if here is not None and here.has_own_worker():
+            (<Waiter>here).wait_for(self, timeout)
         else:
             self.wait(timeout)
         return 0
@@ -314,13 +319,19 @@ cdef class Future:
         return True
 
 
+cdef inline bint is_completing(ActorContext* context) noexcept:
+    """Tell whether the thread is in a callback. One of a dispatch further down the stack does not count: what
+    waits for the dispatch in work must not wait for that."""
+    return context.completing != NULL and context.completing_at == context.depth
+
+
 cdef void call_pending() noexcept:
     """Call what this thread has to call back, if it is in the middle of that.
 
     Who calls this in a callback is about to wait, perhaps for what others of them do.
     """
-    cdef Context* context = current_context()
-    if context.completing == NULL:
+    cdef ActorContext* context = actor_context()
+    if not is_completing(context):
         return
     pending = <object>context.completing
     while pending:
@@ -335,12 +346,11 @@ cdef object as_it_came(Future future):
 
 cdef bint driven_by_worker() except -1:
     """Tell whether who awaits is an `async def receive`, and not a coroutine of an event loop."""
-    cdef Context* context = current_context()
-    cdef Cell* current = context.current
-    if current == NULL or context.worker == NULL:  # on the event loop's thread there is no worker
+    cdef Handle here = actor_here()
+    if here is None or current_context().worker == NULL:  # on the event loop's thread there is no worker
         return False
     # An actor that has a thread of its own may run an event loop in it.
-    return not current.has(dedicated_cell) or asyncio._get_running_loop() is None
+    return not here.has_own_worker() or asyncio._get_running_loop() is None
 
 
 cdef class _Relay(Wake):

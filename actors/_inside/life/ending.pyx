@@ -12,14 +12,11 @@ cimport cython
 
 from callboard._inside.life.owed cimport fail_owed
 from callboard._inside.life.suspended cimport close_coroutine
-from callboard._inside.sending.burying cimport STOPPED, bury_and_go_on
-from callboard._inside.sending.letter cimport Letter
-from callboard._inside.sending.ranked cimport in_order_of_arrival
-from callboard._inside.sending.ref cimport CLOSED, FRESH, RESTARTING, STOPPING, ActorRef, Extra, Recipe
+from callboard._inside.sending.ref cimport FRESH, RESTARTING, STOPPING, ActorRef, Extra, Recipe
 from callboard._inside.sending.runtime cimport Runtime
+from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.variables cimport replace
-from callboard.core.memory.node cimport Kind
-from callboard.scheduling.cell cimport closed_cell, dedicated_cell
+from callboard._inside.sending.waiting cimport bury_beside, put_back
 from callboard.scheduling.context cimport current_context
 
 from callboard.core.errors import ActorStopped
@@ -64,7 +61,7 @@ cdef void begin_restart(ActorRef ref, object error) noexcept:
 
 
 def _end_backing_off(ActorRef ref):
-    ref.send_system(Kind.wake, None, None)
+    ref.send_system(SystemKind.wake, None, None)
 
 
 cdef void restart_now(ActorRef ref) noexcept:
@@ -77,9 +74,8 @@ cdef void restart_now(ActorRef ref) noexcept:
     ref.handler = None
     extra.behaviours = None
     if extra.stash:
-        extra.replay_first(extra.stash)
+        put_back(ref, extra.stash)
         extra.stash = None
-        ref.detour = True
     ref.phase = FRESH
 
 
@@ -106,7 +102,7 @@ cdef void stop_children(ActorRef ref) noexcept:
         for child in list(ref.children_of):
             if ref.phase == STOPPING:
                 ref.runtime.dead_letters.note_end_with(child, ref)
-            child.send_system(Kind.stop, None, None)
+            child.send_system(SystemKind.stop, None, None)
 
 
 cdef void go_on_ending(ActorRef ref) noexcept:
@@ -134,7 +130,6 @@ cdef void close(ActorRef ref) noexcept:
     dispatch that this runs in."""
     cdef Extra extra
     cdef ActorRef other
-    cdef Letter letter
     error = run_on_stop(ref)
     extra = ref.extra
     if extra is not None and extra.owed:  # on_stop() was the last occasion to do what was owed
@@ -142,24 +137,15 @@ cdef void close(ActorRef ref) noexcept:
             f"{ref._short_path} has stopped; it had answered with a future of its own"))
     if error is not None:
         ref.runtime.dead_letters.note_fatal(ref, error)
-    if ref.cell.has(dedicated_cell):
-        ref.runtime.team.retire(ref.cell)
-    ref.cell.set(closed_cell)
-    ref.phase = CLOSED
+    ref.runtime.team.retire(ref.cell)
+    ref.mark_closed()
     if extra is not None:
         cancel_timers(ref)
-        for letters in (extra.replay, extra.stash, extra.marks):
-            if letters:
-                for letter in letters:
-                    bury_and_go_on(ref, ref.runtime, letter, STOPPED)
-        if extra.heap:
-            if ref.cell.limits != NULL:
-                ref.cell.limits.give_back(len(extra.heap))
-            for letter in in_order_of_arrival(extra.heap):
-                bury_and_go_on(ref, ref.runtime, letter, STOPPED)
+    bury_beside(ref)
+    if extra is not None:
         if extra.watching is not None:
             for other in extra.watching:
-                other.send_system(Kind.unwatch, ref, None)
+                other.send_system(SystemKind.unwatch, ref, None)
         watchers = extra.watchers
         with cython.critical_section(ref):  # others may look into it: ActorRef.awaited()
             ref.extra = None
@@ -178,10 +164,9 @@ cdef dict NO_KWARGS = {}  # nobody changes it
 
 cdef void forget_arguments(Recipe recipe) noexcept:
     """Nothing is made of them any more, and others may hold the ref for long."""
-    if recipe.args or recipe.kwargs or recipe.key is not None:  # else it is shared by the class's actors
+    if recipe.args or recipe.kwargs:  # else it may be shared by the class's actors
         recipe.args = ()
         recipe.kwargs = NO_KWARGS
-        recipe.key = None
 
 
 cdef void leave_parent(ActorRef ref) noexcept:
@@ -200,7 +185,7 @@ cdef void leave_parent(ActorRef ref) noexcept:
             del parent.children_of[ref]
         waits = was_child and parent.phase >= RESTARTING and not parent.children_of
     if waits:
-        parent.send_system(Kind.ended, ref, None)
+        parent.send_system(SystemKind.ended, ref, None)
 
 
 cdef object run_on_stop(ActorRef ref):

@@ -6,7 +6,7 @@ from callboard._inside.life.ending cimport begin_restart, begin_stop
 from callboard._inside.sending.burying cimport FAILED, bury_and_go_on
 from callboard._inside.sending.letter cimport Letter, copy_of
 from callboard._inside.sending.ref cimport FRESH, ActorRef
-from callboard.core.memory.node cimport Kind
+from callboard._inside.sending.system_kind cimport SystemKind
 
 from callboard.core.log import log
 from callboard.core.tracebacks import from_users_code
@@ -60,10 +60,10 @@ cdef int decide(ActorRef ref, object error, bint begun) except -1:
         ref.runtime.dead_letters.note_fatal(ref, error, begun=begun, counts=counts)
     for other in others_in_scope(ref):
         if directive == "restart":
-            other.send_system(Kind.restart, error, None)
+            other.send_system(SystemKind.restart, error, None)
         elif directive == "stop":
             ref.runtime.dead_letters.note_end_with(other, ref)
-            other.send_system(Kind.stop, None, None)
+            other.send_system(SystemKind.stop, None, None)
     if directive == "restart":
         begin_restart(ref, error)
     elif directive == "escalate":
@@ -71,7 +71,7 @@ cdef int decide(ActorRef ref, object error, bint begun) except -1:
         runtime = ref.runtime
         begin_stop(ref)
         if parent is not None:
-            parent.send_system(Kind.failed, ref, error)
+            parent.send_system(SystemKind.failed, ref, error)
         else:
             with cython.critical_section(runtime):  # others may read it, or set it at once
                 runtime.failure = error

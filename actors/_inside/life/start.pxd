@@ -1,4 +1,4 @@
 from callboard._inside.sending.ref cimport ActorRef
-from callboard.scheduling.cell cimport Context
+from callboard.scheduling.forward cimport Context
 
 cdef void construct(ActorRef ref, Context* context) noexcept

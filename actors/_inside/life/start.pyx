@@ -2,12 +2,13 @@
 
 from cpython.object cimport PyObject_GenericSetAttr
 
+from callboard._inside.answers.actor_context cimport ActorContext
 from callboard._inside.life.failure cimport fail
-from callboard._inside.sending.ref cimport FRESH, LIVE, ActorRef, Recipe, cell_of
-from callboard.scheduling.cell cimport Context
+from callboard._inside.sending.actor_cell cimport cell_of
+from callboard._inside.sending.ref cimport FRESH, LIVE, ActorRef, Recipe
 
 
-cdef int make(ActorRef ref, Recipe recipe, Context* context) except -1:
+cdef int make(ActorRef ref, Recipe recipe, ActorContext* context) except -1:
     """Make the object so that it knows its ref when its `__init__` begins."""
     if recipe.native:
         context.constructing = <void*>ref
@@ -43,7 +44,7 @@ cdef void construct(ActorRef ref, Context* context) noexcept:
     """Make the user's object. A failure is the actor's, and goes to its supervisor."""
     cdef Recipe recipe = ref.recipe
     try:
-        make(ref, recipe, context)
+        make(ref, recipe, <ActorContext*>context)
         cell_of(ref).object = <void*>ref.instance
         set_first_handler(ref, recipe)
         ref.phase = LIVE

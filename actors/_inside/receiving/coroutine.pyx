@@ -11,10 +11,11 @@ from callboard._inside.life.failure cimport fail_in_work, fail_message
 from callboard._inside.life.suspended cimport end_suspension, set_awaited
 from callboard._inside.receiving.answering cimport answer_with
 from callboard._inside.receiving.errand cimport make_errand
+from callboard._inside.sending.actor_cell cimport cell_of
 from callboard._inside.sending.envelope cimport Envelope
 from callboard._inside.sending.letter cimport Letter, copy_of
-from callboard._inside.sending.ref cimport SUSPENDED, ActorRef, Extra, cell_of
-from callboard.core.memory.node cimport Kind
+from callboard._inside.sending.ref cimport SUSPENDED, ActorRef, Extra
+from callboard._inside.sending.system_kind cimport SystemKind
 
 from callboard.core.text import safe_repr, safe_str
 
@@ -28,7 +29,7 @@ cdef class _Resume(Wake):
     cdef ActorRef ref
 
     cdef void wake(self, Future future) noexcept:
-        self.ref.send_system(Kind.resume, future, None)
+        self.ref.send_system(SystemKind.resume, future, None)
 
 
 cdef void begin(ActorRef ref, object coroutine, Envelope* envelope) noexcept:

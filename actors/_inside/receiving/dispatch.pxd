@@ -1,7 +1,7 @@
 from libc.stdint cimport uint32_t
 
 from callboard._inside.sending.ref cimport ActorRef
-from callboard.scheduling.cell cimport Cell, Context, Outcome
+from callboard.scheduling.forward cimport Cell, Context, Outcome
 
 cdef Outcome run_python(Cell* plain, Context* context, uint32_t quantum) noexcept
 cdef Outcome bury_all(ActorRef ref, Context* context) noexcept

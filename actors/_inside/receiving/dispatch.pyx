@@ -2,28 +2,27 @@
 # Nothing here is None but what is asked for it: these are the lines that each message passes.
 """A Python actor's dispatch: its messages, handed to its handler, up to the quantum."""
 
-import heapq
-
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_XDECREF, Py_XINCREF
+from cpython.ref cimport Py_XDECREF
 from libc.stdint cimport uint32_t
 
 from callboard._inside.answers.future cimport Future
 from callboard._inside.life.failure cimport fail, fail_in_work, fail_message
 from callboard._inside.receiving.coroutine cimport begin, finish
 from callboard._inside.receiving.system_messages cimport ENDED, GAVE_UP, LATER, Verdict, attend
+from callboard._inside.sending.actor_cell cimport ActorCell, carrying_cell
 from callboard._inside.sending.burying cimport FAILED, STOPPED, bury_and_go_on
-from callboard._inside.sending.letter cimport MARK, Carried, Letter, fetch, letter_of, take_letter, take_over
-from callboard._inside.sending.overflow cimport release_popping, senders_pop
-from callboard._inside.sending.ranked cimport Ranked, push_ranked
-from callboard._inside.sending.ref cimport CLOSED, LIVE, SUSPENDED, ActorCell, ActorRef, Envelope, Extra, cell_of
+from callboard._inside.sending.letter cimport MARK, Carried, letter_of, take_over
+from callboard._inside.sending.ref cimport CLOSED, LIVE, SUSPENDED, ActorRef, Envelope
 from callboard._inside.sending.variables cimport put_on, replace, take_off
-from callboard.core.memory.node cimport Node, relaxed
-from callboard.scheduling.cell cimport (
-    Cell, Context, Outcome, account, begin_turn, carrying_cell, charge, end_turn, goes_on,
+from callboard._inside.sending.waiting cimport (
+    MESSAGE, NOTHING, UNFIT, TakeResult, bury_queue, nothing_beside, put_back, take_first, take_oldest, try_idle,
 )
-
-from callboard.core.log import log
+from callboard.core.memory.node cimport relaxed
+from callboard.scheduling.cell cimport Cell, Outcome
+from callboard.scheduling.context cimport Context
+from callboard.scheduling.dispatching cimport account, charge
+from callboard.scheduling.turn cimport begin_turn, end_turn, goes_on
 
 cdef extern from "Python.h":
     PyObject* PyObject_Vectorcall(PyObject* callable, PyObject** args, size_t count, PyObject* names)
@@ -39,12 +38,9 @@ cdef extern from "Python.h":
 cdef uint32_t BURIED_AT_ONCE = 1024
 
 
-cdef extern from *:
-    """
-    // Takes the exception that a C call left: Cython's `except` does the rest.
-    static int callboard_reraise(void) { return -1; }
-    """
-    int reraise "callboard_reraise" () except -1
+cdef int reraise() except -1:
+    """Raise the exception that a C call left."""
+    return -1
 
 
 cdef Outcome run_python(Cell* plain, Context* context, uint32_t quantum) noexcept:
@@ -87,7 +83,7 @@ cdef Outcome run_python(Cell* plain, Context* context, uint32_t quantum) noexcep
     account(cell, context, handled - counted)
     if cell.limits != NULL:
         cell.limits.set_runner(NULL, relaxed)
-    if ref.detour and not detour_is_over(ref):
+    if ref.detour and not nothing_beside(ref):
         return Outcome.more
     if handled < limit:
         end_turn(context, limit)
@@ -96,19 +92,6 @@ cdef Outcome run_python(Cell* plain, Context* context, uint32_t quantum) noexcep
     if try_idle(ref, context):
         return Outcome.done
     return Outcome.more
-
-
-cdef inline bint try_idle(ActorRef ref, Context* context) noexcept:
-    """Cell.try_idle(), for a caller whose reference keeps the cell."""
-    if not senders_pop(ref.cell):
-        return ref.cell.try_idle()
-    # Senders pop as well. Were one to pop between try_idle()'s load of the head and its exchange, and
-    # its node come back as the tail, that exchange would succeed beside waiting messages.
-    if not ref.cell.limits.popping.try_own():
-        return False
-    idle = ref.cell.try_idle()
-    release_popping(ref, ref.runtime, context)
-    return idle
 
 
 cdef inline uint32_t run_each(
@@ -244,8 +227,7 @@ cdef void keep(ActorRef ref, list letters) noexcept:
         for letter in letters:
             bury_and_go_on(ref, ref.runtime, letter, STOPPED)
         return
-    ref.extras().replay_first(letters)
-    ref.detour = True
+    put_back(ref, letters)
 
 
 cdef void fail_many(ActorRef ref, object error, list messages) noexcept:
@@ -268,21 +250,15 @@ cdef inline bint take(ActorRef ref, ActorCell* cell, Context* context, Envelope*
     return take_oldest(cell, context, envelope)
 
 
-cdef inline bint take_oldest(ActorCell* cell, Context* context, Envelope* envelope) noexcept:
-    cdef Node* spent = NULL
-    cdef Node* node = cell.head.pop(spent)
-    if node == NULL:
-        return False
-    fetch(node, envelope)
-    context.nodes.give(spent, cell.pool)
-    if cell.limits != NULL:
-        cell.limits.give_back(1)
-    return True
-
-
 cdef bint take_by_detour(ActorRef ref, ActorCell* cell, Context* context, Envelope* envelope) noexcept:
     """The slow way of take()."""
-    cdef bint found = take_first(ref, cell, context, envelope)
+    cdef TakeResult taken = take_first(ref, cell, context, envelope)
+    while taken == UNFIT:
+        letter, ref.intake.unfit = ref.intake.unfit, None
+        error, ref.intake.misfit = ref.intake.misfit, None
+        fail_message(ref, error, letter)
+        taken = take_first(ref, cell, context, envelope) if ref.phase == LIVE else NOTHING
+    cdef bint found = taken == MESSAGE
     if cell.has(carrying_cell):
         if found:
             wear(context, envelope)
@@ -307,130 +283,16 @@ cdef void wear(Context* context, Envelope* envelope) noexcept:
         replace(context, <PyObject*>variables)
 
 
-cdef bint take_first(ActorRef ref, ActorCell* cell, Context* context, Envelope* envelope) noexcept:
-    """Messages put aside come first, then the heap, or the queue's oldest."""
-    cdef Extra extra = ref.extra
-    cdef bint found
-    if extra is not None and extra.replay:
-        open_letter(extra.replay.popleft(), envelope)
-        return True
-    if ref.recipe.key is not None:
-        return take_by_priority(ref, cell, context, envelope)
-    if not senders_pop(cell):
-        ref.detour = cell.has(carrying_cell)
-        return take_oldest(cell, context, envelope)
-    if not cell.limits.popping.try_own():
-        return False  # a sender drops a message just now: come back
-    found = take_oldest(cell, context, envelope)
-    release_popping(ref, ref.runtime, context)
-    return found
-
-
-cdef bint take_by_priority(ActorRef ref, ActorCell* cell, Context* context, Envelope* envelope) noexcept:
-    """Move what arrived to the heap, and take what comes first: see ranked.pyx."""
-    cdef Node* spent = NULL
-    cdef Node* node
-    cdef Letter letter
-    cdef Extra extra = ref.extras()
-    if extra.heap is None:
-        extra.heap = []
-    node = cell.head.pop(spent)
-    while node != NULL:
-        letter = take_letter(node)
-        context.nodes.give(spent, cell.pool)
-        if letter.message is MARK:
-            put_mark_last(extra, letter)
-            if cell.limits != NULL:
-                cell.limits.give_back(1)
-            node = cell.head.pop(spent)
-            continue
-        extra.arrivals += 1
-        try:
-            push_ranked(extra.heap, ref.recipe.key, letter, extra.arrivals)
-        except BaseException as error:
-            if cell.limits != NULL:
-                cell.limits.give_back(1)
-            fail_message(ref, error, letter)
-            if ref.phase != LIVE:
-                return False
-        node = cell.head.pop(spent)
-    if not extra.heap:
-        if extra.marks:
-            pass_marks(extra)
-        return False
-    open_letter(pop_by_priority(ref, extra), envelope)
-    if cell.limits != NULL:
-        cell.limits.give_back(1)
-    return True
-
-
-cdef void put_mark_last(Extra extra, Letter letter) noexcept:
-    """Have a mark wait until nothing else does: it has no key."""
-    if extra.marks is None:
-        extra.marks = []
-    extra.marks.append(letter)
-
-
-cdef void pass_marks(Extra extra) noexcept:
-    cdef Letter letter
-    marks = extra.marks
-    extra.marks = None
-    for letter in marks:
-        letter.reply_to.complete(None, None)
-
-
-cdef Letter pop_by_priority(ActorRef ref, Extra extra):
-    cdef Ranked ranked = extra.heap[0]
-    try:
-        heapq.heappop(extra.heap)
-    except BaseException as error:
-        # The others are still there, in an order that their keys do not define.
-        log.error("keys of a PriorityMailbox cannot be compared", actor=ref._short_path, exc_info=error)
-    return ranked.letter
-
-
-cdef void open_letter(Letter letter, Envelope* envelope) noexcept:
-    envelope[0] = letter.lend()
-    INCREF(envelope.message)
-    Py_XINCREF(envelope.sender)
-    Py_XINCREF(envelope.reply_to)
-
-
-cdef bint detour_is_over(ActorRef ref) noexcept:
-    """Nothing waits beside the queue."""
-    if ref.extra is not None and (ref.extra.replay or ref.extra.heap or ref.extra.marks):
-        return False
-    if ref.recipe.key is None and not senders_pop(ref.cell):
-        ref.detour = ref.cell.has(carrying_cell)
-    return True
-
-
 cdef Outcome bury_all(ActorRef ref, Context* context) noexcept:
-    """Make dead letters of all that waits in a closed actor's mailbox."""
-    cdef ActorCell* cell = cell_of(ref)
-    cdef Node* spent = NULL
-    cdef Node* node
-    cdef uint32_t left = BURIED_AT_ONCE
-    cdef bint drops = senders_pop(cell)
+    """Make dead letters of all that waits in a closed actor's queue."""
+    cdef bint is_empty
     if not ref.kept:
         INCREF(<PyObject*>ref)  # nobody else keeps a closed actor; see also ActorRef.wake()
         ref.kept = True
-    if drops and not cell.limits.popping.try_own():
-        return Outcome.more
-    node = cell.head.pop(spent)
-    while node != NULL:
-        letter = take_letter(node)
-        context.nodes.give(spent, cell.pool)
-        if cell.limits != NULL:
-            cell.limits.give_back(1)
-        bury_and_go_on(ref, ref.runtime, letter, STOPPED)
-        left -= 1
-        node = cell.head.pop(spent) if left != 0 else NULL
-    if drops:
-        release_popping(ref, ref.runtime, context)
+    is_empty = bury_queue(ref, context, BURIED_AT_ONCE)
     replace(context, NULL)  # what a subscriber of dead letters has set is nobody's
-    charge(cell, context)
-    if left == 0 or not try_idle(ref, context):
+    charge(ref.cell, context)
+    if not is_empty or not try_idle(ref, context):
         return Outcome.more
     # `kept` stays true from now on: each later wake() brings a reference of its own.
     DECREF(<PyObject*>ref)

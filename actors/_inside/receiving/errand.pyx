@@ -14,12 +14,14 @@ import asyncio
 import contextvars
 from collections.abc import Coroutine
 
+from callboard._inside.answers.actor_context cimport ActorContext, actor_context
 from callboard._inside.answers.future cimport Future
 from callboard._inside.receiving.outgoing cimport Outgoing
+from callboard._inside.sending.actor_cell cimport cell_of
 from callboard._inside.sending.letter cimport Letter
-from callboard._inside.sending.ref cimport ActorRef, Extra, cell_of
+from callboard._inside.sending.ref cimport ActorRef, Extra
 from callboard._inside.sending.variables cimport kept
-from callboard.scheduling.cell cimport Cell, Context
+from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.context cimport current_context
 
 from callboard.core.errors import CallboardError, MailboxFull
@@ -50,7 +52,7 @@ def with_actor(coroutine):
 
 def begin_event_loop():
     """Note that the calling thread is that of a system's event loop, which must not wait for room."""
-    current_context().on_event_loop = True
+    actor_context().on_event_loop = True
 
 
 cdef object make_steps(Errand errand, object coroutine, bint is_main):
@@ -211,7 +213,7 @@ cdef class _Steps:
         return self.step(None, kind if error is None else error)
 
     cdef object step(self, object value, object error):
-        cdef Context* context = current_context()
+        cdef ActorContext* context = actor_context()
         cdef Cell* outer = context.current
         if self.kept is not None:
             if error is None:

@@ -4,13 +4,17 @@ cimport cython
 
 from callboard._inside.receiving.dispatch cimport bury_all
 from callboard._inside.receiving.system_messages cimport ENDED, GAVE_UP, LATER, Verdict, attend
+from callboard._inside.sending.actor_cell cimport ActorCell
 from callboard._inside.sending.letter cimport take_letter
-from callboard._inside.sending.ref cimport LIVE, ActorCell, ActorRef
+from callboard._inside.sending.ref cimport LIVE, ActorRef
 from callboard._inside.sending.variables cimport put_on, take_off
 from callboard.core.memory.buffer cimport Buffer
 from callboard.core.memory.node cimport Kind, Node, wants_answer
 from callboard.native cimport NativeActor
-from callboard.scheduling.cell cimport account, begin_turn, end_turn, goes_on
+from callboard.scheduling.cell cimport Cell, Outcome
+from callboard.scheduling.context cimport Context
+from callboard.scheduling.dispatching cimport account
+from callboard.scheduling.turn cimport begin_turn, end_turn, goes_on
 
 cdef extern from *:
     bint unlikely "__builtin_expect" (bint condition, bint usual) nogil

@@ -11,10 +11,10 @@ ActorRef._in_turn(). All of it runs on the loop's thread.
 import asyncio
 from collections import deque
 
+from callboard._inside.sending.actor_cell cimport ActorCell
 from callboard._inside.sending.admission cimport admit_or_bury, look_in
 from callboard._inside.sending.burying cimport ADMITTED, FULL, REFUSED, Fate, bury_and_go_on
 from callboard._inside.sending.overflow cimport Overflow, stayed_full
-from callboard._inside.sending.ref cimport ActorCell
 from callboard.core.memory.node cimport relaxed
 from callboard.scheduling.context cimport current_context
 

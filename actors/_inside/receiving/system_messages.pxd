@@ -1,5 +1,5 @@
 from callboard._inside.sending.ref cimport ActorRef
-from callboard.scheduling.cell cimport Context
+from callboard.scheduling.forward cimport Context
 
 cdef enum Verdict:
     GO_ON      # handle user messages

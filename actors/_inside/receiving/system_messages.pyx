@@ -9,12 +9,13 @@ from callboard._inside.life.failure cimport fail
 from callboard._inside.life.start cimport construct
 from callboard._inside.receiving.coroutine cimport resume
 from callboard._inside.receiving.errand cimport Errand
-from callboard._inside.sending.ref cimport (
-    CLOSED, FRESH, LIVE, SUSPENDED, ActorCell, ActorRef, cell_of,
-)
+from callboard._inside.sending.actor_cell cimport ActorCell, carrying_cell, cell_of
+from callboard._inside.sending.ref cimport CLOSED, FRESH, LIVE, SUSPENDED, ActorRef
+from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.variables cimport put_on, replace, take_off
-from callboard.core.memory.node cimport Kind, Node, relaxed
-from callboard.scheduling.cell cimport Context, carrying_cell, charge
+from callboard.core.memory.node cimport Node, relaxed
+from callboard.scheduling.context cimport Context
+from callboard.scheduling.dispatching cimport charge
 
 
 cdef Verdict attend(ActorRef ref, Context* context) noexcept:
@@ -31,7 +32,7 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
             following = node.get_next(relaxed)
             first = <object>node.first
             second = <object>node.second
-            kind = node.kind
+            kind = <SystemKind>node.kind
             Py_DECREF(first)
             Py_DECREF(second)
             context.nodes.give(node, cell.pool)
@@ -60,19 +61,19 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
                 return GAVE_UP
 
 
-cdef void handle(ActorRef ref, Kind kind, object first, object second) noexcept:
+cdef void handle(ActorRef ref, SystemKind kind, object first, object second) noexcept:
     if ref.extra is not None and ref.extra.errand is not None:
         if put_off(<Errand>ref.extra.errand, kind, first, second):
             return
-    if kind == Kind.stop:
+    if kind == SystemKind.stop:
         begin_stop(ref)
-    elif kind == Kind.resume:
+    elif kind == SystemKind.resume:
         if ref.phase == SUSPENDED and ref.extra.awaited is first:
             if ref.extra.errand is None:
                 resume(ref)
             else:
                 end_errand(ref, <Errand>ref.extra.errand)
-    elif kind == Kind.watch:
+    elif kind == SystemKind.watch:
         if ref.phase == CLOSED:
             tell_ended(ref, first)
         else:
@@ -80,26 +81,26 @@ cdef void handle(ActorRef ref, Kind kind, object first, object second) noexcept:
             if extra.watchers is None:
                 extra.watchers = {}
             extra.watchers[first] = None
-    elif kind == Kind.unwatch:
+    elif kind == SystemKind.unwatch:
         if ref.extra is not None and ref.extra.watchers is not None:
             ref.extra.watchers.pop(first, None)
-    elif kind == Kind.failed:
+    elif kind == SystemKind.failed:
         fail(ref, second, None)
-    elif kind == Kind.restart:
+    elif kind == SystemKind.restart:
         begin_restart(ref, first)
-    elif kind == Kind.ended:
+    elif kind == SystemKind.ended:
         go_on_ending(ref)
-    elif kind == Kind.wake:
+    elif kind == SystemKind.wake:
         end_backing_off(ref)
         go_on_ending(ref)
 
 
-cdef bint put_off(Errand errand, Kind kind, object first, object second) noexcept:
+cdef bint put_off(Errand errand, SystemKind kind, object first, object second) noexcept:
     """Leave a system message for later: the event loop's thread is in the middle of the actor's code."""
-    if not errand.launched or (kind != Kind.stop and kind != Kind.restart and kind != Kind.failed):
+    if not errand.launched or (kind != SystemKind.stop and kind != SystemKind.restart and kind != SystemKind.failed):
         return False
     errand.postponed.append((kind, first, second))
-    if kind != Kind.failed:
+    if kind != SystemKind.failed:
         errand.cancel()
     return True
 

@@ -1,7 +1,9 @@
+from callboard._inside.sending.actor_cell cimport closed_cell, forked_cell
 from callboard._inside.sending.burying cimport ADMITTED, FORKED, FULL, STOPPED, Fate
 from callboard._inside.sending.letter cimport Letter
 from callboard._inside.sending.runtime cimport Runtime
-from callboard.scheduling.cell cimport Cell, Context, closed_cell, forked_cell
+from callboard.scheduling.cell cimport Cell
+from callboard.scheduling.forward cimport Context
 from callboard.scheduling.handle cimport Handle
 
 cdef Fate admit(Handle to, Runtime runtime, Fate found, Context* context) except? FULL

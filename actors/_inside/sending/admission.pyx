@@ -1,7 +1,7 @@
 """Admission to a mailbox: each message that does not simply find room passes here."""
 
+from callboard._inside.sending.actor_cell cimport ActorCell
 from callboard._inside.sending.burying cimport bury
-from callboard._inside.sending.envelope cimport ActorCell
 from callboard._inside.sending.overflow cimport Overflow
 
 from callboard.core.errors import ForkedSystem

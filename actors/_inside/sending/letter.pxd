@@ -30,6 +30,7 @@ cdef Letter letter_of(object message, object sender, Future reply_to)
 cdef Letter copy_of(Envelope* envelope)
 cdef Letter take_over(Envelope* envelope)
 cdef Letter take_letter(Node* node)
+cdef void open_letter(Letter letter, Envelope* envelope) noexcept
 cdef object sender_of(Envelope* envelope)
 cdef void fetch_native(Node* node, Envelope* envelope) noexcept
 

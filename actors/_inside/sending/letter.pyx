@@ -1,7 +1,7 @@
 """Letters: messages that are neither in a mailbox nor in work, with what came with them."""
 
 cimport cython
-from cpython.ref cimport Py_INCREF, Py_XDECREF
+from cpython.ref cimport Py_INCREF, Py_XDECREF, Py_XINCREF
 
 from callboard._inside.sending.envelope cimport to_ask, to_tell
 from callboard._inside.sending.values cimport take_value
@@ -51,6 +51,14 @@ cdef Letter take_over(Envelope* envelope):
     Py_XDECREF(envelope.sender)
     Py_XDECREF(envelope.reply_to)
     return letter
+
+
+cdef void open_letter(Letter letter, Envelope* envelope) noexcept:
+    """Fill an envelope with a letter's contents, and references of its own."""
+    envelope[0] = letter.lend()
+    Py_XINCREF(envelope.message)
+    Py_XINCREF(envelope.sender)
+    Py_XINCREF(envelope.reply_to)
 
 
 cdef Letter take_letter(Node* node):

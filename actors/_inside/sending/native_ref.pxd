@@ -1,10 +1,7 @@
-cimport cython
-
-from callboard._inside.sending.admission cimport ADMITTED, Fate, look_in
 from callboard._inside.sending.envelope cimport Envelope
 from callboard._inside.sending.ref cimport ActorRef
 from callboard.core.memory.node cimport Node
-from callboard.scheduling.cell cimport Cell, Context, closed_cell, guarded_cell, make_ready
+from callboard.scheduling.forward cimport Context
 
 
 cdef class NativeRef(ActorRef):
@@ -13,18 +10,3 @@ cdef class NativeRef(ActorRef):
 
 cdef void wake_closed(ActorRef to, Context* context) noexcept nogil
 cdef bint may_send(ActorRef to, Node* node, Context* context) noexcept nogil
-
-
-# Each send passes here, after blank(), which knows that it is not None.
-@cython.nonecheck(False)
-cdef inline bint send(ActorRef to, Node* node, Context* context) noexcept nogil:
-    """Send a node with a native value, without the interpreter. False: it was not admitted."""
-    cdef Cell* cell = to.cell
-    if cell.has(guarded_cell) and not may_send(to, node, context):
-        return False
-    if cell.tail.push(node):
-        if cell.has(closed_cell):
-            wake_closed(to, context)
-        else:
-            make_ready(cell, context)
-    return True

@@ -4,13 +4,16 @@ cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XINCREF
 
-from callboard._inside.sending.admission cimport admit
-from callboard._inside.sending.burying cimport REFUSED, bury_and_go_on
+from callboard._inside.sending.actor_cell cimport guarded_cell
+from callboard._inside.sending.admission cimport admit, look_in
+from callboard._inside.sending.burying cimport ADMITTED, REFUSED, Fate, bury_and_go_on
 from callboard._inside.sending.envelope cimport Envelope, to_tell
 from callboard._inside.sending.letter cimport Letter, take_letter
+from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.values cimport pack, take_value
 from callboard.core.memory.node cimport Kind, wants_answer
-from callboard.scheduling.context cimport current_context
+from callboard.scheduling.cell cimport Cell
+from callboard.scheduling.context cimport Context, current_context
 
 
 cdef void wake_closed(ActorRef to, Context* context) noexcept nogil:
@@ -37,7 +40,7 @@ cdef bint admit_or_bury_node(ActorRef to, Fate found, Node* node, Context* conte
         fate, refusal = REFUSED, error
         if not isinstance(error, Exception) and context.current != NULL:  # Ctrl-C, as in Python's `receive`
             sender = <ActorRef>context.current.owner
-            sender.send_system(Kind.failed, sender, error)
+            sender.send_system(SystemKind.failed, sender, error)
     if fate == ADMITTED:
         return True
     letter = take_letter(node)

@@ -1,7 +1,8 @@
 from callboard._inside.sending.burying cimport FULL, Fate
 from callboard._inside.sending.runtime cimport Runtime
 from callboard.mailbox.limits cimport Limits
-from callboard.scheduling.cell cimport Cell, Context
+from callboard.scheduling.cell cimport Cell
+from callboard.scheduling.forward cimport Context
 from callboard.scheduling.handle cimport Handle
 
 

@@ -8,7 +8,8 @@ from callboard._inside.sending.letter cimport take_letter
 from callboard.core.clock cimport SLICE_NS, monotonic_ns
 from callboard.core.memory.node cimport Node, await_interpreter, relaxed
 from callboard.mailbox.limits cimport Limits
-from callboard.scheduling.cell cimport wait_for_room
+from callboard.scheduling.context cimport Context
+from callboard.scheduling.dispatching cimport wait_for_room
 from callboard.scheduling.worker cimport WorkerThread
 
 from callboard.core.errors import MailboxFull

@@ -1,11 +1,12 @@
 from callboard._inside.answers.future cimport Future, Waiter
-from callboard._inside.sending.admission cimport Fate
-from callboard._inside.sending.envelope cimport ActorCell, Envelope
+from callboard._inside.sending.burying cimport Fate
+from callboard._inside.sending.envelope cimport Envelope
+from callboard._inside.sending.intake cimport Intake
 from callboard._inside.sending.letter cimport Letter
 from callboard._inside.sending.runtime cimport Runtime
 from callboard._inside.sending.state cimport CLOSED, FRESH, LIVE, RESTARTING, STOPPING, SUSPENDED, Extra, Phase, Recipe
-from callboard.core.memory.node cimport Kind
-from callboard.scheduling.cell cimport Context
+from callboard._inside.sending.system_kind cimport SystemKind
+from callboard.scheduling.forward cimport Context
 
 
 cdef class ActorRef(Waiter):
@@ -14,7 +15,8 @@ cdef class ActorRef(Waiter):
     cdef bint bound               # handler takes (message), not (actor, message)
     cdef Phase phase
     cdef bint kept                # closed, and ready once at least: see dispatch.bury_all()
-    cdef bint detour              # messages come from more than the queue: replay, heap, dropping
+    cdef bint detour              # messages come from more than the queue: replay, intake, dropping
+    cdef Intake intake            # of the mailbox's kind; None for one that is first in, first out
     cdef Recipe recipe
     cdef readonly ActorRef parent
     cdef Runtime runtime
@@ -33,13 +35,10 @@ cdef class ActorRef(Waiter):
     cdef bint is_admitted(self, Fate found, Envelope* envelope, Context* context) except -1
     cdef int push_with(self, object variables, Envelope envelope, Context* context) except -1
     cdef int push_letter(self, Letter letter, object variables, Context* context) except -1
-    cdef void send_system(self, Kind kind, object first, object second) noexcept
+    cdef void send_system(self, SystemKind kind, object first, object second) noexcept
     cdef void wake(self, Context* context) noexcept
     cdef void wake_closed(self, Context* context) noexcept
-
-
-cdef inline ActorCell* cell_of(ActorRef ref) noexcept nogil:
-    return <ActorCell*>ref.cell
+    cdef void mark_closed(self) noexcept
 
 
 cdef object no_system(actor)

@@ -7,18 +7,22 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t, uint32_t
 
+from callboard._inside.answers.actor_context cimport ActorContext
 from callboard._inside.answers.circles cimport circle
-from callboard._inside.sending.admission cimport ADMITTED, FULL, admit_or_bury, look_in
-from callboard._inside.sending.envelope cimport copied, filled, push, to_ask, to_tell
+from callboard._inside.sending.actor_cell cimport (
+    ActorCell, carrying_cell, closed_cell, filled, forked_cell, push, slow_cell,
+)
+from callboard._inside.sending.admission cimport admit_or_bury, look_in
+from callboard._inside.sending.burying cimport ADMITTED, FULL
+from callboard._inside.sending.envelope cimport copied, to_ask, to_tell
 from callboard._inside.sending.letter cimport MARK, Carried, Letter, copy_of, take_letter
 from callboard._inside.sending.overflow cimport Overflow
 from callboard._inside.sending.variables cimport current_variables
 from callboard.core.clock cimport monotonic_ns
-from callboard.core.memory.node cimport Node, relax, relaxed, wants_answer
-from callboard.scheduling.cell cimport (
-    Cell, carrying_cell, closed_cell, forked_cell, make_ready, slow_cell,
-)
-from callboard.scheduling.context cimport current_context
+from callboard.core.memory.node cimport Kind, Node, relax, relaxed, wants_answer
+from callboard.scheduling.cell cimport Cell
+from callboard.scheduling.context cimport Context, current_context
+from callboard.scheduling.dispatching cimport make_ready
 
 from callboard.core.batches import iterator_over
 from callboard.core.errors import AskCycle, CallboardError
@@ -39,7 +43,7 @@ cdef int PAUSES = 64
 cdef int MOST_NAMES = 50
 
 
-cdef void let_workers_run(ActorRef ref, Context* context) noexcept:
+cdef void let_workers_run(ActorRef ref, ActorContext* context) noexcept:
     """Release the interpreter until the receiver has nothing left to do, or its turn is over."""
     cdef Cell* cell = ref.cell
     cdef int64_t end
@@ -55,10 +59,11 @@ cdef void let_workers_run(ActorRef ref, Context* context) noexcept:
 
 
 cdef inline void note_sent(ActorRef ref, Context* context, uint32_t messages) noexcept:
-    if context.worker == NULL:
-        context.sent += messages
-        if context.sent >= BURST:
-            let_workers_run(ref, context)
+    cdef ActorContext* mine = <ActorContext*>context
+    if mine.worker == NULL:
+        mine.sent += messages
+        if mine.sent >= BURST:
+            let_workers_run(ref, mine)
 
 
 cdef void let_go(ActorCell* cell) noexcept:
@@ -216,7 +221,7 @@ cdef class ActorRef(Waiter):
 
     def stop(self):
         """Stop the actor after the message in work; what waits behind it becomes dead letters."""
-        self.send_system(Kind.stop, None, None)
+        self.send_system(SystemKind.stop, None, None)
 
     @cython.nonecheck(False)
     cdef inline int send(self, Envelope envelope, Context* context) except -1:
@@ -239,7 +244,7 @@ cdef class ActorRef(Waiter):
 
     cdef Fate take_room(self, Context* context) noexcept:
         """Take room, if there is some. There is none for an actor whose earlier messages wait for some."""
-        if context.on_event_loop and self.cell.limits != NULL and context.current != NULL:
+        if (<ActorContext*>context).on_event_loop and self.cell.limits != NULL and context.current != NULL:
             if (<ActorRef>context.current.owner).extra.outgoing is not None and self.is_waited_for(context):
                 return FULL
         return look_in(self.cell, False)
@@ -253,7 +258,7 @@ cdef class ActorRef(Waiter):
 
     cdef bint is_admitted(self, Fate found, Envelope* envelope, Context* context) except -1:
         """Wait for room, or whatever else is to be done. False: the message is not to be sent."""
-        if found == FULL and context.on_event_loop and self.is_waited_for(context):
+        if found == FULL and (<ActorContext*>context).on_event_loop and self.is_waited_for(context):
             if context.current == NULL:  # a callback, or a task that an actor left behind: nobody could wait
                 self.cell.limits.exceed(1)
                 return True
@@ -276,7 +281,7 @@ cdef class ActorRef(Waiter):
             return
         if variables is not None:
             variables = variables.copy() if self.cell.has(carrying_cell) else None
-        if self.recipe.key is not None:
+        if self.intake is not None and self.intake.knows_timers:
             carried = Carried.__new__(Carried)
             carried.variables = variables
             carried.is_of_timer = True
@@ -351,17 +356,22 @@ cdef class ActorRef(Waiter):
         if self.runtime.closing:
             self.runtime.team.sweep_if_over()
 
-    cdef void send_system(self, Kind kind, object first, object second) noexcept:
+    cdef void send_system(self, SystemKind kind, object first, object second) noexcept:
         """Push a system message, which overtakes what waits in the mailbox."""
         cdef Context* context = current_context()
         cdef Node* node = context.nodes.take(self.cell.pool)
-        node.kind = kind
+        node.kind = <Kind>kind
         Py_INCREF(first)
         Py_INCREF(second)
         node.first = <void*>first
         node.second = <void*>second
         if self.cell.push_system(node):
             self.wake(context)
+
+    cdef void mark_closed(self) noexcept:
+        """Have senders know from now on that the actor handles no more messages."""
+        self.cell.set(closed_cell)
+        self.phase = CLOSED
 
     # --- being -------------------------------------------------------------------------------------
 

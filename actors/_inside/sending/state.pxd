@@ -1,5 +1,3 @@
-from libc.stdint cimport uint64_t
-
 from callboard._inside.sending.letter cimport Letter
 
 
@@ -19,7 +17,6 @@ cdef class Recipe:
     cdef readonly tuple args
     cdef readonly dict kwargs
     cdef readonly object supervision
-    cdef readonly object key      # of a prioritised mailbox
     # Facts about the class.
     cdef object receive           # a plain function to call with (actor, message), or None
     cdef bint many, starts, stops, fails, native
@@ -40,9 +37,6 @@ cdef class Extra:
     cdef object awaited           # the future that it waits for
     cdef Letter letter            # that it handles
     cdef bint stashed             # which waits for its second turn already
-    cdef list heap                # of a prioritised mailbox: Ranked
-    cdef uint64_t arrivals
-    cdef list marks               # likewise: Letters of marks, which wait until nothing else does
     cdef bint backing_off         # a restart waits for its timer
     cdef bint detached            # the coroutine in the middle counts as waiting
     cdef object errand            # what the event loop does for it: see errand.pyx

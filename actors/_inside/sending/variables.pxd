@@ -10,9 +10,9 @@
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 
-from callboard._inside.sending.envelope cimport ActorCell
-from callboard.scheduling.cell cimport Context
-from callboard.scheduling.worker cimport PyThreadState, set_variables
+from callboard._inside.sending.actor_cell cimport ActorCell
+from callboard.core.thread_state cimport PyThreadState, set_variables
+from callboard.scheduling.context cimport Context
 
 cdef extern from "Python.h":
     PyThreadState* PyThreadState_Get()

@@ -26,7 +26,7 @@ from callboard.remote.protocol.server_side import (
 from callboard.remote.sockets.lent import LentLink
 from callboard.remote.wire.codec import Codec
 from callboard.remote.wire.frames import Frame, Misframed, Splitter
-from callboard.scheduling.worker import attend
+from callboard.scheduling.attending import attend
 
 
 class PeerHost(Protocol):

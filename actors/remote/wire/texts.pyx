@@ -9,42 +9,9 @@ cdef uint64_t HIGHEST_BITS = 0x8080808080808080U  # of eight bytes: none is set 
 cdef Py_ssize_t VIEW = 16
 cdef int32_t INLINE = 12  # bytes, at most
 
-cdef extern from * nogil:
-    """
-    #include <cstddef>
-    #include <cstdint>
-    #include <cstring>
-    namespace callboard {
-    // Whether no byte has its highest bit set. By a kilobyte: the compiler makes vectors of the
-    // inner loop, and a text that is not ASCII is found out early.
-    inline bool all_ascii(const unsigned char* letters, std::size_t count) {
-        constexpr std::size_t piece = 1024;
-        std::size_t at = 0;
-        for (; at + piece <= count; at += piece) {
-            unsigned char all = 0;
-            for (std::size_t i = 0; i < piece; ++i) all |= letters[at + i];
-            if (all & 0x80) return false;
-        }
-        unsigned char all = 0;
-        for (; at < count; ++at) all |= letters[at];
-        return !(all & 0x80);
-    }
-
-    // Whether `count` texts lie one behind the other within `size` bytes.
-    inline bool all_within(const unsigned char* data, std::size_t count, std::int64_t size) {
-        const auto offset = [data](std::size_t at) {
-            std::int32_t value;
-            std::memcpy(&value, data + at * sizeof value, sizeof value);
-            return value;
-        };
-        int backwards = 0;
-        for (std::size_t i = 0; i < count; ++i) backwards |= offset(i + 1) < offset(i);
-        return !backwards && offset(0) >= 0 && offset(count) <= size;
-    }
-    }  // namespace callboard
-    """
-    bint all_ascii "callboard::all_ascii"(const unsigned char* letters, size_t count)
-    bint all_within "callboard::all_within"(const unsigned char* data, size_t count, Py_ssize_t size)
+cdef extern from "callboard/remote/wire/texts.hpp" namespace "callboard" nogil:
+    bint all_ascii(const unsigned char* letters, size_t count)
+    bint all_within(const unsigned char* data, size_t count, Py_ssize_t size)
 
 
 def are_ascii(const unsigned char[::1] letters not None):

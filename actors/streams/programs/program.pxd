@@ -4,24 +4,11 @@ from libcpp.vector cimport vector
 
 from callboard.scheduling.flow.stage cimport AtomicCount, Division, Stage
 
-cdef extern from *:
-    """
-    #include "callboard/streams/programs/unawaited.hpp"
-
-    // PyObject_CallOneArg() for one function and many rows: how it is called is found out once. An answer that
-    // nobody would await is an error.
-    static inline PyObject* call_one(vectorcallfunc how, PyObject* function, PyObject* row) {
-        PyObject* arguments[] = {nullptr, row};  // the first is for who is called to use
-        PyObject* const answer = how == nullptr
-            ? PyObject_CallOneArg(function, row)
-            : how(function, arguments + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
-        if (answer == nullptr || callboard::refuse_unawaited(answer) == 0) return answer;
-        Py_DECREF(answer);
-        return nullptr;
-    }
-    """
+cdef extern from "Python.h":
     ctypedef void* vectorcallfunc
     vectorcallfunc PyVectorcall_Function(object function)
+
+cdef extern from "callboard/streams/programs/program.hpp" namespace "callboard":
     object call_one(vectorcallfunc how, object function, object row)
 
 

@@ -2,20 +2,16 @@
 
 import threading
 
-from callboard.scheduling.cell cimport Context
-from callboard.scheduling.context cimport current_context
+from callboard.scheduling cimport handle, worker
 
 
 def caller_here():
     """Return who calls, as one that rows may come from: the actor in whose handler that is, else the thread.
     An actor may go from thread to thread."""
-    cdef Context* context = current_context()
-    if context.current != NULL:
-        return <object>context.current.owner
-    return threading.current_thread()
+    actor = handle.actor_here()
+    return threading.current_thread() if actor is None else actor
 
 
 def worker_here():
     """Return the worker whose thread calls; None on another thread."""
-    cdef Context* context = current_context()
-    return <object>context.worker.owner if context.worker != NULL else None
+    return worker.worker_here()

@@ -7,13 +7,12 @@ from libcpp.memory cimport unique_ptr
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
-from callboard._inside.sending.native_ref cimport send
+from callboard._inside.sending.native_send cimport send
 from callboard._inside.sending.ref cimport ActorRef
 from callboard.core.clock cimport monotonic_ns
 from callboard.core.memory.node cimport Kind, Node
 from callboard.core.sealed cimport maker_key
-from callboard.scheduling.cell cimport Context
-from callboard.scheduling.context cimport current_context
+from callboard.scheduling.context cimport Context, current_context
 from callboard.scheduling.flow.flow cimport (
     Chain, Flow, Pool, Rest, RestReason, Settings, Times, most_members,
 )

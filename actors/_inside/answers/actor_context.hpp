@@ -1,0 +1,20 @@
+// What the actor layer keeps for each thread.
+#pragma once
+
+#include <cstdint>
+
+#include "callboard/scheduling/context.hpp"
+
+namespace callboard {
+
+// Every Context is one: see actor_context.pyx. Its pointers are to Python objects, and borrowed.
+struct ActorContext : Context {
+    std::uint32_t sent{0};            // by a thread outside the workers, since it let them run last
+    bool on_event_loop{false};        // the thread is that of a system's event loop
+    std::uint32_t completing_at{0};   // the depth of the dispatch that the next one is of
+    void* completing{nullptr};        // futures that are done, whose callbacks are to be called
+    void* constructing{nullptr};      // the ref whose native actor is being made
+    void* awaited{nullptr};           // the future that a task on an event loop has begun to wait for
+};
+
+}  // namespace callboard

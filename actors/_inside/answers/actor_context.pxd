@@ -1,0 +1,15 @@
+from libc.stdint cimport uint32_t
+
+from callboard.scheduling.context cimport Context
+
+cdef extern from "callboard/_inside/answers/actor_context.hpp" namespace "callboard" nogil:
+    cdef cppclass ActorContext(Context):
+        ActorContext()
+        uint32_t sent
+        bint on_event_loop
+        uint32_t completing_at
+        void* completing
+        void* constructing
+        void* awaited
+
+cdef ActorContext* actor_context() noexcept nogil

@@ -1,0 +1,60 @@
+// The cell of a ref: what the actor layer keeps in it, and how a message gets there.
+#pragma once
+
+#include <Python.h>
+
+#include <cstdint>
+
+#include "callboard/_inside/sending/envelope.hpp"
+#include "callboard/core/memory/node.hpp"
+#include "callboard/scheduling/cell.hpp"
+#include "callboard/scheduling/context.hpp"
+
+namespace callboard {
+
+// Flags of a cell that the scheduler never reads. Set before it is first scheduled, but for `closed`, which
+// its runner sets, and `forked`. A closed cell goes on through the states of others, and its dispatch turns
+// messages into dead letters.
+inline constexpr std::uint32_t limited = first_own_flag;             // `limits` is there: bounded, prioritised
+inline constexpr std::uint32_t closed_cell = first_own_flag << 1;
+inline constexpr std::uint32_t native_cell = first_own_flag << 2;    // its messages are native values
+inline constexpr std::uint32_t forked_cell = first_own_flag << 3;    // a copy in a child process: refuses all use
+inline constexpr std::uint32_t carrying_cell = first_own_flag << 4;  // its messages carry their senders' variables
+// A sender of a native value to a cell with one of these takes the slow way.
+inline constexpr std::uint32_t guarded_cell = limited | closed_cell | forked_cell;
+// A sender of a Python object to a cell with one of these does.
+inline constexpr std::uint32_t slow_cell = guarded_cell | native_cell | carrying_cell;
+
+// What the scheduler knows, and what dispatches keep between them. All of it belongs to the readiness owner,
+// but for what is set before the cell is first scheduled.
+struct ActorCell : Cell {
+    using Cell::Cell;
+    void* object{nullptr};       // the actor itself, once constructed; borrowed from the owner
+    Envelope* in_work{nullptr};  // the message that the actor handles just now
+    void* variables{nullptr};    // the actor's context variables while it does not run; owned
+    void* overflow{nullptr};     // a bounded mailbox's policy, which lives for ever: see overflow.pyx
+};
+
+// Writes a message into a node, with references of its own. Inlined wherever messages are sent: an
+// envelope that is handed on costs more than the rest.
+[[gnu::always_inline]] inline Node* filled(Node* node, Envelope envelope) {
+    Py_INCREF(envelope.message);
+    node->first = envelope.message;
+    if (envelope.reply_to != nullptr) {
+        Py_INCREF(envelope.reply_to);
+        node->kind = Kind::ask;
+        node->second = envelope.reply_to;
+    } else {
+        Py_XINCREF(envelope.sender);
+        node->kind = Kind::python;
+        node->second = envelope.sender;
+    }
+    return node;
+}
+
+// Pushes a message that has its room. True: the caller must wake the actor.
+[[gnu::always_inline]] inline bool push(Cell* to, Context* context, Envelope envelope) {
+    return to->tail.push(filled(context->nodes.take(to->pool), envelope));
+}
+
+}  // namespace callboard

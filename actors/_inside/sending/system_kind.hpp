@@ -1,0 +1,20 @@
+// System messages: they travel in a cell's system stack, and overtake those of users.
+#pragma once
+
+#include <cstdint>
+
+namespace callboard {
+
+// What a node of that stack carries, in the place of its Kind. `first` and `second` are owned references.
+enum class SystemKind : std::uint8_t {
+    stop,
+    watch,    // watcher, None
+    unwatch,  // watcher, None
+    resume,   // what a suspended actor waited for, None
+    failed,   // child, exception: a child escalates
+    restart,  // exception that caused it, None
+    ended,    // child that ended, None
+    wake,     // None, None: look at your state again
+};
+
+}  // namespace callboard

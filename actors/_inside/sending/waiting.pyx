@@ -1,0 +1,83 @@
+# cython: nonecheck=False
+# Nothing here is None but what is asked for it: these are the lines that each message passes.
+"""What waits for an actor: what was put back, what its intake keeps, and its queue, in this order.
+
+With an overflow policy by which senders pop, who pops owns the popping: see overflow.pyx.
+"""
+
+from callboard._inside.sending.actor_cell cimport carrying_cell, cell_of
+from callboard._inside.sending.burying cimport STOPPED, bury_and_go_on
+from callboard._inside.sending.letter cimport Letter, open_letter, take_letter
+from callboard._inside.sending.ref cimport Extra
+
+
+cdef TakeResult take_first(ActorRef ref, ActorCell* cell, Context* context, Envelope* envelope) noexcept:
+    """Take what comes first, for an actor whose messages come by a detour."""
+    cdef Extra extra = ref.extra
+    cdef bint found
+    if extra is not None and extra.replay:
+        open_letter(extra.replay.popleft(), envelope)
+        return MESSAGE
+    if ref.intake is not None:
+        return ref.intake.take(cell, context, envelope)
+    if not senders_pop(cell):
+        ref.detour = cell.has(carrying_cell)
+        return MESSAGE if take_oldest(cell, context, envelope) else NOTHING
+    if not cell.limits.popping.try_own():
+        return NOTHING  # a sender drops a message just now: come back
+    found = take_oldest(cell, context, envelope)
+    release_popping(ref, ref.runtime, context)
+    return MESSAGE if found else NOTHING
+
+
+cdef void put_back(ActorRef ref, list letters) noexcept:
+    """Have letters handled next, in their order, before all others."""
+    ref.extras().replay_first(letters)
+    ref.detour = True
+
+
+cdef bint nothing_beside(ActorRef ref) noexcept:
+    """Tell whether nothing waits beside the queue. If so, the detour is over, where it was not for ever."""
+    if ref.extra is not None and ref.extra.replay:
+        return False
+    if ref.intake is not None:
+        return ref.intake.is_empty()
+    if not senders_pop(ref.cell):
+        ref.detour = cell_of(ref).has(carrying_cell)
+    return True
+
+
+cdef void bury_beside(ActorRef ref) noexcept:
+    """Make dead letters of all that waits beside a closed actor's queue."""
+    cdef Extra extra = ref.extra
+    cdef Letter letter
+    cdef list letters = []
+    if extra is not None:
+        letters += extra.replay or ()
+        letters += extra.stash or ()
+    if ref.intake is not None:
+        letters += ref.intake.take_all(cell_of(ref))
+    for letter in letters:
+        bury_and_go_on(ref, ref.runtime, letter, STOPPED)
+
+
+cdef bint bury_queue(ActorRef ref, Context* context, uint32_t most) noexcept:
+    """Make dead letters of what waits in a closed actor's queue. False: more may wait than `most`."""
+    cdef ActorCell* cell = cell_of(ref)
+    cdef Node* spent = NULL
+    cdef Node* node
+    cdef bint drops = senders_pop(cell)
+    if drops and not cell.limits.popping.try_own():
+        return False
+    node = cell.head.pop(spent)
+    while node != NULL:
+        letter = take_letter(node)
+        context.nodes.give(spent, cell.pool)
+        if cell.limits != NULL:
+            cell.limits.give_back(1)
+        bury_and_go_on(ref, ref.runtime, letter, STOPPED)
+        most -= 1
+        node = cell.head.pop(spent) if most != 0 else NULL
+    if drops:
+        release_popping(ref, ref.runtime, context)
+    return most != 0

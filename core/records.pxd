@@ -1,0 +1,19 @@
+"""Records of dispatches, for Cython: see `records.hpp`."""
+
+from libc.stdint cimport int64_t, uint64_t
+
+cdef extern from "callboard/core/records.hpp" namespace "callboard" nogil:
+    struct DispatchRecord:
+        int64_t time
+        int64_t spent
+        uint64_t actor
+        uint64_t dispatch
+        uint64_t messages
+        int64_t queue
+
+    cdef cppclass RecordRing:
+        RecordRing(uint64_t capacity)
+        void write(const DispatchRecord& record)
+        uint64_t written()
+        bint read(uint64_t number, DispatchRecord& record)
+        uint64_t capacity()

@@ -1,0 +1,18 @@
+"""What we know of the insides of CPython's thread states."""
+
+from cpython.object cimport PyObject
+from libc.stdint cimport uint64_t
+
+cdef extern from "Python.h" nogil:
+    ctypedef struct PyThreadState:
+        PyObject* context     # of the context variables; null until one is set
+        uint64_t context_ver  # what ContextVar.get() remembers is of this version
+
+
+cdef inline PyObject* set_variables(PyThreadState* thread, PyObject* variables) noexcept nogil:
+    """Put a context, or null, in place as the thread's, and return the one before. A reference each."""
+    cdef PyObject* before = thread.context
+    if before != variables:
+        thread.context = variables
+        thread.context_ver += 1
+    return before

@@ -1,0 +1,126 @@
+"""A worker that reads: in its rest it sleeps on a descriptor, and reads that itself when something comes."""
+
+import os
+
+cimport cython
+
+from callboard.scheduling.worker cimport OtherSleep, WorkerThread, worker_here
+from callboard.scheduling.worker_core cimport Worker
+
+from callboard.core.log import log
+
+cdef extern from "unistd.h" nogil:
+    int close(int descriptor)
+
+cdef extern from "callboard/scheduling/attending.hpp" namespace "callboard" nogil:
+    bint sleep_reading(Worker& worker, int descriptor, int bell, int milliseconds)
+
+# How long a worker without anything to do attends to a descriptor.
+cdef int ATTENTIVE_MS = 10
+
+
+def attend(lender):
+    """Let the calling worker read something itself when it has nothing to do the next time.
+
+    What it answers to is often followed by the next question: then no other thread has to read that and to
+    wake it. In that rest the worker calls `lender.lend(bell)`, which returns a descriptor that nobody else
+    reads from then on, or -1. It sleeps until that can be read, it is woken, or 10 ms are over; somebody who
+    wants the descriptor back wakes it by `bell`, that of an eventfd. After the rest it calls
+    `lender.take_back(is_readable)`, which reads if there is something, on the worker's thread and outside of
+    any actor, and returns whether the worker is to attend in its next rest, too. What they raise is logged.
+    Calls before that rest count as one, the last, unless the worker attends in it anyway. False, and nothing
+    comes of it, then, on a thread that is no worker's, and where there is no descriptor left for a bell.
+    """
+    cdef WorkerThread worker = worker_here()
+    cdef _Attention attention
+    if worker is None:
+        return False
+    if worker.sleeper is None:
+        attention = _Attention.__new__(_Attention)
+        attention.worker = worker.core
+        attention.name = worker.name
+        attention.hook = &worker.other_sleep
+        worker.other_sleep.state = <void*>attention
+        worker.other_sleep.sleep = <bint (*)(void*) noexcept nogil>sleep_attending
+        worker.other_sleep.wake_up = <void (*)(void*) noexcept nogil>read_after_rest
+        worker.other_sleep.end = <void (*)(void*) noexcept>end_attending
+        worker.sleeper = attention
+    return (<_Attention>worker.sleeper).take_on(lender)
+
+
+cdef class _Attention:
+    """What one worker attends to. Its methods are for that worker's thread alone."""
+
+    cdef Worker* worker           # it keeps this
+    cdef OtherSleep* hook         # the worker's
+    cdef str name                 # likewise
+    cdef object lender            # whose descriptor it is to read, or None
+    cdef bint keeps               # the lender wants it to, whatever else is attended to
+    cdef int bell                 # that wakes the worker then; -1 until the first time
+
+    def __cinit__(self):
+        self.bell = -1
+
+    def __dealloc__(self):
+        if self.bell >= 0:
+            close(self.bell)
+
+    cdef bint take_on(self, object lender) except -1:
+        """Attend to what `lender` has in the next rest. False: it cannot."""
+        if self.keeps:
+            return False
+        if self.bell < 0:
+            try:
+                self.bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+            except OSError:
+                return False  # the process may have no more descriptors
+        self.lender = lender
+        self.hook.is_due = True
+        return True
+
+    cdef bint sleep(self) noexcept nogil:
+        """Sleep, as what it attends to may be read. True: it can be; it is given back after the rest."""
+        cdef int descriptor = self.borrow()
+        if descriptor < 0:
+            return False
+        if sleep_reading(self.worker[0], descriptor, self.bell, ATTENTIVE_MS):
+            return True
+        self.give_back(False)
+        return False
+
+    cdef int borrow(self) noexcept with gil:
+        cdef int descriptor = -1
+        self.hook.is_due = self.keeps = False
+        try:
+            descriptor = self.lender.lend(self.bell)
+        except BaseException as error:
+            log.error("a worker could not attend to what it answers", worker=self.name, exc_info=error)
+        if descriptor < 0:
+            self.lender = None
+        return descriptor
+
+    cdef void give_back(self, bint is_readable) noexcept with gil:
+        lender, self.lender = self.lender, None
+        try:
+            if lender.take_back(is_readable):
+                self.lender = lender
+                self.hook.is_due = self.keeps = True
+        except BaseException as error:
+            log.error("a worker could not read what it attends to", worker=self.name, exc_info=error)
+
+
+# The hook's functions. What they are called with is borrowed: the worker keeps it.
+
+@cython.nonecheck(False)
+cdef bint sleep_attending(_Attention attention) noexcept nogil:
+    return attention.sleep()
+
+
+@cython.nonecheck(False)
+cdef void read_after_rest(_Attention attention) noexcept nogil:
+    attention.give_back(True)
+
+
+cdef void end_attending(_Attention attention) noexcept:
+    if attention.keeps and attention.borrow() >= 0:  # it may have been taken away meanwhile
+        attention.give_back(False)

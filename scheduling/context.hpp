@@ -1,0 +1,31 @@
+// What every thread that sends or dispatches has. On cache lines of its own: it is written for each message.
+//
+// What the floor above keeps for a thread stands in a type that derives from it, such as ActorContext; that is
+// what context.pyx makes.
+#pragma once
+
+#include <cstdint>
+
+#include "callboard/core/memory/node.hpp"
+#include "callboard/core/threads/spinner.hpp"
+#include "callboard/scheduling/forward.hpp"
+
+namespace callboard {
+
+struct alignas(cache_line) Context {
+    virtual ~Context() = default;
+
+    Worker* worker{nullptr};  // null outside the workers
+    Cell* current{nullptr};   // the cell whose message is in work on this thread
+    NodeCache nodes;
+    std::uint32_t depth{0};   // dispatches within dispatches, by overflow policy `help`
+    bool makes_handle{false}; // the object that is made next is one of the runtime's: see Handle
+    Spinner spinner;          // how this thread waits before it sleeps
+    void* trace{nullptr};     // called for each message, in a manual system; borrowed
+    void* python{nullptr};    // a worker's thread's PyThreadState
+    std::uint32_t catching_up{0};   // so many dispatches to come may be long: see turn.hpp
+    std::int64_t past_quantum{0};   // when the long one in work got there
+    std::int64_t turn_began{0};     // of the dispatch in work, not later than it did; 0: see turn.hpp
+};
+
+}  // namespace callboard

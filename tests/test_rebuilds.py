@@ -1,0 +1,48 @@
+"""An edit of a header rebuilds few extension modules: those that need what it says."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.sources import compiled_from
+
+# How many modules may be compiled anew after an edit.
+MOST = {
+    "scheduling/attending.hpp": 1,
+    "scheduling/stealing.hpp": 3,
+    "scheduling/stealing.pxd": 2,
+    "scheduling/turn.hpp": 2,
+    "scheduling/dispatching.hpp": 9,
+    "scheduling/worker.hpp": 15,
+    "scheduling/cell.hpp": 25,
+}
+
+
+@pytest.mark.parametrize(("edited", "most"), MOST.items())
+def test_an_edit_rebuilds_few_modules(edited: str, most: int, root: Path) -> None:
+    rebuilt = [module for module, files in compiled_from(root).items() if Path(edited) in files]
+    assert 0 < len(rebuilt) <= most, sorted(map(str, rebuilt))
+
+
+def test_what_a_module_is_compiled_from_is_found_through_declarations_and_headers(
+    tmp_path: Path,
+) -> None:
+    texts = {
+        "core/a.hpp": "",
+        "core/b.hpp": '#include "callboard/core/a.hpp"',
+        "core/b.pxd": 'cdef extern from "callboard/core/b.hpp":\n    int b()',
+        "core/c.pyx": "from callboard.core.b cimport (\n    b,\n)\nfrom callboard.core import d",
+        "core/d.pyx": "from callboard.core cimport e",
+        "core/e.pxd": 'cdef extern from *:\n    """\n    #include "callboard/core/a.hpp"\n    """',
+        "core/f.pyx": "from callboard.core.b import b",
+        "core/f.pxd": "cdef int f()",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = compiled_from(tmp_path)
+    assert {str(module): {path.name for path in files} for module, files in found.items()} == {
+        "core/c": {"c.pyx", "b.pxd", "b.hpp", "a.hpp"},
+        "core/d": {"d.pyx", "e.pxd", "a.hpp"},
+        "core/f": {"f.pyx", "f.pxd"},
+    }
