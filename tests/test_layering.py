@@ -77,11 +77,6 @@ ORDERS = [
 MOST_MODULES = 20  # in a room
 # One class in several files: a part of it returns the whole, which has it as a base.
 STREAM = Path("actors/streams/chaining/stream")
-# Headers of which a measurement is to say whether the product uses them.
-UNDECIDED = {
-    f"mailbox/ordered/{name}.hpp" for name in ("gate", "read_counts", "ring_gate", "tournament")
-}
-
 
 def folder_of_module(name: str) -> str | None:
     """Say which folder of ours a dotted name lies in, or None for somebody else's."""
@@ -245,7 +240,7 @@ def unused_headers(graph: dict[Path, set[Path]]) -> set[str]:
 
 def test_every_header_is_used_by_a_module(root: Path) -> None:
     # What only tests and benchmarks compile lies with them, in tests/bench/peers.
-    assert unused_headers(imports(root)) == UNDECIDED
+    assert unused_headers(imports(root)) == set()
 
 
 def test_a_header_that_only_an_unused_one_includes_is_unused(tmp_path: Path) -> None:

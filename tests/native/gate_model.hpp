@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "callboard/mailbox/ordered/gate.hpp"
+#include "../bench/peers/gate.hpp"
 
 using GateValue = callboard::TimedValue<std::int64_t, std::int64_t>;
 using Entry = callboard::GateEntry<std::int64_t, std::int64_t>;

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 
-#include "callboard/mailbox/ordered/ring_gate.hpp"
+#include "../bench/peers/ring_gate.hpp"
 #include "../bench/peers/locked_gate.hpp"
 #include "../bench/peers/scale_gate.hpp"
 #include "check.hpp"

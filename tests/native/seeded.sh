@@ -243,16 +243,16 @@ seed "a row without a partner is stored" streams/programs/joins/kernel/rules.hpp
 seed "a probe does not look into the last cell" streams/programs/joins/kernel/grid.hpp \
     's/if (i == high) return;/if (i == high || i + 1 == high) return;/' \
     test_joins "every rule" "indexed" "-O2"
-seed "a ring gate's reader looks at the tail before the time" mailbox/ordered/ring_gate.hpp \
+seed "a ring gate's reader looks at the tail before the time" tests/bench/peers/ring_gate.hpp \
     '/const Time come_to = source/d; s/^\( *\)const std::int64_t tail = source\.tail\.load(acquire);/&\n\1const Time come_to = source.come_to.load(acquire);/' \
     stress_gate "overtakes" "another sequence" "-O2"
-seed "a ring gate's values are published relaxed" mailbox/ordered/ring_gate.hpp \
+seed "a ring gate's values are published relaxed" tests/bench/peers/ring_gate.hpp \
     's/source\.tail\.store(tail + added, release)/source.tail.store(tail + added, relaxed)/' \
     stress_gate "a ring gate" "data race" "-O1 -fsanitize=thread"
-seed "a gate's source goes one value too far" mailbox/ordered/read_counts.hpp \
+seed "a gate's source goes one value too far" tests/bench/peers/read_counts.hpp \
     's/return slowest + window_;/return slowest + window_ + 1;/' \
     stress_gate "linearizable" "linearizable()" "-O2"
-seed "a gate's reader tells relaxed what it has read" mailbox/ordered/read_counts.hpp \
+seed "a gate's reader tells relaxed what it has read" tests/bench/peers/read_counts.hpp \
     's/\.store(count, release);/.store(count, relaxed);/' \
     stress_gate "a ring gate" "data race" "-O1 -fsanitize=thread"
 seed "a scale gate's source says what it wrote before it is linked" tests/bench/peers/scale_gate.hpp \
@@ -261,7 +261,7 @@ seed "a scale gate's source says what it wrote before it is linked" tests/bench/
 seed "a scale gate reclaims one node too many" tests/bench/peers/scale_gate.hpp \
     's/while (oldest_ != first) {/for (bool more = true; more;) { more = oldest_ != first;/' \
     stress_gate "a scale gate" "another sequence\|data race\|SEGV" "-O1 -fsanitize=thread"
-seed "a value at a time that an earlier source may still come to is ready" mailbox/ordered/gate.hpp \
+seed "a value at a time that an earlier source may still come to is ready" tests/bench/peers/gate.hpp \
     's/((time == other\.time) & (source <= other\.source))/(time == other.time)/' \
     stress_gate "of a" "another sequence" "-O2"
 

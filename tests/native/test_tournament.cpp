@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "callboard/mailbox/ordered/read_counts.hpp"
-#include "callboard/mailbox/ordered/tournament.hpp"
+#include "../bench/peers/read_counts.hpp"
+#include "../bench/peers/tournament.hpp"
 #include "stress.hpp"
 
 using callboard::Moment;

@@ -13,7 +13,7 @@
 #include <queue>
 #include <vector>
 
-#include "callboard/mailbox/ordered/gate.hpp"
+#include "gate.hpp"
 
 namespace callboard {
 

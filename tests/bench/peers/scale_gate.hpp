@@ -42,8 +42,8 @@
 #include "callboard/core/atomics.hpp"
 #include "callboard/core/memory/stack.hpp"
 #include "callboard/core/mix.hpp"
-#include "callboard/mailbox/ordered/gate.hpp"
-#include "callboard/mailbox/ordered/read_counts.hpp"
+#include "gate.hpp"
+#include "read_counts.hpp"
 
 namespace callboard {
 

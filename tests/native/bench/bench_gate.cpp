@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "callboard/core/mix.hpp"
-#include "callboard/mailbox/ordered/ring_gate.hpp"
+#include "../../bench/peers/ring_gate.hpp"
 #include "../gate_model.hpp"
 #include "../../bench/peers/locked_gate.hpp"
 #include "../../bench/peers/scale_gate.hpp"

@@ -17,11 +17,11 @@
 #include <utility>
 #include <vector>
 
+#include "../../bench/peers/ring_gate.hpp"
+#include "../../bench/peers/scale_gate.hpp"
 #include "bench.hpp"
 #include "callboard/core/atomics.hpp"
 #include "callboard/core/mix.hpp"
-#include "callboard/mailbox/ordered/ring_gate.hpp"
-#include "callboard/mailbox/rivals/scale_gate.hpp"
 #include "callboard/streams/programs/joins/kernel/column_matcher.hpp"
 #include "callboard/streams/programs/joins/kernel/join_outputs.hpp"
 #include "paper_rows.hpp"

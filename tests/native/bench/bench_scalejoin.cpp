@@ -19,9 +19,9 @@
 #include <utility>
 #include <vector>
 
+#include "../../bench/peers/ring_gate.hpp"
 #include "bench.hpp"
 #include "callboard/core/atomics.hpp"
-#include "callboard/mailbox/ordered/ring_gate.hpp"
 #include "callboard/streams/programs/joins/kernel/full_join.hpp"
 #include "paper_rows.hpp"
 

@@ -1,4 +1,4 @@
-// One lane of a join of rows whose times and values lie in columns: it finds partners, by cells or comparing everything.
+// One lane of a join of rows whose times and values are columns: it finds partners, by cells or comparing everything.
 // Times are integers of 64 bits or doubles, and `const void*` points to such.
 //
 // One thread at a time. It waits for nobody.

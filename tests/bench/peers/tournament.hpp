@@ -13,7 +13,7 @@
 #include <tuple>
 
 #include "callboard/core/atomics.hpp"
-#include "callboard/mailbox/ordered/gate.hpp"
+#include "gate.hpp"
 
 namespace callboard {
 

@@ -2,8 +2,8 @@
 // to each of several readers.
 //
 // Gulisano et al. 2015 ("ScaleJoin"), section IV-A. Readers that all see the same sequence, whatever the threads
-// of the sources did, can share out the work on it and need no further word between them. RingGate is the one to
-// use; ScaleGate and LockedGate in tests/bench/peers have the same interface:
+// of the sources did, can share out the work on it and need no further word between them. RingGate is the
+// fastest; ScaleGate and LockedGate have the same interface. Joins use none of them: docs/design/gates.md says why.
 //
 //     Gate<Time, T> gate(sources, readers, window);
 //

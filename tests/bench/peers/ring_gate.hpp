@@ -39,10 +39,10 @@
 #include <memory>
 
 #include "callboard/core/atomics.hpp"
-#include "callboard/mailbox/ordered/gate.hpp"
-#include "callboard/mailbox/ordered/read_counts.hpp"
+#include "gate.hpp"
+#include "read_counts.hpp"
 #include "callboard/mailbox/ordered/ring.hpp"
-#include "callboard/mailbox/ordered/tournament.hpp"
+#include "tournament.hpp"
 
 namespace callboard {
 
