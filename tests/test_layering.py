@@ -78,6 +78,7 @@ MOST_MODULES = 20  # in a room
 # One class in several files: a part of it returns the whole, which has it as a base.
 STREAM = Path("actors/streams/chaining/stream")
 
+
 def folder_of_module(name: str) -> str | None:
     """Say which folder of ours a dotted name lies in, or None for somebody else's."""
     place = place_of(name)

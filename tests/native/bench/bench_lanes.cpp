@@ -173,7 +173,8 @@ std::size_t add_some(const Case& of, Rows& gate, unsigned at, std::size_t begin)
     const Source& source = of.sources[at];
     typename Rows::Value values[add_rows];
     const std::size_t count = std::min(add_rows, source.times.size() - begin);
-    for (std::size_t i = 0; i < count; ++i) values[i] = {source.times[begin + i], static_cast<std::uint32_t>(begin + i)};
+    for (std::size_t i = 0; i < count; ++i)
+        values[i] = {source.times[begin + i], static_cast<std::uint32_t>(begin + i)};
     return gate.add_many(at, values, count);
 }
 

@@ -23,6 +23,7 @@ from callboard.streams.programs.program cimport Batch, DividedBatch, Part, Progr
 
 from callboard.streams.errors import StreamError
 
+
 @cython.final
 cdef class JoinOrder(JoinRows):
     """The order of rows, as steps."""

@@ -15,8 +15,9 @@ class ColumnJoin {
 public:
     virtual ~ColumnJoin() = default;
 
-    // Takes rows in their order, of which the first has a number, and the matches of all rows from there on. Returns how
-    // many of these are matches of the rows. Throws std::bad_alloc, as all of these do, and then the join is of no use.
+    // Takes rows in their order, and the matches of all rows from there on, in which the first of them has the number
+    // `first`. Returns how many are matches of these rows. Throws std::bad_alloc, as all of these do, and then the join
+    // is of no use.
     virtual std::size_t take_many(std::size_t first, std::size_t rows, const std::uint8_t* sides, const void* times,
                                   const JoinMatch* matches, std::size_t count) = 0;
 
