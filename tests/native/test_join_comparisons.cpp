@@ -54,7 +54,7 @@ void compare(NumberType type) {
             }
             for (VectorPath path : paths) {
                 if (!has_path(path)) continue;
-                const Comparison comparison = comparison_of(path);
+                const BlockComparison comparison = comparison_of(path);
                 std::vector<std::uint64_t> masks(most + 1, 77);
                 CHECK_EQUAL(comparison.words_of(type)(values.data() + shift, interval, words, masks.data()),
                             expected_found);

@@ -12,7 +12,7 @@ from libcpp.vector cimport vector
 from callboard.streams.programs.columns.batches_in_time cimport BatchesInTime
 from callboard.streams.programs.joins.kernel.rules cimport JoinPredicate, JoinRule, JoinTerm, NumberType, most_terms
 from callboard.streams.programs.joins.lot_finder cimport (
-    ColumnFinder, Known, Lot, Matches, most_at_once, places_of, rule_of,
+    ColumnFinder, Known, OrderedRows, Matches, most_at_once, places_of, rule_of,
 )
 
 import numpy as np
@@ -92,9 +92,9 @@ cdef class JoinBatches(BatchesInTime):
         self.compared.forget([rows.columns for rows in self.order.waiting()] + columns)
         return 0
 
-    cdef Lot lot_of(self, list ready, bint final):
+    cdef OrderedRows lot_of(self, list ready, bint final):
         """What is ready, in one order, and what is known."""
-        cdef Lot lot = Lot.__new__(Lot)
+        cdef OrderedRows lot = OrderedRows.__new__(OrderedRows)
         cdef Known known = Known.__new__(Known)
         lot.known = known
         known.scale, known.lengths, known.layouts = self.times_of.scale, self.lengths, self.layouts.copy()
@@ -113,7 +113,7 @@ cdef class JoinBatches(BatchesInTime):
             ]
         return lot
 
-    cdef int do(self, Lot lot, object found, object origin, list into) except -1:
+    cdef int do(self, OrderedRows lot, object found, object origin, list into) except -1:
         """Give what rows and their partners make, and let go what has left its window. `found`: by other finders."""
         cdef Py_ssize_t side
         if self.join == NULL:
@@ -148,7 +148,7 @@ cdef class JoinBatches(BatchesInTime):
 
     # --- partners ---------------------------------------------------------------------------------
 
-    cdef int make(self, Lot lot, JoinKind kind) except -1:
+    cdef int make(self, OrderedRows lot, JoinKind kind) except -1:
         """What times are is known: make the join."""
         within = lot.known.lengths["within"] if self.most is None else self.most - 1
         self.has_whole_times = lot.known.has_whole_times()
@@ -158,7 +158,7 @@ cdef class JoinBatches(BatchesInTime):
             self.join = new ColumnJoinOf[double](kind, self.rule, within, self.most or 0)
         return 0
 
-    cdef int match(self, Lot lot, Matches found) except -1:
+    cdef int match(self, OrderedRows lot, Matches found) except -1:
         """Give what rows make whose partners are found by numbers."""
         cdef const uint8_t[::1] side = lot.sides
         cdef const uint8_t[::1] time = lot.times.view(np.uint8)
@@ -180,7 +180,7 @@ cdef class JoinBatches(BatchesInTime):
                 self.assemble()
         return 0
 
-    cdef int ask(self, Lot lot, object origin, list into) except -1:
+    cdef int ask(self, OrderedRows lot, object origin, list into) except -1:
         """Give what rows make whose partners are found by the masks that functions answer with."""
         cdef const uint8_t[::1] sides = lot.sides
         cdef const uint8_t[::1] time = lot.times.view(np.uint8)
@@ -198,7 +198,7 @@ cdef class JoinBatches(BatchesInTime):
                 self.assemble()
         return 0
 
-    cdef object partners(self, Lot lot, Py_ssize_t at):
+    cdef object partners(self, OrderedRows lot, Py_ssize_t at):
         """The numbers of a row's partners, of those in the other window."""
         cdef Py_ssize_t side = lot.sides[at]
         cdef uint64_t begin = self.join.begin(1 - side), end = self.join.end(1 - side), number = self.join.end(side)
@@ -207,7 +207,7 @@ cdef class JoinBatches(BatchesInTime):
         others = self.windows[1 - side].shown(begin, end, self.expected(1 - side))
         return places_of(self.masks[side], self.windows[side].part(number, number + 1), others) + begin
 
-    cdef int failed_row(self, Lot lot, Py_ssize_t at, object error, object origin, list into) except -1:
+    cdef int failed_row(self, OrderedRows lot, Py_ssize_t at, object error, object origin, list into) except -1:
         """A function raised: it is as if the row had not come."""
         cdef Py_ssize_t side = lot.sides[at]
         cdef uint64_t number = self.join.end(side)
@@ -222,7 +222,7 @@ cdef class JoinBatches(BatchesInTime):
 
     # --- outputs ----------------------------------------------------------------------------------
 
-    cdef int let_go(self, Lot lot) except -1:
+    cdef int let_go(self, OrderedRows lot) except -1:
         """Let go what is too old for all that comes."""
         if lot.is_final:
             self.join.let_all_go()

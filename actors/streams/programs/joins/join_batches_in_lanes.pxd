@@ -2,8 +2,8 @@
 from libc.stdint cimport int64_t
 
 from callboard.streams.programs.joins.join_batches cimport JoinBatches
-from callboard.streams.programs.joins.join_in_lanes cimport Lanes
-from callboard.streams.programs.joins.lot_finder cimport Lot
+from callboard.streams.programs.joins.join_in_lanes cimport LanePrograms
+from callboard.streams.programs.joins.lot_finder cimport OrderedRows
 
 
 cdef class BatchJoinOrder(JoinBatches):
@@ -13,10 +13,10 @@ cdef class BatchJoinOrder(JoinBatches):
 
     cdef int note(self, tuple step, list into) except -1
     cdef int hold(self, list ready, bint final) except -1
-    cdef int look(self, Lot lot) except -1
+    cdef int look(self, OrderedRows lot) except -1
 
 
-cdef class BatchJoinLanes(Lanes):
+cdef class BatchJoinLanes(LanePrograms):
     pass
 
 

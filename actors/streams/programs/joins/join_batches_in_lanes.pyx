@@ -16,8 +16,8 @@ from libc.stdint cimport int64_t, uint8_t
 
 from callboard.streams.programs.columns.batches_in_time cimport BatchesInTime
 from callboard.streams.programs.joins.join_batches cimport JoinBatches, JoinKind
-from callboard.streams.programs.joins.join_in_lanes cimport BEGIN, COME_TO, ENDED, FAILED, LATE, LOT, REACH, Lanes
-from callboard.streams.programs.joins.lot_finder cimport Lot, LotFinder
+from callboard.streams.programs.joins.join_in_lanes cimport BEGIN, COME_TO, ENDED, FAILED, LATE, LOT, REACH, LanePrograms
+from callboard.streams.programs.joins.lot_finder cimport OrderedRows, LotFinder
 from callboard.streams.programs.merging.listening cimport Listening
 from callboard.streams.programs.merging.merge cimport Merge
 from callboard.streams.programs.program cimport Batch, Program, Watermark
@@ -27,7 +27,7 @@ import numpy as np
 from callboard.streams.errors import StreamError
 
 
-class Progress:
+class WindowProgress:
     """How many rows of each stream have left their window for good."""
 
     gone = (0, 0)
@@ -40,7 +40,7 @@ cdef class BatchJoinOrder(JoinBatches):
     def __init__(self, str name, list drops, leaves, **options):
         super().__init__(name, drops, leaves, finds=False, **options)
         self.releases_gil = True
-        self.progress = Progress()
+        self.progress = WindowProgress()
         self.held = [deque(), deque()]
 
     cpdef process_many(self, list batches, list into):
@@ -56,7 +56,7 @@ cdef class BatchJoinOrder(JoinBatches):
         return 0
 
     cdef int handle(self, list ready, bint final, object origin, list into) except -1:
-        cdef Lot lot = self.lot_of(ready, final)
+        cdef OrderedRows lot = self.lot_of(ready, final)
         if self.masks is None:
             lot.progress = self.progress
             self.hold(ready, final)
@@ -96,7 +96,7 @@ cdef class BatchJoinOrder(JoinBatches):
             return 0
         return self.forget([columns for held in self.held for columns, _ in held])
 
-    cdef int look(self, Lot lot) except -1:
+    cdef int look(self, OrderedRows lot) except -1:
         """Note which rows each row is to be compared with."""
         cdef Py_ssize_t at, side, rows = lot.count()
         cdef const uint8_t[::1] sides
@@ -132,7 +132,7 @@ cdef class BatchJoinOrder(JoinBatches):
 
 
 @cython.final
-cdef class BatchJoinLanes(Lanes):
+cdef class BatchJoinLanes(LanePrograms):
     """Finds partners. `finder` makes a LotFinder."""
 
     cdef object found(self, size_t lane, object lot):
@@ -167,7 +167,7 @@ cdef class BatchJoinEnd(JoinBatches):
     cdef int step(self, tuple step, list into) except -1:
         cdef int what = step[0]
         cdef Batch port
-        cdef Lot lot
+        cdef OrderedRows lot
         if what == LOT or what == COME_TO:
             lot = step[1]
             self.times_of.scale, self.layouts, self.schema = lot.known.scale, lot.known.layouts, lot.known.schema
@@ -188,7 +188,7 @@ cdef class BatchJoinEnd(JoinBatches):
             port.end = step[1] >> self.leaves
         return 0
 
-    cdef object partners(self, Lot lot, Py_ssize_t at):
+    cdef object partners(self, OrderedRows lot, Py_ssize_t at):
         """As lanes have found them, if they saw the rows that are in the window."""
         cdef Py_ssize_t other = 1 - lot.sides[at]
         cdef int64_t begin = lot.begins[at]
@@ -202,6 +202,6 @@ cdef class BatchJoinEnd(JoinBatches):
             raise answer
         return answer - self.gone[other]
 
-    cdef int failed_row(self, Lot lot, Py_ssize_t at, object error, object origin, list into) except -1:
+    cdef int failed_row(self, OrderedRows lot, Py_ssize_t at, object error, object origin, list into) except -1:
         self.failed[lot.sides[at]].append(lot.numbers[at])
         return JoinBatches.failed_row(self, lot, at, error, origin, into)

@@ -3,7 +3,7 @@ from callboard.streams.programs.joins.join cimport Join, JoinRows
 from callboard.streams.programs.program cimport Program
 
 # What a step is; behind it stands what it needs.
-cdef enum Step:
+cdef enum JoinStep:
     BEGIN      # the origin of a round's end
     LOT        # rows, then what was found of them, an origin
     COME_TO    # a time, an origin
@@ -18,7 +18,7 @@ cdef class JoinOrder(JoinRows):
     cdef int note(self, tuple step, list into) except -1
 
 
-cdef class Lanes(Program):
+cdef class LanePrograms(Program):
     cdef list finders       # one for each lane; and one for where it does not work divided
 
     cdef object found(self, size_t lane, object lot)
@@ -26,7 +26,7 @@ cdef class Lanes(Program):
     cdef object compared_by(self, object finder)
 
 
-cdef class JoinLanes(Lanes):
+cdef class JoinLanes(LanePrograms):
     pass
 
 

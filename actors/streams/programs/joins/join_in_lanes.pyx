@@ -66,7 +66,7 @@ cdef class JoinOrder(JoinRows):
         return self.note((FINISH, origin), into)
 
 
-cdef class Lanes(Program):
+cdef class LanePrograms(Program):
     """The base: finds what lots have. `finder` makes who does so in a lane, by its number and that of all lanes."""
 
     def __init__(self, str name, *, finder, Py_ssize_t lanes, bint releases_gil, **options):
@@ -133,7 +133,7 @@ cdef class Lanes(Program):
 
 
 @cython.final
-cdef class JoinLanes(Lanes):
+cdef class JoinLanes(LanePrograms):
     """Finds partners of rows: for each of a lot a list."""
 
     cdef object found(self, size_t lane, object lot):

@@ -31,7 +31,7 @@ cdef class Known:
     cdef bint has_whole_times(self)
 
 
-cdef class Lot:
+cdef class OrderedRows:
     # Rows of both streams that are ready, in one order; maybe none.
     cdef Known known
     cdef list batches      # of each stream, its rows, or None
@@ -58,7 +58,7 @@ cdef class Matches:
 cdef class LotFinder:
     cdef uint64_t compared  # pairs, so far
 
-    cdef object find(self, Lot lot)
+    cdef object find(self, OrderedRows lot)
     # What all lanes have found of a lot together.
     cdef object together(self, list lanes)
 
@@ -70,7 +70,7 @@ cdef class ColumnFinder(LotFinder):
     cdef size_t lane, lanes
     cdef ColumnMatcher* matcher  # made with the first lot
 
-    cdef int match(self, Lot lot, Py_ssize_t begin, Py_ssize_t rows, Matches into) except -1
+    cdef int match(self, OrderedRows lot, Py_ssize_t begin, Py_ssize_t rows, Matches into) except -1
     cdef int make(self, Known known) except -1
 
 

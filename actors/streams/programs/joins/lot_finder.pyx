@@ -33,7 +33,7 @@ cdef class Known:
 
 
 @cython.final
-cdef class Lot:
+cdef class OrderedRows:
     """Rows that are ready at a time, and what is known by then."""
 
     cdef Py_ssize_t count(self):
@@ -48,7 +48,7 @@ cdef class Matches:
 cdef class LotFinder:
     """The base."""
 
-    cdef object find(self, Lot lot):
+    cdef object find(self, OrderedRows lot):
         raise NotImplementedError
 
     cdef object together(self, list lanes):
@@ -66,7 +66,7 @@ cdef class ColumnFinder(LotFinder):
     def __dealloc__(self):
         del self.matcher
 
-    cdef object find(self, Lot lot):
+    cdef object find(self, OrderedRows lot):
         cdef Matches found = Matches.__new__(Matches)
         cdef Py_ssize_t begin, rows = lot.count()
         for begin in range(0, rows, most_at_once):
@@ -80,7 +80,7 @@ cdef class ColumnFinder(LotFinder):
                 add_matches(first.found, other.found)
         return first
 
-    cdef int match(self, Lot lot, Py_ssize_t begin, Py_ssize_t rows, Matches into) except -1:
+    cdef int match(self, OrderedRows lot, Py_ssize_t begin, Py_ssize_t rows, Matches into) except -1:
         """Add what some of the rows match, which are the next ones."""
         cdef const uint8_t[::1] side = lot.sides
         cdef const uint8_t[::1] time = lot.times.view(np.uint8)
@@ -132,7 +132,7 @@ cdef class MaskFinder(LotFinder):
     def __init__(self, Py_ssize_t lane, Py_ssize_t lanes, *, tuple masks):
         self.lane, self.lanes, self.masks = lane, lanes, masks
 
-    cdef object find(self, Lot lot):
+    cdef object find(self, OrderedRows lot):
         cdef dict found = {}
         cdef Py_ssize_t at, side
         cdef const uint8_t[::1] sides = lot.sides

@@ -19,7 +19,7 @@ namespace callboard {
 
 enum class VectorPath : std::uint8_t { scalar, avx2, avx512, neon };
 
-struct Comparison {
+struct BlockComparison {
     // For each of up to 32 words a bit for each of 64 rows. Returns a bit for each word that is not 0.
     using MaskWords = std::uint32_t (*)(const void* rows, const Interval& interval, std::uint32_t words,
                                         std::uint64_t* masks);
@@ -59,7 +59,7 @@ inline VectorPath best_path() {
 }
 
 // The processor has that path.
-inline Comparison comparison_of(VectorPath path) {
+inline BlockComparison comparison_of(VectorPath path) {
     switch (path) {
 #if defined(__x86_64__)
     case VectorPath::avx2: return {CALLBOARD_EACH_TYPE(avx2::mask_words), CALLBOARD_EACH_TYPE(scalar::mask_rows)};

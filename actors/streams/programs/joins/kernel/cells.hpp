@@ -83,7 +83,7 @@ public:
     // many rows the cell has.
     template <class Found>
     std::uint32_t match(std::uint64_t hash, const JoinPredicate& predicate, const Interval* intervals,
-               const Comparison& comparison, const Found& found) const {
+               const BlockComparison& comparison, const Found& found) const {
         const std::uint32_t slot = find(hash);
         if (slot == SlotIndex::none) return 0;
         const CellRows& rows = entries_[slot].rows;
@@ -112,7 +112,7 @@ private:
     }
 
     std::uint64_t mask_of(const CellRows& rows, std::uint32_t at, std::uint32_t count, std::uint32_t term,
-                          NumberType type, const Interval& interval, const Comparison& comparison) const {
+                          NumberType type, const Interval& interval, const BlockComparison& comparison) const {
         const unsigned char* const values = pieces_.column(rows, term) + std::size_t{at} * size_of(type);
         if (count < 64) return comparison.rows_of(type)(values, count, interval);
         std::uint64_t mask;

@@ -126,7 +126,7 @@ private:
         for (const JoinMatch& match : found_) matches[ends_[match.row]++] = match;
     }
 
-    const Comparison comparison_;
+    const BlockComparison comparison_;
     JoinProbes probes_;
     JoinWindows<Time> windows_;
     std::vector<Seen> seen_[2];  // by rows of one side

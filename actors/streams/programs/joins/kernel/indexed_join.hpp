@@ -117,7 +117,7 @@ private:
         matches.erase(std::unique(first, matches.end()), matches.end());
     }
 
-    const Comparison comparison_;
+    const BlockComparison comparison_;
     JoinProbes probes_;
     CellGrid grid_;
     JoinWindows<Time> windows_;
