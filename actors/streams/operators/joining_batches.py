@@ -72,7 +72,7 @@ def join_batches(
         raise GraphError(f"suffix is a string, not {safe_repr(suffix)}")
     most = None if rows is None else min(rows, 2**53)
     way = _way(where, most, rule == "three-step")
-    options = {
+    options: dict[str, Any] = {
         "most": most,
         "three_step": rule == "three-step",
         "terms": way.terms,
@@ -81,7 +81,7 @@ def join_batches(
         "by_cells": way.by_cells,
         "suffix": suffix,
     }
-    first = {"schemas": _schemas(schemas)}
+    first: dict[str, Any] = {"schemas": _schemas(schemas)}
     said = [how, f"{window} by {names_said(names)}", "" if rule == "strict" else rule]
     said += [repr(where) if way.terms else "", way.said]
     check_count("lanes", lanes, 1, MOST_PARTITIONS)
@@ -105,21 +105,21 @@ class _Way(NamedTuple):
     """How partners are found."""
 
     said: str
+    finder: Callable[[int, int], LotFinder]
+    """Makes who finds them in a lane, by its number and that of all lanes."""
     terms: list[tuple[tuple[str, str], Any]] = []  # noqa: RUF012 - never changed
     masks: tuple[Callable[..., Any], ...] | None = None
     by_cells: bool = False
-    finder: Callable[[int, int], LotFinder] | None = None
-    """Makes who finds them in a lane, by its number and that of all lanes."""
 
 
 def _way(where: Any, most: int | None, three_step: bool) -> _Way:
     from callboard.streams.programs.joins.join_batches import MOST_TERMS, prefers_cells
     from callboard.streams.programs.joins.lot_finder import ColumnFinder, MaskFinder
 
-    window = {"most": most, "three_step": three_step}
+    window: dict[str, Any] = {"most": most, "three_step": three_step}
     plain = partial(ColumnFinder, **window, by_cells=False)
     if where is None:
-        return _Way("every pair", finder=plain)
+        return _Way("every pair", plain)
     if not isinstance(where, Predicate):
         masks = where if isinstance(where, tuple) else (where, where)
         if len(masks) != 2:
@@ -128,7 +128,7 @@ def _way(where: Any, most: int | None, three_step: bool) -> _Way:
             )
         for mask in masks:
             check_function("where", mask)
-        return _Way("found by masks", masks=masks, finder=partial(MaskFinder, masks=masks))
+        return _Way("found by masks", partial(MaskFinder, masks=masks), masks=masks)
     terms: list[tuple[tuple[str, str], Any]] = []
     for term in where:
         for column in (term.left, term.right):
@@ -143,8 +143,8 @@ def _way(where: Any, most: int | None, three_step: bool) -> _Way:
         raise GraphError(f"join_batches() compares up to {MOST_TERMS} columns, not {len(terms)}")
     if most is None or prefers_cells(most):
         cells = partial(ColumnFinder, **window, by_cells=True)
-        return _Way("found by cells", terms, by_cells=True, finder=cells)
-    return _Way("each pair compared", terms, finder=plain)
+        return _Way("found by cells", cells, terms, by_cells=True)
+    return _Way("each pair compared", plain, terms)
 
 
 def _operator(
@@ -167,9 +167,9 @@ def _operator(
     check_choice("late", late, ("drop", "side"))
     side = late == "side"
     silence = idle_seconds(idle_after)
-    options = {"by": names, "lengths": lengths, "size": size}
+    options: dict[str, Any] = {"by": names, "lengths": lengths, "size": size}
     steps: tuple[tuple[str, Any], ...] = ()
-    listening = {"idle_after": silence}
+    listening: dict[str, Any] = {"idle_after": silence}
     if ahead:
         in_order, in_lanes = ahead
         in_order = partial(in_order, **options, **listening)
