@@ -243,6 +243,9 @@ seed "a row without a partner is stored" streams/programs/joins/kernel/rules.hpp
 seed "a probe does not look into the last cell" streams/programs/joins/kernel/grid.hpp \
     's/if (i == high) return;/if (i == high || i + 1 == high) return;/' \
     test_joins "every rule" "indexed" "-O2"
+seed "what lanes match is put together lane after lane" streams/programs/joins/kernel/column_matcher.hpp \
+    's/: one\.partner < other\.partner;/: false;/' \
+    test_column_join "every kind" "give(" "-O2"
 seed "a ring gate's reader looks at the tail before the time" tests/bench/peers/ring_gate.hpp \
     '/const Time come_to = source/d; s/^\( *\)const std::int64_t tail = source\.tail\.load(acquire);/&\n\1const Time come_to = source.come_to.load(acquire);/' \
     stress_gate "overtakes" "another sequence" "-O2"
