@@ -1,4 +1,4 @@
-"""What is left of what actors raised."""
+"""Reports of the exceptions that actors raised."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from callboard.core.text import safe_str
 
 @dataclass(frozen=True, slots=True)
 class FailureReport:
-    """What is left of the exception that an actor raised; its text as a string.
+    """A report of the exception that an actor raised, without the exception; its text as a string.
 
     Not the exception itself: its traceback would keep the actor alive, and the message in work.
     """

@@ -28,7 +28,7 @@ from callboard.core.text import safe_repr
 cdef extern from *:
     bint unlikely "__builtin_expect" (bint condition, bint usual) nogil
 
-# What native.pxd cimports is a type for Cython, but no name of this module for Python.
+# A type that native.pxd cimports is known to Cython, but is no name of this module for Python.
 globals().update(NativeBuffer=NativeBuffer, NativeRef=NativeRef)
 
 __all__ = ["NativeActor", "NativeBuffer", "NativeFailure", "NativeRef", "Record", "Tagged"]

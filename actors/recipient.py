@@ -1,4 +1,6 @@
-"""What can be told: a ref of an actor, here or elsewhere, and what stands for several of them."""
+"""Receivers of messages: a ref of an actor, here or elsewhere, or an object that stands for several
+of them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What summaries answer."""
+"""The answers of summaries."""
 
 from __future__ import annotations
 

@@ -41,9 +41,9 @@ cdef Py_ssize_t LOT = 1024
 cdef class SpaceSaving:
     """Counts keys with at most `1 / epsilon` counters, rounded up, however many keys there are.
 
-    Of `total` elements, no count is below how often its key came, and none is above it by more than
-    `epsilon * total`; every key that came more often than that has a counter. `error` says for each
-    how far above it may be. The counts add up to `total`, until summaries are merged.
+    No count is below how often its key came, and none is above it by more than `epsilon * total`. Every key that
+    came more often than that has a counter. `error` says for each count how far above the truth it may be. The
+    counts add up to `total`, until summaries are merged.
 
     Keys are equal as Python's are, but that aware datetimes are the moments that they are. As long as all
     keys are integers of 64 bits, or integers, `str`, `bytes` and tuples of these, they are kept without a
@@ -57,8 +57,8 @@ cdef class SpaceSaving:
     which is done when the summary is free, and gets a RuntimeError if it asks for something.
 
     `design` says how streams share the counters: see `docs/frequency.md`. "auto" is "sequential" for one stream,
-    and "partitioned" for more. What is counted meanwhile may or may not be in an answer; what `update` and `add`
-    have returned for is.
+    and "partitioned" for more. An answer includes all keys for which `update` and `add` have returned, and perhaps
+    some that are being counted meanwhile.
     """
 
     def __cinit__(self, *args, **kwargs):
@@ -97,9 +97,9 @@ cdef class SpaceSaving:
         Arrow array, a generator. `weights` says how often they came: a whole number from 0 on for
         one key, and as many of them as keys otherwise; without it, once.
 
-        An error leaves the summary as it was, if `keys` is an array or a collection, and comparing keys
-        raises none. Of another iterator what came before its error is counted, but for the
-        lot of 4,096 that a key which cannot be hashed is in.
+        An error leaves the summary as it was, if `keys` is an array or a collection, and comparing keys raises no
+        error. For an iterator, the keys before its error are counted, except the lot of 4,096 that has a key which
+        cannot be hashed.
 
         Raises TypeError for a key that cannot be hashed and an array that holds no keys; ValueError for
         NaN, for a weight below 0, for weights that are more or fewer than keys, and for counts beyond
@@ -322,7 +322,7 @@ cdef class SpaceSaving:
         return 0
 
     cdef Lot _next_owed(self):
-        """What this or another thread owed within the guard; None if another one takes the last."""
+        """The next lot that this or another thread owed within the guard; None if another one takes the last."""
         with cython.critical_section(self):
             return self.owed.pop(0) if self.owed else None
 

@@ -1,6 +1,6 @@
 """The counters of a summary, kept in the way that its keys allow.
 
-Who uses a store sees to it that nobody changes it meanwhile, but for what its design lets several threads do.
+The user of a store lets no other thread change it meanwhile, except by what its design lets several threads do.
 """
 
 from cpython.object cimport PyObject, PyObject_Hash

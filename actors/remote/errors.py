@@ -63,7 +63,7 @@ class ConnectionLost(RemoteError):
 
 
 class RemoteFailure(RemoteError):
-    """What a message came to on the server is an exception: of type `kind`, with this `text`."""
+    """A message raised an exception on the server: of type `kind`, with this `text`."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(kind, text)

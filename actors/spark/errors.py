@@ -50,8 +50,8 @@ class PartitionFailed(CallboardError):
     The traceback, with all causes, is a note on this exception and not its cause, because Spark's
     SQL paths show an exception's notes but drop its causes.
 
-    Both are cut in their middle where they are very long. What UTF-8 cannot encode, a lone
-    surrogate, is escaped: PySpark could not send it.
+    Both are cut in their middle where they are very long. A lone surrogate, which UTF-8 cannot
+    encode, is escaped: PySpark could not send it.
     """
 
     def __init__(self, who: str, error: FailureReport, partition_id: int, where: str = "") -> None:

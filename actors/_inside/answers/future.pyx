@@ -328,7 +328,7 @@ cdef inline bint is_completing(ActorContext* context) noexcept:
 cdef void call_pending() noexcept:
     """Call what this thread has to call back, if it is in the middle of that.
 
-    Who calls this in a callback is about to wait, perhaps for what others of them do.
+    A caller in a callback is about to wait, perhaps for the work of another callback.
     """
     cdef ActorContext* context = actor_context()
     if not is_completing(context):

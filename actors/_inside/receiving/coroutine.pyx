@@ -46,7 +46,7 @@ cdef void begin(ActorRef ref, object coroutine, Envelope* envelope) noexcept:
 
 
 cdef void resume(ActorRef ref) noexcept:
-    """What the coroutine awaited is done."""
+    """Go on with the coroutine: the future that it awaited is done."""
     cdef Letter letter = ref.extra.letter
     cdef Envelope envelope = letter.lend()
     envelope.stashed = ref.extra.stashed

@@ -62,8 +62,8 @@ cdef class NativeRef(ActorRef):
     @cython.always_allow_keywords(False)
     def tell(self, message):
         """Send a native value."""
-        # Of this class, though the inherited one would do: CPython 3.11 calls a method of one argument
-        # quickly where its class is exactly that of the object.
+        # A method of this class, though the inherited one would do: CPython 3.11 calls a method of one argument
+        # quickly only where its class is exactly that of the object.
         self.send_slowly(to_tell(<PyObject*>message, NULL), current_context())
 
     cdef int send_slowly(self, Envelope envelope, Context* context) except -1:

@@ -48,8 +48,8 @@ struct ByteRun {
 
 struct ByteKeys {
     using Probe = ByteRun;
-    // What is kept lies in memory of its own, which the next key of the counter takes over if it has room, and
-    // not far too much of it.
+    // A kept key lies in memory of its own. The next key of the counter takes it over if it has room, and not far
+    // too much of it.
     struct Blob {
         std::uint64_t hash;
         std::uint32_t size, kind, room;

@@ -92,7 +92,7 @@ private:
         while (firsts_[0] == none) {
             unsigned i = 1;
             while (firsts_[i] == none) ++i;
-            // What this bucket is for ends here. Who has grown beyond it says nothing of the least.
+            // The counts of this bucket end here. A slot that has grown beyond it says nothing about the least.
             const std::uint64_t end = i == 64 ? ~std::uint64_t{0} : (least_ | ((std::uint64_t{1} << i) - 1));
             std::uint64_t least = end;
             for (auto slot = firsts_[i]; slot != none; slot = next_[slot]) least = std::min(least, count_of(slot));

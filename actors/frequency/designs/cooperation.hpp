@@ -81,7 +81,7 @@ public:
             const std::uint64_t frequency = element->frequency.load(acquire);
             if (frequency != 0) found.push_back({upper(frequency, element->error), element});
         });
-        // Of two elements of one key, the first was closed before the second one was there.
+        // If a key has two elements, the first was closed before the second one was there.
         const auto is_gone = [](const Found& one) { return one.element->pending.is_closed(); };
         found.erase(std::remove_if(found.begin(), found.end(), is_gone), found.end());
         Answer answer{{}, total(), unseen()};
@@ -117,7 +117,7 @@ public:
 
     std::uint32_t size() override { return static_cast<std::uint32_t>(summary_.size()); }
 
-    // Of all streams, while they count.
+    // The sums of all streams, while they count.
     CooperationCounts counts() const {
         CooperationCounts all{};
         for (unsigned i = 0; i < count_; ++i) {
@@ -159,7 +159,7 @@ protected:
 
     // The error of a key that gets a counter of its own.
     virtual std::uint64_t missed() const { return 0; }
-    // What a counter is at most, of the frequency that it has and its error.
+    // A counter's upper bound, from its frequency and its error.
     virtual std::uint64_t upper(std::uint64_t frequency, std::uint64_t) const { return frequency; }
     // The other way round.
     virtual std::uint64_t frequency_of(const Row& row) const { return row.count; }

@@ -1,8 +1,8 @@
-// What the cooperative designs are made of: counted elements, and the buckets of those that have one frequency.
+// The parts of the cooperative designs: counted elements, and the buckets of those that have one frequency.
 //
-// An element is owned by its pending count, a bucket by its delegation. Who owns an element has its request in hand,
-// or has handed it over: then whoever serves it owns the element. Hence there is one request for an element at any
-// moment (Das et al. 2009, invariant 4.2 and section 4.3.4), and the element is that request.
+// An element is owned by its pending count, a bucket by its delegation. The owner of an element has its request in
+// hand, or has handed it over: then the thread that serves it owns the element. Hence there is one request for an
+// element at any moment (Das et al. 2009, invariant 4.2 and section 4.3.4), and the element is that request.
 //
 // An element's key never changes while others may find it: another key has another element, so whoever reads a key
 // reads one that is whole. The first line is what all threads look at, the second is the owner's.
@@ -15,7 +15,7 @@
 
 namespace callboard {
 
-// What is to be done with an element.
+// A request for work on an element.
 enum class ElementRequest : std::uint8_t {
     begin,      // it is new: it gets a counter if there is one left
     overwrite,  // it is new, and takes over the least counter

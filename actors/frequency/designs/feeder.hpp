@@ -124,7 +124,7 @@ private:
         Entry entries[room];
     };
 
-    // Who is at work here serves queries before it goes.
+    // The thread at work here serves queries before it leaves.
     struct Owned {
         Feeder& feeder;
         ~Owned() {

@@ -1,7 +1,7 @@
 // One of the partitions that keys are divided among: its counters, and who is at work on them.
 //
-// Who wants something done here becomes the owner and does it, or hands it to the owner and goes on (Das et al.
-// 2009, section 4.1, by mailbox/delegation.hpp). What is handed over is mostly a parcel: keys that a stream
+// A thread with work for the partition becomes the owner and does it, or hands it to the owner and goes on (Das et
+// al. 2009, section 4.1, by mailbox/delegation.hpp). Most of the work handed over is a parcel: keys that a stream
 // counted by itself, with their counts and the memory of their keys.
 #pragma once
 

@@ -8,9 +8,9 @@
 // from QPOPSS (Jarlow et al. 2024, "Query and Parallelism Optimized Space-Saving") that keys have owners whom other
 // threads hand filters; here whoever has the time is the owner, and no thread has to come back to serve.
 //
-// What a query sees: it has every stream's cache emptied, by the thread that counts there or by itself, and then looks
-// at the partitions one after another, behind all that was handed to them. So each count is the key's
-// between the query's begin and its end, and what add() has returned for before is in it.
+// A query first has every stream's cache emptied, by the thread that counts there or by itself. Then it looks at
+// the partitions one after another, behind all that was handed to them. So each count is the key's at a moment
+// between the query's begin and its end, and includes each add() that had returned before.
 #pragma once
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 //   - Invariant 4.4: a key is deleted when its element's pending count is closed. From then on who finds the element
 //     is refused. The place is emptied after that, lazily, by whoever comes first, and used again by an insertion.
 //   - Invariant 4.5, unique keys: insertions into a chain exclude each other by its lock, and each looks the key up
-//     once it has the lock. It inserts only if it finds no element that is not closed. Who finds one inserts nothing.
+//     once it has the lock. It inserts only if all elements that it finds are closed. Otherwise it inserts nothing.
 // The lock is held for a look at one chain, and by nobody who owns anything.
 #pragma once
 
@@ -92,8 +92,8 @@ public:
         return element;
     }
 
-    // An element that is closed. Whoever comes first empties its place. Release and acquire pair with each other and
-    // with find(): who does not find the element, for that reason, comes after what its closer did.
+    // Removes a closed element: the first caller empties its place. Release and acquire pair with each other and
+    // with find(): a thread that misses the element for that reason sees its closer's work.
     void erase(Element* element) {
         std::uintptr_t held = tagged(element);
         element->place->compare_exchange_strong(held, 0, acq_rel, acquire);

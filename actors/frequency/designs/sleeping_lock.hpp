@@ -42,7 +42,7 @@ private:
             relax();
             if (try_lock()) return;
         }
-        // Whoever slept leaves it `awaited`: others may be asleep still. One wake-up too many is the worst of it.
+        // A thread that slept leaves it `awaited`, as others may be asleep still. At worst that costs one wake-up.
         while (word_.exchange(awaited, acquire) != open)
             syscall(SYS_futex, &word_, FUTEX_WAIT_PRIVATE, awaited, nullptr, nullptr, 0);
     }

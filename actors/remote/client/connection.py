@@ -1,4 +1,4 @@
-"""What a program has of a server elsewhere: a connection, which is made again when it is lost."""
+"""A connection of a program to a server elsewhere; it is made again when it is lost."""
 
 from __future__ import annotations
 
@@ -153,7 +153,9 @@ class Connection(CopiedAsItself):
         return self.session.ping()
 
     def close(self) -> None:
-        """Say goodbye. What was not answered fails with ConnectionLost; `flush()` waits for it."""
+        """Close the connection. Unanswered asks fail with ConnectionLost; call `flush()` first to
+        wait for them.
+        """
         with _beginning:
             session = self._session
         if session is not None and session.pid == os.getpid():

@@ -1,4 +1,4 @@
-"""What a client says of staged and published rows, on its way through a conversation."""
+"""A client's requests about staged and published rows, on their way through a conversation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class StagePlace:
 
 
 class StagingParcel(Parcel):
-    """A request. What belongs to an open stage goes over the stage's own connection, or fails."""
+    """A request. One of an open stage goes over the stage's own connection, or fails."""
 
     __slots__ = ("stage",)
 

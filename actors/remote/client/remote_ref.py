@@ -48,7 +48,7 @@ class RemoteRef(CopiedAsItself):
     def tell_many(self, messages: Iterable[Any]) -> None:
         """Send all of `messages`, in their order, many in a frame. Waits and raises like `tell`.
 
-        What was sent before it raises stays sent.
+        Messages that were sent before an error stay sent.
         """
         for parcel in self._parcels(messages):
             self.connection.deliver(parcel, "tell_many")

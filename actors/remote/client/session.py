@@ -39,7 +39,7 @@ WAITS_FOR_ITSELF = "would wait for what this very thread is to read: have anothe
 
 
 class SessionOwner(Protocol):
-    """What refs, stages and answers need of a connection: its session, and how to wait for that."""
+    """A connection as refs, stages and answers need it: its session, and how to wait for that."""
 
     timeout: float
     codec: Codec
@@ -106,13 +106,13 @@ class RemoteSession:
 
     @property
     def server(self) -> Welcome | None:
-        """What the server said of itself; None while there is no connection."""
+        """The server's description of itself; None while there is no connection."""
         side = self._talk.side
         return None if side is None else side.server
 
     @property
     def last_server(self) -> Welcome | None:
-        """What the last server said of itself; None if there was none yet."""
+        """The last server's description of itself; None if there was none yet."""
         return self._talk.last_server
 
     @property
@@ -128,7 +128,7 @@ class RemoteSession:
 
     @property
     def health(self) -> dict[str, Any]:
-        """What the server last said of how it is."""
+        """The server's last report of its health."""
         return self._talk.health
 
     def submit(self, parcel: Parcel, help_for: float | None = None) -> None:
@@ -207,7 +207,8 @@ class RemoteSession:
         return link is not None and link.is_driven_here
 
     def close(self) -> None:
-        """Say goodbye, and end. What waits fails; open asks fail unless answered soon."""
+        """Say goodbye, and end. Waiting messages fail; so do open asks that are not answered soon.
+        """
         with suppress(RuntimeError):  # it has ended
             self._io.loop.call_soon_threadsafe(self._close)
 
@@ -260,9 +261,9 @@ class RemoteSession:
         """Do something in the conversation, with the lock; then, without it, send what it has to
         say, and tell those who wait. Return the link that it goes by.
 
-        `act` may raise a RemoteError before it has changed anything. Who is interrupted in the
-        middle, by what a signal's handler raises, breaks the connection: the numbers of what has
-        left would not be the server's any more.
+        `act` may raise a RemoteError before it has changed anything. An interruption in the middle,
+        by an exception of a signal's handler, breaks the connection: the numbers of sent messages
+        would differ from the server's.
         """
         outcomes: Sequence[Completion] = ()
         link = self._link

@@ -69,7 +69,7 @@ class StageWriter:
     def send_many(self, rows: Iterable[Any]) -> None:
         """Stage rows, in their order. Waits for credit; raises ConnectionLost, CodecError.
 
-        What the server has against them is raised at the end of the stage.
+        The server's objections to them are raised at the end of the stage.
         """
         source = iterator_over("send_many()", rows)
         while some := list(islice(source, _ROWS)):

@@ -1,4 +1,4 @@
-"""What is said of staged rows: the bodies of BEGIN, DATA, END, STAGED, COMMIT and ABORT.
+"""Messages about staged rows: the bodies of BEGIN, DATA, END, STAGED, COMMIT and ABORT.
 
 Without input and output. Numbers are in network order, a batch's has a sign, text is UTF-8. A
 stage has a number that the client chooses, which is its own as long as the stage is open. COMMIT
@@ -110,7 +110,7 @@ class PackedCommit(NamedTuple):
 
 
 class Abort(NamedTuple):
-    """What is staged of the batch is to be dropped."""
+    """A request to drop the staged rows of the batch."""
 
     name: BatchName
 

@@ -24,8 +24,8 @@ class ClientActor(Actor[Any]):
     """Handles a client's deliveries, in their order; None is the end of them.
 
     A mailbox that is full holds up this actor, and so this client and no other. So do large frames:
-    others have their turns between the slices in which they are decoded. What the client gets, it
-    gets from the thread that made it, usually that of the actor that answered.
+    others have their turns between the slices in which they are decoded. Answers are sent by the
+    thread that made them, usually that of the actor that answered.
     """
 
     def __init__(self, peer: Peer, entries: Sequence[Entry], codec: Codec) -> None:
@@ -105,7 +105,7 @@ class ClientActor(Actor[Any]):
         self._peer.note_handled(delivery)
 
     def _values(self, delivery: Delivery) -> list[Any] | CodecError:
-        """Decode at once. What is wrong with it is returned."""
+        """Decode at once. Return the values, or the CodecError."""
         try:
             return finish(self._decoding(delivery))
         except CodecError as error:

@@ -30,7 +30,7 @@ from callboard.scheduling.attending import attend
 
 
 class PeerHost(Protocol):
-    """What a peer needs of its server."""
+    """A server as a peer needs it."""
 
     loop: asyncio.AbstractEventLoop
     limits: ServerLimits
@@ -68,9 +68,10 @@ class PeerHost(Protocol):
 class Peer:
     """Frames from a client go to its actor; what is to be said to the client comes here.
 
-    Made on the loop's thread. What the client sends is looked at there, and not worked on. Who asks
-    one thing after the other is read by the worker that answers: the loop's thread would have to
-    wake it for each of them. So is who only tells, by the worker that handles it.
+    Made on the loop's thread. That thread looks at the client's frames, and does no work on them.
+    If a client asks one thing after the other, the worker that answers reads from it, because the
+    loop's thread would have to wake that worker for each message. If a client only tells, the
+    worker that handles the messages reads from it.
     """
 
     def __init__(self, server: PeerHost, connected: socket.socket, name: str) -> None:
@@ -223,7 +224,7 @@ class Peer:
     # --- in any thread ----------------------------------------------------------------------------
 
     def answer(self, delivery: Delivery | StagingRequest, value: Any) -> None:
-        """Answer what wants an answer. What cannot be encoded is a failure."""
+        """Answer a message that wants an answer. A value that cannot be encoded is a failure."""
         try:
             data = self._server.codec.encode(value)
             with self._lock:

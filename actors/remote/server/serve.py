@@ -145,7 +145,9 @@ class _Told(BaseException):
 
 
 class _EndWanted:
-    """What signals want. After the first, each raises KeyboardInterrupt, wherever the code is."""
+    """The wish of signals to end. After the first, each raises KeyboardInterrupt, wherever the code
+    is.
+    """
 
     def __init__(self) -> None:
         self._came = 0

@@ -249,7 +249,7 @@ class Server:
     def _displace(self, unknown: Sequence[Peer]) -> bool:
         """Hang up on the one that has been silent for longest, if that is long; False if not.
 
-        Who says nothing and comes again would else keep others out.
+        Otherwise silent clients that connect again and again would keep others out.
         """
         never = self.loop.time()
         peer = unknown[0].begun if unknown else never
@@ -302,9 +302,9 @@ class Server:
     def drain(self, timeout: float) -> None:
         """Take nothing more, let what was taken be handled and answered, and stop.
 
-        Clients are told. What they have sent and the server has not read is not taken, and they
-        know it. Raises DrainTimeout after `timeout` seconds, which says what is stuck; the server
-        has stopped all the same.
+        Clients are told. Messages that the server has not read are not taken, and the clients know
+        it. Raises DrainTimeout after `timeout` seconds, which says what is stuck; the server has
+        stopped all the same.
         """
         deadline = time.monotonic() + timeout
         try:

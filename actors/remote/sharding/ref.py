@@ -52,7 +52,7 @@ class ShardedRef(CopiedAsItself):
     def tell_many(self, messages: Iterable[Any]) -> None:
         """Send each of `messages` to the shard of its key. Waits and raises like `tell`.
 
-        What was sent before it raises stays sent.
+        Messages that were sent before an error stay sent.
         """
         for ref, part in self._parts(messages, "tell_many"):
             ref.tell_many(part)

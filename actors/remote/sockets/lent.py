@@ -23,8 +23,8 @@ class LentLink(Link):
     while it is lent is closed by who gives it back.
 
     A worker may keep it while it works on what it has read: in a stream, the loop would else read
-    the next message at the same time, and each would wait for the other's interpreter lock. Who
-    does not come back soon loses it to the loop.
+    the next message at the same time, and each would wait for the other's interpreter lock. A
+    worker that does not come back soon loses it to the loop.
     """
 
     def __init__(self, *arguments: Any) -> None:
@@ -48,7 +48,7 @@ class LentLink(Link):
     # --- on the loop's thread ---------------------------------------------------------------------
 
     def close(self) -> None:
-        """Send what waits, then hang up. Who has borrowed it gives it back."""
+        """Send what waits, then hang up. The worker that has borrowed it gives it back."""
         super().close()
         with self._lock:
             self._ring()
@@ -127,7 +127,8 @@ class LentLink(Link):
     def has_more(self) -> bool:
         """Tell whether a worker keeps the link and will find something to read; one at a time asks.
 
-        Who is told so can leave it to `on_turn()` what the other side does not wait for.
+        If it is true, the caller can leave the frames that the other side does not wait for to
+        `on_turn()`.
         """
         return self._is_away and bool(self._can_read.poll(0))
 

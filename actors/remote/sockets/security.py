@@ -1,4 +1,4 @@
-"""Who may connect: tokens, certificates, and the users of Unix sockets."""
+"""Access to a server: tokens, certificates, and the users of Unix sockets."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ _PASSING = {
 }
 
 Version = str | Callable[[sqlite3.Connection], None]
-"""What brings a database up by one version: SQL, or a function."""
+"""A step that brings a database up by one version: SQL, or a function."""
 
 
 class Database:
@@ -77,7 +77,7 @@ class Database:
             raise
 
     def close(self) -> None:
-        """Close it. What is done with it afterwards raises sqlite3.ProgrammingError."""
+        """Close it. Later calls raise sqlite3.ProgrammingError."""
         with self._lock:
             self._db.close()
 

@@ -78,7 +78,7 @@ class HighWaterMark:
         self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def write(self, water: HighWater) -> None:
-        """Note it down. What goes wrong is logged: what it is of is on disk already."""
+        """Note it down. An error is only logged, because the batch itself is on disk already."""
         raw = _NOTE.pack(_MAGIC, *water)
         try:
             os.pwrite(self._file, raw + _CHECK.pack(zlib.crc32(raw)), 0)

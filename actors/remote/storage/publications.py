@@ -1,4 +1,4 @@
-"""What may be read of published rows, and released."""
+"""Published rows: which may be read, and released."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class StateDirectory:
     def _close_to_others(self) -> None:
         """Have nobody else read or lock the files, or put others in their place.
 
-        What others may have open already they keep. Raises StateError, OSError.
+        Files that others have open already stay open for them. Raises StateError, OSError.
         """
         self._close(self.path, stat.S_IWGRP | stat.S_IWOTH)
         for name in ("lock", "shard", "shard.new", "staged"):

@@ -1,4 +1,4 @@
-"""What may be staged, committed and dropped."""
+"""Staged rows: their commit, and their drop."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LONGEST_PAYLOAD = 10**9  # what SQLite takes, as it is mostly built
 
 @dataclass(frozen=True)
 class StagingLimits:
-    """What staged and published rows may take up, of all clients together."""
+    """Limits of staged and published rows, of all clients together."""
 
     staged_memory: int = 256 * 2**20
     """Bytes of rows in memory; those above it go to files."""

@@ -94,7 +94,7 @@ class Splitter:
     def received(self, count: int) -> list[Frame]:
         """Take `count` bytes that lie in `buffer()`, and return the frames that are complete.
 
-        Raises Misframed for a frame that is too long, or empty. What follows is not looked at.
+        Raises Misframed for a frame that is too long, or empty, and ignores the bytes behind it.
         """
         if self._is_useless:
             return []

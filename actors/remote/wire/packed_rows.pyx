@@ -1,8 +1,7 @@
 """How many rows lie in packed bytes, found out without making them.
 
-What is looked at is what would keep `Codec.decode_rows` from reading them: whether all is there that
-headers claim, whether texts are UTF-8, whether keys can be hashed, whether columns are of one length,
-and whether there are not too many values.
+The checks find all that would keep `Codec.decode_rows` from reading the rows. All that headers claim must be there,
+texts must be UTF-8, keys must be hashable, columns must be of one length, and the number of values has a limit.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t

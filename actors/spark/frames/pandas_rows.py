@@ -1,7 +1,7 @@
 """Rows of frames of pandas as Spark itself gives them to Python; and frames of rows.
 
 pandas has one type for what are several in Spark: integers beside a null are floats, null is NaN,
-and a time has no zone. What that leaves open is refused, by the column's name.
+and a time has no zone. An ambiguous column is refused, by its name.
 """
 
 from __future__ import annotations

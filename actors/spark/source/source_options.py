@@ -44,7 +44,7 @@ class RemoteEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """What a user has said. Each error names the option, and its value where it is known."""
+    """A user's options. Each error names the option, and its value where it is known."""
 
     said: Mapping[str, str]
 

@@ -1,4 +1,4 @@
-"""What a task does that runs a graph of streams: rows in, and outputs as they are made."""
+"""A task that runs a graph of streams: rows in, and outputs as they are made."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 BuildStream: TypeAlias = Callable[[ActorSystem, PartitionContext], Stream[Any] | Graph[Any]]
 Begun: TypeAlias = tuple[Graph[Any], Run[Any]]
 
-# Of a run; those of ActorSystem.run.
+# Options of a run; those of ActorSystem.run.
 _OPTIONS = (
     *("threading", "placement", "policy"),
     *("batch_size", "window", "time_slice", "markers"),

@@ -52,7 +52,7 @@ def spark_graph(
 
     A record batch comes to the entry as one row, or as `rows` that are dictionaries or tuples.
     Outputs are record batches or tables, or, where `schema` is given, rows of it, dictionaries or
-    tuples; a string of a schema needs an active session. What comes back is checked against it.
+    tuples; a string of a schema needs an active session. Outputs are checked against it.
 
     `options` are those of `ActorSystem.run`. Unless they say otherwise a graph runs in the task's
     own thread, by `threading="manual"`, and takes one record batch, or 512 rows, at a time. The
@@ -94,7 +94,7 @@ class SparkGraph:
     def foreach_partition(self) -> Callable[[Iterable[Any]], None]:
         """For `rdd.foreachPartition` and `DataFrame.foreachPartition`: rows in, and no outputs.
 
-        It is for graphs with sinks of their own. What a collector gets is dropped.
+        It is for graphs with sinks of their own. Outputs of a collector are dropped.
         """
         return partial(_for_each, self._checked(output=False))
 

@@ -70,7 +70,8 @@ def keyed_state(
 
 
 class KeyedState:
-    """What `applyInPandasWithState` and `transformWithState` want; made by `keyed_state()`."""
+    """The arguments of `applyInPandasWithState` and `transformWithState`; made by `keyed_state()`.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What each of the partition functions can be told."""
+"""The options of each of the partition functions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class PartitionOptions:
-    """What all partition functions take.
+    """The options of all partition functions.
 
     `entry` names the entry point where `build` returns several. It is given at most `in_flight`
     batches that it has not answered, which bounds the memory that waiting batches take. With

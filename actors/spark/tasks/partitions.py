@@ -101,8 +101,9 @@ def map_in_arrow(
 
     Each batch that comes back is checked against `schema`, the one that `mapInArrow` is given; a
     string needs an active session. SchemaError says what differs, where Spark's own error does not,
-    and where Spark would take a wrong name or type for right. What Spark reads as the schema says
-    passes: strings of any collation, the values of a user-defined type, a column of only nulls.
+    and where Spark would take a wrong name or type for right. A type that Spark reads as the schema
+    says passes: strings of any collation, the values of a user-defined type, a column of only
+    nulls.
     """
     options = PartitionOptions(entry, in_flight, flush, lifetime, workers, drain_timeout, config)
     feed = Feed(build, options)
