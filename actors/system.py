@@ -50,14 +50,14 @@ R = TypeVar("R", covariant=True)
 
 # How long stop() waits without a number, in seconds, and the end of a `with` block at most.
 STOP_TIMEOUT = 10.0
-# What actors get to stop in after a drain that took all the time, in seconds, and the event loop
-# and the workers after actors that did: who can end does so at once.
+# The time, in seconds, that actors have to stop in after a drain that took all the time. The event
+# loop and the workers have as much after such actors. All that can end do so at once.
 LAST_WORDS = 0.5
 LAST_MOMENT = 0.1
 
 
 class Runnable(Protocol[R]):
-    """What a system runs: a graph, of which it knows no more than this."""
+    """An object that a system runs: a graph, of which it knows no more than this."""
 
     def _run_in(self, system: ActorSystem, **options: Any) -> R: ...
 
@@ -260,7 +260,7 @@ class ActorSystem(CopiedAsItself):
 
     @property
     def dead_letters(self) -> DeadLetters:
-        """What was told and not handled."""
+        """The messages that were told and not handled."""
         return self._runtime.dead_letters
 
     @property
@@ -354,9 +354,10 @@ class ActorSystem(CopiedAsItself):
     def stop(self, timeout: float = STOP_TIMEOUT) -> None:
         """Stop all actors after the messages in work, then the event loop and the workers.
 
-        What still waits becomes dead letters. From an actor this only asks for it, and returns.
-        All of it takes `timeout` seconds at most, and a moment more. Raises DrainTimeout if an
-        actor, or a worker, does not come back by then; its thread is left behind.
+        Messages that still wait become dead letters. A call from an actor only asks for the stop,
+        and returns. All of it takes `timeout` seconds at most, and a moment more. Raises
+        DrainTimeout if an actor, or a worker, does not come back by then; its thread is left
+        behind.
         """
         seconds = checks.seconds("the timeout of stop()", timeout)
         deadline = time.monotonic() + seconds
@@ -450,7 +451,8 @@ class ActorSystem(CopiedAsItself):
                 reason = late.__context__ if error is None else error
                 if not isinstance(reason, KeyboardInterrupt | SystemExit):
                     raise
-                # Who pressed Ctrl-C wants the program to end, and not what catches errors to go on.
+                # A user who pressed Ctrl-C wants the program to end, and not a handler of errors to
+                # go on.
                 log.error("actors are left behind", system=self.name, error=str(late))
         if kind is None and self._runtime.failure is not None:
             raise self._runtime.failure

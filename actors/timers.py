@@ -200,7 +200,7 @@ class Timers(Deadlines):
             return
         self._act(action)
         if timer.period is not None and not timer.is_over:
-            # What was late stays late: no burst of messages to catch up.
+            # A late message stays late: no burst of messages to catch up.
             self._add(max(due + timer.period, self.now()), timer)
 
 

@@ -1,4 +1,4 @@
-"""What can be wrong with a graph, and what happens to an input that an operator raised at."""
+"""Errors of graphs, and the handling of an input that an operator raised at."""
 
 from __future__ import annotations
 

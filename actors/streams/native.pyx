@@ -24,10 +24,9 @@ globals()["NativePredicate"] = PredicateInPython  # a name that is cimported, in
 cdef class NativeOperator:
     """An operator whose work is done by C functions.
 
-    The class attribute `kind` says how many workers may be in one object's `process` at once:
-    "stateless", any number, or "stateful", one, in the order of the stream. Of a keyed operator
-    there is one object for each partition, and one worker at a time in each. `__init__` is an
-    ordinary method, called when a run begins.
+    The class attribute `kind` says how many workers may be in one object's `process` at once: "stateless", any
+    number, or "stateful", one, in the order of the stream. A keyed operator has one object for each partition, and
+    one worker at a time in each. `__init__` is an ordinary method, called when a run begins.
     """
 
     kind = "stateless"

@@ -169,7 +169,7 @@ class ManualSystem(ActorSystem):
 
     @property
     def trace(self) -> list[Taken]:
-        """What the actors took out of their mailboxes so far, in order: their paths, and messages.
+        """The messages that actors took out of their mailboxes so far, in order, with their paths.
 
         The traces of two runs with the same seed are equal if the actors do nothing that differs
         between them, and if the messages' repr() does not.

@@ -26,8 +26,8 @@ _PATIENCE = 3.0
 class Probe(CopiedAsItself):
     """A receiver of messages for a test to look at.
 
-    `probe.ref` is a ref like any other. What comes is kept, in order, until an expectation takes
-    it; one that fails takes nothing, and its AssertionError shows what came instead.
+    `probe.ref` is a ref like any other. Messages are kept, in order, until an expectation takes
+    them. One that fails takes nothing, and its AssertionError shows what came instead.
 
     On a ManualSystem an expectation runs the system, and lets up to `timeout` seconds of its clock
     pass; without a timeout, none. On a system with threads it sleeps until the message is there,
@@ -121,12 +121,14 @@ class Probe(CopiedAsItself):
 
     @property
     def messages(self) -> list[Any]:
-        """What came and was not taken yet, oldest first. Neither runs the system nor waits."""
+        """The messages that came and were not taken yet, oldest first. Neither runs the system nor
+        waits.
+        """
         return [letter.message for letter in list(self._inbox.letters)]
 
     @property
     def sender(self) -> ActorRef[Any] | None:
-        """Who sent the message that was taken last; None if no actor did."""
+        """The sender of the message that was taken last; None if no actor sent it."""
         return self._sender
 
     def __repr__(self) -> str:
@@ -152,7 +154,7 @@ class _Watch(NamedTuple):
 
 
 class _Inbox:
-    """What the probe and its actor share. The actor puts, the test takes."""
+    """The messages between the probe's actor, which puts them, and the test, which takes them."""
 
     def __init__(self) -> None:
         self.letters: deque[_Letter] = deque()

@@ -207,8 +207,7 @@ class RemoteSession:
         return link is not None and link.is_driven_here
 
     def close(self) -> None:
-        """Say goodbye, and end. Waiting messages fail; so do open asks that are not answered soon.
-        """
+        """Say goodbye, and end. Waiting messages fail, and open asks unless answered soon."""
         with suppress(RuntimeError):  # it has ended
             self._io.loop.call_soon_threadsafe(self._close)
 

@@ -50,8 +50,7 @@ class ShardedStage:
         self._open: dict[int, StageWriter] = {}
         self._ends = ExitStack()
         self.staged: list[ShardWinner] = []
-        """The staged part of each shard, after the end: small, and made to be sent to the driver.
-        """
+        """Each shard's staged part, after the end: small, and made to be sent to the driver."""
         self.committed: set[int] = set()
         """With `skip_committed`, the shards that were found to have committed the batch before."""
 

@@ -127,8 +127,7 @@ class LentLink(Link):
     def has_more(self) -> bool:
         """Tell whether a worker keeps the link and will find something to read; one at a time asks.
 
-        If it is true, the caller can leave the frames that the other side does not wait for to
-        `on_turn()`.
+        If so, the caller can leave work that the other side does not wait for to `on_turn()`.
         """
         return self._is_away and bool(self._can_read.poll(0))
 

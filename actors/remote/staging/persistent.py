@@ -62,8 +62,8 @@ class Persistent(Actor[Any]):
 
     A server with a state directory gives it the staged rows, by `apply`, in the order of commits,
     partitions and rows. Its snapshot and its place in the batches are written in one transaction;
-    after a crash it begins with the last one, and with the batches committed since. Clients can
-    only ask it; `answer` answers.
+    after a crash it begins with the last one, and with the batches committed since. Clients can ask
+    it, but not tell it anything; `answer` answers them.
 
     All hooks run on the actor's worker. A hook that must know of the start has `on_start`.
     """

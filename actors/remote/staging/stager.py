@@ -132,8 +132,7 @@ class Stager(Actor[Any]):
             peer.answer(request, None)
 
     def _count(self, part: StagedPart, said: StageRows) -> Generator[None, None, int | None]:
-        """Count rows in slices; None is left to the store. Rows that cannot be read end the part.
-        """
+        """Count rows in slices; None is left to the store. Unreadable rows end the part."""
         if self._counting is None or part.trouble is not None:
             return None
         try:

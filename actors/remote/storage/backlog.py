@@ -11,7 +11,7 @@ from callboard.remote.storage.journal import Journal
 
 
 class Backlog:
-    """A limit for commits, while too many bytes of published rows wait.
+    """The limit of published rows: at it, commits are refused, and committed batches wait.
 
     The rows that a batch publishes are known when it has been applied, and it is committed before
     that. So at the limit, a batch with rows for an entry that publishes is refused, and one that is

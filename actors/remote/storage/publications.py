@@ -1,4 +1,4 @@
-"""Published rows: which may be read, and released."""
+"""Functions that read and release published rows."""
 
 from __future__ import annotations
 

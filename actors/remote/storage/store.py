@@ -1,4 +1,4 @@
-"""Staged rows: their commit, and their drop."""
+"""The store of staged rows, which are committed or dropped."""
 
 from __future__ import annotations
 

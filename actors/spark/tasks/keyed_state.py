@@ -70,8 +70,7 @@ def keyed_state(
 
 
 class KeyedState:
-    """The arguments of `applyInPandasWithState` and `transformWithState`; made by `keyed_state()`.
-    """
+    """Arguments of `applyInPandasWithState` and `transformWithState`; made by `keyed_state()`."""
 
     def __init__(
         self,

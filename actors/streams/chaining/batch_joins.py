@@ -88,9 +88,9 @@ class BatchJoins(Joins[T]):
         """Give pairs of a row of this stream's batches and one of another's, in batches of `n`.
 
         A pair has the columns of both rows side by side; names that both streams have get the
-        `suffix` in the right one. What a row without a partner lacks is null. With "semi" and
-        "anti" there are the columns of this stream alone. For `within`, `rows`, `how`, `rule`,
-        `lag`, `late`, `idle_after` and `lanes` see `join()`.
+        `suffix` in the right one. The missing columns of a row without a partner are null. With
+        "semi" and "anti" there are the columns of this stream alone. For `within`, `rows`, `how`,
+        `rule`, `lag`, `late`, `idle_after` and `lanes` see `join()`.
 
         `where` is `Equal` and `Band` by names of columns, or several of these by `&`, up to seven.
         `Equal` is about numbers, times, strings, bytes, booleans and decimals, `Band` about numbers
@@ -102,7 +102,7 @@ class BatchJoins(Joins[T]):
         that it is to be compared with, a record batch of the other stream; it answers which are
         partners by a boolean array of NumPy or Arrow, in which null is not. A tuple has a function
         for rows of this stream and one for those of the other. The worker that runs the join calls
-        it, or with `lanes` as many of them at the same time. What raises is an error of that one
+        it, or with `lanes` as many of them at the same time. An exception is an error of that one
         row, a batch of one, which then gives nothing.
 
         Rows without a partner have the columns of the other stream, too. These are known from its

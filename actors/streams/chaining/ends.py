@@ -24,7 +24,7 @@ T = TypeVar("T", covariant=True)
 
 
 class Ends(Chainable[T]):
-    """What makes a graph of a stream. Watermarks end here, too."""
+    """The methods that make a graph of a stream. Watermarks end here, too."""
 
     __slots__ = ()
 
@@ -50,11 +50,10 @@ class Ends(Chainable[T]):
         `stream.threading()` has named a model. A run has ended when all rows are told, and not when
         the other process has handled them.
 
-        In a file each row is a
-        line: strings as they are, and all else as JSON, objects of dataclasses among it. A run
-        opens the file when it is made, and raises RunError if another run is writing it. What was
-        in the file is gone when the run has its first rows, or ends without any; a run that is
-        refused, or cancelled before it has rows, leaves the file as it was.
+        In a file each row is a line: strings as they are, and all else as JSON, objects of
+        dataclasses among it. A run opens the file when it is made, and raises RunError if another
+        run is writing it. The old content is gone when the run has its first rows, or ends without
+        any. A run that is refused, or cancelled before it has rows, leaves the file as it was.
         """
         if isinstance(sink, ActorRef):
             program = partial(Tell, ref=sink)

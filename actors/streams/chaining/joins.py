@@ -25,7 +25,7 @@ V = TypeVar("V")
 
 
 class Joins(Chainable[T]):
-    """What brings streams together.
+    """The methods that bring streams together.
 
     Event time has then come to the earliest time that all of the streams have come to; behind a
     join, to the time of the oldest row that may still be part of an output.
@@ -42,8 +42,8 @@ class Joins(Chainable[T]):
     ) -> Stream[T | U]:
         """Give the rows of this stream and of others, as they come.
 
-        Of branches of one stream, what all of them made of a row of it comes before what they made
-        of the next; and for one row, branch by branch, in the order of the arguments.
+        With branches of one stream, all outputs of a row come before those of the next. A row's
+        outputs come branch by branch, in the order of the arguments.
 
         With `by`, it is `merge()`, except that no row is late: one that is behind its own stream
         does not wait for its place, which is past.
@@ -66,7 +66,7 @@ class Joins(Chainable[T]):
         """Give the rows of this stream and of others in order of time.
 
         `by` is the time of a row: a function, or the name or place of the value in a row; or a
-        tuple of these, one for each stream. Of one time, rows of the earlier stream among the
+        tuple of these, one for each stream. With equal times, rows of the earlier stream among the
         arguments come first, and those of one stream as they came. So the output is the same,
         however the streams' rows arrive among each other (the ScaleGate of Gulisano et al. 2015,
         section IV-A).
@@ -172,9 +172,9 @@ class Joins(Chainable[T]):
         outputs are the same. It is for a `NativePredicate`, and on a Python without an interpreter
         lock for functions of pairs and wide bands, too; with one, lanes of these take turns.
 
-        What raises, `by`, `where` or `combine`, is an error of the row that was being compared,
-        which then gives nothing and is nobody's partner. Times have to have a difference, which can
-        be compared with `within`.
+        An exception of `by`, `where` or `combine` is an error of the row that was being compared,
+        which then gives nothing and has no partner. Times need a difference that can be compared
+        with `within`.
         """
         operator = joining.join(
             by,

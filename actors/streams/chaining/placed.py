@@ -16,7 +16,9 @@ T = TypeVar("T", covariant=True)
 
 
 class Placed(Chainable[T]):
-    """What says which threads run operators, and how many. It changes no output of a graph."""
+    """The methods that say which threads run operators, and how many. They change no output of a
+    graph.
+    """
 
     __slots__ = ()
 
@@ -24,8 +26,8 @@ class Placed(Chainable[T]):
         """Give the same stream; the operators that are made from it run by a threading model.
 
         These are all that are chained to what this returns, one after the other, sinks included, up
-        to the next call of `threading()`. What has several inputs belongs to the stream whose
-        method makes it. Operators without such a mark run by the model of the run: see
+        to the next call of `threading()`. An operator with several inputs belongs to the stream
+        whose method makes it. Operators without such a mark run by the model of the run: see
         `ActorSystem.run`, which says what the models are.
 
         A part that is `manual` is run by the caller's thread if it reads only entries and what that

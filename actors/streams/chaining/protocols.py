@@ -1,4 +1,4 @@
-"""What classes of stateless and stateful operators look like, for type checkers and readers."""
+"""Protocols of the classes of stateless and stateful operators, for type checkers and readers."""
 
 from __future__ import annotations
 

@@ -183,9 +183,9 @@ class WithState(Chainable[T]):
     ) -> Stream[list[T]]:
         """Give a list of the `k` rows with the largest `by(row)`, the largest first, at the end.
 
-        Of equal rows the earlier comes first. With `every`, the list of the rows so far is given
+        The earlier of equal rows comes first. With `every`, the list of the rows so far is given
         after each `every` rows, and at the end if rows have come since. NaN has no place in an
-        order: where `by` returns it, it has raised.
+        order, so a `by` that returns it counts as one that raised.
         """
         return self._then(top_k.top_k(k, by, every), name, errors)
 

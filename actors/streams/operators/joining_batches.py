@@ -1,4 +1,4 @@
-"""What brings streams of Arrow batches together by their rows' time."""
+"""Operators that bring streams of Arrow batches together by their rows' time."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Programs: what the stages of a graph do with batches of rows.
 
-Whoever runs a graph hands each stage's program its batches, round by round. A round has one batch
-on each edge of the graph, often an empty one. How many threads may be in one program at once is its
-`kind`:
+A run hands each stage's program its batches, round by round. A round has one batch on each edge of the graph, often
+an empty one. How many threads may be in one program at once is its `kind`:
 
     stateless     any number, on different rounds, in any order
     stateful      one at a time, rounds in order
@@ -107,7 +106,7 @@ cdef class Batch:
 
 @cython.final
 cdef class Part:
-    """What one partition made of a batch."""
+    """The outputs of one partition for a batch."""
 
     def __cinit__(self):
         self.outs, self.errors, self.marks = [], {}, {}
@@ -150,7 +149,7 @@ cdef class Ending:
         return 0
 
     cdef object later(self, object first, object second):
-        """Of two errors of one round, or None, that of the later operator."""
+        """Return that of the later operator of two errors of one round; either may be None."""
         if first is None or second is None:
             return first if second is None else second
         return second if self.position_of(second) > self.position_of(first) else first

@@ -60,7 +60,7 @@ class Crew:
 
     lanes: Lanes
     homes: list[Home]
-    """Of each step."""
+    """The home of each step."""
     has_caller: bool = False
     """Some steps are run by the thread that sends."""
     released: bool = False
@@ -149,7 +149,7 @@ class _Builder:
             else:
                 if lane not in pools:
                     pools[lane] = self.flow.add_pool(latest=True)
-                # Of one kind, which is the lane's: what is of another would wait for ever.
+                # The program runs on the lane's kind: on another kind it would wait for ever.
                 self.add_undivided(unit, self.runs_on(of_lanes[lane]), pools[lane])
         self.flow.connect()
         try:

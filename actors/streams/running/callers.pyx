@@ -1,4 +1,4 @@
-"""Who calls a run: an actor or a thread, and on which worker."""
+"""The caller of a run: an actor or a thread, and on which worker."""
 
 import threading
 

@@ -242,7 +242,9 @@ class Execution:
             close(self.programs)
 
     def _may_touch_programs(self) -> bool:
-        """Tell whether a lane may. What is left after a cancel touches none: it is dropped."""
+        """Tell whether a lane may. After a cancel the rows that are left are dropped, and touch
+        none.
+        """
         flow = self.flow
         if flow.done == flow.admitted:
             return False

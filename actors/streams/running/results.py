@@ -24,7 +24,7 @@ _GRACE = 1.0  # seconds that operators have to come to an end when nobody wants 
 
 
 class Outlook(NamedTuple):
-    """What may still come of a run, as it was at one moment."""
+    """The outlook of a run at one moment: what may still come of it."""
 
     done: int
     """How many rounds had left the graph."""
@@ -35,7 +35,7 @@ class Outlook(NamedTuple):
 
 
 class ResultsSource(Protocol):
-    """What an iterator of results needs of its run, which it keeps."""
+    """A run as an iterator of its results needs it; the iterator keeps it."""
 
     def refuse_other_callers(self, call: str) -> None:
         """Raise RunError where another thread has operators of its own in the run."""
@@ -57,7 +57,7 @@ class ResultsSource(Protocol):
 
 
 class PulledSource(ResultsSource, Protocol):
-    """What results need of a run that they send rows to."""
+    """A run as results need it that send rows to it."""
 
     def send(self, entry: str, rows: Iterable[Any], *, timeout: float | None = None) -> None:
         """Send rows."""
@@ -76,9 +76,10 @@ class Results(Generic[T]):
     """An iterator of what a collector gets, in order, as it is made. Made by `Run.results`.
 
     It waits until something has come, and ends when the run was finished and all is taken. At a
-    failure what came before is handed out, and then the run's StreamError is raised; RunEnded, when
-    the run was cancelled or its system stopped. What was handed out is let go of. `async for` does
-    the same without blocking the event loop. Several threads may take, and each output goes to one.
+    failure the outputs before it are handed out, and then the run's StreamError is raised;
+    RunEnded, when the run was cancelled or its system stopped. The iterator keeps no reference to
+    outputs that it handed out. `async for` does the same without blocking the event loop. Several
+    threads may take, and each output goes to one.
 
     It lets go of the output when it is closed, dropped, or has raised, or when the thread or the
     task that took is over. Then `Run.results()` gives another one, which goes on with what is not

@@ -75,7 +75,7 @@ class Run(CopiedAsItself, Generic[R]):
 
         `name` says which, if there are several. One iterator at a time has it; when that one is
         closed or dropped, or has raised, another call gives one that goes on with what is not
-        taken. What is taken is not in what `finish()` returns.
+        taken. `finish()` returns only outputs that were not taken.
 
         Without `rows`, others send: another thread, or another task by `asyncio.to_thread()`. As
         long as `limit` outputs are not taken, `send()` waits; what is on its way then, of `window`

@@ -1,4 +1,4 @@
-"""What a run tells about itself."""
+"""The figures that a run has about itself."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class OperatorStatistics:
     `threading` is its threading model, and `thread` the name of the thread, or of the worker that
     is its home; of a `dynamic` operator, which any worker runs, that is empty.
 
-    What is `manual`, and native operators in a row that are run as one, have `cost` and `busy`
-    estimated from one of 64 rounds. Of the latter, `workers` are at work on all of them, and what
-    waits is `queued` at the first.
+    For `manual` operators, and native operators in a row that are run as one, `cost` and `busy` are
+    estimated from one of 64 rounds. For the latter, `workers` are at work on all of them, and
+    waiting rows are `queued` at the first.
     """
 
     name: str
@@ -35,9 +35,9 @@ class OperatorStatistics:
     threading: Model = "dynamic"
     thread: str = ""
     lanes: tuple[int, ...] = ()
-    """Of a join with lanes, the pairs of rows that each has compared, until the run ends."""
+    """For a join with lanes, the pairs of rows that each has compared, until the run ends."""
     partitions: tuple[int, ...] = ()
-    """Of a keyed operator that workers share, the rows that came to each partition of keys."""
+    """For a keyed operator that workers share, the rows that came to each partition of keys."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a run's collector has got, and nobody has taken yet."""
+"""The outputs of a run's collector that nobody has taken yet."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Untaken(Generic[T]):
         """Whose event loop has the task that takes, if one does."""
         self._user: Callable[[], threading.Thread | asyncio.Task[Any] | None] | None = None
         self.is_free = True
-        """Whoever takes has let go, and may take again as long as nobody else does."""
+        """The taker has let go, and may take again as long as nobody else does."""
         self.hand: list[T] = []
-        """What is out of the collector's list, the last first. Its pop() needs no lock."""
+        """Outputs that are out of the collector's list, the last first. Its pop() needs no lock."""
         self._taker: weakref.ref[Any] | None = None
         self._collected = collected
         self._lock = threading.Lock()

@@ -16,7 +16,7 @@ import numpy as np
 
 from callboard.core.text import safe_repr
 
-# What 32 bits tell apart: of a column's texts, bytes or lists, in one batch.
+# The limit of 32-bit offsets: for a column's texts, bytes or lists, in one batch.
 MOST_BYTES = 2**31 - 1
 
 

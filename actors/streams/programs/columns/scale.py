@@ -28,11 +28,11 @@ class Scale:
     """"integers", "floats", or the type of times."""
     sort: str
     type: Any = None
-    """Of times: the one in which they count so."""
+    """The type of times that count so; None for other numbers."""
     unit: int | None = None
-    """Of times, in nanoseconds."""
+    """The unit of times, in nanoseconds."""
     origin: Any = None
-    """What the time 0 is in Python; None for times of day, which have no place in an order."""
+    """The time 0 in Python; None for times of day, which have no place in an order."""
 
     @property
     def dtype(self) -> type[np.generic]:

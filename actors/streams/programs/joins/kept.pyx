@@ -48,7 +48,8 @@ cdef class RowReader:
         return kept
 
     cdef tuple values(self, Kept kept, list near):
-        """What is compared; None: something is missing. The NaN of floats is a number here, near to no other."""
+        """Return the values to compare; None: something is missing. The NaN of floats is a number here, near to no
+        other."""
         cdef list values = [instant_of(read(kept.row)) for read in near]
         cdef bint is_alone = False
         cdef Py_ssize_t i

@@ -1,4 +1,4 @@
-# Who finds the partners of many rows at once, which are columns.
+# Finders of the partners of many rows at once, in columns.
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libcpp cimport bool
 from libcpp.vector cimport vector
@@ -21,7 +21,7 @@ cdef Py_ssize_t most_at_once
 
 
 cdef class Known:
-    # What the streams' first batches have said.
+    # Knowledge from the streams' first batches.
     cdef object scale      # of times
     cdef dict lengths      # on that scale
     cdef list layouts      # of each stream, or None
@@ -59,7 +59,7 @@ cdef class LotFinder:
     cdef uint64_t compared  # pairs, so far
 
     cdef object find(self, OrderedRows lot)
-    # What all lanes have found of a lot together.
+    # The matches of all lanes for a lot together.
     cdef object together(self, list lanes)
 
 

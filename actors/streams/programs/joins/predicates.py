@@ -16,7 +16,7 @@ Column = str | int | Callable[[Any], Any]
 
 
 class Predicate:
-    """What a join compares by: terms that all have to hold. `Band("x", 10) & Equal("symbol")`."""
+    """A join's predicate: terms that all have to hold. `Band("x", 10) & Equal("symbol")`."""
 
     __slots__ = ("terms",)
 

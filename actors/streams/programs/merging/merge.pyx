@@ -79,7 +79,7 @@ cdef class Merge(Program):
         return 0
 
     cdef object left_of(self, object origin):
-        """What is left of an origin behind this program."""
+        """Return the part of an origin that is left behind this program."""
         return None if self.leaves is None else origin >> self.leaves
 
     cdef int take(self, Py_ssize_t which, object row, int64_t serial, object origin, list into) except -1:
@@ -117,7 +117,7 @@ cdef class Merge(Program):
         return 0
 
     cdef object held_back(self, object instant):
-        """What outputs to come are not before, where inputs to come are not before an instant."""
+        """Return the instant that later outputs are not before, if later inputs are not before `instant`."""
         return instant
 
     cdef int settle(self, object origin, list into) except -1:

@@ -83,7 +83,7 @@ cdef class Stateful(Program):
         return tuple(rows) if any(rows) else ()
 
     cdef object time_at(self, Watermark watermark):
-        """What states are told of a watermark."""
+        """Return the time of a watermark that states are given."""
         return watermark.time
 
     # --- alone ---------------------------------------------------------------------------------------
@@ -283,7 +283,7 @@ cdef class Stateful(Program):
 
 
 cdef list next_outs(DividedBatch divided, uint32_t number):
-    """What the next of a share's rows gave."""
+    """Return the outputs of the next of a share's rows."""
     cdef list outs = (<Part?>divided.parts[number]).outs
     cdef Share* share = &divided.division.share(number)
     if share.gathered >= share.ends.size():

@@ -81,7 +81,7 @@ public:
         ++rows.begin;
     }
 
-    // Of all rows that leave with their cells.
+    // Clears the rows of a cell that leaves with all of them.
     void clear(CellRows& rows) noexcept {
         if (rows.piece != nullptr) give_back(rows.piece, rows.size_class);
         rows = CellRows{};

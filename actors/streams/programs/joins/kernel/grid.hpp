@@ -41,7 +41,7 @@ public:
     static constexpr unsigned breadth = 4;
     static constexpr std::uint32_t most_bands = 2;
 
-    // Who does not know the seed cannot choose values whose cells crowd in one place of a table.
+    // Without the seed nobody can choose values whose cells crowd in one place of a table.
     explicit CellGrid(const JoinPredicate& predicate, std::uint64_t seed = 0) : predicate_(predicate), seed_(seed) {
         for (std::uint32_t i = 0; i < predicate.count; ++i) {
             const JoinTerm& term = predicate.terms[i];
@@ -122,7 +122,7 @@ private:
         return term.distance <= std::numeric_limits<double>::max();
     }
 
-    // Of floats, a distance of 0 is equality: infinities match nothing, wherever they lie.
+    // For floats, a distance of 0 is equality: infinities match nothing, wherever they lie.
     static bool is_equality(const JoinTerm& term) { return term.is_equality || term.distance == 0; }
 
     template <class Visit>

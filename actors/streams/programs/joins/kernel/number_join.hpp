@@ -45,7 +45,7 @@ public:
     std::uint64_t compared() const { return whole_ != nullptr ? whole_->compared() : real_->compared(); }
 
 private:
-    // Of a type, as its term says.
+    // Numbers of one type, as the column's term says.
     struct Column {
         std::vector<std::int64_t> whole;
         std::vector<double> real;
