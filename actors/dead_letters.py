@@ -23,7 +23,7 @@ _ENDS = ("stopped", "system stopped")  # reasons of what an actor leaves in its 
 
 
 class DeadLetters:
-    """Counts dead letters by reason, and hands them to whoever subscribes."""
+    """Counts dead letters by reason, and hands them to subscribers."""
 
     def __init__(self) -> None:
         # Reentrant: a forgotten failure may free what has a __del__ that tells a stopped actor.

@@ -21,12 +21,14 @@ def _check(capacity: int, overflow: str, timeout: float) -> None:
 
 
 class Mailbox:
-    """A kind of mailbox. The base of the others; each also says how it is bounded, if it is."""
+    """The base of the kinds of mailboxes. Each kind also says how it is bounded, if it is."""
 
     __slots__ = ()
 
     def make_intake(self) -> Intake | None:
-        """Return what brings one actor's messages into this kind's order; None keeps theirs."""
+        """Return an object that brings one actor's messages into this kind's order; None keeps
+        theirs.
+        """
         return None
 
 

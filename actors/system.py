@@ -92,18 +92,18 @@ class ActorSystem(CopiedAsItself):
     ) -> None:
         """Make `workers` workers; without a number, one for each core that the process may use.
 
-        `threading` says which of them runs an actor. `dynamic`, the default: whoever wakes it, and
-        who has nothing to do takes from those that have too much. `assigned`, the default where
-        there is a `placement`: the one that the policy chose, until `rebalance()`. A worker has a
-        thread from the start, except where it could only wait for the interpreter's lock: on a
-        build that has one, all but the first start with the first native or placed actor.
+        `threading` says which of them runs an actor. `dynamic`, the default: the worker that wakes
+        it, and an idle worker takes actors from busy ones. `assigned`, the default where there is a
+        `placement`: the one that the policy chose, until `rebalance()`. A worker has a thread from
+        the start, except where it could only wait for the interpreter's lock. On a build that has
+        one, all workers but the first start with the first native or placed actor.
 
-        `placement` and `priority` are policies or names of policies, `quantum` is the most messages
+        `placement` and `priority` are policies or names of policies. `quantum` is the most messages
         that one dispatch may take, and `time_slice` the time in seconds after which it begins no
-        more of them. `monitoring` is a level (`off`, `times`, `mailboxes`, `workers`).
-        `pin` ties each worker to a core. `drain_timeout` is in seconds. `context` says which
-        context variables actors see: see `spawn`. `config` is a dict or the path of a TOML file,
-        whose settings win over the keywords, so that an operator can tune without touching code.
+        more of them. `monitoring` is a level (`off`, `times`, `mailboxes`, `workers`). `pin` ties
+        each worker to a core. `drain_timeout` is in seconds. `context` says which context variables
+        actors see: see `spawn`. `config` is a dict or the path of a TOML file, whose settings win
+        over the keywords, so that an operator can tune without touching code.
 
         Raises ConfigError, and CallboardError where gevent or eventlet has replaced threads.
         """
@@ -124,7 +124,7 @@ class ActorSystem(CopiedAsItself):
             context=context,
         )
         check_classes(self.config.classes)
-        token = self.config.workers > 1 and has_gil()  # who has it runs Python actors
+        token = self.config.workers > 1 and has_gil()  # its holder runs Python actors
         self._open(Team(token), Timers(self.config.name))
         for index in range(self.config.workers):
             self._add_worker(self.config.core_of(index))
@@ -201,8 +201,8 @@ class ActorSystem(CopiedAsItself):
         Options, by keyword:
 
         - `threading`: the model by which operators run that have none by `stream.threading()`;
-          without it what the configuration says, else `dynamic`. Whichever it is, the results are
-          the same, and so are their order and the errors.
+          without it what the configuration says, else `dynamic`. The results, their order and the
+          errors are the same with each model.
 
           - `dynamic`: any worker runs any operator, a stateful one in one at a time.
           - `manual`: the thread that calls `send()` and `finish()` runs all operators, as plain
@@ -215,13 +215,13 @@ class ActorSystem(CopiedAsItself):
           it what the configuration says, else `round_robin`.
         - `policy`: the heuristic that chooses among `dynamic` operators; without it what the
           configuration says, else `last_in_pipeline`.
-        - `batch_size`: the most rows that go through the graph together (512). Less waits for less,
-          more costs less.
+        - `batch_size`: the most rows that go through the graph together (512). Fewer rows have a
+          lower latency, more have a lower cost.
         - `window`: how many batches may be on their way (256), a power of two. It bounds memory.
         - `time_slice`: how long a worker stays with an operator, in seconds (0.0005).
-        - `markers`: of one of so many batches the latency is measured (64); 0 measures none.
+        - `markers`: the latency of one of so many batches is measured (64); 0 measures none.
 
-        Raises ConfigError for options, and GraphError for a graph that is none.
+        Raises ConfigError for invalid options, and GraphError for anything but a graph.
         """
         self._runtime.refuse_fork()
         if self._runtime.closed:
@@ -292,7 +292,7 @@ class ActorSystem(CopiedAsItself):
         return len(moves)
 
     def statistics(self) -> Statistics:
-        """Return what is known of every live actor and every worker, to be printed or looked into.
+        """Return the figures of every live actor and every worker, to be printed or looked into.
 
         Times and queues are known if the system was made with a `monitoring` level.
         """
@@ -333,9 +333,9 @@ class ActorSystem(CopiedAsItself):
             )
 
     def join(self, timeout: float | None = None) -> bool:
-        """Wait until all actors have stopped, or one's failure has stopped the system.
+        """Wait until all actors have stopped, or until the failure of one has stopped the system.
 
-        Returns False if that was not so within `timeout` seconds; None waits for ever.
+        Returns False after `timeout` seconds without that; None waits for ever.
         """
         self._runtime.refuse_fork()
         seconds = checks.timeout("the timeout of join()", timeout)
@@ -408,8 +408,8 @@ class ActorSystem(CopiedAsItself):
         the interpreter's exit where there is no such block. A second signal ends that drain, and
         stops at once. stop() gives the signals back to the handlers from before.
 
-        Raises CallboardError outside the main thread, and ConfigError for what is no signal that
-        can be handled.
+        Raises CallboardError outside the main thread, and ConfigError for a signal that cannot be
+        handled.
         """
         self._runtime.refuse_fork()
         if self._runtime.closed:

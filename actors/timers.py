@@ -45,7 +45,8 @@ class Timers(Deadlines):
     """The timers of one system.
 
     A thread of its own, started with the first timer, sleeps until the next is due and sends its
-    message: timers are on time though all workers are busy, and cost nothing where there are none.
+    message. So timers are on time also when all workers are busy, and a system without timers has
+    no such thread.
     """
 
     def __init__(self, name: str = "callboard") -> None:

@@ -45,16 +45,15 @@ cdef class SpaceSaving:
     came more often than that has a counter. `error` says for each count how far above the truth it may be. The
     counts add up to `total`, until summaries are merged.
 
-    Keys are equal as Python's are, but that aware datetimes are the moments that they are. As long as all
-    keys are integers of 64 bits, or integers, `str`, `bytes` and tuples of these, they are kept without a
-    Python object; others, such as floats,
-    make the summary keep the objects, for good. `epsilon` is from 1e-9 to below 1.
+    Keys are equal as in Python, but aware datetimes are equal if they are the same moment. As long as all keys are
+    integers of 64 bits, or integers, `str`, `bytes` and tuples of these, they are kept without a Python object.
+    Other keys, such as floats, make the summary keep the objects, for good. `epsilon` is from 1e-9 to below 1.
 
     Any thread may use a summary. `streams` of them, 1 to 1,024, count at once, and others wait for one of these to
     be done. Integers from arrays, and keys from lists once they are read, are counted without the interpreter's
-    lock. Keys that are kept as objects are counted by one thread at a time. Code that runs in the
-    middle of that, such as a key's `__eq__`, a finalizer or a signal handler, may count keys,
-    which is done when the summary is free, and gets a RuntimeError if it asks for something.
+    lock. Keys that are kept as objects are counted by one thread at a time. Code may run in the middle of that,
+    such as a key's `__eq__`, a finalizer or a signal handler. It may count keys, which is done when the summary is
+    free. It gets a RuntimeError if it asks for something.
 
     `design` says how streams share the counters: see `docs/frequency.md`. "auto" is "sequential" for one stream,
     and "partitioned" for more. An answer includes all keys for which `update` and `add` have returned, and perhaps
@@ -92,18 +91,18 @@ cdef class SpaceSaving:
     def update(self, keys, weights=None):
         """Count keys.
 
-        `keys` is one key, if it is a `str`, `bytes` or tuple, or nothing that can be iterated; a
-        mapping of keys to how often they came; or any other iterable, such as a list, a NumPy or
-        Arrow array, a generator. `weights` says how often they came: a whole number from 0 on for
-        one key, and as many of them as keys otherwise; without it, once.
+        `keys` is a mapping of keys to how often they came, or any other iterable of keys, such as a list, a NumPy
+        or Arrow array, a generator. A `str`, `bytes` or tuple is one key, and so is any object that cannot be
+        iterated. `weights` says how often they came: a whole number from 0 on for one key, and as many of them as
+        keys otherwise; without it, once.
 
         An error leaves the summary as it was, if `keys` is an array or a collection, and comparing keys raises no
         error. For an iterator, the keys before its error are counted, except the lot of 4,096 that has a key which
         cannot be hashed.
 
-        Raises TypeError for a key that cannot be hashed and an array that holds no keys; ValueError for
-        NaN, for a weight below 0, for weights that are more or fewer than keys, and for counts beyond
-        2**63 - 1.
+        Raises TypeError for a key that cannot be hashed, and for an array whose items are not keys. Raises
+        ValueError for NaN, for a weight below 0, for more or fewer weights than keys, and for counts of 2**63 or
+        more.
         """
         cdef Py_ssize_t at
         if isinstance(keys, (str, bytes, tuple)) or not isinstance(keys, Iterable):

@@ -35,10 +35,10 @@ class RunTimeout(RunError, TimeoutError):
 class StreamError(RunError):
     """An operator raised an exception, which is this one's `__cause__`.
 
-    `operator` is the operator's name, `row` the input that it raised at, and `serial` that input's
-    number among all that came to the operator, from 0; of several, among those of one. Watermarks
-    are inputs and have numbers, too. At the end of the stream `row` is None, and `serial` the
-    number of all inputs. `serial` is None if it raised at no input in particular.
+    `operator` is the operator's name, and `row` the input that it raised at. `serial` is that
+    input's number among all that came to the operator, from 0; with several inputs, among those of
+    one. Watermarks are inputs and have numbers, too. At the end of the stream `row` is None, and
+    `serial` the number of all inputs. `serial` is None if it raised at no input in particular.
     """
 
     _raised_by: int = 0  # the id() of the program that stops with it

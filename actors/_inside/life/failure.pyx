@@ -1,4 +1,4 @@
-"""An actor's failure: who is told, and what its supervisor decides."""
+"""An actor's failure: who is told, and its supervisor's decision."""
 
 cimport cython
 

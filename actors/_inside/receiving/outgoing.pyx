@@ -2,8 +2,8 @@
 not.
 
 tell() returns at once, but the actor goes no further than its next `await`, or the end of its message, until all of
-this has found room: so its senders' pace is that of its receivers, and the mailboxes keep their bounds. Later
-messages to such mailboxes go behind them, so their order is kept.
+this has found room. So its pace is that of its receivers, and the mailboxes keep their bounds. Later messages to
+such mailboxes go behind them, so their order is kept.
 
 Room is waited for by a mark, which goes through the receiver's mailbox in its turn: see
 ActorRef._in_turn(). All of it runs on the loop's thread.

@@ -1,7 +1,7 @@
 // Keys that need no interpreter: integers, and texts, bytes and tuples of these as runs of bytes.
 //
-// A summary of a sort of keys asks its sort for a hash and for equality, keeps a key when its counter
-// begins, and lets another key take that counter over. It answers with copies.
+// A summary asks its sort of keys for a hash and for equality. It keeps a key when its counter begins, and lets
+// another key take that counter over. It answers with copies.
 #pragma once
 
 #include <cstddef>

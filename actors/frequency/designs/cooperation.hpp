@@ -8,14 +8,14 @@
 // The total is counted first, so what queries see of counts is never more than the total that they read afterwards.
 //
 // Queries. The paper's walk the buckets. An element on its way from one bucket to another is in neither, and one
-// that moves while it is read takes its reader along into another list; so here they walk the search structure,
+// that moves while it is read takes its reader along into another list. So here they walk the search structure,
 // where an element stays as long as it lives. Nobody is stopped, and nobody waits for a query.
 //   - ask() has every key that had a counter from its beginning to its end, with a count that it had in
 //     between. All keys in it had their counters at one moment, the end of its walk; so none is there twice, and
 //     there are no more than counters. A key that got its counter meanwhile may be missing.
 //   - The total and `unseen` are read after that.
 //   - estimate() is of one moment in between. size() is how many keys have counters, each placed.
-//   - What was delegated and not counted yet is in no count. It is in the total.
+//   - Delegated elements that are not counted yet are in no count. It is in the total.
 //
 // Memory. Elements: those with a counter, one for each key that waits for one, and what streams withhold while others
 // may be reading it. A stream that finds as many in existence as its limit says leaves and yields until others
@@ -305,8 +305,8 @@ private:
         buckets_.spread(stream.buckets);
     }
 
-    // Section 4.3.3: who has seen a queue that is too long rests a little, and longer if it sees that again at once. It
-    // owns nothing, and holds up no epoch.
+    // Section 4.3.3: a thread that has seen too long a queue rests a little, and longer if it sees that again at
+    // once. It owns nothing, and holds up no epoch.
     void rest(Stream& stream) {
         stream.saw_long_queue = false;
         stream.throttled.add(1);

@@ -5,7 +5,7 @@
 // common to all. New memory comes in slabs, which live as long as the pool.
 //
 // The bound of memory. A share has at most 3 * lot free things, and at most `patience` retired ones when its stream
-// is not inside: has_too_many() says when its stream must leave and let others run until the epoch has gone on. So
+// is not inside. has_too_many() says when its stream must leave and let others run until the epoch has gone on. So
 // all shares together withhold at most streams * (patience + 3 * lot) things. With a limit of at least that, plus
 // the things in use, a stream gets a thing without new memory once others go on. `fill()` keeps the limit.
 //

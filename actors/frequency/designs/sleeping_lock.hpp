@@ -1,8 +1,8 @@
 // A lock of one word, whose waiters look for a moment and then sleep: Drepper 2011, "Futexes are tricky", section 6.
 //
-// Ten of them fit where one std::mutex does, so a lock lies in one line with what it guards. How often to look is the
-// user's choice: what is held for a few dozen nanoseconds is free before a waiter would be asleep, unless who holds it
-// waits himself, or has lost its core to one that looks.
+// Ten of them fit where one std::mutex does, so a lock lies in one line with what it guards. How often to look is
+// the user's choice: a lock that is held for a few dozen nanoseconds is free before a waiter would be asleep. It is
+// not if its holder waits itself, or has lost its core to a thread that looks.
 #pragma once
 
 #include <linux/futex.h>

@@ -1,8 +1,8 @@
 """A client's messages, from one connection to the next: which wait, which are sent, which are lost.
 
 Without input and output: what is to be sent, and which futures are to be completed, lies in
-`take()`. Each message is sent at most once: what had not left when a connection broke goes over the
-next one, what had left and was not acknowledged is counted and reported.
+`take()`. Each message is sent at most once. A message that had not left when a connection broke
+goes over the next one. One that had left and was not acknowledged is counted and reported.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Parcel:
     __slots__ = ("answer", "entry", "kind", "messages", "parts", "sent", "size")
 
     hears_of_trouble = True
-    """Whether who sends it is told what came of messages before it."""
+    """Whether its sender is told what came of messages before it."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class Parcel:
 
 
 class Completion(NamedTuple):
-    """How a future is to be completed, by who has let the lock go."""
+    """The completion of a future, to be done after the lock is let go."""
 
     future: Future[Any]
     value: Any

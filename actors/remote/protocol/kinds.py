@@ -1,7 +1,7 @@
 """The messages of client and server: their kinds, and the content of each body.
 
 Numbers are in network order. "A value" is as `codec` encodes it, text is UTF-8. A delivery is a
-TELL, TELL_MANY, ASK or BATCH, or one of staging or of published rows; its sequence number is its
+TELL, TELL_MANY, ASK or BATCH, or one of staging or of published rows. Its sequence number is its
 place among the deliveries of its connection, from 1 on. `docs/serve.md` has the table.
 """
 

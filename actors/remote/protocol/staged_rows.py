@@ -142,7 +142,7 @@ def checked_name(job: str, batch: int) -> BatchName:
 def checked_winners(winners: Any) -> list[Winner]:
     """Check what a user gives: one winner at most for each partition. Raises ValueError, TypeError.
 
-    A None among them is of a stage that has not ended.
+    A None among them stands for a stage that is still open.
     """
     if not isinstance(winners, Iterable):
         raise TypeError(f"winners are what stages have as `staged`, not {safe_repr(winners)}")

@@ -267,7 +267,9 @@ class Peer:
             attend(self._link)
 
     def _on_turn(self) -> bool:
-        """Give the credit that could wait for more. A worker may keep who waits for no answer."""
+        """Give the credit that could wait for more. A worker may keep a client that waits for no
+        answer.
+        """
         with self._lock:
             owes = self._queue_owed()
             has_asked = self._side.has_asked
@@ -305,7 +307,7 @@ class Peer:
             self._link.call_close()
 
     def _hold(self) -> None:
-        """On the loop's thread: read no more from who does not read, until it has."""
+        """On the loop's thread: pause reading from a client that does not read, until it has."""
         if self._is_held_up:
             self._link.stop_reading()
 

@@ -141,12 +141,12 @@ def _limits(cls: type[L], options: argparse.Namespace) -> L:
 
 
 class _Told(BaseException):
-    """A signal has come for who waits for one."""
+    """A signal has come, for the code that waits for one."""
 
 
 class _EndWanted:
-    """The wish of signals to end. After the first, each raises KeyboardInterrupt, wherever the code
-    is.
+    """Signals that end the server. After the first, each raises KeyboardInterrupt, wherever the
+    code is.
     """
 
     def __init__(self) -> None:

@@ -61,7 +61,7 @@ class ShardedStage:
         """Stage each row on the shard of its key. As `StageWriter.send_many()`.
 
         Raises StageRefused, BatchCommitted and ConnectionLost of a shard that gets its first row;
-        CodecError for what has no key.
+        CodecError for rows without a key.
         """
         for portion in portions(rows, "send_many", _ROWS * self._key.shards):
             for shard, part in enumerate(self._key.divide(portion)):

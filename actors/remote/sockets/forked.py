@@ -1,8 +1,8 @@
 """A forked child's copies of servers and connections, which it closes at once.
 
-An actor may fork, or run a `multiprocessing.Process`. The child would else keep the lock of the
-state directory, the socket to listen on, and connections, as long as it lives: no server could take
-the place of one that has ended.
+An actor may fork, or run a `multiprocessing.Process`. Otherwise the child would keep the lock of
+the state directory, the socket to listen on, and connections, as long as it lives. Then no server
+could take the place of one that has ended.
 """
 
 from __future__ import annotations

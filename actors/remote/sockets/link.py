@@ -19,7 +19,7 @@ from callboard.remote.wire.frames import Buffer, Frame, Misframed, Splitter
 
 _PARTS = 1000  # of a vectored write; the kernel takes 1,024
 _READS = 64  # one after the other, before others have their turn
-_MUCH = 1 << 20  # bytes: who has more to send waits for others who send
+_MUCH = 1 << 20  # bytes: a sender with more to send waits for others
 _SMALL = 4096  # bytes: to copy them costs less than another part of a write
 _STUCK = 20.0  # seconds: how long one that has said all waits for the other side to read on
 _LINGER = 1.0  # seconds: how long one that has said all waits for the other side to hang up
@@ -34,9 +34,9 @@ class Link:
 
     Frames are read on the loop's thread. Bytes may be sent in any thread, and leave at once, from
     that thread, unless others wait: who answers need not wake the loop. They are queued first, with
-    whatever lock keeps them in order, and pushed without it: what they wake runs at once, often in
-    the place of who sent them, and would wait for that lock. `on_frames` is called on the thread
-    that reads, `on_end` on the loop's, once, with the reason.
+    the lock that keeps them in order, and pushed without it. A thread that they wake runs at once,
+    often in the place of their sender, and would wait for that lock. `on_frames` is called on the
+    thread that reads, `on_end` on the loop's, once, with the reason.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class Link:
     def _let_go(self) -> None:
         """Close what is open, with the locks, when nobody reads."""
         with suppress(OSError):  # the other side has hung up already
-            self._socket.shutdown(socket.SHUT_RDWR)  # wakes who waits in help(); close() does not
+            self._socket.shutdown(socket.SHUT_RDWR)  # wakes a thread in help(); close() does not
         self._socket.close()
         self.splitter.release()
 

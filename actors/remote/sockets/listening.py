@@ -25,7 +25,7 @@ class Listener:
     """A socket that others connect to. `close()` removes its files."""
 
     def __init__(self, address: Address) -> None:
-        """Bind, and listen. Raises AddressError, which says who is in the way."""
+        """Bind, and listen. Raises AddressError, which says what is in the way."""
         try:
             # The working directory may be another one when it is closed.
             self._path = _file_of(address)

@@ -102,7 +102,7 @@ class RecipientEntry(ServedEntry):
 
 
 class GraphEntry(ServedEntry):
-    """An entry of a graph that runs. Its window holds up who sends too much."""
+    """An entry of a graph that runs. Its window holds up a client that sends too much."""
 
     def __init__(self, run: Run[Any], name: str) -> None:
         self.run = run

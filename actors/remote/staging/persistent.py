@@ -121,11 +121,11 @@ class Persistent(Actor[Any]):
         raise NotImplementedError(f"{type(self).__name__} has no snapshot()")
 
     def restore(self, state: Any) -> None:
-        """Take a snapshot back. Not called where there is none yet."""
+        """Take a snapshot back. Called only if there is one."""
         raise NotImplementedError(f"{type(self).__name__} has no restore()")
 
     def receive(self, message: Any) -> Any:
-        """Do what the server wants, or answer a question. Not to be overridden."""
+        """Do what the server wants, or answer a question. Do not override it."""
         if isinstance(message, StateCommand):
             return message.perform(self)
         try:

@@ -45,8 +45,8 @@ class HighWater(NamedTuple):
 class HighWaterMark:
     """The file that has it, beside the journal.
 
-    It is written when a transaction has passed its fsync, in place, and without one of its own,
-    which would take as long as the transaction's: a killed process loses nothing of it, and after a
+    It is written in place when a transaction has passed its fsync. It has no fsync of its own,
+    which would take as long as the transaction's. A killed process loses nothing of it, and after a
     power cut it may be some seconds behind. It is never ahead.
     """
 

@@ -21,8 +21,8 @@ _PATIENCE = 0.2  # seconds in which a forked child lets go
 class StateDirectory:
     """`journal.db` is for good; what is in `staged/` goes when the next server starts.
 
-    Its files are for its user alone: who reads `journal.db` reads the rows, and a lock on it, or on
-    a file beside it, holds up the server.
+    Its files are for its user alone: a reader of `journal.db` reads the rows, and a lock on it, or
+    on a file beside it, holds up the server.
 
     `shard` says which of several servers the state is of; without it, it is of one alone.
     """

@@ -63,8 +63,8 @@ class StagingLimits:
 class StagingStore:
     """Staged parts, and the journal that takes the winners. Used by one thread.
 
-    A part is for its attempt alone, and is dropped by a commit of others, by an abort, by age, and
-    for whatever is wrong with it; what comes for it afterwards is refused for that reason.
+    A part is for its attempt alone. It is dropped by a commit of others, by an abort, by age, and
+    for any error in it. Later rows for it are refused for that reason.
     """
 
     def __init__(

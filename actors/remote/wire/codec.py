@@ -73,8 +73,8 @@ class Codec:
         """Register `types`: a mapping of names and classes, or classes with names of their own.
 
         Bytes that hold more than `most_values` are not decoded; a container counts as four. Raises
-        ConfigError for what is neither a dataclass nor an enumeration, and for a name that two
-        classes have.
+        ConfigError for anything but a dataclass or an enumeration, and for a name that two classes
+        have.
         """
         self._encodings: dict[type, Encoding] = dict(_ENCODINGS)
         self._decodings: dict[str, tuple[type, Callable[[list[Any]], Any]]] = {}

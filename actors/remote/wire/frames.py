@@ -59,9 +59,9 @@ class Splitter:
     """Cuts a stream of bytes into frames, however the stream is chopped. Used by one thread.
 
     The bytes are received into `buffer()`, and `received()` says how many. A frame that fits into a
-    chunk is copied once, a larger one as far as it came in the same chunk as the one before, and
-    when its memory grows. It grows as bytes come, whatever the length says, and nothing is
-    allocated for a frame above `limit` bytes.
+    chunk is copied once. A larger one is copied as far as it came in the same chunk as the one
+    before, and when its memory grows. It grows as bytes come, whatever the length says, and nothing
+    is allocated for a frame above `limit` bytes.
     """
 
     def __init__(self, limit: int) -> None:

@@ -161,9 +161,9 @@ cdef bint counts_rows(Packed* left, uint64_t* rows) noexcept nogil:
 def count_plain_rows(const uint8_t[::1] data not None, int64_t most_values=2**62):
     """Return how many rows `Codec.encode_rows` has put into bytes; -1 if only decoding them can tell.
 
-    So it is for rows that hold extensions, which types at the other side decide about, for dicts of
-    many keys that are no texts, for more than `most_values`, and for bytes that are no rows. For what
-    is counted here `Codec.decode_rows` raises nothing.
+    So it is for rows that hold extensions, whose types the other side decides, for dicts of many keys other than
+    texts, for more than `most_values`, and for bytes that are no rows. For what is counted here `Codec.decode_rows`
+    raises nothing.
     """
     cdef uint64_t rows = 0
     cdef bint are_plain

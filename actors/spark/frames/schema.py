@@ -1,8 +1,8 @@
-"""Whether record batches are what a Spark schema says: names, types, and no null where none may be.
+"""Checks of record batches against a Spark schema: names, types, and nulls.
 
-Spark itself takes columns by position, whatever their names; of a type that it cannot read it says
-only that a getter is missing; and it reads some types as another without a word, such as the codes
-of a dictionary as integers. `reads` holds what it reads right, found by trying Spark 4.3.
+Spark itself takes columns by position, whatever their names. For a type that it cannot read, it
+says only that a getter is missing. It silently reads some types as another, such as the codes of a
+dictionary as integers. `reads` holds what it reads right, found by trying Spark 4.3.
 """
 
 from __future__ import annotations

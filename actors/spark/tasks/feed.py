@@ -32,7 +32,7 @@ _POLL = 0.5  # seconds between looks for a failed actor while an answer is await
 class Feed:
     """Asks an entry point batch after batch, a few ahead; made on the driver, used in tasks.
 
-    Each batch is an ask, also where no result is wanted: the answer says that the batch was
+    Each batch is an ask, also where no result is wanted. The answer says that the batch was
     handled, so a bound on the open asks bounds the memory, and a failure comes back by itself.
     """
 

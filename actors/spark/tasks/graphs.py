@@ -47,8 +47,8 @@ def spark_graph(
     """Return functions for Spark's methods that run a graph of streams in each task.
 
     `graph` is a stream, whose outputs are the results, a `Graph`, or a function of an actor system
-    and a PartitionContext that makes one of them in the task, as it must where a sink is an actor's
-    ref. `entry` and `output` name the entry and the collector, where there are several.
+    and a PartitionContext that makes one of them in the task. It must be a function where a sink is
+    an actor's ref. `entry` and `output` name the entry and the collector, where there are several.
 
     A record batch comes to the entry as one row, or as `rows` that are dictionaries or tuples.
     Outputs are record batches or tables, or, where `schema` is given, rows of it, dictionaries or

@@ -4,12 +4,12 @@ Spark reuses a worker process for one task after the other and ends it at any mo
 `atexit`, `finally` or `__del__`. So the system is made when the first task needs it, never at
 import, it is found again by the process's id, and nothing in it must be worth saving.
 
-A task's graph is built for that task and stopped with it, so that no task, and no second attempt
-at a task, sees what an earlier one left in an actor. A graph with a key is kept for the next task
-that asks for the same key, unless its task failed or was abandoned.
+A task's graph is built for that task and stopped with it. So each task, and each attempt at a task,
+begins with fresh actors. A graph with a key is kept for the next task that asks for the same key,
+unless its task failed or was abandoned.
 
 A task that runs a second graph beside the first, as `outer(inner(rows))` does, gets a system of
-that graph's own, which ends with it: neither waits for what is stuck in the other.
+that graph's own, which ends with it. So neither waits for what is stuck in the other.
 """
 
 from __future__ import annotations

@@ -36,14 +36,14 @@ def foreach_partition(
 ) -> Callable[[Iterable[Any]], None]:
     """Return a function for `rdd.foreachPartition` and `DataFrame.foreachPartition`.
 
-    In each task `build(system, context)` spawns the actors, in the task's thread, and returns the
-    ref of the entry point, or a dict of names and refs of which `entry` chooses one. The entry
-    point then receives the partition's rows as lists of `batch_size`; what it answers is ignored.
-    The other options are described by `callboard.spark.tasks.options.PartitionOptions`.
+    In each task `build(system, context)` spawns the actors, in the task's thread. It returns the
+    ref of the entry point, or a dict of names and refs, from which `entry` chooses one. The entry
+    point then receives the partition's rows as lists of `batch_size`; its answers are ignored. The
+    other options are described by `callboard.spark.tasks.options.PartitionOptions`.
 
     Raises ConfigError for an option that is out of range, and CaptureError when `build` captured,
-    or `config` holds, what cannot be pickled, such as a ref; with `lifetime="process"` also for an
-    accumulator, which Spark makes anew for each task.
+    or `config` holds, an object that cannot be pickled, such as a ref; with `lifetime="process"`
+    also for an accumulator, which Spark makes anew for each task.
 
     In the task, PartitionFailed carries an actor's exception, EntryPointError says what `build`
     returned instead, and DrainTimeout names an actor that is stuck. Effects of actors happen at

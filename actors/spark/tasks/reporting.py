@@ -22,7 +22,9 @@ T = TypeVar("T")
 
 
 def reported(function: Callable[P, T]) -> Callable[P, T]:
-    """Have a task's function, or generator, raise PartitionFailed for what cannot be reported."""
+    """Have a task's function, or generator, raise PartitionFailed for an error that cannot be
+    reported.
+    """
     if inspect.isgeneratorfunction(function):
 
         @wraps(function)

@@ -83,7 +83,7 @@ class Graph(Generic[R]):
     ) -> str:
         """Draw the graph, as the text of an SVG picture or of a Mermaid diagram.
 
-        It shows who works on operators in a run by this threading model.
+        It shows which threads work on operators in a run by this threading model.
         """
         check_choice("format", format, ("svg", "mermaid"))
         draw = svg if format == "svg" else mermaid

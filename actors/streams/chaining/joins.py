@@ -27,8 +27,8 @@ V = TypeVar("V")
 class Joins(Chainable[T]):
     """The methods that bring streams together.
 
-    Event time has then come to the earliest time that all of the streams have come to; behind a
-    join, to the time of the oldest row that may still be part of an output.
+    Event time is then the earliest time that all of the streams have come to. Behind a join, it is
+    the time of the oldest row that may still be part of an output.
     """
 
     __slots__ = ()
@@ -72,19 +72,19 @@ class Joins(Chainable[T]):
         section IV-A).
 
         A row waits until each stream after its own has come to its time, and each before it beyond,
-        by a row or by a watermark, or until the end. Times are whatever has an order, datetimes
-        with a zone the moments that they are; None and NaN are errors of the row.
+        by a row or by a watermark, or until the end. Times are any values that have an order;
+        datetimes with a zone are compared as moments. None and NaN are errors of the row.
 
         Each stream is in order of time, or with `lag` nearly: a row may be so far behind the latest
-        of its stream, and waits so much longer. One that is further behind, or before its stream's
-        watermark, is late: it is dropped, counted, and in an actor system a dead letter; or with
-        `late="side"` goes to the side output "late".
+        of its stream, and waits so much longer. A row that is further behind, or before its
+        stream's watermark, is late. It is dropped, counted, and in an actor system a dead letter;
+        with `late="side"` it goes to the side output "late".
 
-        A stream from which nothing has come for `idle_after` seconds is not waited for until
-        something comes again; a row of it whose place is past by then is late. The clock is the
-        system's, so what is late may differ from run to run; `run_sequentially()` has none, and
-        nobody is idle there. Where the caller's thread runs the operator (`manual`), it looks when
-        something is sent.
+        A stream from which nothing has come for `idle_after` seconds is idle: the others go on
+        without it until something comes again. A row of it whose place is past by then is late. The
+        clock is the system's, so what is late may differ from run to run; `run_sequentially()` has
+        none, and nobody is idle there. Where the caller's thread runs the operator (`manual`), it
+        looks when something is sent.
         """
         operator = joining.merge(by, 1 + len(others), lag, late, idle_after)
         return self._join(operator, others, name, errors)
@@ -163,9 +163,10 @@ class Joins(Chainable[T]):
                    section II of Gulisano et al. 2015): a row is compared with those that were at
                    most `within` older than the latest of their own stream, however old they are
 
-        A row without a partner leaves when it can have none any more, in its place in the order:
-        before the first row that is too late for it, by "strict"; with `rows` or "three-step" after
-        the row of its stream that pushed it out. The others leave at the end.
+        A row without a partner is given when no later row can be its partner, in its place in the
+        order. By "strict" that is before the first row that is too late for it; with `rows` or
+        "three-step", after the row of its stream that pushed it out. The others are given at the
+        end.
 
         With several `lanes` the comparisons are shared by so many workers, each of which stores
         every n-th row and compares it with all others that come (ScaleJoin, section IV-B). The

@@ -63,7 +63,7 @@ cdef class Ending:
 
 cdef struct Exit:
     Py_ssize_t port
-    bint in_lots              # who reads there takes lots of native values
+    bint in_lots              # readers there take lots of native values
 
 
 cdef class Program:

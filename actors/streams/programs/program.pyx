@@ -197,9 +197,9 @@ cdef class Program:
     cpdef process(self, Batch batch, list into):
         """Append to the batches `into`, one for each port, what the batch gives.
 
-        If it raises StreamError, what the rows before gave stands in `into`. To end as a run row by
-        row would, a run hands that on to the end of the graph, though not as the last round, and
-        then fails, with the last StreamError that came of it.
+        If it raises StreamError, what the rows before gave stands in `into`. To end as a run row by row would, a
+        run hands that on to the end of the graph, though not as the last round. Then it fails, with the last
+        StreamError that came of it.
         """
         cdef Py_ssize_t at = 0
         while True:

@@ -110,7 +110,7 @@ class Admission(Execution):
     # --- room -------------------------------------------------------------------------------------
 
     def _await_room(self, deadline: float | None) -> None:
-        """Wait until a round can be admitted; by who has the lock, and so is the next to do it."""
+        """Wait until a round can be admitted. The caller has the lock, so it is the next."""
         flow = self.flow
         self._rest(deadline)
         while not flow.has_room:

@@ -200,7 +200,7 @@ class _Builder:
         return "native" if free else "python"
 
     def is_mixed(self, units: Sequence[Unit]) -> bool:
-        """Return whether who works on units should let the interpreter go for some of them."""
+        """Return whether workers on units should let the interpreter go for some of them."""
         programs = [self.programs[step] for unit in units for step in unit.steps]
         return any(isinstance(program, NativeProgram) for program in programs)
 

@@ -175,7 +175,7 @@ cdef class GraphFlow:
 
     def add_called(self, members, bint keeps_interpreter):
         """The same, for the thread that admits rounds: it works on these within try_admit()."""
-        # On no lane: so their pool has none. Nobody waits there for a lock, or for who wants the interpreter.
+        # On no lane: so their pool has none. Nobody waits there for a lock, or for a thread that wants the interpreter.
         self.add_fused(members, "all", self.add_pool(latest=True))
         self.caller = self.seat(members[0][0]).fused
         self.caller_keeps = keeps_interpreter

@@ -19,7 +19,7 @@ from callboard.streams.running.untaken import Untaken
 T = TypeVar("T")
 Inputs = Iterator[tuple[str, list[Any]]]
 
-_MOMENT = 0.1  # seconds: how often who waits for room looks whether there is something to hand out
+_MOMENT = 0.1  # seconds between a waiting sender's looks for something to hand out
 _GRACE = 1.0  # seconds that operators have to come to an end when nobody wants their outputs
 
 
@@ -218,7 +218,7 @@ class PulledResults(Results[T]):
     def __init__(self, source: PulledSource, untaken: Untaken[T], inputs: Inputs) -> None:
         super().__init__(source, untaken)
         self._pulling = _pull(source, untaken, inputs)
-        self._turn = threading.Lock()  # held by who sends
+        self._turn = threading.Lock()  # held by the sender
 
     def _more(self) -> bool:
         if not self._turn.acquire(blocking=False):
@@ -232,7 +232,7 @@ class PulledResults(Results[T]):
             self._turn.release()
 
     def close(self) -> None:
-        """Cancel the run; whoever is taking gets RunEnded."""
+        """Cancel the run; a thread that is taking gets RunEnded."""
         if self._turn.acquire(blocking=False):
             try:
                 self._pulling.close()

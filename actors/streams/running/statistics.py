@@ -16,8 +16,8 @@ from callboard.streams.running.tally import Tally
 class OperatorStatistics:
     """An operator, so far. `cost` (of a row) and `busy` are in seconds; `queued` is an estimate.
 
-    `threading` is its threading model, and `thread` the name of the thread, or of the worker that
-    is its home; of a `dynamic` operator, which any worker runs, that is empty.
+    `threading` is its threading model. `thread` is the name of the thread, or of the worker that is
+    its home; it is empty for a `dynamic` operator, which any worker runs.
 
     For `manual` operators, and native operators in a row that are run as one, `cost` and `busy` are
     estimated from one of 64 rounds. For the latter, `workers` are at work on all of them, and

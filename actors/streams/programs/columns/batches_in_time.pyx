@@ -131,7 +131,7 @@ cdef class BatchesInTime(Listening):
         """Handle what is ready. An error of this belongs to no batch in particular."""
         try:
             if self.times_of.scale is None:
-                self.early.bound()  # who is idle now has been passed by
+                self.early.bound()  # idle inputs have been passed by
             self.handle(self.order.ready(final), final, origin, into)
             return self.put_out(final, origin, into)
         except Exception as error:

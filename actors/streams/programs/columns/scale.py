@@ -42,7 +42,7 @@ class Scale:
     def numbers_of(self, column: Any) -> Any:
         """Return the values of a column as a NumPy array; null is 0.
 
-        Raises ArrowInvalid for what has no 64 bits.
+        Raises ArrowInvalid for values that need more than 64 bits.
         """
         import pyarrow as pa
 

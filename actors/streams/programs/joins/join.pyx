@@ -1,6 +1,6 @@
 """A join of two streams within a window.
 
-Gulisano et al. 2015 (ScaleJoin), section II: rows that are ready are taken in their one order; each is compared
+Gulisano et al. 2015 (ScaleJoin), section II: rows that are ready are taken in their one order. Each is compared
 with the window of the other stream, and is put into that of its own. A row's outputs depend on that order alone, so
 they are the same however the rows arrived among each other.
 """

@@ -1,7 +1,7 @@
 """A join of two streams of Arrow batches within a window.
 
 The same join as `join.pyx` does row by row, on columns: `kernel/column_join.hpp` finds the partners of many rows at
-once, without the interpreter, and says which rows of the two windows are side by side. Arrow gathers them.
+once, without the interpreter. It says which rows of the two windows are side by side. Arrow gathers them.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t

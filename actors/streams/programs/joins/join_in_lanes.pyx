@@ -67,7 +67,7 @@ cdef class JoinOrder(JoinRows):
 
 
 cdef class LanePrograms(Program):
-    """The base: finds what lots have. `finder` makes who does so in a lane, by its number and that of all lanes."""
+    """The base: finds what lots have. `finder` makes a lane's finder, from its number and that of all lanes."""
 
     def __init__(self, str name, *, finder, Py_ssize_t lanes, bint releases_gil, **options):
         super().__init__(name, kind="partitioned", **options)

@@ -14,8 +14,8 @@ from callboard.streams.checks import check_value, is_missing
 cdef class Kept:
     """A row in its window.
 
-    The garbage collector does not look through it: there are as many as rows in windows, and it is in
-    no circle but one that leads through a run, which lets them go at its end.
+    The garbage collector does not look through it, as there are as many as rows in windows. Its only circle leads
+    through a run, which lets them go at its end.
     """
 
 

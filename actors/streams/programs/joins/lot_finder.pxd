@@ -41,7 +41,7 @@ cdef class OrderedRows:
     cdef list columns      # what is compared of each row; last, where there are bands, whether it has no partner
     cdef bint is_final
     cdef object bound      # the time which all rows that come have come to; None: not known
-    cdef object progress   # where who puts out says what has left windows; None: it need not
+    cdef object progress   # where the output says what has left windows; None: it need not
     # For a function that answers masks.
     cdef list asked, shown     # of each stream, all rows of its window as they are inside, and as functions see them
     cdef object numbers        # of each row, its place in those of its stream

@@ -85,10 +85,10 @@ class Equal(Term):
 class Band(Term):
     """Rows are partners if a value of theirs differs by `distance` at most.
 
-    `column` and `right` as for `Equal`. Values are numbers, or whatever has a difference that can
-    be compared with `distance`, such as times and a `timedelta`; any other is an error of its row,
-    and so is one that has no difference from the first one that came. None, NaN, and NaT and NA of
-    NumPy and pandas are near to nothing: such a row has no partner.
+    `column` and `right` as for `Equal`. Values are numbers, or have a difference that can be
+    compared with `distance`, such as times and a `timedelta`. Any other value is an error of its
+    row, and so is one that cannot be subtracted from the first one that came. None, NaN, and NaT
+    and NA of NumPy and pandas are near to nothing: such a row has no partner.
     """
 
     __slots__ = ("comparison", "distance")

@@ -1,9 +1,8 @@
 """Programs with several inputs.
 
-The batches of a round meet, one from each input. Rows are taken in the order in which a run row by
-row would bring them: by the row, before the branches parted, that they come from, and for one such
-row by input. That is by their origins, or, if no row can reach two of the inputs in one round,
-simply input by input.
+The batches of a round meet, one from each input. Rows are taken in the order in which a run row by row would bring
+them. They are sorted by the row that they come from, before the branches parted, and for one such row by input.
+That is by their origins, or, if no row can reach two of the inputs in one round, simply input by input.
 """
 
 from collections import deque

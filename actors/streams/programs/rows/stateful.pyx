@@ -1,10 +1,9 @@
 """Programs of operators with a state, or with one for each key.
 
-Without keys there is one state, whose key is None. With keys and partitions a program works either
-alone, by process(), or divided; the states are then in one table or in one for each partition. In
-both ways the states of keys are asked at watermarks and at the end in the order of their keys'
-first arrival, which is the order of a dictionary's keys; shares are merged by the serial number with
-which a key came.
+Without keys there is one state, whose key is None. With keys and partitions a program works either alone, by
+process(), or divided; the states are then in one table or in one for each partition. In both ways the states of
+keys are asked, at watermarks and at the end, in the order of their keys' first arrival. That is the order of a
+dictionary's keys; shares are merged by the serial number with which a key came.
 """
 
 import cython

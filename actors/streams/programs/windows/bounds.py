@@ -2,7 +2,7 @@
 
 Windows are numbered, and a bound is computed from the number alone, so it has one value, however
 the rows' times were rounded. A row is in the windows between whose bounds its time lies, by the
-comparison that whoever reads the bounds would make.
+comparison that a reader of the bounds would make.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Session windows: the sessions of each key that are open, and when they close.
 
-A row costs its key, its time, and a few comparisons, however many sessions are open: sessions are
-kept in order of time, and a row is looked for from the latest one on.
+A row costs its key, its time, and a few comparisons, however many sessions are open. Sessions are kept in order of
+time, and a row's session is looked for from the latest one on.
 """
 
 import cython

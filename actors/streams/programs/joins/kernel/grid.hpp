@@ -5,12 +5,11 @@
 // cell(x) is x by the cells' width, cut to an integer. The grid is the product of all equalities and of up to two
 // bands.
 //
-// Why no match is missed: a probe's interval is exactly what it matches, and from low <= x <= high it follows that
-// cell(low) <= cell(x) <= cell(high), whatever was rounded, as cell never falls. So a probe looks into the
-// cells from low's to high's, and no rule is needed of how far neighbours may be.
-// Why these are few: cells are several distances wide. So far from 0 that floats are sparser than cells, each
-// float has its own, and low and high are the value.
-// A hash stands for a cell. Cells with one hash are one: the intervals say what matches, not the cells.
+// All matches are found. A probe's interval is exactly what it matches. From low <= x <= high it follows that
+// cell(low) <= cell(x) <= cell(high), whatever was rounded, as cell never falls. So a probe looks into the cells
+// from low's to high's, and no rule is needed of how far neighbours may be. Why these are few: cells are several
+// distances wide. So far from 0 that floats are sparser than cells, each float has its own, and low and high are
+// the value. A hash stands for a cell. Cells with one hash are one: the intervals say what matches, not the cells.
 #pragma once
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 // compared. The answer is that of FullJoin, and in the same order.
 //
 // Why it is the same.
-//   1. A row is in its cell from when it is stored until it leaves the window, row after row of the sequence; so
-//      what a row finds in cells is part of what it sees, and grid.hpp says why no match is in any other cell.
+//   1. A row is in its cell from when it is stored until it leaves the window, row after row of the sequence. So a
+//      row finds in cells only rows that it sees; grid.hpp says why all matches are in these cells.
 //   2. Rows of a cell are in the order in which they were stored, and what is found in several cells is put in order by
 //      number. Cells that share a hash are found twice, and their matches are taken once.
 //   3. A row with a NaN is in no cell and matches nothing.
@@ -85,8 +85,8 @@ private:
     }
 
     // The memory of a row's partners is three steps away: its cells' buckets, the lists that these name, and rows.
-    // Each step is fetched some rows before the next. Inlined, because GCC drops calls of functions that do nothing
-    // but prefetch.
+    // Each step is fetched some rows before the next. Inlined, because GCC drops calls of functions that only
+    // prefetch.
     __attribute__((always_inline)) void fetch(const JoinBatch<Time>& batch, std::size_t row) const {
         if (row < batch.rows) {
             const JoinCells &own = cells_[batch.sides[row]], &other = cells_[1 - batch.sides[row]];
