@@ -1,4 +1,4 @@
-"""`python -m callboard COMMAND`: what callboard does as a program of its own."""
+"""`python -m callboard COMMAND`: callboard as a program of its own."""
 
 from __future__ import annotations
 

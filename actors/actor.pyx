@@ -68,7 +68,7 @@ class Actor:
 
     @property
     def ref(self):
-        """This actor's own ref: what it hands to others instead of `self`."""
+        """This actor's own ref, to be handed to others instead of `self`."""
         return own(self)
 
     @property
@@ -202,7 +202,7 @@ cdef void forget_ended(Extra extra) noexcept:
 
 
 cdef object timed_tell(to, message):
-    """Return what tells, on the timers' thread, which may not wait."""
+    """Return the function that tells, on the timers' thread, which may not wait."""
     cdef ActorRef ref
     if isinstance(to, ActorRef):
         ref = <ActorRef>to

@@ -26,7 +26,7 @@ class FailureReport:
 
     @classmethod
     def of(cls, error: BaseException) -> FailureReport:
-        """Note what an exception says, and where it was raised, with its causes."""
+        """Note an exception's text, and where it was raised, with its causes."""
         try:
             # Without the source's lines: those are read if somebody wants the text.
             trace = traceback.TracebackException.from_exception(error, lookup_lines=False)

@@ -36,7 +36,7 @@ class Mailbox:
 class BoundedMailbox(Mailbox):
     """A mailbox of at most `capacity` messages.
 
-    `overflow` says what a sender does when it is full:
+    `overflow` is the policy for a sender when it is full:
 
     - `block`: wait, `timeout` seconds at most, then raise MailboxFull. An outside thread sleeps; a
       worker runs other ready actors meanwhile.

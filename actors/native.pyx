@@ -1,9 +1,9 @@
 """Native actors: behaviours that run without the interpreter, on native values.
 
-A native actor is a Cython class that derives from NativeActor; see `native.pxd` for what it overrides and calls.
-Its `__init__`, `on_start` and `on_stop` are ordinary Python methods and run on the worker's thread with the
-interpreter held. `receive` runs without it. So native actors on different workers run in parallel on a build with a
-GIL, too.
+A native actor is a Cython class that derives from NativeActor; see `native.pxd` for the methods that it overrides
+and calls. Its `__init__`, `on_start` and `on_stop` are ordinary Python methods and run on the worker's thread with
+the interpreter held. `receive` runs without it. So native actors on different workers run in parallel on a build
+with a GIL, too.
 """
 
 cimport cython

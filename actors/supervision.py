@@ -55,7 +55,7 @@ class Supervision:
             checks.seconds(name, getattr(self, name), error=ConfigError)
 
     def decide(self, error: BaseException) -> Directive:
-        """Return what to do about `error`."""
+        """Return the directive for `error`."""
         directive = self.directive(error) if callable(self.directive) else self.directive
         if not isinstance(directive, str) or directive not in DIRECTIVES:
             raise ConfigError(f"a supervisor answered {safe_repr(directive)} to {safe_repr(error)}")

@@ -1,4 +1,4 @@
-"""The actor system: what spawns actors, comes to rest, and stops."""
+"""The actor system: it spawns actors, comes to rest, and stops."""
 
 from __future__ import annotations
 
@@ -66,9 +66,8 @@ class ActorSystem(CopiedAsItself):
     """Workers, and the actors that they run. A context manager: leaving it drains, then stops.
 
     That takes `drain_timeout` seconds in all; a stop for which no time is left gets a tenth of it,
-    but half a second at least. Leaving it by an exception stops at once: what waits then becomes
-    dead letters. After
-    `install_signal_handlers()` the first signal drains, too.
+    but half a second at least. Leaving it by an exception stops at once: waiting messages become
+    dead letters. After `install_signal_handlers()` the first signal drains, too.
 
     A system that is garbage-collected, or open when the interpreter exits, stops without draining.
     In a forked child its copy refuses use.
@@ -200,9 +199,9 @@ class ActorSystem(CopiedAsItself):
 
         Options, by keyword:
 
-        - `threading`: the model by which operators run that have none by `stream.threading()`;
-          without it what the configuration says, else `dynamic`. The results, their order and the
-          errors are the same with each model.
+        - `threading`: the model of operators that have none by `stream.threading()`. The default is
+          the configuration's, else `dynamic`. The results, their order and the errors are the same
+          with each model.
 
           - `dynamic`: any worker runs any operator, a stateful one in one at a time.
           - `manual`: the thread that calls `send()` and `finish()` runs all operators, as plain
@@ -211,10 +210,10 @@ class ActorSystem(CopiedAsItself):
           - `dedicated`: each operator has a thread of its own.
           - `assigned`: each operator lives on a worker, as `placement` says, until
             `run.rebalance()` moves it.
-        - `placement`: the policy, or the name of one, that assigns operators: see `spawn`. Without
-          it what the configuration says, else `round_robin`.
-        - `policy`: the heuristic that chooses among `dynamic` operators; without it what the
-          configuration says, else `last_in_pipeline`.
+        - `placement`: the policy, or the name of one, that assigns operators: see `spawn`. The
+          default is the configuration's, else `round_robin`.
+        - `policy`: the heuristic that chooses among `dynamic` operators; the default is the
+          configuration's, else `last_in_pipeline`.
         - `batch_size`: the most rows that go through the graph together (512). Fewer rows have a
           lower latency, more have a lower cost.
         - `window`: how many batches may be on their way (256), a power of two. It bounds memory.
@@ -400,7 +399,7 @@ class ActorSystem(CopiedAsItself):
     def install_signal_handlers(
         self, signals: Iterable[int] = (signal.SIGTERM, signal.SIGINT)
     ) -> None:
-        """End the program's `with` block at a signal, with what is in flight handled.
+        """End the program's `with` block at a signal, after the messages in flight are handled.
 
         The first signal raises in the main thread, in join(), in result() or in the program's own
         code: SIGINT KeyboardInterrupt, others SystemExit with 128 and the signal's number. Leaving

@@ -34,7 +34,7 @@ class Timer(CopiedAsItself):
     is_over: bool = False
 
     def cancel(self) -> bool:
-        """Prevent what has not happened yet. False if there is nothing left to prevent.
+        """Prevent calls that are still to come. False if there are none.
 
         In any thread. A message that was sent already, and waits in the mailbox, still comes.
         """
@@ -132,7 +132,7 @@ class Timers(Deadlines):
             if timer.is_over:
                 return False
             timer.is_over = True
-            timer.action = _nothing  # what it refers to need not live until it is due
+            timer.action = _nothing  # its objects need not live until it is due
             self._cancelled += 1
             if self._cancelled > _MANY and 2 * self._cancelled > len(self._heap):
                 self._heap = [entry for entry in self._heap if not entry[2].is_over]
@@ -179,7 +179,7 @@ class Timers(Deadlines):
                 self._fire(timer, due)
 
     def _claim(self, timer: Timer) -> Callable[[], object] | None:
-        """Return what to do for a timer that left the heap, or None if it was cancelled before."""
+        """Return the action of a timer that left the heap, or None if it was cancelled before."""
         with self._lock:
             if timer.is_over:
                 self._cancelled = max(0, self._cancelled - 1)
@@ -233,7 +233,7 @@ class ManualTimers(Timers):
         return self._heap[0][0] if self._heap else None
 
     def advance_to(self, when: float) -> None:
-        """Set the clock, and fire what is due by then, in the order of its time."""
+        """Set the clock, and fire the timers due by then, in order of time."""
         self._now = max(self._now, when)
         while (due := self.next_due()) is not None and due <= self._now:
             _, _, timer = heapq.heappop(self._heap)
@@ -241,4 +241,4 @@ class ManualTimers(Timers):
 
 
 def _nothing() -> None:
-    """Do what a cancelled timer does."""
+    """Act as a cancelled timer."""

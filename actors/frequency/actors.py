@@ -1,4 +1,4 @@
-"""Actors that many streams feed, and one summary of what they were told."""
+"""Actors that many streams feed, and one summary of the keys that they were told."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ MOST_ACTORS = 100_000
 class FrequencyActors:
     """Actors of a system, one for each stream, that count keys in one `summary`.
 
-    They are native: what they are told is counted by the system's workers at once, without the
-    interpreter's lock. `summary` may be asked at any moment.
+    They are native: the system's workers count the keys at once, without the interpreter's lock.
+    `summary` may be asked at any moment.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class FrequencyActors:
             answer.result(None if end is None else max(0.0, end - monotonic()))
 
     def stop(self) -> None:
-        """Stop the actors at once: what `settle` did not wait for becomes dead letters."""
+        """Stop the actors at once: messages that `settle` did not wait for become dead letters."""
         for ref in self.refs:
             ref.stop()
 

@@ -123,7 +123,7 @@ def _read_arrow(keys: Any) -> Any:
 
 
 def _native_tests() -> list[Any]:
-    """Return what says that an array of this type lies in memory as runs of bytes with offsets."""
+    """Return the rule that an array of this type lies in memory as runs of bytes with offsets."""
     from pyarrow import types
 
     return [types.is_string, types.is_large_string, types.is_binary, types.is_large_binary]

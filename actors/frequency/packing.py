@@ -55,7 +55,7 @@ def _packable(key: Any, depth: int = 0) -> Any:
 
 
 def unpack(data: Any) -> tuple[float, int, int, list[Counted]]:
-    """Return epsilon, total, unseen, counters; ValueError for what `pack` cannot have returned."""
+    """Return epsilon, total, unseen, counters; ValueError for bytes that are not of `pack`."""
     try:
         parts = msgpack.unpackb(data, use_list=False, strict_map_key=True)
     except TypeError:

@@ -74,7 +74,7 @@ class RecentSpaceSaving:
             self._turn()
 
     def summary(self) -> SpaceSaving:
-        """Return a summary of what is in the window now, which is the caller's."""
+        """Return a summary of the keys in the window now; it belongs to the caller."""
         with self._lock:
             self._turn_if_due()
             if self._merged is None:

@@ -75,7 +75,7 @@ cdef class SpaceSaving:
         if self.design == "auto":
             self.design = "sequential" if self.streams == 1 else "partitioned"
         self.one_at_a_time = self.design == "sequential"
-        # 1 / 1e-5 is a little less than 100,000: what is within a rounding of a whole number is that number.
+        # 1 / 1e-5 is a little less than 100,000: a value within a rounding of a whole number is that number.
         inverse = 1 / self.epsilon
         near = round(inverse)
         capacity = near if math.isclose(inverse, near, rel_tol=1e-12) else math.ceil(inverse)
@@ -153,7 +153,7 @@ cdef class SpaceSaving:
         self._update([key], [times])
 
     def merge(self, SpaceSaving other):
-        """Count what the other summary has counted, too; it stays as it is.
+        """Count the other summary's keys, too; that summary stays as it is.
 
         The bounds hold for all elements of both: of a key that only one has a counter for, the other may
         have seen as many as of its least. From then on counts add up to at most `total`. The other one's `epsilon`
@@ -258,7 +258,7 @@ cdef class SpaceSaving:
 
     @classmethod
     def from_bytes(cls, data, *, streams=1, design="auto"):
-        """Make a summary of what `to_bytes` returned. Raises ValueError for other bytes."""
+        """Make a summary from the bytes of `to_bytes`. Raises ValueError for other bytes."""
         epsilon, total, unseen, rows = unpack(data)
         options = {} if (streams, design) == (1, "auto") else {"streams": streams, "design": design}
         return (<SpaceSaving?>cls(epsilon, **options))._with(total, unseen, rows)

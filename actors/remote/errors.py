@@ -23,7 +23,7 @@ __all__ = [
 
 
 class RemoteError(CallboardError):
-    """The base of what goes wrong between a client and a server."""
+    """The base of the errors between a client and a server."""
 
 
 class AddressError(ConfigError):
@@ -39,7 +39,7 @@ class CodecError(RemoteError, ValueError):
 
 
 class ProtocolError(RemoteError):
-    """The other side sent what the protocol does not allow at this point."""
+    """The other side sent a frame that the protocol does not allow at this point."""
 
 
 class Refused(RemoteError):

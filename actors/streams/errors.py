@@ -12,7 +12,7 @@ from callboard.core.text import safe_repr
 
 
 class RunError(CallboardError):
-    """A run cannot do what it was asked for.
+    """A call of a run cannot be done.
 
     Raised by `send()` it says what became of the rows: `sent` of them went in, and `unsent` are
     those that were taken from the iterable and did not.
@@ -55,7 +55,7 @@ class StreamError(RunError):
         return f"operator {self.operator!r} failed at input {self.serial}, {safe_repr(self.row)}"
 
     def again(self) -> StreamError:
-        """Make another one for the same failure, to be raised: what is raised belongs to a call."""
+        """Make another one for the same failure, to be raised: each call raises its own."""
         error = StreamError(self.operator, self.serial, self.row)
         error.__cause__ = self.__cause__
         return error

@@ -1,8 +1,8 @@
 """Native operators: they run without the interpreter, on native values, and so on all workers at once.
 
-A native operator is a Cython class that derives from NativeOperator; `native.pxd` has what it
-overrides. `Stream.native()` and `KeyedStream.native()` put it into a graph. Rows become native
-values on the way in, and Python objects on the way out, as messages to native actors do.
+A native operator is a Cython class that derives from NativeOperator; `native.pxd` has the methods that it
+overrides. `Stream.native()` and `KeyedStream.native()` put it into a graph. Rows become native values on the way
+in, and Python objects on the way out, as messages to native actors do.
 """
 
 from cpython.ref cimport Py_DECREF, Py_INCREF

@@ -46,7 +46,7 @@ class ManualSystem(ActorSystem):
     something waits with a timeout. An actor takes no time at all to handle a message.
 
     A run is given up after `max_steps` steps, so that actors which always have work do not hang the
-    test. `trace` holds what was handled so far, unless `trace=False`.
+    test. `trace` holds the messages that were handled so far, unless `trace=False`.
 
     All actors live on this one worker, also those spawned with `dedicated=True`.
     """
@@ -84,7 +84,7 @@ class ManualSystem(ActorSystem):
     # --- running ---------------------------------------------------------------------------------
 
     def probe(self, name: str | None = None) -> Probe:
-        """Spawn a probe: a receiver that remembers what comes."""
+        """Spawn a probe: a receiver that remembers its messages."""
         return Probe(self, name)
 
     def step(self) -> bool:

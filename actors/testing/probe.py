@@ -27,13 +27,13 @@ class Probe(CopiedAsItself):
     """A receiver of messages for a test to look at.
 
     `probe.ref` is a ref like any other. Messages are kept, in order, until an expectation takes
-    them. One that fails takes nothing, and its AssertionError shows what came instead.
+    them. One that fails takes nothing, and its AssertionError shows the messages that came instead.
 
     On a ManualSystem an expectation runs the system, and lets up to `timeout` seconds of its clock
     pass; without a timeout, none. On a system with threads it sleeps until the message is there,
     for `timeout` seconds at most; without one, for 3.
 
-    `answer(message)` is what an ask of the probe is answered with, or fails with; it runs on a
+    `answer(message)` returns the answer to an ask of the probe, or raises its error; it runs on a
     worker.
     """
 

@@ -123,7 +123,7 @@ class Connection(CopiedAsItself):
 
         When it returns they are on the server's disk. It is said again over new connections until
         `timeout`, or the connection's, and may be said again after that: a batch counts once.
-        `winners` are what stages have as `staged`, one at most for a partition.
+        `winners` are the `staged` of the stages, one at most for a partition.
 
         Raises NotStaged, CommitConflict, StageRefused if the disk is full, and ConnectionLost: then
         it is unknown.
@@ -132,7 +132,7 @@ class Connection(CopiedAsItself):
         commit(self, name, winners, self.seconds(timeout))
 
     def abort(self, job: str, batch: int, timeout: float | None = None) -> None:
-        """Drop what is staged of a batch, which may be staged anew. As often as `commit()`.
+        """Drop the staged rows of a batch, which may be staged anew. As often as `commit()`.
 
         Raises BatchCommitted if it is committed, and ConnectionLost.
         """

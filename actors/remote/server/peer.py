@@ -44,16 +44,16 @@ class PeerHost(Protocol):
         """Tell whether a client's token is the server's."""
 
     def about(self) -> dict[str, Any]:
-        """Return what a client is told of the server when it is welcome."""
+        """Return the server's description, for a client that is welcome."""
 
     def health(self) -> dict[str, Any]:
-        """Return what a ping is answered with."""
+        """Return the answer to a ping."""
 
     def spawn_client(self, peer: Peer) -> ActorRef[Any]:
         """Make the actor of a client."""
 
     def stage(self, peer: Peer, request: StagingRequest) -> None:
-        """Do what a client wants of staged or published rows."""
+        """Do a client's request about staged or published rows."""
 
     def note_handled(self, messages: int) -> None:
         """Count messages that were handled."""
@@ -66,7 +66,7 @@ class PeerHost(Protocol):
 
 
 class Peer:
-    """Frames from a client go to its actor; what is to be said to the client comes here.
+    """A client's connection: its frames go to its actor, and answers to the client come here.
 
     Made on the loop's thread. That thread looks at the client's frames, and does no work on them.
     If a client asks one thing after the other, the worker that answers reads from it, because the
@@ -245,7 +245,7 @@ class Peer:
         self._push()
 
     def fail(self, delivery: Delivery | StagingRequest, error: BaseException) -> None:
-        """Say that a delivery failed, and with what."""
+        """Say that a delivery failed, and with which error."""
         with self._lock:
             failed = self._side.failed(delivery, type(error).__qualname__, safe_str(error))
             self._link.queue(failed)
@@ -254,7 +254,7 @@ class Peer:
         self._push()
 
     def note_handled(self, delivery: Delivery | StagingRequest) -> None:
-        """Give the credit of what was told back."""
+        """Give the credit of a told message back."""
         with self._lock:
             credit = self._side.handled(delivery, self._link.has_more)
             if credit:

@@ -70,7 +70,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def named(text: str) -> Any:
-    """Import what `MODULE:NAME` names; modules of the working directory are found, too.
+    """Import the object that `MODULE:NAME` names; modules of the working directory are found, too.
 
     Raises ConfigError.
     """

@@ -43,7 +43,7 @@ class KeyedRef(NamedTuple):
 
 
 def with_keys(ref: ActorRef[Any]) -> KeyedRef:
-    """Serve an actor whose staged rows come as KeyedRow: for what `build` returns.
+    """Serve an actor whose staged rows come as KeyedRow; for `build` to return.
 
     Messages that clients tell or ask come as they are. Raises ConfigError for a Persistent actor,
     which has its `key` anyway, and for anything but an actor of this process.
@@ -125,7 +125,7 @@ class Persistent(Actor[Any]):
         raise NotImplementedError(f"{type(self).__name__} has no restore()")
 
     def receive(self, message: Any) -> Any:
-        """Do what the server wants, or answer a question. Do not override it."""
+        """Do a command of the server, or answer a question. Do not override it."""
         if isinstance(message, StateCommand):
             return message.perform(self)
         try:
@@ -150,7 +150,7 @@ class StateCommand(NamedTuple):
 
 
 def checked_class(cls: type[Persistent]) -> type[Persistent]:
-    """Check what can be seen of a class. Raises ConfigError."""
+    """Check a class, as far as it can be seen. Raises ConfigError."""
     checks.whole(f"{cls.__name__}.snapshot_every", cls.snapshot_every, error=ConfigError)
     if cls.receive is not Persistent.receive:
         raise ConfigError(

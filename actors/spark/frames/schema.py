@@ -70,7 +70,7 @@ def checked(
 
 
 def _misfit(answered: pa.Schema, wanted: StructType) -> str | None:
-    """Say in what the columns of a batch are not what is wanted."""
+    """Say how the columns of a batch differ from the wanted ones."""
     if answered.names != wanted.names:
         return f"the columns are {answered.names}, not {wanted.names}"
     for arrow, field in zip(answered.types, wanted, strict=True):
@@ -92,7 +92,7 @@ def _advice(wanted: DataType) -> str:
 
 
 def reads(arrow: pa.DataType, wanted: DataType) -> bool:
-    """Tell whether Spark reads values of this Arrow type as what they are, in a type of its own."""
+    """Tell whether Spark reads values of this Arrow type right, in a type of its own."""
     import pyarrow.types as a
     from pyspark.sql import types as s
 

@@ -59,7 +59,7 @@ def deliver(
     `options` are those of `callboard.remote.connect`, for the driver and the tasks: `token_file` is
     read where they run. Raises Spark's exception for a failed task; the staged rows are dropped,
     and the call can be repeated. Raises StageRefused, NotStaged, and ConnectionLost, after which
-    the same call says what came of it. Raises Refused where a server is not the shard of its place,
+    the same call tells the outcome. Raises Refused where a server is not the shard of its place,
     and ConfigError for invalid arguments, and a frame without columns.
     """
     if not isinstance(url, str | Sequence):

@@ -74,7 +74,8 @@ def stage(place: RemoteEntry, name: BatchName, batches: Iterable[pa.RecordBatch]
 def commit(
     place: RemoteEntry, name: BatchName, messages: Sequence[WriterCommitMessage | None]
 ) -> None:
-    """Commit what tasks have staged, on each server but those where one found the batch committed.
+    """Commit the rows that tasks have staged, on all servers except where a task found the batch
+    committed.
 
     A call that ended between the commits of two servers is made good by a repeated write: its tasks
     find which have committed.

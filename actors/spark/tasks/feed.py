@@ -121,7 +121,7 @@ def _build(
 
 
 def entry_point(built: Entries, name: str | None) -> Recipient[Any]:
-    """Return what is called `name` of what a build function returned; raise EntryPointError."""
+    """Return the part called `name` of a build function's result; raise EntryPointError."""
     if is_recipient(built):
         entries: Mapping[str, Recipient[Any]] = {getattr(built, "name", "entry"): built}
     elif isinstance(built, Mapping) and all(map(is_recipient, built.values())):

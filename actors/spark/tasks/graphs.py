@@ -59,8 +59,8 @@ def spark_graph(
     others are described by `callboard.spark.tasks.options.PartitionOptions`.
 
     Raises ConfigError for an option, CaptureError for a graph that cannot be pickled. In the task,
-    PartitionFailed names the operator and the row at which it raised; SchemaError says what an
-    output is that does not fit.
+    PartitionFailed names the operator and the row at which it raised; SchemaError describes an
+    output that does not fit.
     """
     one_of("rows", rows, tuple(_ROWS), error=ConfigError)
     task = graph_task(
@@ -127,7 +127,7 @@ class SparkGraph:
         return lambda left, right: function(left, right)
 
     def _checked(self, *, output: bool = True, entries: tuple[str, ...] = ()) -> GraphTask:
-        """Return the task, if its graph has what is wanted, as far as that is known here."""
+        """Return the task, if its graph has the wanted parts, as far as they are known here."""
         task = self._task
         if not callable(task.graph):
             graph = graph_of(task.graph)

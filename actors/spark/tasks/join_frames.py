@@ -1,4 +1,4 @@
-"""Join two frames by a stream: what has one key in one partition, and there in one order."""
+"""Join two frames by a stream: all rows of a key in one partition, and there in one order."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def join_frames(
     partitions: int,
     schema: StructType | str,
 ) -> DataFrame:
-    """Return a frame of what a stream gives for the rows of two frames, partition by partition.
+    """Return a frame of a stream's outputs for the rows of two frames, partition by partition.
 
     The stream has the entries "left" and "right", and ends in no sink: most often it is a `join()`.
     Its outputs, tuples or dictionaries, are rows of `schema`.

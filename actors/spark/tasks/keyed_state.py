@@ -35,7 +35,7 @@ def keyed_state(
     rows: StructType | str | None = None,
     **kwargs: Any,
 ) -> KeyedState:
-    """Return what Spark's stateful streaming methods want, of a pure `receive` for each key.
+    """Return arguments for Spark's stateful streaming methods, from a pure `receive` for each key.
 
     That is a function of a key's state and a row, which returns the new state and outputs, or None
     for none. The state is a tuple with the columns of `state`, None before the key's first row, and
@@ -52,8 +52,8 @@ def keyed_state(
     such as `frame.schema`, leaves less open.
 
     Spark keeps the state, and may run a row again after a failure, from the state before it: so
-    `receive` has no other effects. Raises ConfigError, CaptureError; SchemaError, in the task, for
-    what fits neither schema. A string of a schema needs an active session.
+    `receive` has no other effects. Raises ConfigError, CaptureError; in the task SchemaError, for
+    values that do not fit their schema. A string of a schema needs an active session.
     """
     if not callable(receive):
         raise ConfigError(f"receive is a function or a class, not {safe_repr(receive)}")

@@ -45,8 +45,8 @@ def foreach_partition(
     or `config` holds, an object that cannot be pickled, such as a ref; with `lifetime="process"`
     also for an accumulator, which Spark makes anew for each task.
 
-    In the task, PartitionFailed carries an actor's exception, EntryPointError says what `build`
-    returned instead, and DrainTimeout names an actor that is stuck. Effects of actors happen at
+    In the task, PartitionFailed carries an actor's exception, EntryPointError shows the wrong
+    result of `build`, and DrainTimeout names an actor that is stuck. Effects of actors happen at
     least once: Spark may run a partition again, or twice at a time.
     """
     batch_size = whole("batch_size", batch_size, error=ConfigError)
@@ -68,11 +68,12 @@ def map_partitions(
 ) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """Return a function for `rdd.mapPartitions`.
 
-    As `foreach_partition`, but the entry point answers each list of rows with an iterable of
-    rows, or with None for no rows. The results are in the order of the batches. An answer may
-    also be the future of an ask to another actor: it is waited for, while the entry point already
-    goes on. With `flush` the answer to `PartitionEnd` ends the results. The task's thread reads an
-    answer while the actors go on: answer no generator over, or view of, what later batches change.
+    As `foreach_partition`, but the entry point answers each list of rows with an iterable of rows,
+    or with None for no rows. The results are in the order of the batches. An answer may also be the
+    future of an ask to another actor: it is waited for, while the entry point already goes on. With
+    `flush` the answer to `PartitionEnd` ends the results. The task's thread reads an answer while
+    the actors go on. So do not answer a generator over data, or a view of data, that later batches
+    change.
 
     Results count once, as all that Spark returns; AnswerError is raised for other answers.
     """

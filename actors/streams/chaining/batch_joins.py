@@ -27,7 +27,7 @@ class BatchJoins(Joins[T]):
     """`merge` and `join` for streams of record batches of Arrow, whose rows stay columns.
 
     The rows that come out, and their order, are those that `merge()` and `join()` give of the same
-    rows as dictionaries. Batches have `n` rows, and the last one what is left, however the streams
+    rows as dictionaries. Batches have `n` rows, and the last one has the rest, however the streams
     were cut. They need pyarrow and NumPy.
 
     Columns keep their types, with two exceptions. Views and run ends come out plain. Dictionaries,

@@ -1,4 +1,4 @@
-"""Graphs: what runs."""
+"""Graphs of operators, ready to run."""
 
 from __future__ import annotations
 
@@ -123,12 +123,12 @@ class Graph(Generic[R]):
 
         `inputs` are the rows for each entry, or pairs of an entry and rows for it in the order of
         their arrival. The result is the list of the graph's `collect()`; a dictionary of lists by
-        name if there are several, None if there is none. `tally` counts what was skipped.
+        name if there are several, None if there is none. `tally` counts the skipped rows.
 
         The result does not depend on `batch_size`, the number of rows that go through the graph at
         a time. Every other way to run the graph has the same result.
 
-        Functions see the caller's context variables; what they set in them stays in the run.
+        Functions see the caller's context variables; values that they set stay in the run.
 
         Raises StreamError when an operator raises, and GraphError for an entry that there is not.
         If `rows` of an entry raise, those that were given before have gone through the graph.
@@ -187,7 +187,7 @@ def _names(operators: tuple[Operator, ...]) -> dict[Operator, str]:
 
 
 def _check_sides(operators: tuple[Operator, ...], names: dict[Operator, str]) -> None:
-    """Refuse a side output that nobody reads: what goes there would be lost, and not be counted."""
+    """Refuse a side output that nobody reads: its rows would be lost, and not be counted."""
     read = {outlet for operator in operators for outlet in operator.inputs}
     for operator in operators:
         if operator.kind == "branch":

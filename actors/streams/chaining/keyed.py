@@ -190,7 +190,7 @@ class KeyedStream(Generic[K, T]):
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[tuple[K, Frequent]]:
-        """Give each key and what is frequent among its rows. See Stream.frequent()."""
+        """Give each key and the frequent values among its rows. See Stream.frequent()."""
         return self._then(frequent.frequent(by, epsilon, share, every), name, errors)
 
     def distinct(

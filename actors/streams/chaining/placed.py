@@ -25,14 +25,14 @@ class Placed(Chainable[T]):
     def threading(self, model: Model) -> Stream[T]:
         """Give the same stream; the operators that are made from it run by a threading model.
 
-        These are all that are chained to what this returns, one after the other, sinks included, up
-        to the next call of `threading()`. An operator with several inputs belongs to the stream
+        These are all operators that are chained to the result, one after the other, sinks included,
+        up to the next call of `threading()`. An operator with several inputs belongs to the stream
         whose method makes it. Operators without such a mark run by the model of the run: see
         `ActorSystem.run`, which says what the models are.
 
-        A part that is `manual` is run by the caller's thread if it reads only entries and what that
-        thread gave. Else a thread of its own runs it: that of the first stream which another thread
-        of the model gives, and without one a new one for this mark.
+        A part that is `manual` is run by the caller's thread if it reads only entries and outputs
+        of that thread. Else a thread of its own runs it: that of the first stream which another
+        thread of the model gives, and without one a new one for this mark.
         """
         model = check_model("a threading model", model)
         return self._placed(Place(model))
@@ -40,9 +40,9 @@ class Placed(Chainable[T]):
     def threaded(self) -> Stream[T]:
         """Give the same stream; in the model `manual`, another thread takes over from here.
 
-        That thread is a new one for this call. It runs the operators that are made from what this
-        returns, and all after them up to the next threaded port or `threading()`. The other models
-        have threads as they are, so it says nothing to them.
+        That thread is a new one for this call. It runs the operators that are made from the result,
+        and all after them up to the next threaded port or `threading()`. The other models have
+        threads as they are, so it says nothing to them.
         """
         return self._placed(Place(self._place.model, is_port=True))
 
@@ -50,9 +50,9 @@ class Placed(Chainable[T]):
         """Give the same stream; at most so many workers at a time are at the operator that follows.
 
         It is for an operator that must not be run by all workers at once, because it uses a service
-        or a device that bears only so much. Each operator that is made from what this returns has a
-        limit of its own; the operators after it have none. The model `dynamic` has several workers
-        at an operator; the others have one anyway.
+        or a device that bears only so much. Each operator that is made from the result has a limit
+        of its own; the operators after it have none. The model `dynamic` has several workers at an
+        operator; the others have one anyway.
         """
         most = check_count("most_workers", most)
         return cast("Stream[T]", cast("Any", type(self))(self._outlet, self._place, most))

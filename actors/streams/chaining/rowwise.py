@@ -94,7 +94,7 @@ class RowByRow(Chainable[T]):
         """Give the outputs of a function, of an object with `receive`, or of one of a class.
 
         A class is called with the other arguments, once for each run. Several workers may call the
-        object at once, so it only reads what it has; see `Receives` for what it may have.
+        object at once, so it only reads its attributes; see `Receives` for its methods.
         """
         operator = receivers.stateless(what, args, kwargs, sides)
         return self._then(operator, name, errors, releases_gil=releases_gil)

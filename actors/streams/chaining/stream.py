@@ -1,4 +1,4 @@
-"""Streams: what graphs are built of, by chaining."""
+"""Streams: graphs are built by chaining them."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class ResultsSource(Protocol):
         """Raise RunError in an operator of the run."""
 
     def refuse_to_wait(self, call: str, why: str) -> None:
-        """Raise RunError where what is waited for could not come."""
+        """Raise RunError where the awaited outputs could not come."""
 
     def refuse_if_stopped(self) -> None:
         """Raise why the run ended, unless it was finished."""
@@ -69,11 +69,11 @@ class PulledSource(ResultsSource, Protocol):
         """Cancel the run."""
 
     def wait_for_all(self) -> None:
-        """Wait until what was sent is done."""
+        """Wait until all rows that were sent are done."""
 
 
 class Results(Generic[T]):
-    """An iterator of what a collector gets, in order, as it is made. Made by `Run.results`.
+    """An iterator of a collector's outputs, in order, as they are made. Made by `Run.results`.
 
     It waits until something has come, and ends when the run was finished and all is taken. At a
     failure the outputs before it are handed out, and then the run's StreamError is raised;
@@ -82,8 +82,8 @@ class Results(Generic[T]):
     threads may take, and each output goes to one.
 
     It lets go of the output when it is closed, dropped, or has raised, or when the thread or the
-    task that took is over. Then `Run.results()` gives another one, which goes on with what is not
-    taken. This one raises RunError from then on.
+    task that took is over. Then `Run.results()` gives another one, which goes on with the outputs
+    that are not taken. This one raises RunError from then on.
     """
 
     def __init__(self, source: ResultsSource, untaken: Untaken[T]) -> None:
@@ -115,8 +115,8 @@ class Results(Generic[T]):
         return self._untaken.take_all()
 
     def close(self) -> None:
-        """Leave to `finish()`, or to other `results()`, what is not taken: `send()` waits for
-        takers no more.
+        """Leave the outputs that are not taken to `finish()`, or to other `results()`: `send()`
+        waits for takers no more.
         """
         if self._is_taker():
             self._untaken.unbind()
@@ -210,7 +210,7 @@ class PulledResults(Results[T]):
     """The same, of rows that it sends itself whenever nothing waits to be handed out.
 
     At the end of the rows it finishes the run. Closing it cancels the run, and so does letting it
-    go; what has begun has a second to come to an end. One thread at a time takes.
+    go. Batches in work have a second to come to an end. One thread at a time takes.
     """
 
     _source: PulledSource
@@ -252,7 +252,7 @@ class PulledResults(Results[T]):
 
 
 def inputs_of(rows: Any, entries: tuple[str, ...], size: int) -> Inputs:
-    """Check what `results()` is to send, as far as it is there, and say in which order."""
+    """Check the rows that `results()` is to send, as far as they are there; say in which order."""
     if isinstance(rows, Mapping):
         for name in rows:
             check_entry(name, entries)
@@ -295,7 +295,7 @@ def _next_of(batches: Batches) -> list[Any] | None:
 def _pull(
     source: PulledSource, untaken: Untaken[Any], inputs: Inputs
 ) -> Generator[bool, None, None]:
-    """Send a batch, and have handed out what has come, until all is sent; then finish the run."""
+    """Send a batch, and have the outputs so far handed out, until all is sent; then finish."""
     sent = 0
     try:
         for entry, batch in inputs:
@@ -306,7 +306,7 @@ def _pull(
     except BaseException as error:
         with suppress(Exception):
             error.sent = sent + getattr(error, "sent", 0)  # type: ignore[attr-defined]
-        if isinstance(error, Exception):  # what came of the rows before it comes first
+        if isinstance(error, Exception):  # the outputs of the rows before it come first
             with suppress(RunError):
                 source.wait_for_all()
             while len(untaken):
@@ -316,7 +316,7 @@ def _pull(
 
 
 def _patiently(call: Callable[..., Any], untaken: Untaken[Any]) -> Iterator[bool]:
-    """Call until it comes to an end in time, and have handed out meanwhile what has come."""
+    """Call until it comes to an end in time, and have the outputs so far handed out meanwhile."""
     while True:
         try:
             call(timeout=_MOMENT)

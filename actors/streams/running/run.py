@@ -74,8 +74,8 @@ class Run(CopiedAsItself, Generic[R]):
         """Return an iterator of a collector's outputs, in order, as they are made. See Results.
 
         `name` says which, if there are several. One iterator at a time has it; when that one is
-        closed or dropped, or has raised, another call gives one that goes on with what is not
-        taken. `finish()` returns only outputs that were not taken.
+        closed or dropped, or has raised, another call gives one that goes on with the outputs that
+        are not taken. `finish()` returns only outputs that were not taken.
 
         Without `rows`, others send: another thread, or another task by `asyncio.to_thread()`. While
         `limit` outputs wait to be taken, `send()` waits. Batches on their way by then, `window` at
@@ -118,9 +118,9 @@ class Run(CopiedAsItself, Generic[R]):
         return result
 
     def cancel(self, timeout: float = 5.0) -> None:
-        """Drop what is on its way, and end. Waits for operators in the middle of a batch, `timeout`
-        seconds at most; called again, it goes on waiting. Calls of send() and finish() that wait
-        meanwhile raise RunEnded.
+        """Drop the rows on their way, and end. Waits for operators in the middle of a batch,
+        `timeout` seconds at most; called again, it goes on waiting. Calls of send() and finish()
+        that wait meanwhile raise RunEnded.
 
         Once no operator is in the middle of a row, the files of sinks are closed.
         """

@@ -42,7 +42,7 @@ class OperatorStatistics:
 
 @dataclass(frozen=True)
 class Latency:
-    """Latencies of the markers in the middle of what was measured, in seconds.
+    """Latencies of the middle markers that were measured, in seconds.
 
     As in Prasaad et al. 2018, section 7: of those from the 20th to the 80th percentile of the
     stream, so that neither start nor end counts.
@@ -95,7 +95,7 @@ def collect(
     begun = [one for one in middle if one[2]]
     operators = flow.operators()
     skipped, late, unpaired = tally.totals()
-    last = dict(operators)  # of one that works divided, what does the work
+    last = dict(operators)  # of an operator in several steps, the one that works
     return RunStatistics(
         rows=rows,
         rounds=flow.admitted,

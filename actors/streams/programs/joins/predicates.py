@@ -38,8 +38,8 @@ class Predicate:
 class Term(Predicate):
     """A predicate of one value of each row.
 
-    `comparison` says what it asks of two values; None: that they are equal, so that partners are
-    found by a table. A row in which a value is missing that is compared has no partner.
+    `comparison` compares two values; None: they must be equal, so that partners are found by a
+    table. A row in which a value is missing that is compared has no partner.
     """
 
     __slots__ = ("left", "right")
@@ -71,9 +71,9 @@ class Equal(Term):
     """Rows are partners if a value of theirs is equal.
 
     `column` is how the value is found in a row: a name, of an attribute or a key; the place in a
-    tuple; or a function of the row. `right` is that of the right stream, where it is another. Equal
-    is what Python says, so None is equal to None; NaN is equal to nothing, and an error of its row.
-    Datetimes with a zone are equal if they are one moment.
+    tuple; or a function of the row. `right` is that of the right stream, where it is another.
+    Values are equal as in Python, so None is equal to None; NaN is equal to nothing, and an error
+    of its row. Datetimes with a zone are equal if they are one moment.
     """
 
     __slots__ = ()
@@ -134,7 +134,7 @@ def reader_of(column: Column) -> Callable[[Any], Any]:
 
 
 def name_of(column: Column) -> str:
-    """Say what a value is called."""
+    """Return the name of a value."""
     if isinstance(column, str | int):
         return repr(column)
     return getattr(column, "__name__", safe_repr(column))

@@ -186,7 +186,7 @@ cdef class OfKey:
         return windows
 
     def on_watermark(self, time):
-        """Close what ends by a time."""
+        """Close the sessions that end by a time."""
         if self.latest is not None and time <= self.latest:
             return None
         return self.close(time)

@@ -31,7 +31,7 @@ MOST_DAYS = 1_000_000
 
 
 class Window(NamedTuple, Generic[V]):
-    """A closed window: its bounds, and what the function made of its rows.
+    """A closed window: its bounds, and the function's result of its rows.
 
     The bounds of a window by count are the numbers of its first row and of the one after its last,
     counted from 0 for each key.
