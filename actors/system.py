@@ -57,7 +57,7 @@ LAST_MOMENT = 0.1
 
 
 class Runnable(Protocol[R]):
-    """An object that a system runs: a graph, of which it knows no more than this."""
+    """A graph as a system sees it."""
 
     def _run_in(self, system: ActorSystem, **options: Any) -> R: ...
 
@@ -65,12 +65,12 @@ class Runnable(Protocol[R]):
 class ActorSystem(CopiedAsItself):
     """Workers, and the actors that they run. A context manager: leaving it drains, then stops.
 
-    That takes `drain_timeout` seconds in all; a stop for which no time is left gets a tenth of it,
-    but half a second at least. Leaving it by an exception stops at once: waiting messages become
+    That takes `drain_timeout` seconds in all. A stop for which no time is left gets a tenth of it,
+    and half a second at least. Leaving it by an exception stops at once: waiting messages become
     dead letters. After `install_signal_handlers()` the first signal drains, too.
 
     A system that is garbage-collected, or open when the interpreter exits, stops without draining.
-    In a forked child its copy refuses use.
+    In a forked child its copy raises ForkedSystem.
     """
 
     def __init__(
@@ -182,14 +182,14 @@ class ActorSystem(CopiedAsItself):
         - `priority`: a number for priority policies that use one; 0 without.
         - `supervision`: a Supervision, or one of its directives.
         - `dedicated`: give the actor a thread of its own, because it blocks.
-        - `context`: "own", the actor's context variables are its own, and none is set at first; or
-          "sender", a message is handled with a copy of those that its sender had. Without it the
+        - `context`: "own": the actor's context variables are its own, and none is set at first.
+          "sender": a message is handled with a copy of its sender's variables. The default is the
           system's; where that is "sender", native actors and those with `receive_many` still have
           their own.
         - `event_loop`: run its coroutines on the system's event loop, where asyncio can be used.
 
-        Raises SpawnError, PolicyError, SystemClosed, ForkedSystem. The SpawnError of arguments that
-        the class does not take, which are a mistyped option as often, is a TypeError, too.
+        Raises SpawnError, PolicyError, SystemClosed, ForkedSystem. Arguments that the class does
+        not take, such as a mistyped option, raise a SpawnError that is a TypeError, too.
         """
         ref: ActorRef[M] = spawn(self._runtime, None, cls, args, kwargs)
         return ref
@@ -214,8 +214,8 @@ class ActorSystem(CopiedAsItself):
           default is the configuration's, else `round_robin`.
         - `policy`: the heuristic that chooses among `dynamic` operators; the default is the
           configuration's, else `last_in_pipeline`.
-        - `batch_size`: the most rows that go through the graph together (512). Fewer rows have a
-          lower latency, more have a lower cost.
+        - `batch_size`: the most rows that go through the graph together (512). Smaller batches have
+          a lower latency, larger ones a lower cost.
         - `window`: how many batches may be on their way (256), a power of two. It bounds memory.
         - `time_slice`: how long a worker stays with an operator, in seconds (0.0005).
         - `markers`: the latency of one of so many batches is measured (64); 0 measures none.
@@ -270,8 +270,8 @@ class ActorSystem(CopiedAsItself):
     # --- tuning ----------------------------------------------------------------------------------
 
     def rebalance(self, policy: Any = None) -> int:
-        """Let a placement policy, or the name of one, arrange all live actors anew; return how many
-        move. Without one it is the system's.
+        """Place all live actors anew, by a placement policy or the name of one; return how many
+        move. Without `policy`, the system's.
 
         An actor that moves does so when it becomes ready next, or after the dispatch in work. No
         message is lost or reordered (see `WorkerThread.take_over`). Actors with a worker of their
@@ -354,9 +354,8 @@ class ActorSystem(CopiedAsItself):
         """Stop all actors after the messages in work, then the event loop and the workers.
 
         Messages that still wait become dead letters. A call from an actor only asks for the stop,
-        and returns. All of it takes `timeout` seconds at most, and a moment more. Raises
-        DrainTimeout if an actor, or a worker, does not come back by then; its thread is left
-        behind.
+        and returns. It takes little more than `timeout` seconds at most. Raises DrainTimeout if an
+        actor, or a worker, does not come back by then; its thread is left behind.
         """
         seconds = checks.seconds("the timeout of stop()", timeout)
         deadline = time.monotonic() + seconds
@@ -403,9 +402,9 @@ class ActorSystem(CopiedAsItself):
 
         The first signal raises in the main thread, in join(), in result() or in the program's own
         code: SIGINT KeyboardInterrupt, others SystemExit with 128 and the signal's number. Leaving
-        the `with` block by it drains, for the system's `drain_timeout` at most, then stops, as does
-        the interpreter's exit where there is no such block. A second signal ends that drain, and
-        stops at once. stop() gives the signals back to the handlers from before.
+        the `with` block by it drains, for the system's `drain_timeout` at most, then stops. Without
+        such a block the interpreter's exit does so. A second signal ends that drain, and stops at
+        once. stop() gives the signals back to the handlers from before.
 
         Raises CallboardError outside the main thread, and ConfigError for a signal that cannot be
         handled.
@@ -416,7 +415,7 @@ class ActorSystem(CopiedAsItself):
         self._signals.install(signals)
 
     def _drain_for_signal(self) -> None:
-        """Drain if one signal has come, and no second one that would have it end."""
+        """Drain if one signal has come, and not yet the second one that ends it."""
         if self._signals.count == 1:
             left = None if self._leave_by is None else self._leave_by - time.monotonic()
             self.drain(None if left is None else max(left, 0.0))
@@ -473,7 +472,7 @@ class ActorSystem(CopiedAsItself):
 
 
 def _left(deadline: float) -> float:
-    """Return how long one may wait until `deadline`, in seconds; a moment where that is past."""
+    """Return the seconds until `deadline`; a moment where that is past."""
     return max(deadline - time.monotonic(), LAST_MOMENT)
 
 

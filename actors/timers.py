@@ -25,7 +25,7 @@ _MANY = 64
 
 @dataclass(slots=True, weakref_slot=True, eq=False, repr=False)
 class Timer(CopiedAsItself):
-    """Something that will happen, once or again and again, until cancelled."""
+    """A call at a later time, once or periodically, until it is cancelled."""
 
     _timers: Timers
     action: Callable[[], object]
@@ -82,7 +82,7 @@ class Timers(Deadlines):
         return future
 
     def start(self) -> None:
-        """Start the thread, unless it runs or is not needed any more."""
+        """Start the thread, if it is needed and does not run."""
         with self._lock:
             if self._thread is None and not self.closed:
                 self._start()

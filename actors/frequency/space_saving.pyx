@@ -155,9 +155,9 @@ cdef class SpaceSaving:
     def merge(self, SpaceSaving other):
         """Count the other summary's keys, too; that summary stays as it is.
 
-        The bounds hold for all elements of both: of a key that only one has a counter for, the other may
-        have seen as many as of its least. From then on counts add up to at most `total`. The other one's `epsilon`
-        is at most this one's, or ValueError is raised.
+        The bounds hold for all elements of both: if only one has a counter for a key, the other may have seen it as
+        often as its least key. From then on counts add up to at most `total`. The other one's `epsilon` is at most
+        this one's, or ValueError is raised.
         """
         if other is self:
             raise ValueError("a summary cannot be merged with itself")
@@ -191,8 +191,8 @@ cdef class SpaceSaving:
     def frequent(self, share):
         """Return the keys that came more often than `share` of all elements, as `Frequent`.
 
-        `share` is from `epsilon` to below 1: a key below `epsilon` may have no counter. Raises
-        ValueError for another one.
+        `share` is from `epsilon` to below 1: a key below `epsilon` may have no counter. Raises ValueError for
+        another share.
         """
         given, share = share, float(finite("a share", share))
         if not self.epsilon <= share < 1:

@@ -37,9 +37,9 @@ class ManualSystem(ActorSystem):
     """An actor system without threads: the thread that made it runs it, and only when told to.
 
     Whatever `spawn` and `tell` start waits until `run_until_idle()`, `step()`, `run_until()`,
-    `advance()` or `drain()`, or until the test waits for an ask's `result()`. Which ready actor
-    comes next is chosen by random numbers from `seed`: one seed is one interleaving, the same every
-    time and everywhere. `quantum` is the most messages an actor takes in one step; with 1, every
+    `advance()` or `drain()`, or until the test waits for an ask's `result()`. Random numbers from
+    `seed` choose the next ready actor: one seed is one interleaving, the same every time and
+    everywhere. `quantum` is the most messages an actor takes in one step; with 1, every
     interleaving of messages is possible.
 
     The clock is logical and starts at 0: timers are due when `advance()` gets there, or when
@@ -110,8 +110,8 @@ class ManualSystem(ActorSystem):
     def run_until(self, predicate: Callable[[], bool], timeout: float = 0.0) -> bool:
         """Run until `predicate()` is true, and return whether it is.
 
-        It is asked before every step. When nothing is ready the clock goes on to the next timer,
-        but by `timeout` seconds at most in all.
+        It is asked before every step. When nothing is ready the clock goes on to the next timer, by
+        `timeout` seconds at most in all.
 
         Raises DrainTimeout if that takes more than the system's `max_steps`.
         """

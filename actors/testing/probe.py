@@ -1,4 +1,4 @@
-"""A stand-in for an actor's partners."""
+"""Probes: stand-ins for an actor's partners."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ class Probe(CopiedAsItself):
         self.expect(Terminated(ref), timeout)
 
     def expect_nothing(self, timeout: float | None = None) -> None:
-        """Make sure that nothing is there, and that nothing comes within `timeout` seconds.
+        """Make sure that no message is there, and that none comes within `timeout` seconds.
 
-        Without a timeout: that nothing is there once the system has come to rest.
+        Without a timeout: that no message is there once the system has come to rest.
         """
         if timeout is None:
             self._system.drain()

@@ -61,7 +61,7 @@ class Server:
 
         With a directory for its `state`, rows can be staged, within the limits of `staging`. Rows
         that were committed there and not applied are applied before a client is let in. With a
-        `shard` it says that it is that one of several servers, and takes the state of no other one.
+        `shard` it is that one of several servers, and refuses the state of another.
 
         Raises AddressError, SecurityError, StateError, ConfigError.
         """
@@ -338,7 +338,7 @@ class Server:
         self._emptied.notify_all()
 
     def stop(self) -> None:
-        """Close all connections at once, and listen no more. Once is enough."""
+        """Close all connections at once, and stop listening. A second call does nothing."""
         with self._lock:
             if self._is_stopped:
                 return

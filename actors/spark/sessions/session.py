@@ -1,4 +1,4 @@
-"""Make a Spark session that works at once, on a machine where nothing was set up for Spark."""
+"""Make a Spark session that works at once, on a machine that was not set up for Spark."""
 
 from __future__ import annotations
 

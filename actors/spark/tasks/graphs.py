@@ -78,11 +78,11 @@ def spark_graph(
 class SparkGraph:
     """Functions that run a graph in each task; made by `spark_graph()`.
 
-    Each is for Spark's method of the same name; ConfigError says where the graph is none for it. In
-    a task outputs come while rows are read, in the order in which one worker would put them out. A
-    run is a partition's, or a group's: no other has part in its state, and between them there is no
-    order. When nobody reads on, the run is cancelled. Results that Spark returns count once,
-    effects of operators happen at least once.
+    Each is for Spark's method of the same name; a graph that does not suit it raises ConfigError.
+    In a task outputs come while rows are read, in the order in which one worker would put them out.
+    Each partition, or group, has a run and a state of its own, and between them there is no order.
+    When the reader stops, the run is cancelled. Results that Spark returns count once, effects of
+    operators happen at least once.
     """
 
     def __init__(self, task: GraphTask, rows: str, schema: StructType | None) -> None:

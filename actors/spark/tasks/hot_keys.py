@@ -23,8 +23,8 @@ def hot_keys(frame: DataFrame, key: str | Column, *, epsilon: float = 1e-4) -> S
     each that came more than `epsilon` N times is there, and no count is above the true one by more
     than that.
 
-    Raises ValueError for an `epsilon` that is not between 0 and 1, at once, and Spark's
-    PythonException for keys of another type.
+    Raises ValueError at once for an `epsilon` outside of 0 to 1, and Spark's PythonException for
+    keys of another type.
     """
     merged = SpaceSaving(epsilon)
     keys = frame.select(key)

@@ -37,14 +37,14 @@ def keyed_state(
 ) -> KeyedState:
     """Return arguments for Spark's stateful streaming methods, from a pure `receive` for each key.
 
-    That is a function of a key's state and a row, which returns the new state and outputs, or None
-    for none. The state is a tuple with the columns of `state`, None before the key's first row, and
-    again once None was returned. The row is a dictionary; outputs are rows of `schema`,
+    `receive` is a function of a key's state and a row. It returns the new state and outputs, or
+    None for none. The state is a tuple with the columns of `state`, None before the key's first
+    row, and again once None was returned. The row is a dictionary; outputs are rows of `schema`,
     dictionaries or tuples.
 
-    A class does instead, such as `stateful()` takes: then `cls(*args, **kwargs).receive(row)`
-    returns the outputs, and the state is made of the object's attributes that are called as the
-    columns of `state`. They are set before each row, and nothing else of an object is kept.
+    A class can be given instead, as for `stateful()`. Then `cls(*args, **kwargs).receive(row)`
+    returns the outputs, and the state is made of the object's attributes that are named as the
+    columns of `state`. They are set before each row; other attributes are not kept.
 
     Rows are the same by all methods: null is None, integers are exact, and a timestamp is an aware
     datetime in the session's zone, as it is in a state. Where pandas leaves open

@@ -41,8 +41,8 @@ class Ends(Chainable[T]):
     ) -> Graph[None]:
         """End in a function, which is called with each row, in a Recipient, or in a file.
 
-        An actor is told each row. A row that its mailbox refuses, by MailboxFull, is one at which
-        the sink raised; one that comes to a stopped actor is a dead letter.
+        An actor is told each row. If its mailbox refuses a row, by MailboxFull, the sink has raised
+        at that row. A row for a stopped actor is a dead letter.
 
         Another recipient, such as a RemoteRef, is told a batch at a time; with `errors="skip"` row
         by row, so that it is known which rows it refused. It may have to wait for another process,

@@ -31,7 +31,7 @@ class Graph(Generic[R]):
     A sink, such as `collect()`, makes a graph of the stream that it ends. `Graph(a, b)` is one with
     the sinks of several; streams that they share are one stream in it.
 
-    Raises GraphError if two entries, or two operators that were given a name, have the same one.
+    Raises GraphError if two entries, or two operators with given names, have the same name.
     """
 
     @overload
@@ -130,8 +130,8 @@ class Graph(Generic[R]):
 
         Functions see the caller's context variables; values that they set stay in the run.
 
-        Raises StreamError when an operator raises, and GraphError for an entry that there is not.
-        If `rows` of an entry raise, those that were given before have gone through the graph.
+        Raises StreamError when an operator raises, and GraphError for an unknown entry. If `rows`
+        of an entry raise, those that were given before have gone through the graph.
         """
         check_count("batch_size", batch_size, most=MOST)
         if not isinstance(tally, Tally | None):
@@ -145,7 +145,7 @@ class Graph(Generic[R]):
         return Run(system, self._complete_plan(), **options)
 
     def _complete_plan(self) -> Plan:
-        """Return the plan of a graph that is no part of another, which might read more outputs."""
+        """Return the plan of a whole graph; one that contains it might read more outputs."""
         _check_sides(self._operators, self._names)
         return self._plan
 

@@ -31,8 +31,8 @@ class Placed(Chainable[T]):
         `ActorSystem.run`, which says what the models are.
 
         A part that is `manual` is run by the caller's thread if it reads only entries and outputs
-        of that thread. Else a thread of its own runs it: that of the first stream which another
-        thread of the model gives, and without one a new one for this mark.
+        of that thread. Otherwise another thread runs it: that of the first input stream which
+        another thread of the model gives, and without one a new thread for this mark.
         """
         model = check_model("a threading model", model)
         return self._placed(Place(model))
@@ -41,18 +41,18 @@ class Placed(Chainable[T]):
         """Give the same stream; in the model `manual`, another thread takes over from here.
 
         That thread is a new one for this call. It runs the operators that are made from the result,
-        and all after them up to the next threaded port or `threading()`. The other models have
-        threads as they are, so it says nothing to them.
+        and all after them up to the next threaded port or `threading()`. It has no effect in the
+        other models.
         """
         return self._placed(Place(self._place.model, is_port=True))
 
     def most_workers(self, most: int) -> Stream[T]:
-        """Give the same stream; at most so many workers at a time are at the operator that follows.
+        """Give the same stream; at most so many workers at a time run the operator that follows.
 
-        It is for an operator that must not be run by all workers at once, because it uses a service
-        or a device that bears only so much. Each operator that is made from the result has a limit
-        of its own; the operators after it have none. The model `dynamic` has several workers at an
-        operator; the others have one anyway.
+        Use it for an operator that not all workers may run at once, because it uses a service or a
+        device with a limit. Each operator that is made from the result has a limit of its own; the
+        operators after it have none. Only in the model `dynamic` several workers may run one
+        operator.
         """
         most = check_count("most_workers", most)
         return cast("Stream[T]", cast("Any", type(self))(self._outlet, self._place, most))

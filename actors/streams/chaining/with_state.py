@@ -76,7 +76,7 @@ class WithState(Chainable[T]):
         """Give the outputs of an object, which a run makes by `cls(*args, **kwargs)`.
 
         An output that is `Side(name, value)` goes to the side output of that name in `sides`.
-        `releases_gil` says that `receive` lets the interpreter lock go while it works, so that
+        `releases_gil` says that `receive` releases the interpreter lock while it works, so that
         other operators get further meanwhile.
         """
         operator = receivers.stateful(cls, args, kwargs, sides, keyed=False)
