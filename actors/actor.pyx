@@ -134,7 +134,7 @@ class Actor:
         in_work.stashed = True
 
     def unstash_all(self):
-        """Handle all that was put aside next, in the order in which it came, before the mailbox."""
+        """Handle the messages that were put aside next, in the order in which they came, before the mailbox."""
         cdef ActorRef ref = own(self)
         cdef Extra extra = ref.extra
         if extra is None or not extra.stash:
@@ -193,7 +193,7 @@ class Actor:
 
 
 cdef void forget_ended(Extra extra) noexcept:
-    """Watch those no more that have ended: they say so, if they have not yet, and need not hear of it."""
+    """Stop watching actors that have ended. They say so, if they have not yet, and need not hear of it."""
     cdef ActorRef other
     for other in list(extra.watching):
         if other.phase == CLOSED:

@@ -68,7 +68,7 @@ class DeadLetters:
     def subscribe(self, subscriber: Recipient[DeadLetter] | Callable[[DeadLetter], object]) -> None:
         """Hand every DeadLetter from now on to an actor or another Recipient, or to a function.
 
-        A function runs in the thread that found the letter dead, often a worker: keep it short. If
+        A function runs in the thread that made the dead letter, often a worker: keep it short. If
         it raises, that is logged, SystemExit included.
         """
         if not callable(subscriber) and not hasattr(subscriber, "tell"):
@@ -129,7 +129,8 @@ class DeadLetters:
     ) -> None:
         """Remember a failure that ends its actor, or that happened in its end. For the runtime.
 
-        `begun` is false for one in the actor's start; one that does not count is another's, too.
+        `begun` is false for a failure in the actor's start. If it does not count, it is another's,
+        too.
         """
         report = FailureReport.of(error)
         what = "it failed" if begun else "its start failed"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Terminated:
-    """Sent to those who watch `ref`: it has stopped and will handle nothing more.
+    """Sent to the actors that watch `ref`: it has stopped and handles no more messages.
 
     `cause` is the report of the failure that ended it, if one did; it has no say in comparisons.
     """

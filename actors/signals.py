@@ -17,8 +17,8 @@ class Signals:
     """How many signals have come for one system.
 
     The handler raises in the main thread: KeyboardInterrupt for SIGINT, SystemExit with 128 and the
-    signal's number for others. So it is left, wherever it is, and so is the system's `with` block,
-    whose end sees here that a signal was the reason.
+    signal's number for others. So the thread leaves its code, and the system's `with` block, whose
+    end sees here that a signal was the reason.
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,8 @@ class Signals:
                 _heeding[number] = (*_others(self, number), weakref.ref(self))
 
     def restore(self) -> None:
-        """Heed no more signals. The handlers from before are back when no other system does."""
+        """Heed no more signals. The handlers from before are back when the last system has done so.
+        """
         for number in list(_heeding):
             with _lock:
                 heeding = _heeding[number] = _others(self, number)
@@ -63,7 +64,7 @@ _before: dict[int, Any] = {}
 
 
 def _others(signals: Signals, number: int) -> tuple[weakref.ref[Signals], ...]:
-    """Return who heeds a signal, without `signals`, and without those that are no more."""
+    """Return the systems that heed a signal, without `signals`, and without those that are gone."""
     return tuple(ref for ref in _heeding.get(number, ()) if ref() not in (signals, None))
 
 

@@ -67,7 +67,7 @@ cdef inline void note_sent(ActorRef ref, Context* context, uint32_t messages) no
 
 
 cdef void let_go(ActorCell* cell) noexcept:
-    """Let go of what waits in a mailbox that nobody looks into any more: its manual system was dropped."""
+    """Let go of the messages in a mailbox that is never looked into again: its manual system was dropped."""
     cdef Context* context
     cdef Node* spent = NULL
     cdef Node* following
@@ -106,7 +106,7 @@ cdef str path_of(ActorRef ref, int most):
 
 
 cdef object no_system(actor):
-    """Return the error for an actor that is none: nobody spawned it."""
+    """Return the error for an object that was not spawned as an actor."""
     return CallboardError(
         f"this {type(actor).__name__} was made by calling the class; "
         "an actor that lives in a system is made by spawn()"
@@ -114,7 +114,7 @@ cdef object no_system(actor):
 
 
 cdef inline int refuse_void(Future in_work) except -1:
-    """End a conversation without end: this ask, in work, was found to be of one (circles.pyx)."""
+    """End a conversation without end, which this ask, in work, is part of (circles.pyx)."""
     if in_work.flag.is_set() and isinstance(in_work.error, AskCycle):
         raise AskCycle(str(in_work.error))
     return 0
@@ -157,7 +157,7 @@ cdef class ActorRef(Waiter):
     def tell_many(self, messages):
         """Send all of `messages`, an iterable, in its order; cheaper than as many tell().
 
-        If the iterable raises, what it gave until then is sent, and the exception goes on.
+        If the iterable raises, the messages before that are sent, and the exception goes on.
         """
         cdef Context* context = current_context()
         cdef Cell* cell = self.cell
@@ -197,7 +197,7 @@ cdef class ActorRef(Waiter):
             self.send_slowly(to_tell(<PyObject*>message, sender), context)
 
     def ask(self, message, timeout=None):
-        """Send `message` and return a Future of the answer: what `receive` returns for it.
+        """Send `message` and return a Future of the answer, which is the return value of `receive`.
 
         With a `timeout` in seconds the future fails with AskTimeout if no answer came. It fails at
         once with ActorStopped if the actor is stopped, and with the handler's exception if that
@@ -220,7 +220,7 @@ cdef class ActorRef(Waiter):
         return future
 
     def stop(self):
-        """Stop the actor after the message in work; what waits behind it becomes dead letters."""
+        """Stop the actor after the message in work; messages behind it become dead letters."""
         self.send_system(SystemKind.stop, None, None)
 
     @cython.nonecheck(False)
@@ -257,7 +257,7 @@ cdef class ActorRef(Waiter):
         return (<Overflow>overflow).waits
 
     cdef bint is_admitted(self, Fate found, Envelope* envelope, Context* context) except -1:
-        """Wait for room, or whatever else is to be done. False: the message is not to be sent."""
+        """Wait for room, or do as the overflow policy says. False: do not send the message."""
         if found == FULL and (<ActorContext*>context).on_event_loop and self.is_waited_for(context):
             if context.current == NULL:  # a callback, or a task that an actor left behind: nobody could wait
                 self.cell.limits.exceed(1)
@@ -290,12 +290,12 @@ cdef class ActorRef(Waiter):
         self.push_with(variables, envelope, context)
 
     def _in_turn(self):
-        """Return a Future that is done when all that was sent before has been handled, or is dead.
+        """Return a Future that is done when all messages sent before have been handled, or are dead.
 
-        It is a mark that goes through the mailbox in its turn, whatever room there is, and that no
-        handler sees; statistics count it as a message. It fails if the actor stops. With a
-        PriorityMailbox it is done when nothing waits. None for a mailbox that drops or refuses what
-        is too much, and in which a mark would take a message's room.
+        It is a mark that goes through the mailbox in its turn, whatever room there is, and that no handler sees;
+        statistics count it as a message. It fails if the actor stops. With a PriorityMailbox it is done when
+        nothing waits. Return None for a mailbox that drops or refuses messages when it is full, because a mark
+        would take a message's room.
         """
         cdef Context* context = current_context()
         cdef Future future = Future.__new__(Future)
@@ -357,7 +357,7 @@ cdef class ActorRef(Waiter):
             self.runtime.team.sweep_if_over()
 
     cdef void send_system(self, SystemKind kind, object first, object second) noexcept:
-        """Push a system message, which overtakes what waits in the mailbox."""
+        """Push a system message, which overtakes the messages in the mailbox."""
         cdef Context* context = current_context()
         cdef Node* node = context.nodes.take(self.cell.pool)
         node.kind = <Kind>kind
@@ -392,7 +392,7 @@ cdef class ActorRef(Waiter):
 
     @property
     def _short_path(self):
-        """The path as errors and logs have it: of an actor in a deep tree only the last names."""
+        """The path as errors and logs have it: only the last names for an actor in a deep tree."""
         return path_of(self, MOST_NAMES)
 
     @property
@@ -412,7 +412,7 @@ cdef class ActorRef(Waiter):
 
     @property
     def awaits(self):
-        """The ref that the actor waits for an answer of, in the middle of a message; or None."""
+        """The ref whose answer the actor waits for, in the middle of a message; or None."""
         awaited = self.awaited()
         return (<Future>awaited).target if awaited is not None else None
 

@@ -77,7 +77,7 @@ class WithState(Chainable[T]):
 
         An output that is `Side(name, value)` goes to the side output of that name in `sides`.
         `releases_gil` says that `receive` releases the interpreter lock while it works, so that
-        other operators get further meanwhile.
+        other operators can work meanwhile.
         """
         operator = receivers.stateful(cls, args, kwargs, sides, keyed=False)
         return self._then(operator, name, errors, releases_gil=releases_gil)
@@ -232,9 +232,9 @@ class WithState(Chainable[T]):
     ) -> Stream[T]:
         """Give the rows, and after each `every` a watermark `lag` behind their latest `by(row)`.
 
-        There is none if the latest time is still that of the last watermark, and none at the end,
+        It gives none if the latest time is still that of the last watermark, and none at the end,
         where windows close anyway. `lag` is how late a row may come, 0 or more. It has the type of
-        a difference of times; 0 is none of any. A time that is NaN or infinite is an error of its
+        a difference of times; 0 fits all types. A time that is NaN or infinite is an error of its
         row.
         """
         check_function("watermarks()'s first argument", by)
