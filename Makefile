@@ -37,8 +37,8 @@ stamps = $(patsubst %,$(VENV)/.extra-%,$(1))
 # The wheel is built while the extras that are named are installed.
 set_up = @$(MAKE) --no-print-directory --jobs=2 $(VENV)/.wheel $(call stamps,$(1))
 
-# How many processes run tests; those of a folder that shares a Spark session, or a build, stay in one.
-WORKERS ?= --numprocesses=2 --dist=loadgroup
+# How many processes run tests. A file's tests stay in one, and share what they make.
+WORKERS ?= --numprocesses=2 --dist=loadfile
 
 .PHONY: demo test soak bench lint types stress dev compile clean
 .DELETE_ON_ERROR:

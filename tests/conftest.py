@@ -44,20 +44,6 @@ def pytest_configure(config: pytest.Config) -> None:
         pytest.MonkeyPatch().setattr("callboard.scheduling.config.usable_cores", lambda: 1)
 
 
-# Folders whose tests share what takes long to make: a Spark session, a native build.
-SHARING = ("spark", "native_actors")
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep a file's tests in one process, and those of some folders, where several run tests."""
-    if config.pluginmanager.hasplugin("xdist"):
-        for item in items:
-            folder = item.path.relative_to(Path(__file__).parent).parts[0]
-            group = folder if folder in SHARING else item.location[0]
-            item.add_marker(pytest.mark.xdist_group(group))
-
-
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The repository's root."""
