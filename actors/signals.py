@@ -45,8 +45,7 @@ class Signals:
                 _heeding[number] = (*_others(self, number), weakref.ref(self))
 
     def restore(self) -> None:
-        """Heed no more signals. The handlers from before are back when the last system has done so.
-        """
+        """Heed no more signals. The last system to do so brings the handlers from before back."""
         for number in list(_heeding):
             with _lock:
                 heeding = _heeding[number] = _others(self, number)

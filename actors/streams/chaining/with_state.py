@@ -203,8 +203,8 @@ class WithState(Chainable[T]):
 
         They are counted with at most `1 / epsilon` counters (see `callboard.frequency`); without
         `share`, it is `epsilon`. With `every`, those of the rows so far are given after each
-        `every` rows, and at the end if rows have come since. NaN is equal to nothing: where
-        `by` returns it, it has raised.
+        `every` rows, and at the end if rows have come since. NaN is equal to nothing, so a `by`
+        that returns it counts as one that raised.
         """
         return self._then(frequent.frequent(by, epsilon, share, every), name, errors)
 
