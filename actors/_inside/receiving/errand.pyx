@@ -79,7 +79,7 @@ cdef class Errand:
         raise error
 
     def close(self):
-        """Let go what was not begun; what was is over."""
+        """Let go the work that was not begun; begun work is over."""
         if not self.launched:
             self.ref.extra.errand = None
             self.coroutine.close()

@@ -1,4 +1,4 @@
-"""System messages: what an actor does with them before its next message."""
+"""System messages, which an actor handles before its next message."""
 
 from cpython.ref cimport Py_DECREF
 

@@ -1,4 +1,4 @@
-"""Overflow policies: what a sender does when a bounded mailbox is full. One class each."""
+"""Overflow policies of senders, for a bounded mailbox that is full. One class each."""
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint32_t

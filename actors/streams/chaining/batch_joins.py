@@ -106,10 +106,10 @@ class BatchJoins(Joins[T]):
         a batch of one, which then gives nothing.
 
         Rows without a partner have the columns of the other stream, too. These are known from its
-        first batch, also if that has no rows, or from `schemas`: a `pyarrow.Schema` of each stream,
-        or None, which counts as a first batch without rows. Rows wait until they are known; if they
-        are not at the end, and rows wait, the run fails. So give `schemas` with "left", "right" and
-        "outer", where a stream may bring no batch.
+        first batch, also if that has no rows, or from `schemas`. That is a `pyarrow.Schema` of each
+        stream, or None, and counts as a first batch without rows. Rows wait until they are known;
+        if they are not at the end, and rows wait, the run fails. So give `schemas` with "left",
+        "right" and "outer", where a stream may bring no batch.
         """
         operator = joining_batches.join_batches(
             by, within, rows, where, how, rule, suffix, schemas, n, lag, late, idle_after, lanes

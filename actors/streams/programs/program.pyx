@@ -162,9 +162,9 @@ cdef class Ending:
 cdef class Program:
     """The base of all programs.
 
-    `errors` says what an exception of the user's code means: "fail" raises StreamError, and what
-    the rows before gave stands in `into`; "skip" tells the context; "side" puts a Failure on the
-    port "failures". Either way a row that raised gives nothing else.
+    `errors` says what an exception of the user's code means. "fail" raises StreamError, and the outputs of the rows
+    before are in `into`; "skip" tells the context; "side" puts a Failure on the port "failures". Either way a row
+    that raised gives nothing else.
     """
 
     def __init__(self, str name, *, str kind="stateless", tuple ports=("out",), str errors="fail",

@@ -1,8 +1,7 @@
 """A join of Arrow batches whose comparisons are divided among lanes: three programs, one behind the other.
 
-As in `join_in_lanes.pyx` the first puts rows into their order and writes down what is to be done, as
-steps; the second finds partners, each lane by itself; the third does the steps. So what comes out is
-what JoinBatches gives.
+As in `join_in_lanes.pyx` the first puts rows into their order and writes the work down as steps. The second finds
+partners, each lane by itself; the third does the steps. So what comes out is what JoinBatches gives.
 
 A function that answers masks is asked by lanes before anybody knows which rows have failed, and a row that failed
 is as if it had not come. So the output step asks again where a lane saw such a row.

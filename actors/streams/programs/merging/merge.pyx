@@ -16,9 +16,8 @@ from callboard.streams.programs.program cimport Batch, Program, Watermark, water
 cdef class Merge(Program):
     """The base; as it is, a union by arrival: all rows of all inputs.
 
-    `drops` says how many bits of the origins of each input are below the level on which all inputs
-    compare, and `leaves` how many of those that are left are of no use after this program; None if
-    all are.
+    `drops` says how many bits of the origins of each input are below the level on which all inputs compare.
+    `leaves` says how many of the rest are of no use after this program; None if all are.
     """
 
     def __init__(self, str name, list drops, leaves, **options):

@@ -23,8 +23,8 @@ cdef class Collect(Program):
 
 
 cdef class Call(Program):
-    """Calls a function with each row; and others, if they are there: `start` before the first round,
-    `finish` at the end of the stream, and `end` when the run is over."""
+    """Calls a function with each row, and these if they are there: `start` before the first round, `finish` at the
+    end of the stream, and `end` when the run is over."""
 
     cdef object function
     cdef readonly object start

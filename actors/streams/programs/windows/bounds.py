@@ -87,7 +87,7 @@ def _divide(size: Any, step: Any) -> tuple[int, Any]:
     """Say how many steps a size has, and what is left, or None.
 
     For floats, the nearest number of steps is meant where the difference is within that of
-    rounding: 0.3 is three steps of 0.1, though three times the float 0.1 is more than the float
+    rounding. 0.3 is three steps of 0.1, though three times the float 0.1 is more than the float
     0.3.
     """
     steps, rest = divmod(size, step)

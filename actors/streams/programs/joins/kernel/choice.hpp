@@ -2,7 +2,7 @@
 // memory, and the rows in the cells that it looks into.
 //
 // The figures are what tests/native/bench/bench_join.cpp measured on an EPYC of the fourth generation, in
-// nanoseconds for a row. They are good enough for the choice, as the costs mostly lie far apart: from about 1,500
+// nanoseconds for a row. They are good enough for the choice, as the costs mostly lie far apart. From about 1,500
 // rows in the window on the index is quicker, unless values crowd in few cells.
 #pragma once
 

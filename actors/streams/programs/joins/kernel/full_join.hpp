@@ -7,7 +7,7 @@
 //
 // Why the answer is that of row after row.
 //   1. A row's view is noted when it comes, between the rows before and after it in the sequence, also those of its
-//      own batch: positions, from the first row that is still in the window to the last that was stored.
+//      own batch. It is positions, from the first row that is still in the window to the last that was stored.
 //   2. Memory of rows that left is kept until the batch's end.
 //   3. Both ends only grow from row to row, so the rows that see some of a block are neighbours.
 //   4. A row meets blocks in order, so its matches are in order of number; a stable sort by row does the rest.

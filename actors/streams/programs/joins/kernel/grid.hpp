@@ -1,9 +1,9 @@
 // Cells of values: rows that match are in the same cell, or in neighbouring ones. Gulisano et al., "ScaleJoin",
 // section IV-C, leave such structures to the predicate.
 //
-// A term that asks for equality divides rows by the value itself, and a band by a function that never falls:
-// cell(x) is x by the cells' width, cut to an integer. The grid is the product of all equalities and of up to two
-// bands.
+// A term that asks for equality divides rows by the value itself. A band divides them by a function that never
+// falls: cell(x) is x by the cells' width, cut to an integer. The grid is the product of all equalities and of up
+// to two bands.
 //
 // All matches are found. A probe's interval is exactly what it matches. From low <= x <= high it follows that
 // cell(low) <= cell(x) <= cell(high), whatever was rounded, as cell never falls. So a probe looks into the cells

@@ -2,13 +2,14 @@
 // Gulisano et al., "ScaleJoin", section II and algorithm 1, after the three-step procedure of Kang, Naughton and
 // Viglas 2003.
 //
-// Each lane reads all rows, and stores every n-th of either side. A row meets each earlier row of the other side in the
-// one lane that stored it; so the lanes divide the comparisons and repeat none. (The paper counts both sides together;
-// then rows that come by turns from R and S make one lane store all of R, and the work is even only by chance.) One
-// side goes round from the first lane to the last, the other one back, so that no lane is ahead in both.
+// Each lane reads all rows, and stores every n-th of either side. A row meets each earlier row of the other side in
+// the one lane that stored it; so the lanes divide the comparisons and repeat none. (The paper counts both sides
+// together. Then rows that come by turns from R and S make one lane store all of R, and the work is even only by
+// chance.) One side goes round from the first lane to the last, the other one back, so that no lane is ahead in
+// both.
 //
-// Which rows have left a window depends on rows that the lane did not store as well, so all rows pass here, also those
-// that have no partner, which sees nothing and is not stored:
+// Which rows have left a window depends also on rows that the lane did not store, so all rows pass here. So do
+// those without a partner, which see nothing and are not stored:
 //   three_step  A row meets the other side's window, is stored, and then removes from its own side's window what is
 //               more than `within` older than it. So a window is as its side's latest row left it, and two rows
 //               further apart than `within` may meet, as the paper says.
