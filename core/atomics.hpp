@@ -1,8 +1,8 @@
 // The atomics facade: the only file that includes <atomic>, so that a checker can stand behind it.
 //
-// Rules of the house: every operation names its memory order; an order stronger than relaxed says
-// beside it which operation it pairs with; there are no standalone fences (ThreadSanitizer does
-// not see them) and no seq_cst without a reason.
+// Rules of the house. Every operation names its memory order. An order stronger than relaxed says
+// beside it which operation it pairs with. Standalone fences are forbidden, because ThreadSanitizer
+// does not see them. So is seq_cst without a reason.
 #pragma once
 
 #include <atomic>

@@ -2,7 +2,7 @@
 
 Each returns the checked value, or raises `error` with the fact and the value. `what` begins the
 sentence: "workers", "a mailbox's timeout". NaN, infinity, strings of digits and a bool for a number
-are refused everywhere; NumPy's numbers are taken.
+raise `error` everywhere; NumPy's numbers are accepted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from callboard.core.text import safe_repr
 
-# Whole numbers end up in 63 bits, if nothing narrower is said.
+# Whole numbers are stored in 63 bits, unless the caller gives a narrower range.
 LARGEST = 2**63 - 1
 # 31 years. In nanoseconds it fits into 63 bits with room for the clock, and Python's locks take it.
 LONGEST = 1e9

@@ -1,13 +1,13 @@
-"""Aware datetimes as the moments that they are.
+"""Aware datetimes, compared as moments in time.
 
-Python compares, subtracts and hashes two datetimes of one zone by what its clock shows: where that
-is set back an hour two moments are one, where it is put forward an hour too many lies between two,
-and `fold` is looked at by nobody. Between zones a datetime in such an hour is equal to nothing. In
-UTC all of that is right. So what is compared, subtracted or added to is the `instant_of()` a value,
-and what is handed out is said `in_zone()` that the value came in.
+Python compares, subtracts and hashes two datetimes of one zone by what its clock shows, and ignores
+`fold`. Where the clock is set back by an hour, two moments count as one. Where it is put forward,
+an hour too many lies between two moments. Between zones, a datetime in such an hour is equal to no
+other. In UTC all of this is right. So callboard computes with the `instant_of()` a value, and hands
+results out `in_zone()` that the value came in.
 
-Moments in tuples and lists are found, too, as these compare what they hold. Naive datetimes have no
-zone and stay as they are: Python refuses to put them into one order with aware ones.
+Moments in tuples and lists are found, too, because these compare their items. Naive datetimes have
+no zone and stay as they are: Python cannot order them together with aware ones.
 """
 
 cimport cython

@@ -1,7 +1,8 @@
-"""Events: start, stop, failure, overflow. Never called for a message that goes its normal way.
+"""Events: start, stop, failure, overflow. Never called for a message that is handled normally.
 
-Events are structlog's, with keyword values, and go to the standard library's logger `callboard`, so
-they follow whatever logging the application has set up, and are silent below WARNING by default.
+Events are structlog's, with keyword values. They go to the standard library's logger `callboard`,
+so they follow the logging that the application has set up. By default, events below WARNING are
+silent.
 """
 
 from __future__ import annotations

@@ -26,9 +26,9 @@ private:
     Atomic<std::uint64_t> count_{0};
 };
 
-// How long a thread had nothing to do, in nanoseconds. One word, so that a reader counts no wait twice
-// and none not at all: the sum so far, or while a wait lasts, the sum less the time at which it began,
-// which is negative.
+// How long a thread was idle, in nanoseconds. It is one word, so that a reader counts each wait
+// exactly once. The word is the sum so far. While a wait lasts, it is the sum less the time at which
+// the wait began, which is negative.
 class IdleTime {
 public:
     // The thread itself, by turns.
@@ -57,12 +57,12 @@ struct DispatchRecord {
 
 // The latest records of one worker. Writing is wait-free, and never waits for a reader.
 //
-// Why a reader gets the record it asked for, or false. It saw written() beyond the number, so that
-// record's words are stored as far as it is concerned: each word that it loads is that record's or a
-// later one's. A later one's word was stored with release after begun_ had gone beyond `number +
-// capacity`; its acquire orders that store of begun_ before the reader's last load, which sees it and
-// refuses. The rejected alternative, plain words between two fences, is faster on aarch64, but
-// ThreadSanitizer does not see fences.
+// Why a reader gets the record it asked for, or false. It saw written() beyond the number, so it sees
+// that record's words as stored: each word that it loads is that record's or a later one's. A later
+// one's word was stored with release after begun_ had gone beyond `number + capacity`; its acquire
+// orders that store of begun_ before the reader's last load, which sees it and refuses. The rejected
+// alternative, plain words between two fences, is faster on aarch64, but ThreadSanitizer does not see
+// fences.
 class RecordRing {
 public:
     explicit RecordRing(std::uint64_t capacity)  // a power of two
@@ -73,7 +73,8 @@ public:
         const std::uint64_t at = written_.load(relaxed);
         begun_.store(at + 1, relaxed);
         auto* slot = &words_[(at & mask_) * words];
-        // Release on each word pairs with read(): who loads it also sees that begun_ has moved on.
+        // Release on each word pairs with read(): a reader of the word also sees that begun_ has
+        // moved on.
         slot[0].store(record.time, release);
         slot[1].store(record.spent, release);
         slot[2].store(static_cast<std::int64_t>(record.actor), release);

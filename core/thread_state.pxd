@@ -1,4 +1,4 @@
-"""What we know of the insides of CPython's thread states."""
+"""The fields of CPython's thread states that callboard uses."""
 
 from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t

@@ -1,4 +1,4 @@
-"""What gevent or eventlet has replaced in the standard library: the real modules are needed."""
+"""Checks that gevent or eventlet has not replaced modules whose originals are needed."""
 
 from __future__ import annotations
 
