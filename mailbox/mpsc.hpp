@@ -1,22 +1,22 @@
 // The mailbox's queue: many producers, one consumer, one exchange per push.
 //
-// A linked list behind a dummy node, after Vyukov's queue and LPEL's mailbox (Prokesch 2011, section
-// 4.2.2, without its tail lock). The head is the node whose message was consumed last. The first
-// waiting message is in its successor. The two lowest bits of the tail say that the consumer is idle,
-// and that it was signalled to look elsewhere (at its system messages). So the exchange that
-// publishes a message also answers whether the consumer must be woken, as in Pony's actor queues. And
-// one compare-and-swap makes the consumer idle only if nothing at all waits for it. The rejected
+// It is a linked list behind a dummy node, after Vyukov's queue and LPEL's mailbox (Prokesch 2011,
+// section 4.2.2, without its tail lock). The head is the node whose message was consumed last. The
+// first waiting message is in its successor. The two lowest bits of the tail say that the consumer is
+// idle, and that it was signalled to look elsewhere (at its system messages). So the exchange that
+// publishes a message also answers whether the consumer must be woken, as in Pony's actor queues. One
+// compare-and-swap makes the consumer idle only if nothing at all waits for it. The rejected
 // alternative is a state word beside the queue. It costs one more atomic operation per wake and one
-// more per going idle. And a consumer that had to look elsewhere after it went idle would read memory
-// that is no longer its own.
+// more per going idle. Moreover, a consumer that had to look elsewhere after it went idle would read
+// memory that is no longer its own.
 //
 // The two ends are two types, so that each can live on its own cache line, beside the other fields
 // that its user writes.
 //
-// Progress: push is wait-free. pop is wait-free, but sees nothing in the linking gap: between a
-// producer's exchange and its store to `next`, the messages behind that store exist and cannot be
-// reached. The consumer then finds no message and yet cannot go idle. It stays ready and comes
-// back; it never waits in place.
+// Progress: push is wait-free. pop is wait-free, but sees nothing in the linking gap, which lies
+// between a producer's exchange and its store to `next`. The messages behind that store exist then,
+// but cannot be reached. The consumer then finds no message and yet cannot go idle. It stays ready
+// and comes back; it never waits in place.
 #pragma once
 
 #include <cstdint>

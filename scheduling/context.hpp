@@ -1,7 +1,8 @@
-// What every thread that sends or dispatches has. On cache lines of its own: it is written for each message.
+// The state of a thread that sends or dispatches. It is on cache lines of its own, because it is written for
+// each message.
 //
-// What the floor above keeps for a thread stands in a type that derives from it, such as ActorContext; that is
-// what context.pyx makes.
+// The floor above keeps its own state of a thread in a derived type, such as ActorContext; context.pyx makes
+// that type.
 #pragma once
 
 #include <cstdint>

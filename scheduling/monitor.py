@@ -1,4 +1,4 @@
-"""What was measured, as values and as text.
+"""Measurements, as values and as text.
 
 The levels are LPEL's (Prokesch 2011, section 5.4.3), for actors instead of box tasks: `off`;
 `times`, the execution time of each dispatch; `mailboxes`, with what waits; `workers`, with the
@@ -16,7 +16,7 @@ from callboard.scheduling.worker import WorkerThread
 
 @dataclass(frozen=True, slots=True)
 class ActorStatistics:
-    """What is known of one live actor. Times are in seconds; None is what was not measured."""
+    """The statistics of one live actor. Times are in seconds; None means "not measured"."""
 
     path: str
     worker: str
@@ -40,7 +40,7 @@ class ActorStatistics:
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatistics:
-    """What is known of one worker. Times are in seconds; None is what was not measured."""
+    """The statistics of one worker. Times are in seconds; None means "not measured"."""
 
     name: str
     dispatches: int
@@ -58,11 +58,12 @@ class WorkerStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What `ActorSystem.statistics()` answers. As text, two tables, and a line for each worker that
-    is in a message.
+    """The result of `ActorSystem.statistics()`.
 
-    The actors are those alive, parents before their children. What was read while actors ran is a
-    little older in one place than in another.
+    Its text is two tables, and a line for each worker that is in the middle of a message.
+
+    It has the live actors, parents before their children. Figures that were read while actors ran
+    may be of slightly different moments.
     """
 
     monitoring: str

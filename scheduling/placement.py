@@ -24,7 +24,7 @@ class PlacementPolicy:
     """Choose a worker for each actor, at its spawn and at a rebalance.
 
     Subclass it and define `place`. A policy is called by every thread that spawns, and on a
-    free-threaded build by several at a time. What it raises fails the spawn with PolicyError.
+    free-threaded build by several at a time. If it raises, the spawn fails with PolicyError.
     """
 
     timed: bool = False
@@ -79,9 +79,9 @@ class Blocks(RoundRobin):
 class Balanced(PlacementPolicy):
     """Equally many actors of each class on each worker (Prokesch 2011, section 6.2.1).
 
-    Of the workers with the fewest of the class, the one with the fewest actors in all. An actor
-    counts until it has stopped and nobody holds its ref any more: the policy has weak references,
-    so that the runtime need not tell it of every end.
+    Among the workers with the fewest actors of the class, it chooses the one with the fewest actors
+    in all. An actor counts until it has stopped and nobody holds its ref any more: the policy has
+    weak references, so the runtime need not tell it of every end.
     """
 
     def __init__(self) -> None:

@@ -56,8 +56,9 @@ private:
     Cell* last_{nullptr};
 };
 
-// What a policy written in Python was told of: in the order of the puts, doubly linked by `next` and
-// `stamp`. Whatever the policy does, no cell is lost: what is ready is here. O(1).
+// The ready cells that a policy written in Python was told of, in the order of the puts, doubly
+// linked by `next` and `stamp`. Whatever the policy does, no cell is lost: each ready cell is here.
+// O(1).
 class TrackedReady {
 public:
     void put(Cell* cell) {

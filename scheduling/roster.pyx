@@ -1,4 +1,4 @@
-"""The roster: who works in a team, and what they share. All that a worker knows of its team."""
+"""The roster: the workers of a team and their shared state. It is all that workers know."""
 
 import threading
 

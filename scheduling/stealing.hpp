@@ -1,34 +1,35 @@
-// How workers share their work: who has nothing to do takes half of what another cannot get to.
+// Work stealing: an idle worker takes half of the work that waits in vain at another.
 //
-// A cell that roams becomes ready where its waker runs (make_ready), so what talks together gets together
-// without anybody's plan. What is independent spreads, because idle workers take it. All of that is the
-// idle ones' business. A busy worker pays for it with a lock of two plain stores (core/threads/biased_lock.hpp),
-// and looks at one word after a put.
+// A cell that roams becomes ready where its waker runs (make_ready), so cells that talk to each other get
+// together without a plan. Independent cells spread, because idle workers take them. Idle workers do all of
+// this. A busy worker pays for it with a lock of two plain stores (core/threads/biased_lock.hpp), and a look at
+// one word after a put.
 //
-// Taking a cell that its worker would have come to in a moment costs both of them more than it saves: its
-// mailbox, its state, and all that it talks to are in the other one's caches. So a thief takes what waits in
-// vain: of two cells or more that were seen on two looks, or what stood still behind a long dispatch. And a
-// thief whom that kept busy for less than the theft cost them both sleeps before the next one, each time for
-// longer: many cells with next to nothing to do are best left where they are. A stolen cell keeps its home:
-// it moves for good when a worker wakes it. Cells that keep a thief busy, and yet all of its team slower, are
-// given back, and the thief keeps apart for a while: see stealing_trials.hpp. Until then it takes what stands
-// still behind a dispatch of a millisecond, and nothing else.
+// Taking a cell that its worker would have come to in a moment costs both workers more than it saves: the cell's
+// mailbox, its state and its partners are in the other worker's caches. So a thief takes only cells that wait in
+// vain: some of two or more cells that were seen on two looks, or cells that stood still behind a long dispatch.
+// A theft may keep the thief busy for less than it cost both workers. Then the thief sleeps before the next
+// theft, each time for longer: many cells with little work are best left where they are. A stolen cell keeps its
+// home: it moves for good when a worker wakes it. Cells that keep a thief busy, but make its team slower, are
+// given back, and the thief keeps apart for a while: see stealing_trials.hpp. Until that ends it takes only
+// cells that stand still behind a dispatch of a millisecond.
 //
 // At most one worker of a team watches; it keeps that role while it naps between looks. Rules:
-//   1. Who has nothing to do takes the role if it is free, looks for as long as a worker does before it
-//      sleeps, then naps, each time for longer. Without the role it sleeps, as one of the `sleepers`.
-//   2. A watcher that has napped, and finds all others at rest, gives the role up and sleeps as well.
-//   3. Who is about to take something, be it stolen or announced, gives the role up before it puts that; if
+//   1. An idle worker takes the role if it is free, looks for as long as a worker does before it sleeps, then
+//      naps, each time for longer. Without the role it sleeps, as one of the `sleepers`.
+//   2. A watcher that has napped, and finds all others idle, gives the role up and sleeps as well.
+//   3. A watcher that is about to take cells, stolen or announced, gives the role up before it puts them. If
 //      others are busy, it calls one of the sleepers to take the role over.
-//   4. Who puts a cell that can be stolen, and sees that there are sleepers and no watcher, calls one of
-//      them: it makes it the watcher and wakes it (Worker::call()).
-//   5. So does who announces such a cell to a busy worker, from outside of the team (Worker::wake()).
-//   6. Who is apart leaves the watch to a sleeper that takes part, if there is one.
-// So whatever waits behind a long dispatch is seen: by the watcher, within a nap or two; where there is none, by
-// whom the put calls. Between these rules: who gives up the role says so (by rule 2 also that it sleeps), and
-// then looks whether all others rest; who begins to work counts its rest as ended, and then, after a put, looks
-// at the role and at the sleepers. All of these are sequentially consistent, so one of the two sees the other.
-// To be safe, sleepers look again now and then unless all others rest.
+//   4. A worker that puts a cell that can be stolen, and sees that there are sleepers and no watcher, calls one
+//      of them: it makes that one the watcher and wakes it (Worker::call()).
+//   5. So does a thread that announces such a cell to a busy worker, from outside of the team (Worker::wake()).
+//   6. A worker that keeps apart leaves the role to a sleeper that takes part, if there is one.
+// So a cell that waits behind a long dispatch is seen: by the watcher, within a nap or two; without a watcher,
+// by the sleeper that the put calls. Why no cell falls between these rules. A worker that gives up the role says
+// so (by rule 2 also that it sleeps), and then looks whether all others rest. A worker that begins to work
+// counts its rest as ended, and then, after a put, looks at the role and at the sleepers. All of these are
+// sequentially consistent, so one of the two sees the other. To be safe, sleepers look again now and then while
+// any other works.
 #pragma once
 
 #include <algorithm>
@@ -110,8 +111,8 @@ inline bool paid_off(Worker& worker) {
     return paid;
 }
 
-// The worker's thread. Its ready cells that roam go home, or if that is here, to the one it stole from last. False: its
-// policy does not give them all.
+// The worker's thread. Its ready cells that roam go home, or if that is here, to the worker it stole from last.
+// False: its policy does not give them all.
 inline bool give_back(Worker& worker) {
     while (worker.stealable.load(relaxed) != 0) {
         worker.lock.lock();
@@ -212,7 +213,7 @@ inline bool sleep(Worker& worker, std::int64_t nanoseconds) {
     return again;
 }
 
-// What was announced to a busy worker: those that roam, the newest first. The others are announced anew.
+// Takes the roaming cells that were announced to a busy worker, the newest first. The others are announced anew.
 inline Cell* take_announced(Worker& victim) {
     Cell *taken = nullptr, *following = nullptr;
     for (Cell* cell = oldest_first(victim.inbox.take_all()); cell != nullptr; cell = following) {

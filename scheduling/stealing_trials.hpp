@@ -1,14 +1,14 @@
-// Whether a worker that takes others' work is of use to them: measured, by turns.
+// Trials: whether a worker's stealing helps its team, measured in turns with and without it.
 //
-// Actors that tell one another much, in messages of a few nanoseconds, do less on two cores than on one: with
-// each message a core waits for lines of memory that the other one wrote. Where everybody talks to everybody, no
-// placement mends that. So a worker that stole compares how many messages its team handles while it takes part
-// and while it keeps apart. It stays with what is better, for a longer term each time that this is confirmed, and
-// then tries the other way again for a moment.
+// Actors that exchange many messages of a few nanoseconds do less on two cores than on one: with each message a
+// core waits for cache lines that the other one wrote. If all actors talk to all, no placement helps. So a worker
+// that stole compares how many messages its team handles while it takes part and while it keeps apart. It stays
+// with the better way, for a longer term each time that this is confirmed. Then it tries the other way again for a
+// moment.
 //
-// Nothing is compared where that would tell nothing: when the one that it stole from had time to rest without its
-// help (then it is the load that says how many messages there are, not the workers), or is apart itself, or when the
-// messages are long ones, beside which what they cost the others is nothing. Then it takes part.
+// It compares nothing in three cases, and takes part. The worker that it stole from was idle at times without its
+// help: then the load limits the messages, not the workers. Or that worker keeps apart itself. Or the messages are
+// long, so that their cost to others does not matter.
 #pragma once
 
 #include <algorithm>
@@ -19,11 +19,11 @@
 
 namespace callboard {
 
-// What has happened until now, as a worker sees it.
+// The counts until now, as a worker sees them.
 struct TeamCounts {
     std::uint64_t handled;  // messages, by all of the team
     std::uint64_t own;      // of these, by this worker
-    // Of the one that it stole from last:
+    // About the worker that it stole from last:
     std::uint64_t rests;    // an odd number while it rests
     bool is_apart;
 };
@@ -113,7 +113,7 @@ public:
 private:
     static constexpr std::int64_t never = INT64_MAX;
 
-    // What the worker does until it considers again: takes part or keeps apart, or tries to keep apart and then
+    // The worker's mode until it considers again: it takes part or keeps apart, or tries to keep apart and then
     // to take part.
     enum class Term : std::uint8_t { part, apart, alone, together };
 

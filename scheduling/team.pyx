@@ -44,7 +44,7 @@ cdef class Team(Roster):
     """The workers of one system, from the first start to the last end."""
 
     def __cinit__(self, bint token):
-        self.drainer = threading.Lock()  # who has it waits on state.rested; others wait for it
+        self.drainer = threading.Lock()  # its owner waits on state.rested; others wait for the lock
         self.token = token
         self.running = set()
 
@@ -109,8 +109,10 @@ cdef class Team(Roster):
         return counts == [(<WorkerThread>worker).core.get_rests(acquire) for worker in self.everyone]
 
     def add_waiting(self, int64_t cells):
-        """Count in and out what the team is not at rest with: actors in the middle of a message, or
-        backing off, and asks that wait for an actor's own future. In any thread."""
+        """Count in and out the work that keeps the team from idleness, in any thread.
+
+        That is actors in the middle of a message, or backing off, and asks that wait for an actor's
+        own future."""
         self.state.add_waiting(cells, acq_rel)
         if cells < 0 and self.state.is_draining(acquire):
             self.state.rested.unpark()  # perhaps no worker will have a reason to
@@ -181,7 +183,7 @@ cdef class Team(Roster):
         return len(ended) == len(everyone)
 
     def note_end(self, worker):
-        """Note that a worker's thread ends. With the last of them ends the team, whoever waits for that."""
+        """Note that a worker's thread ends. The last one wakes all threads that wait for the team."""
         with self.lock:
             self.running.discard(worker)
             self.end_if_last()
@@ -200,8 +202,8 @@ cdef class Team(Roster):
                 self.sweep()
 
     cdef int sweep(self) except -1:
-        # Under the lock: who announces an actor and then finds the team not over yet has announced it
-        # before the end's own sweep.
+        # Under the lock: a thread that announces an actor and then finds the team still running has
+        # announced it before the end's own sweep.
         cdef WorkerThread worker
         cdef bint found = True
         while found:  # what one of them dispatches may wake what lives on another

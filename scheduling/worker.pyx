@@ -2,13 +2,13 @@
 # A worker has its team and its policy from its making on, and these are lines that each dispatch passes.
 """Workers: threads that dispatch actors cooperatively.
 
-The loop is LPEL's (Prokesch 2011, section 4.2.1): pick a ready actor, dispatch it, note what
-happened, take in what other threads announced, and pick again; with nothing to do, park.
+The loop is LPEL's (Prokesch 2011, section 4.2.1): pick a ready actor, dispatch it, note the outcome,
+take in the cells that other threads announced, and pick again. An idle worker parks.
 
-The interpreter is a resource that is delegated, not waited for. Who owns the team's token runs Python
-actors; a worker that finds it owned hands its ready Python actor to the owner and goes on. The owner
-attaches to the interpreter once for a run of Python actors, and lets the token go only when nothing
-was handed to it (Das et al. 2009, principle 4.1).
+The interpreter is a resource that is delegated: workers do not wait for it. The owner of the team's
+token runs Python actors; a worker that finds it owned hands its ready Python actor to the owner and goes
+on. The owner attaches to the interpreter once for a run of Python actors, and lets the token go only
+when nothing was handed to it (Das et al. 2009, principle 4.1).
 """
 
 import os
@@ -50,12 +50,12 @@ cdef int64_t TIDY_NS = 10_000_000
 # How many dispatches may pass before the worker looks whether sharing pays, and before it does what the
 # interpreter asks of it.
 cdef uint64_t CLOCK_EVERY = 64
-# What the interpreter asks of a thread, to let it go or to stop for the collector, is looked at when
-# Python code runs. Handlers that are compiled, all of them, never run any: so this does, now and then.
+# CPython looks for its requests to a thread, to release it or to stop for the collector, only when
+# Python code runs. Compiled handlers never run any, so the worker calls this now and then.
 cdef object glance = eval("lambda: None")
-# Who sets a quantum below the default wants turns that short, in a flood too.
+# A quantum below the default asks for turns that short, in a flood too.
 cdef uint32_t FAIR = 64
-# What a worker's ring holds: 0.4 MB.
+# The records in a worker's ring: 0.4 MB.
 cdef uint64_t RECORDS = 8192
 
 
@@ -192,11 +192,11 @@ cdef class WorkerThread:
         """Make `actor` live on this worker.
 
         The actor moves when it becomes ready the next time, or after the dispatch in work. No message
-        is lost or reordered: messages wait in the actor's mailbox, which does not move. What moves is
-        its readiness, and that is handed on at one place, make_ready(), by the one thread that has it;
-        each time it goes to the home that this thread reads there, the old one or this. Both are
-        workers of one team, which run as long as there are actors, so either will dispatch it, and
-        a dispatch on this worker comes after one on the old because it has the readiness from it.
+        is lost or reordered: messages wait in the actor's mailbox, which does not move. Only its
+        readiness moves. The one thread that has it hands it on at one place, make_ready(), each time
+        to the home that this thread reads there: the old one or this. Both are workers of one team,
+        which run as long as there are actors, so either will dispatch the actor. A dispatch on this
+        worker comes after one on the old worker, because it got the readiness from there.
 
         Raises PolicyError for an actor of another system, one with a worker of its own, or one that
         lives wherever it is woken.

@@ -11,7 +11,7 @@
 //   1. The epoch is at most mine + 1 until it leaves: to advance from e, all inside must have announced e. For
 //      this, a thread that looks for members must see each member that is inside. enter() stores its announcement
 //      and then finds the epoch unchanged; try_advance() finds the epoch and then loads the announcements. All four
-//      are seq_cst, so if the epoch that enter() found came before the one that try_advance() found, the
+//      are seq_cst. So if the epoch that enter() found came before the one that try_advance() found, the
 //      announcement was seen.
 //   2. So the thread that moved the epoch to mine + 2 has acquired the unlinker's leaving, or its next
 //      announcement. It has released that with the epoch, and enter() acquires the epoch. Hence a member that

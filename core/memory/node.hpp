@@ -165,9 +165,9 @@ inline void Surplus::forget(FreePool& pool) {
 // The spare nodes of one thread: up to two batches of those that it consumed itself, then those it
 // took from receivers. Beyond two batches it gives one back, with one exchange, to the pool of the
 // mailbox that it consumes from. A mailbox keeps about `pool_limit` nodes for its senders; nodes
-// beyond that are freed. There are two batches and not one because of a thread that takes and gives by
-// turns at the border of a batch: it must not go to the pool each time. A pool that got more than a
-// batch is noted in `surplus`, if there is one.
+// beyond that are freed. With two batches instead of one, a thread that takes and gives by turns at
+// the border of a batch does not go to the pool each time. A pool that got more than a batch is noted
+// in `surplus`, if there is one.
 template <std::uint32_t batch, std::uint32_t pool_limit>
 class BasicNodeCache {
 public:

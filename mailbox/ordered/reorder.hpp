@@ -17,7 +17,7 @@
 // "here". The baton's owner, if it does not find "here", compares and swaps in "wanted". If bringing came
 // first, the swap fails, and the owner sends n. If the mark came first, the exchange returns it, and the
 // worker that brought n has the baton. There is no third case. So n is sent by exactly one worker, and then
-// it is n + 1's turn. What is sent as n is value n: "here" carries the serial number.
+// it is n + 1's turn. The value that is sent as n is value n: "here" carries the serial number.
 //
 // Why a value is read before its slot is used again. Value t enters its slot only below the limit. The
 // baton's owner raises the limit beyond t after it has sent t - capacity.

@@ -50,7 +50,7 @@ public:
     void connect_out(std::uint32_t from, Stage& to, std::uint32_t input) {
         members_[from].edges.push_back({&to.entrance(), input});
         members_[from].to_outside = true;
-        connect(to.entrance(), input);  // for who looks at the graph
+        connect(to.entrance(), input);  // for readers of the graph
     }
 
     // Opens an input of a member to the outside; returns the stage's input.
@@ -69,7 +69,7 @@ public:
 
     bool is_sink() const override { return is_sink_; }
 
-    // Of who runs it alone, on no lane: all rounds that wait.
+    // For a thread that runs it alone, outside of any lane: works on all rounds that wait.
     void work_through() {
         RowCounts counts;
         [[maybe_unused]] const bool entered = enter();
@@ -117,13 +117,13 @@ private:
     struct Inlet {
         Inlet(std::uint32_t window, std::uint32_t slot) : slot(slot), ring(window) {}
         const std::uint32_t slot;
-        alignas(cache_line) Atomic<std::int64_t> brought{0};  // rounds, in all; who puts
+        alignas(cache_line) Atomic<std::int64_t> brought{0};  // rounds, in all; written by the thread that puts
         Spsc<void*> ring;
     };
 
     static constexpr int most_depth = 256;
 
-    // As of an ordered stage: who put the last part of the round that is next announces it, and no other.
+    // As in an ordered stage: only the thread that put the last part of the next round announces it.
     bool is_complete() {
         const auto next = next_.load(relaxed);
         auto input = missing_.load(relaxed);

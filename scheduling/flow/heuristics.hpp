@@ -169,7 +169,7 @@ private:
     Atomic<std::int64_t> window_begin_{0};
 };
 
-// What a function says, which is asked where there is a choice. With null from it, the latest stage.
+// Asks a function where there is a choice. If it answers null, the latest stage is chosen.
 class ChooseByAsking final : public Chooser {
 public:
     // At least two schedulable stages, in the order of the graph.

@@ -20,5 +20,5 @@ cdef class OperatorView:
 
 
 cdef class Heuristic:
-    # What chooses in one flow, new.
+    # A new chooser for one flow.
     cdef Chooser* chooser(self, int64_t slice_ns, Ask ask, void* asker) except NULL

@@ -1,7 +1,7 @@
-// A pool's stages, and which of them something waits at: what heuristics choose from.
+// A pool's stages, and those at which input waits: heuristics choose from these.
 //
-// Whoever looks here meets stages at which something waits, or waited a moment ago, and no others: what it
-// costs grows with what is ready, not with what there is. pool.hpp says why none is overlooked.
+// A search meets only stages at which input waits, or waited a moment ago. So its cost grows with the
+// number of ready stages, not of all stages. pool.hpp says why none is overlooked.
 #pragma once
 
 #include <cstdint>

@@ -27,8 +27,8 @@ struct Value {
 };
 static_assert(sizeof(Value) == 24, "a plain value");
 
-// A lot of values, counted because several stages may read it. Who made it may write until it is
-// handed on; nobody afterwards. One allocation: the values follow.
+// A lot of values, reference-counted because several stages may read it. Its maker may write until
+// it is handed on; nobody may afterwards. It is one allocation: the values follow.
 class Values {
 public:
     static Values* make(std::uint64_t capacity) {
@@ -42,7 +42,8 @@ public:
     const Value* begin() const { return reinterpret_cast<const Value*>(this + 1); }
     std::uint64_t count() const { return count_; }
 
-    // Of the round: it is the last one; what failed in it (a Python object, owned) or null.
+    // Facts about the round: whether it is the last one; its error (a Python object, owned) or
+    // null.
     bool final{false};
     void* error{nullptr};
     std::int64_t first{0};  // how many values passed this place of the graph before
@@ -64,7 +65,7 @@ private:
     friend class Output;
     Values() = default;
 
-    // Who makes it: one more value, to be written where it is. Growing moves the values.
+    // For its maker: one more value, to be written in place. Growing moves the values.
     static Value& next(Values*& values) {
         if (__builtin_expect(values->count_ == values->capacity_, 0)) values = grow(values);
         return reinterpret_cast<Value*>(values + 1)[values->count_++];
