@@ -1,4 +1,5 @@
-// What the stress tests share: threads that start together, a ledger of what arrived, small caches.
+// Tools of the stress tests: threads that start together, a ledger of arrived messages, small
+// caches.
 #pragma once
 
 #include <cstdint>
@@ -98,9 +99,9 @@ inline std::int64_t stamp(int producer, int number) {
     return std::int64_t{producer} << 32 | static_cast<std::uint32_t>(number);
 }
 
-// What arrived. Its fields are plain on purpose: whoever receives must be ordered after who received
-// before, and ThreadSanitizer sees it if not. Broken order, loss and doubling all show as a message
-// that was not the next one of its producer.
+// The messages that arrived. Its fields are plain on purpose: each receiver must be ordered after
+// the last one, and ThreadSanitizer reports it if not. Broken order, loss and doubling all show as a
+// message that was not the next one of its producer.
 class Ledger {
 public:
     explicit Ledger(int producers) : next_(static_cast<std::size_t>(producers), 0) {}

@@ -1,4 +1,4 @@
-// What a design of a summary has promised, held against exact counts; and keys of both sorts to count.
+// The guarantees of a summary's design, checked against exact counts; and keys of both sorts to count.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What the benchmarks share: interleaved rounds, medians, a table in Markdown, and how busy the
+// Tools of the benchmarks: interleaved rounds, medians, a table in Markdown, and how busy the
 // machine was with other things meanwhile.
 //
 // All candidates of a case run one after the other in each round, so that a slow minute of the
