@@ -85,7 +85,7 @@ class Batches:
         if self.raised is not None:
             raise self.raised
         try:
-            self.taken.extend(islice(self._rows, self._size))  # keeps what came before it raises
+            self.taken.extend(islice(self._rows, self._size))  # keeps the rows before an exception
         except Exception as error:
             if not self.taken:
                 raise

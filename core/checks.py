@@ -1,4 +1,4 @@
-"""Checks of arguments: what a number, a time and a switch may be, for the whole package.
+"""Checks of arguments for the whole package: numbers, times and switches.
 
 Each returns the checked value, or raises `error` with the fact and the value. `what` begins the
 sentence: "workers", "a mailbox's timeout". NaN, infinity, strings of digits and a bool for a number
@@ -84,7 +84,7 @@ def one_of(
 
 
 def takes(**options: Any) -> inspect.Signature:
-    """Return the signature of a compiled class with these options, which shows none by itself."""
+    """Return a signature with these options, for a compiled class, which shows none by itself."""
     return inspect.Signature([
         inspect.Parameter(option, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
         for option, default in options.items()

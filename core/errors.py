@@ -57,7 +57,7 @@ class AskTimeout(CallboardError, TimeoutError):
 
 
 class AskCycle(CallboardError):
-    """An actor waits for an answer that, at the end of a chain of asks, waits for this actor."""
+    """Actors ask each other in a circle: each waits for another's answer."""
 
 
 class DrainTimeout(CallboardError, TimeoutError):

@@ -32,11 +32,11 @@ cdef object LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 cpdef object instant_of(object value):
-    """Return what a value is compared, subtracted and hashed as.
+    """Return the form in which a value is compared, subtracted and hashed.
 
-    That is an aware datetime in UTC; of a tuple or a list one with such in their places; and
-    anything else itself. The first and the last hours of the calendar, which UTC has no years for,
-    are its first and its last microsecond.
+    For an aware datetime that is the datetime in UTC. For a tuple or a list it is one with such
+    datetimes in their places. Anything else is its own form. UTC has no years for the calendar's
+    first and last hours; these become its first and its last microsecond.
     """
     if is_plain(value):
         return value
@@ -84,7 +84,7 @@ cpdef object zone_of(object value):
 
 
 cpdef object in_zone(object instant, object zone):
-    """Say an instant in a zone; as it is without one, or where the zone has no year for it."""
+    """Return an instant in a zone; as it is without a zone, or if the zone has no year for it."""
     if zone is None:
         return instant
     try:
@@ -109,7 +109,9 @@ cdef class MomentKey:
 
 
 cpdef object as_key(object value):
-    """Return what stands for a value where keys are told apart. Raises TypeError: it has no hash."""
+    """Return the key that stands for a value where keys are compared.
+
+    Raises TypeError if it has no hash."""
     cdef MomentKey key
     instant = instant_of(value)
     if instant is value:

@@ -19,11 +19,11 @@ from callboard.core.text import safe_repr, safe_str
 
 
 class _ContainedLogger(structlog.stdlib.BoundLogger):
-    """A logger whose filters and handlers may raise without anyone else's harm.
+    """A logger whose filters and handlers may raise without harm to others.
 
-    The runtime logs in the middle of a restart or a stop, which must come to its end, and on
-    workers, which must go on. Whatever they raise, SystemExit included, is printed, as the standard
-    library does for handlers.
+    The runtime logs in the middle of a restart or a stop, which must be completed, and on workers,
+    which must go on. Whatever they raise, SystemExit included, is printed, as the standard library
+    does for handlers.
     """
 
     def _proxy_to_logger(

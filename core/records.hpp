@@ -1,4 +1,4 @@
-// Monitoring records: fixed-size, written by one worker into its ring, read by anybody.
+// Monitoring records: fixed-size, written by one worker into its ring, read by any thread.
 //
 // The hot path writes; text, JSON and tables are made elsewhere (Prokesch 2011, section 5.4.3, whose
 // log lines a record can be turned into).
@@ -12,11 +12,12 @@
 
 namespace callboard {
 
-// A count that one thread raises and any thread reads; no more than a plain variable to its writer.
-// A reader may see it a little late, never torn. The writer may change, if each comes after the last.
+// A count that one thread raises and any thread reads. It costs its writer no more than a plain
+// variable. A reader may see it a little late, but never torn. The writer may change, if each comes
+// after the last.
 class Counter {
 public:
-    // The writer. Not a read-modify-write: nobody else writes.
+    // The writer. Not a read-modify-write: there is one writer.
     void add(std::uint64_t amount) { count_.store(get() + amount, relaxed); }
 
     // Any thread.
@@ -59,10 +60,10 @@ struct DispatchRecord {
 //
 // Why a reader gets the record it asked for, or false. It saw written() beyond the number, so it sees
 // that record's words as stored: each word that it loads is that record's or a later one's. A later
-// one's word was stored with release after begun_ had gone beyond `number + capacity`; its acquire
-// orders that store of begun_ before the reader's last load, which sees it and refuses. The rejected
-// alternative, plain words between two fences, is faster on aarch64, but ThreadSanitizer does not see
-// fences.
+// one's word was stored with release after begun_ had gone beyond `number + capacity`. The reader's
+// acquire of that word orders the store of begun_ before the reader's last load, which sees it and
+// refuses. The rejected alternative, plain words between two fences, is faster on aarch64, but
+// ThreadSanitizer does not see fences.
 class RecordRing {
 public:
     explicit RecordRing(std::uint64_t capacity)  // a power of two

@@ -76,7 +76,7 @@ class MpscHead {
 public:
     explicit MpscHead(Node* dummy) : head_(dummy) {}
     MpscHead(const MpscHead&) = delete;
-    ~MpscHead() { FreePool::free_chain(head_); }  // and all that waits; nobody may use the other end any more
+    ~MpscHead() { FreePool::free_chain(head_); }  // and all that waits; no thread may use the other end any more
 
     // The node that carries the oldest message, or null. The node stays in the queue as its new
     // dummy: read it before the next pop. `spent` is the old dummy, now the caller's.
@@ -87,11 +87,11 @@ public:
         return head_ = next;
     }
 
-    // True: the queue was empty and the consumer is idle; it owns nothing now, and must not touch
-    // the queue until somebody made it ready again. False: there is a message, or one is in its
-    // linking gap, or a signal. It compares the head with the tail and not with the head's link, so
-    // a producer in its gap is never missed. Release pairs with push() and signal(); it acquires nothing, for
-    // an idle consumer looks at nothing.
+    // True: the queue was empty and the consumer is idle. It owns nothing now, and must not touch the queue
+    // until a thread makes it ready again. False: there is a message, or one is in its linking gap, or a
+    // signal. It compares the head with the tail and not with the head's link, so a producer in its gap is
+    // never missed. Release pairs with push() and signal(); it acquires nothing, for an idle consumer looks
+    // at nothing.
     bool try_idle(MpscTail& tail) {
         auto expected = reinterpret_cast<std::uintptr_t>(head_);
         return tail.tail_.compare_exchange_strong(expected, expected | MpscTail::idle_bit, release,

@@ -1,4 +1,4 @@
-"""A worker that reads: in its rest it sleeps on a descriptor, and reads that itself when something comes."""
+"""Attending: an idle worker sleeps on a descriptor, and reads it itself when data come (inline polling)."""
 
 import os
 
@@ -15,7 +15,7 @@ cdef extern from "unistd.h" nogil:
 cdef extern from "callboard/scheduling/attending.hpp" namespace "callboard" nogil:
     bint sleep_reading(Worker& worker, int descriptor, int bell, int milliseconds)
 
-# How long a worker without anything to do attends to a descriptor.
+# How long an idle worker attends to a descriptor.
 cdef int ATTENTIVE_MS = 10
 
 
@@ -60,7 +60,7 @@ cdef class _Attention:
     cdef OtherSleep* hook         # the worker's
     cdef str name                 # likewise
     cdef object lender            # whose descriptor it is to read, or None
-    cdef bint keeps               # the lender wants it to, whatever else is attended to
+    cdef bint keeps               # the lender wants it to, and other lenders have to wait
     cdef int bell                 # that wakes the worker then; -1 until the first time
 
     def __cinit__(self):

@@ -41,7 +41,7 @@ namespace callboard {
 inline constexpr std::uint32_t python_cell = 1;     // its dispatch needs the interpreter
 inline constexpr std::uint32_t wants_token = 2;     // ... and the token that says who has it
 inline constexpr std::uint32_t dedicated_cell = 4;  // has a worker of its own
-inline constexpr std::uint32_t roaming_cell = 8;    // has no home that somebody chose: see stealing.hpp
+inline constexpr std::uint32_t roaming_cell = 8;    // no policy chose its home: see stealing.hpp
 // The flags from here on belong to the actor in the cell, which may set them at any time.
 inline constexpr std::uint32_t first_own_flag = 16;
 
@@ -60,7 +60,7 @@ struct Cell {
     Atomic<std::uint32_t> gate{0};
     Atomic<std::uint32_t> flags;
     std::uint32_t weight{0};  // given at spawn, for priority policies
-    std::uint32_t pace{1};    // so many messages from look to look at the clock; the runner's: see turn.hpp
+    std::uint32_t pace{1};    // messages between looks at the clock; the runner's: see turn.hpp
     Run run;
     void* owner;              // the Python object that stands for this actor; borrowed
     Limits* limits{nullptr};
@@ -95,13 +95,13 @@ struct Cell {
 
     bool has_system() const { return !system.seems_empty(); }
 
-    // The owner. True: the cell is idle and nobody's, not to be touched. False: there is work.
+    // The owner. True: the cell is idle and has no owner; do not touch it. False: there is work.
     [[nodiscard]] bool try_idle() {
         if (head.try_idle(tail)) return true;
         if (!tail.is_signalled() || has_system()) return false;
-        // A signal without a message. It outlived it: the message was taken between its sender's push
-        // and signal, or while a push had the signal in hand. Nobody else would clear it, and the cell
-        // would stay ready for ever. Cleared first, as in take_system().
+        // A signal without a message. The message was taken between its sender's push and signal, or
+        // while a push had the signal in hand. Otherwise it would stay set, and the cell would stay
+        // ready for ever. Cleared first, as in take_system().
         tail.clear_signal();
         return !has_system() && head.try_idle(tail);
     }

@@ -24,7 +24,7 @@ struct alignas(cache_line) Context {
     Spinner spinner;          // how this thread waits before it sleeps
     void* trace{nullptr};     // called for each message, in a manual system; borrowed
     void* python{nullptr};    // a worker's thread's PyThreadState
-    std::uint32_t catching_up{0};   // so many dispatches to come may be long: see turn.hpp
+    std::uint32_t catching_up{0};   // how many of the next dispatches may be long: see turn.hpp
     std::int64_t past_quantum{0};   // when the long one in work got there
     std::int64_t turn_began{0};     // of the dispatch in work, not later than it did; 0: see turn.hpp
 };

@@ -13,7 +13,7 @@
 
 namespace callboard {
 
-// A thread that wants to send to a full mailbox; a worker's has nothing else that is ready. Waits until
+// For a thread that wants to send to a full mailbox; a worker has no other ready cell then. Waits until
 // there may be room, or until something was announced or delegated to the worker, `nanoseconds` at most.
 inline void wait_for_room(Limits& limits, Context* context, std::int64_t nanoseconds) {
     Worker* const worker = context->worker;
@@ -38,8 +38,8 @@ inline void wait_for_room(Limits& limits, Context* context, std::int64_t nanosec
 }
 
 // Time is measured from one dispatch's end to the next one's: one look at the clock for each, and
-// none at all when nobody asked for it. So every dispatch ends with account() or charge(), on the
-// worker's thread, and before it gives up the readiness.
+// none at all unless asked for. So every dispatch ends with account() or charge(), on the worker's
+// thread, and before it gives up the readiness.
 inline std::int64_t charge_now(Cell* cell, Worker* worker, std::int64_t now) {
     const std::int64_t spent = now - worker->started;
     worker->started = now;

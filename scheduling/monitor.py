@@ -1,8 +1,8 @@
 """Measurements, as values and as text.
 
 The levels are LPEL's (Prokesch 2011, section 5.4.3), for actors instead of box tasks: `off`;
-`times`, the execution time of each dispatch; `mailboxes`, with what waits; `workers`, with the
-workers' waits.
+`times`, the execution time of each dispatch; `mailboxes`, which adds waiting messages; `workers`,
+which adds the workers' waits.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class WorkerStatistics:
     busy: float | None
     """Spent in dispatches."""
     idle: float
-    """Spent without anything to do, a wait in progress included."""
+    """Spent idle, a wait in progress included."""
     waits: int
-    """How often it had nothing to do."""
+    """How often it was idle."""
     actor: str | None = None
     """The path of the actor that it runs just now, if it does."""
     in_message: float | None = None

@@ -1,8 +1,8 @@
 // The shipped priority policies' ready sets. Each belongs to one worker, whose thread uses it, or a thief instead
 // (stealing.hpp), and has cache lines of its own, because it is written at each dispatch.
 //
-// All take and give cells without allocating, but for the heap, which grows to the largest number of
-// ready actors and stays. None starves: each says why.
+// All take and give cells without allocating, except the heap, which grows to the largest number of ready actors
+// and stays. None starves: each says why.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ public:
 
     Cell* first() const { return first_; }
 
-    // The first that roams, of so many that a thief may look at while its victim waits.
+    // The first that roams, among so many that a thief may look at while its victim waits.
     Cell* fetch_roaming() {
         Cell* before = nullptr;
         Cell* cell = first_;

@@ -109,7 +109,7 @@ cdef void tell_policy(TrackedReady* tracked, Cell* cell) noexcept with gil:
 
 
 cdef Cell* ask_policy(TrackedReady* tracked) noexcept with gil:
-    """The cell that the policy answers; null if that is nonsense."""
+    """The cell that the policy answers; null if the answer is invalid."""
     cdef PriorityPolicy policy = <PriorityPolicy>tracked.policy
     cdef Cell* oldest = tracked.first()
     cdef Cell* cell

@@ -25,7 +25,7 @@ from callboard.core.errors import CallboardError
 cdef struct Deck:
     uint64_t seed
     uint64_t taken         # random numbers, so far
-    vector[Cell*]* cells   # ready, in no order that means anything
+    vector[Cell*]* cells   # ready, in any order
 
 
 cdef void put_anywhere(void* state, Cell* cell) noexcept nogil:

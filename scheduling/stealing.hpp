@@ -46,8 +46,8 @@ namespace callboard {
 
 // Nanoseconds.
 inline constexpr std::int64_t look_every = 1'000;    // each look pulls a line out of another core's cache
-inline constexpr std::int64_t in_vain = 10'000;      // so long a worker's turn lasts before others take what waits
-inline constexpr std::int64_t in_vain_apart = 1'000'000;  // before one takes it who is of no use otherwise
+inline constexpr std::int64_t in_vain = 10'000;      // a worker's turn lasts so long before others take its cells
+inline constexpr std::int64_t in_vain_apart = 1'000'000;  // before an idle worker that keeps apart takes them
 inline constexpr std::int64_t worth_a_theft = 20'000;  // of work: about ten times what one costs
 inline constexpr std::int64_t first_nap = 50'000;
 inline constexpr std::int64_t longest_nap = 4'000'000;
@@ -74,7 +74,7 @@ inline bool try_watch(Worker& worker) {
     return true;
 }
 
-// Whether something waits at another worker in vain: then that one is the victim.
+// Whether cells wait in vain at another worker: then that one is the victim.
 inline bool sees_victim(Worker& worker, std::int64_t now) {
     const TeamState& team = *worker.team;
     for (std::uint32_t step = 1; step < team.members.size(); ++step) {
@@ -102,7 +102,7 @@ inline bool sees_victim(Worker& worker, std::int64_t now) {
     return false;
 }
 
-// Whether the last theft did, if its thief has only now nothing to do again.
+// Whether the last theft did, if its thief is idle again only now.
 inline bool paid_off(Worker& worker) {
     if (worker.stole_at == 0) return true;
     const bool paid = monotonic_ns() - worker.stole_at >= worth_a_theft;
@@ -149,7 +149,7 @@ inline void pass_watch(Worker& worker) {
     }
 }
 
-// A worker without anything to do. True: somebody announced an actor, or the end, or there is a victim.
+// A worker without anything to do. True: a thread announced an actor, or the end, or there is a victim.
 inline bool find_work(Context* context) {
     Worker& worker = *context->worker;
     const auto announced = [&worker] {
@@ -230,7 +230,7 @@ inline Cell* take_announced(Worker& victim) {
 
 // Half of the ready cells that roam, the newest first.
 inline Cell* take_half(Worker& victim) {
-    // Acquire pairs with Worker::count(): what the victim did without its lock is over.
+    // Acquire pairs with Worker::count(): the victim's actions without its lock are over.
     if (victim.stealable.load(acquire) == 0 || !victim.lock.try_visit()) return nullptr;
     Cell* taken = nullptr;
     for (auto wanted = std::min((victim.stealable.load(relaxed) + 1) / 2, most_stolen); wanted > 0; --wanted) {
@@ -243,8 +243,8 @@ inline Cell* take_half(Worker& victim) {
     return taken;
 }
 
-// The worker's thread, which has nothing to do. Takes from its victim. True: the worker has something now.
-// False: there is no victim, or nothing to be had of it, and then the worker naps before it looks again.
+// The worker's thread, which is idle. Takes from its victim. True: the worker has a cell now. False: there
+// is no victim, or nothing to take from it; then the worker naps before it looks again.
 inline bool steal(Worker& worker) {
     Worker* const victim = std::exchange(worker.victim, nullptr);
     if (victim == nullptr) return false;

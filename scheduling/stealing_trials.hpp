@@ -28,8 +28,8 @@ struct TeamCounts {
     bool is_apart;
 };
 
-// One worker of a team tries something at a time: what two of them try at once, neither could tell apart. For a
-// limited time, so that one that falls asleep in the middle holds nobody up. Any thread; times in nanoseconds.
+// One worker of a team has a trial at a time: two could not tell their effects apart. For a limited time, so
+// that a worker that falls asleep in the middle does not hold up others. Any thread; times in nanoseconds.
 class TrialLease {
 public:
     // Returns the end of the lease; 0: another has it.
@@ -52,10 +52,10 @@ public:
     static constexpr std::int64_t counting = 2'000'000;  // twice the longest dispatch, which counts at its end
     static constexpr std::int64_t trial = settling + counting;
     static constexpr std::int64_t lease_time = 4 * trial;  // for one of each kind, one after the other
-    static constexpr std::int64_t first = 8'000'000;  // of what a trial said, and four times longer at each further one
+    static constexpr std::int64_t first = 8'000'000;  // how long a trial's result holds; four times longer at each
     static constexpr std::int64_t longest = 128'000'000;
     static constexpr std::int64_t long_message = 2'000;
-    static constexpr double worth_while = 0.95;  // so much of the rate without it: going apart costs, too
+    static constexpr double worth_while = 0.95;  // times the rate without it: going apart costs, too
 
     Atomic<bool> is_apart{false};
 
@@ -85,7 +85,7 @@ public:
         }
         const double rate = static_cast<double>(counts.handled - then_.handled) / static_cast<double>(now - since_);
         const bool has_short = (counts.own - then_.own) * long_message > static_cast<std::uint64_t>(now - since_);
-        const bool is_as_before = counts.rests == then_.rests;  // busy all the time, or at rest
+        const bool is_as_before = counts.rests == then_.rests;  // busy all the time, or idle
         if (was_apart && is_as_before && counts.rests % 2 == 0) {
             rate_apart_ = rate;
             begin(may_try(now, lease) ? Term::together : Term::apart, now, trial);
@@ -132,7 +132,7 @@ private:
         begin(term, now, length_);
     }
 
-    // The trial in progress is this worker's, or nobody's.
+    // The trial in progress is this worker's, or there is none.
     bool may_try(std::int64_t now, TrialLease& lease) {
         if (now >= lease_end_) lease_end_ = lease.take(now, lease_time);
         return lease_end_ != 0;
@@ -155,7 +155,7 @@ private:
 
     std::int64_t due_{never};  // when the term is settled, and then when it ends
     std::int64_t ends_{0};
-    std::int64_t since_{0};    // when counting began, and what there was then
+    std::int64_t since_{0};    // when counting began, and the counts of then
     TeamCounts then_{};
     std::int64_t next_look_{never}, seen_at_{0};
     std::uint64_t seen_{0};    // messages, at the last look

@@ -75,8 +75,8 @@ inline std::uint32_t begin_turn(Cell* cell, Context* context, std::uint32_t quan
 }
 
 // The limit of a dispatch that came to it, or that needed the last of many nodes: the same, less or more.
-// While receivers catch up, nodes from their pools count as well: else a sender would take all that they
-// gave back, and a few new ones each time.
+// While receivers catch up, nodes from their pools count as well: otherwise a sender would take all that
+// they gave back, and a few new ones each time.
 __attribute__((noinline)) inline std::uint32_t extended(
     Context* context, std::uint32_t handled, std::uint32_t limit) {
     auto& nodes = context->nodes;
@@ -99,8 +99,8 @@ __attribute__((noinline)) inline std::uint32_t extended(
     return handled + (quantum < most_stretch ? quantum : most_stretch);
 }
 
-// The end of a dispatch that found no more messages. One that went past the quantum was right to: for
-// others like it, that goes on.
+// The end of a dispatch that found no more messages. If it went past the quantum, that paid, and later
+// dispatches may do so, too.
 inline void end_turn(Context* context, std::uint32_t limit) {
     if (__builtin_expect(context->catching_up != 0, 0) && limit > context->worker->quantum)
         context->catching_up = long_dispatches;

@@ -1,4 +1,4 @@
-// A worker: its ready set, its inbox, and what it shares with its team.
+// A worker: its ready set, its inbox, and the state that it shares with its team.
 //
 // Prokesch 2011, section 4.2: workers have disjoint ready sets that only they touch, or a thief; a wake-up that
 // concerns another worker's actor travels to that worker as a message (section 4.2.3).
@@ -36,10 +36,10 @@ struct ReadySet {
 struct TeamState {
     // The interpreter token: its owner runs Python cells; the others delegate theirs to it.
     Delegation<Cell> token;
-    // Cells in state waiting, and answers that actors owe; a system with one of them is not at rest.
+    // Cells in state waiting, and answers that actors owe; a system with one of them is not idle.
     alignas(cache_line) Atomic<std::int64_t> waiting{0};
     Atomic<std::uint32_t> stopping{0};
-    Atomic<std::uint32_t> draining{0};  // somebody waits on `rested`
+    Atomic<std::uint32_t> draining{0};  // a thread waits on `rested`
     Parker rested;
     // For workers that take each other's work: see stealing.hpp.
     alignas(cache_line) Atomic<Worker*> watcher{nullptr};
@@ -62,7 +62,7 @@ struct Worker {
     Atomic<bool> is_asleep{false};  // and one of the team's sleepers
 
     // --- the worker's thread writes, others read ---------------------------------------------------
-    alignas(cache_line) Atomic<std::uint64_t> rests{1};  // ended and begun ones; odd: it has nothing to do
+    alignas(cache_line) Atomic<std::uint64_t> rests{1};  // ended and begun ones; odd: it is idle
     Atomic<std::uint64_t> current{0};                    // the number of the cell that it dispatches
     // Monotonic ns, now and then. Where messages take long: when the one in work began.
     Atomic<std::int64_t> loop_time{0};
@@ -83,7 +83,7 @@ struct Worker {
     Worker* victim{nullptr};      // the worker that was seen to have more than it can do
     Worker* robbed{nullptr};      // the last one that it stole from
     Trials trials;                // whether that is of use
-    std::int64_t stole_at{0};     // until it has nothing to do again
+    std::int64_t stole_at{0};     // until it is idle again
     std::int64_t nap_ns{0};       // how long it sleeps between two watches
     std::vector<Sighting> sightings;  // by the others' numbers
     std::uint32_t index{0};
@@ -91,10 +91,10 @@ struct Worker {
     bool has_token{false};
     bool timed{false};            // measure each dispatch, for a policy or for monitoring
     bool notes_waits{false};      // into the ring, too
-    std::uint32_t quantum{64};    // how many messages a dispatch handles, but for a flood
+    std::uint32_t quantum{64};    // how many messages a dispatch handles, except in a flood
     bool exact{false};            // no dispatch takes more than the quantum: a replay is the same
     std::uint32_t look_mask{0};   // it looks at the clock after each dispatch, or after each second, or ...
-    std::int64_t slice_ns{0};     // after so long a dispatch begins no more messages; 0: it may
+    std::int64_t slice_ns{0};     // after so long a dispatch begins no more messages; 0: no limit
     RecordRing* ring{nullptr};    // where to note each dispatch
     std::int64_t started{0};      // of the dispatch in work: when the last dispatch or wait ended
     Counter busy_ns;              // in dispatches, if timed
@@ -117,7 +117,7 @@ struct Worker {
         return cell;
     }
 
-    // Makes ready what other threads announced or delegated. True if there was anything.
+    // Makes ready the cells that other threads announced or delegated. True if there was anything.
     bool take_in() {
         if (inbox.is_empty() && !(has_token && team->token.has_pending())) return false;
         take_in_all();

@@ -31,7 +31,7 @@ struct Buffer {
 
     void retain() { references.fetch_add(1, relaxed); }
 
-    // Any thread. Release and acquire: the memory is let go after everybody's last use of it.
+    // Any thread. Release and acquire: the memory is released after its last use by any thread.
     void drop() {
         if (references.fetch_sub(1, acq_rel) == 1) bury(this);
     }

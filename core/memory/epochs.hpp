@@ -52,7 +52,7 @@ public:
         }
     }
 
-    // Release pairs with try_advance(): what it did inside comes before the epoch that goes on.
+    // Release pairs with try_advance(): the member's actions inside come before the next epoch.
     void leave(unsigned index) { announced_[index].epoch.store(outside, release); }
 
     // Any thread. Returns its place among the members, for leave_as_visitor(). While there is none free, it waits.
@@ -85,7 +85,7 @@ public:
         return epoch_.compare_exchange_strong(epoch, epoch + 1, seq_cst, relaxed);
     }
 
-    // Nobody holds what a member retired that had announced this epoch. Acquire pairs with try_advance().
+    // No thread holds a thing that a member with this epoch retired. Acquire pairs with try_advance().
     bool has_passed(std::uint64_t announced) const { return epoch_.load(acquire) >= announced + 3; }
 
 private:

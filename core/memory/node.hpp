@@ -58,8 +58,8 @@ static_assert(sizeof(Node) <= Slab::room, "a node to a cache line");
 
 class FreePool;
 
-// The pools that got more than a batch of nodes, until somebody who has nothing else to do frees what is
-// beyond. A lock, because pools end; it is taken once for each pool and burst.
+// The pools that got more than a batch of nodes, until an idle thread frees the rest. A lock, because
+// pools end; it is taken once for each pool and burst.
 class Surplus {
 public:
     explicit Surplus(std::uint32_t kept) : kept_(kept) {}
@@ -73,7 +73,7 @@ public:
     // Any thread.
     void free_all();
 
-    // Around a fork, so that the child does not find it locked by a thread that it does not have.
+    // Around a fork, so that the child does not find it locked by a thread of the parent.
     void lock() { lock_.lock(); }
     void unlock() { lock_.unlock(); }
 
@@ -81,7 +81,7 @@ private:
     friend class FreePool;
     void forget(FreePool& pool);
 
-    const std::uint32_t kept_;  // what a pool may keep
+    const std::uint32_t kept_;  // the most that a pool keeps
     std::mutex lock_;
     std::vector<FreePool*> pools_;
     Atomic<std::size_t> count_{0};

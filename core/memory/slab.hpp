@@ -41,7 +41,7 @@ class Slab {
 
 public:
     static constexpr std::size_t size = 2048 - sizeof(std::size_t);
-    static constexpr std::size_t room = cache_line - sizeof(Slab*);  // for what a line holds
+    static constexpr std::size_t room = cache_line - sizeof(Slab*);  // for a line's contents
 
     // Any thread, of any extension module: each has slabs of its own. Throws std::bad_alloc.
     static void* make_line() {
@@ -50,7 +50,7 @@ public:
         Line* const line = unmade.next++;
         --unmade.count;
         line->slab = unmade.slab;
-        if (unmade.ended) give_back(unmade);  // after the thread's end nobody else would
+        if (unmade.ended) give_back(unmade);  // after the thread's end no other thread would
         return line;
     }
 

@@ -75,7 +75,7 @@ public:
 
 private:
     static constexpr std::uint32_t empty = 0, parked = 1, notified = 2;
-    static constexpr std::uint32_t listening = 3;  // and from there on: to the bell of so much less
+    static constexpr std::uint32_t listening = 3;  // and above: listens to the bell of this value less `listening`
 
     void wait(std::int64_t nanoseconds) {
         timespec time{nanoseconds / 1000000000, nanoseconds % 1000000000};

@@ -3,7 +3,7 @@
 // A sleep and a wake-up cost the two threads 10 to 30 microseconds together. So spinning for about as
 // long never costs more than twice the best choice. How to spin depends on where the other thread is:
 //   - On another core, a loop of pauses sees it at once, and the answer is there within a microsecond.
-//   - On this core, the other thread cannot run during that loop. This is frequent: Linux likes to put a
+//   - On this core, the other thread cannot run during that loop. This is frequent: Linux often puts a
 //     woken thread on its waker's core. Then only sched_yield() helps, and it helps at once: two threads
 //     that yield to each other take less time than two that wake each other.
 // A thread cannot ask where the other one is, but the way that helped last time helps again. So a thread
@@ -45,7 +45,7 @@ public:
     static constexpr std::int64_t first_rest = 1'000'000'000;  // without yields
     static constexpr std::int64_t longest_rest = 64 * first_rest;
     static constexpr std::uint32_t tries = 4;             // without success, before pauses are given up
-    static constexpr std::uint32_t retry = 16;            // pauses that did not help are tried again so much later
+    static constexpr std::uint32_t retry = 16;            // unsuccessful pauses are tried again so much later
 
     // True as soon as `holds()`; false when it is time to sleep, after about `patience` nanoseconds.
     template <class Holds>

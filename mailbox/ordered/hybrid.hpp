@@ -61,8 +61,8 @@ public:
     }
 
     // Any worker. Takes one partition, and either leaves the claim to its owner, or owns it and serves, by
-    // `visit(partition, value)`, what is due: `most` values at most. False: there was nothing to
-    // take. Visit gets a T&, and must not throw.
+    // `visit(partition, value)`, the values that are due: `most` values at most. False: there was nothing
+    // to take. Visit gets a T&, and must not throw.
     template <class Visit>
     bool consume_one(Visit&& visit, std::int64_t most = 16) {
         std::uint32_t partition;
@@ -85,7 +85,8 @@ private:
         alignas(cache_line) CountedDelegation claims;
     };
 
-    // The owner. Serves what is due, and lets go or passes the rest on.
+    // The owner. Serves the values that are due. Then releases the partition, or passes the rest
+    // on.
     template <class Visit>
     void serve(std::uint32_t index, Visit& visit, std::int64_t most) {
         Partition& partition = *partitions_[index];

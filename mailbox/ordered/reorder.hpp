@@ -58,7 +58,8 @@ public:
     }
 
     // Any thread. True stays true until the value is sent. While value n is being sent, there is room for
-    // all up to n + capacity / 2. (Room is told of twice a ring: each time costs everybody a cache miss.)
+    // all up to n + capacity / 2. (Room is announced twice a ring: each time costs every worker a cache
+    // miss.)
     bool has_room(std::int64_t serial) const {
         return serial < limit_.load(acquire);  // pairs with send_run()
     }
@@ -96,7 +97,7 @@ private:
     }
 
     const Ring<Slot> slots_;
-    alignas(cache_line) Atomic<std::int64_t> limit_;   // the baton's owner, seldom; everybody reads
+    alignas(cache_line) Atomic<std::int64_t> limit_;   // the baton's owner, seldom; all workers read
     alignas(cache_line) Atomic<std::int64_t> next_{0};  // the baton's owner
 };
 

@@ -64,7 +64,7 @@ public:
         return true;
     }
 
-    // Any thread, a hint. The producer is told at least what waits, the consumer at most that.
+    // Any thread, a hint. The producer gets at least the true number, the consumer at most that.
     std::int64_t size() const {
         const std::int64_t head = head_.load(relaxed);
         const std::int64_t size = tail_.load(relaxed) - head;

@@ -20,7 +20,7 @@ public:
     // A lane passes a chain without a break: other actors of its worker wait for so long.
     static constexpr std::uint32_t most_members = 16;
 
-    // So many lanes may be at work on it. One of `sample_every` rounds is timed, member by member.
+    // The most lanes that may be at work on it. One of `sample_every` rounds is timed, member by member.
     Chain(std::uint32_t lanes, std::uint32_t sample_every)
         : lanes_(lanes), sample_every_(sample_every), of_lanes_(std::make_unique<OfLane[]>(lanes)) {}
     Chain(const Chain&) = delete;

@@ -41,7 +41,7 @@ public:
     std::int64_t busy_ns() const { return busy_ns_.load(relaxed); }
 
     // Worker time in the current window of CT (section 6.4). A stage begins a window when it is first looked at in
-    // it; nobody works on it before that.
+    // it; no lane works on it before that.
     std::int64_t slice_ns() const { return busy_ns() - busy_before_.load(relaxed); }
     void begin_window(std::int64_t begin) {
         if (window_begin_.load(relaxed) == begin) return;

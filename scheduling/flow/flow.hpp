@@ -39,7 +39,7 @@ class Flow final : private SinkObserver {
 public:
     struct Settings : Slices {
         std::uint32_t window{256};       // rounds; a power of two
-        std::uint32_t marker_every{64};  // rounds; of one of so many the latency is measured
+        std::uint32_t marker_every{64};  // rounds; the latency of one in so many is measured
     };
 
     explicit Flow(Settings settings) : settings(settings), markers_(settings.window, settings.marker_every) {}
@@ -131,8 +131,8 @@ public:
 
     // --- the end -----------------------------------------------------------------------------------
 
-    // One thread, when no lane runs and no stage rests: lets all that is on its way go its way. Lanes, which
-    // may be no more, are not told.
+    // One thread, when no lane runs and no stage rests: works on all rounds that are on their way. Lanes are
+    // not told, because they may have ended.
     void drain() {
         for (auto& pool : pools_) pool->retire_lanes();
         for (bool worked = true; worked;) {
@@ -147,7 +147,7 @@ public:
     const Settings settings;
 
 private:
-    static constexpr std::uint32_t sample_every = 64;  // rounds; of one of so many each operator's time is taken
+    static constexpr std::uint32_t sample_every = 64;  // rounds; operators' times are taken in one of so many
 
     template <class Kind, class... Arguments>
     Kind& add(Pool& pool, LaneKinds runs_on, std::uint32_t most_lanes, Arguments&&... arguments) {
@@ -184,7 +184,7 @@ private:
     std::unique_ptr<Atomic<std::uint64_t>[]> departures_;  // of the rounds on their way, from sinks
     alignas(cache_line) Atomic<std::int64_t> admitted_{0};
     alignas(cache_line) Atomic<std::int64_t> done_{0};
-    alignas(cache_line) Atomic<std::int64_t> wanted_{INT64_MAX};  // the least that somebody waits for
+    alignas(cache_line) Atomic<std::int64_t> wanted_{INT64_MAX};  // the least that a thread waits for
     std::mutex mutex_;
     std::condition_variable left_;
 };

@@ -111,9 +111,9 @@ cdef class QueueSizeThrottling(Heuristic):
     """The earliest operator whose output queue is below its threshold (section 6.1, equation 1).
 
     `capacity` is how many rows all queues may hold together; the thresholds are parts of it. It
-    throttles only if it is less than the rows that a run lets in, which are `batch_size` times
-    `window` at most. With more than that no queue reaches its threshold, and the earliest operator
-    for which something waits is next.
+    throttles only if it is less than the rows that a run lets in, which are `batch_size` times `window`
+    at most. With more than that no queue reaches its threshold, and the earliest operator for which
+    input waits is next.
     """
 
     __signature__ = checks.takes(capacity=65536)

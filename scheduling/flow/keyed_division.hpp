@@ -55,7 +55,7 @@ public:
         owners_.push_back(everybody);
     }
 
-    // The next row is nobody's.
+    // The next row has no partition.
     void add_to_none() { owners_.push_back(everybody); }
 
     // Every partition gets a share, if only for the stream's end.

@@ -39,7 +39,7 @@ struct NativeWork {
     Work divider() { return {this, divide, nullptr, discard, nullptr, nullptr}; }
     Work shares() { return {this, nullptr, pick, discard, do_share, gather}; }
 
-    // The same on the calling thread: what a round's lot gives, or null.
+    // The same on the calling thread: the output of a round's lot, or null.
     Values* alone(Values* lot, bool divided) {
         RowCounts counts;
         void* input = lot;
@@ -170,8 +170,8 @@ private:
         share.ends.resize(share.rows.size(), Division::after_rows(share));
     }
 
-    // All outputs in the order of the values, up to the first failure; what comes at the stream's end by
-    // partition.
+    // All outputs in the order of the values, up to the first failure. The outputs at the stream's end
+    // are in the order of partitions.
     static void* gather(void* self, Division& division) {
         NativeWork& work = of(self);
         auto* divided = static_cast<DividedLot*>(&division);

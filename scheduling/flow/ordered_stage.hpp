@@ -130,7 +130,7 @@ private:
     }
 
     Atomic<std::int64_t> next_{0};  // the round that the one lane takes next
-    Atomic<std::size_t> missing_{0};  // an input that lacked its part of that round, when somebody looked
+    Atomic<std::size_t> missing_{0};  // an input that lacked its part of that round at the last look
     std::vector<std::unique_ptr<Inlet>> others_;
     Inlet first_;
     const std::uint32_t window_;

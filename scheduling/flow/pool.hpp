@@ -75,8 +75,8 @@ public:
         if (chooser_ != nullptr) chooser_->prepare(stages);
     }
 
-    // A lane, idle. `wake(lane)` is called, by any thread, when it is and something waits: then it is to
-    // run() until that says that it is idle.
+    // A new lane, idle. Any thread calls `wake(lane)` when the lane is idle and input waits. Then the
+    // lane is to run() until that says that it is idle.
     std::uint32_t add_lane(LaneKinds kinds, void (*wake)(void*), void* lane) {
         const auto number = static_cast<std::uint32_t>(lanes_.size());
         assert(number < most_lanes);
@@ -90,7 +90,7 @@ public:
 
     // --- lanes -------------------------------------------------------------------------------------
 
-    // By whoever runs the lane. Works until there is nothing to do, or the turn is over.
+    // By the runner of the lane. Works until there is nothing to do, or the turn is over.
     Rest run(std::uint32_t lane) {
         const LaneKinds kinds = lanes_[lane].kinds;
         const auto bit = std::uint64_t{1} << lane;
@@ -163,7 +163,7 @@ private:
         return stage;
     }
 
-    // A round takes longer than a slice, or nobody knows.
+    // A round takes longer than a slice, or its time is unknown.
     bool may_take_long(const Stage& stage) const {
         if (slices_.one_by_one) return false;
         const double round_ns = stage.cost_ns() * stage.rows_per_unit();

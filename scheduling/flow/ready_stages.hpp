@@ -86,7 +86,7 @@ protected:
         if (hid_others) anything_waits();
     }
 
-    // Others may have looked in vain for what waits at stages that they do not know.
+    // Other lanes may have missed input that waits at stages that they do not know.
     virtual void anything_waits() = 0;
 
 private:
@@ -127,8 +127,8 @@ private:
 
     std::vector<Stage*> stages_;
     std::uint32_t kinds_{0};  // a bit for each `runs_on` among them
-    // One for each set of kinds that a stage may run on, so that a native lane does not look through what
-    // waits for the interpreter.
+    // One for each set of kinds that a stage may run on, so that a native lane does not look at stages
+    // that need the interpreter.
     alignas(cache_line) ReadyIndex index_[all_lanes];
 };
 

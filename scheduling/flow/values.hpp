@@ -1,4 +1,4 @@
-// Native values in lots: what native operators of streams read and write.
+// Native values in lots: the input and output of native operators of streams.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace callboard {
 
-// As in a node: what `integer`, `real`, `buffer` mean is said by `kind`; a record's 16 bytes are
+// As in a node: `kind` says which of `integer`, `real`, `buffer` is used; a record's 16 bytes are
 // `bytes` and, behind them, `rest`.
 struct Value {
     union {
@@ -53,7 +53,7 @@ public:
     // Any thread. True: it was the last reference, and the caller must free() the values.
     [[nodiscard]] bool drop() { return references_.fetch_sub(1, acq_rel) == 1; }
 
-    // `error` has been let go.
+    // `error` has been released.
     void free() {
         if (has_buffers_)
             for (std::uint64_t i = 0; i < count_; ++i)
