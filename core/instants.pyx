@@ -111,7 +111,8 @@ cdef class MomentKey:
 cpdef object as_key(object value):
     """Return the key that stands for a value where keys are compared.
 
-    Raises TypeError if it has no hash."""
+    Raises TypeError if it has no hash.
+    """
     cdef MomentKey key
     instant = instant_of(value)
     if instant is value:

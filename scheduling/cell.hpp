@@ -11,7 +11,7 @@
 // The owner of a cell's readiness (one thread at a time) may touch its consumer's fields. Rules:
 //   1. Readiness is born with the cell, and belongs to its creator.
 //   2. It passes on by put() into a ready set, by an inbox, by the token's delegation, by a dispatch, or
-//      by a theft out of a ready set or an inbox. Each of these orders the new owner after the old one.
+//      by a theft from a ready set or inbox. Each of these orders the new owner after the old one.
 //   3. Only its owner gives it up, by try_idle() or try_wait(). After that it touches none of the
 //      consumer's fields.
 //   4. It is taken out of idle only by the operation that clears the idle bit: MpscTail::push() or

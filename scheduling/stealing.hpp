@@ -5,14 +5,14 @@
 // this. A busy worker pays for it with a lock of two plain stores (core/threads/biased_lock.hpp), and a look at
 // one word after a put.
 //
-// Taking a cell that its worker would have come to in a moment costs both workers more than it saves: the cell's
-// mailbox, its state and its partners are in the other worker's caches. So a thief takes only cells that wait in
-// vain: some of two or more cells that were seen on two looks, or cells that stood still behind a long dispatch.
-// A theft may keep the thief busy for less than it cost both workers. Then the thief sleeps before the next
-// theft, each time for longer: many cells with little work are best left where they are. A stolen cell keeps its
-// home: it moves for good when a worker wakes it. Cells that keep a thief busy, but make its team slower, are
-// given back, and the thief keeps apart for a while: see stealing_trials.hpp. Until that ends it takes only
-// cells that stand still behind a dispatch of a millisecond.
+// Taking a cell that its worker would have come to in a moment costs both workers more than it saves. For the
+// cell's mailbox, its state and its partners are in the other worker's caches. So a thief takes only cells that
+// wait in vain: some of two or more cells that were seen on two looks, or cells behind a long dispatch. A theft
+// may keep the thief busy for less than it cost both workers. Then the thief sleeps before the next theft, each
+// time for longer: many cells with little work are best left where they are. A stolen cell keeps its home: it
+// moves for good when a worker wakes it. Cells that keep a thief busy, but make its team slower, are given back,
+// and the thief keeps apart for a while: see stealing_trials.hpp. Until that ends it takes only cells that stand
+// still behind a dispatch of a millisecond.
 //
 // At most one worker of a team watches; it keeps that role while it naps between looks. Rules:
 //   1. An idle worker takes the role if it is free, looks for as long as a worker does before it sleeps, then
@@ -20,8 +20,8 @@
 //   2. A watcher that has napped, and finds all others idle, gives the role up and sleeps as well.
 //   3. A watcher that is about to take cells, stolen or announced, gives the role up before it puts them. If
 //      others are busy, it calls one of the sleepers to take the role over.
-//   4. A worker that puts a cell that can be stolen, and sees that there are sleepers and no watcher, calls one
-//      of them: it makes that one the watcher and wakes it (Worker::call()).
+//   4. A worker puts a cell that can be stolen, and looks for sleepers and a watcher. If there are sleepers and
+//      no watcher, it calls a sleeper: it makes that one the watcher and wakes it (Worker::call()).
 //   5. So does a thread that announces such a cell to a busy worker, from outside of the team (Worker::wake()).
 //   6. A worker that keeps apart leaves the role to a sleeper that takes part, if there is one.
 // So a cell that waits behind a long dispatch is seen: by the watcher, within a nap or two; without a watcher,

@@ -1,6 +1,6 @@
 // Trials: whether a worker's stealing helps its team, measured in turns with and without it.
 //
-// Actors that exchange many messages of a few nanoseconds do less on two cores than on one: with each message a
+// Actors that exchange many messages of a few nanoseconds do less on two cores than on one. With each message a
 // core waits for cache lines that the other one wrote. If all actors talk to all, no placement helps. So a worker
 // that stole compares how many messages its team handles while it takes part and while it keeps apart. It stays
 // with the better way, for a longer term each time that this is confirmed. Then it tries the other way again for a

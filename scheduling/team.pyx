@@ -58,7 +58,7 @@ cdef class Team(Roster):
         self.shares = True
 
     def start(self, int workers):
-        """Start the first `workers` threads, those that did not start yet. In any thread.
+        """Start those of the first `workers` threads that did not start yet. In any thread.
 
         Raises CallboardError if there may be no more threads.
         """
@@ -112,7 +112,8 @@ cdef class Team(Roster):
         """Count in and out the work that keeps the team from idleness, in any thread.
 
         That is actors in the middle of a message, or backing off, and asks that wait for an actor's
-        own future."""
+        own future.
+        """
         self.state.add_waiting(cells, acq_rel)
         if cells < 0 and self.state.is_draining(acquire):
             self.state.rested.unpark()  # perhaps no worker will have a reason to

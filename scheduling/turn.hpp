@@ -16,7 +16,7 @@
 // (Pony mutes such senders, and needs rules against the deadlocks that this may cause.) If the length is
 // fixed (Worker::exact), it is kept.
 //
-// A dispatch may go past the quantum for a millisecond: in that time a Python actor of 0.4 us a message
+// A dispatch may go past the quantum for a millisecond. In that time a Python actor of 0.4 us a message
 // catches up with ten senders that ended early, and one of 2 us with two. Where a message costs more than
 // that, the state of the caches does not matter, and the others' turns do.
 #pragma once

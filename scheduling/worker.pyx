@@ -131,7 +131,8 @@ cdef class WorkerThread:
     def clock_read_at(self):
         """When the worker read its clock last, in monotonic ns.
 
-        Where messages take long, that is when the one in work began; else within the last 8 dispatches."""
+        Where messages take long, that is when the one in work began; else within the last 8 dispatches.
+        """
         return self.core.get_loop_time(relaxed)
 
     @property

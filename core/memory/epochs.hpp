@@ -10,7 +10,7 @@
 // Why three. Let a member unlink a thing while it is inside with `mine`.
 //   1. The epoch is at most mine + 1 until it leaves: to advance from e, all inside must have announced e. For
 //      this, a thread that looks for members must see each member that is inside. enter() stores its announcement
-//      and then finds the epoch unchanged; try_advance() finds the epoch and then loads the announcements. All four
+//      and then finds the epoch unchanged. try_advance() finds the epoch and then loads the announcements. All four
 //      are seq_cst. So if the epoch that enter() found came before the one that try_advance() found, the
 //      announcement was seen.
 //   2. So the thread that moved the epoch to mine + 2 has acquired the unlinker's leaving, or its next

@@ -1,7 +1,7 @@
 // A parker puts its owner's thread to sleep and lets any thread wake it, without losing a wake-up.
 //
-// It is one word in one of four states. unpark() before park() makes that park() return at once, so
-// the owner may check its queues, find nothing and park without a race. A wake-up costs a system
+// It is one word in one of four states. An unpark() before park() makes that park() return at once.
+// So the owner may check its queues, find nothing and park without a race. A wake-up costs a system
 // call only when the owner really sleeps. It uses Linux futexes directly: a condition variable
 // would add a mutex and a second wake-up.
 #pragma once

@@ -22,8 +22,8 @@
 //      `lanes_`.
 //   2. A lane that sees that input waits may still find the queue empty (another lane was first). Then
 //      it looks elsewhere.
-//   3. deliver() is called by one thread at a time, in order: by the one lane of an ordered stage, and
-//      in other stages by the thread that sends the reorder buffer's outputs.
+//   3. deliver() is called by one thread at a time, in order. That is the one lane of an ordered
+//      stage, and in other stages the thread that sends the reorder buffer's outputs.
 #pragma once
 
 #include <cassert>

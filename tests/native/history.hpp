@@ -1,11 +1,11 @@
 // Recorded histories: the calls of each thread with their beginnings and ends, and whether one order
 // explains them all.
 //
-// One counter stamps the beginning and the end of every call. A history is linearizable if each call can be
-// given a moment between its stamps such that the calls, in the order of these moments, are a run of the
-// sequential object (Herlihy and Wing 1990). If the answers say which call must come before which, as the
-// serial numbers of a queue do, no search is needed. Give each call the earliest moment that its own
-// beginning and the calls before it allow. If that is after its end, there is no such order.
+// One counter stamps the beginning and the end of every call. Linearizable means (Herlihy and Wing 1990):
+// each call can be given a moment between its stamps, and the calls, in the order of these moments, are a
+// run of the sequential object. If the answers say which call must come before which, as the serial numbers
+// of a queue do, no search is needed. Give each call the earliest moment that its own beginning and the
+// calls before it allow. If that is after its end, there is no such order.
 //
 // The stamps order memory, too, so a missing memory order may not show here. The tests that look for one
 // take no stamps.

@@ -1,4 +1,4 @@
-// A join in three nested loops, without windows, blocks or cells: what joins are held against. And streams to join.
+// A reference for joins: three nested loops, without windows, blocks or cells. And streams to join.
 #pragma once
 
 #include <algorithm>

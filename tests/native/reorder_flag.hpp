@@ -15,19 +15,19 @@
 // has one owner at a time: it goes from clear to set by one exchange, and only its owner clears it. An owner
 // sends, for each n in turn, the value of the slot whose stamp says n, and stops where there is none. The
 // next owner goes on with the n where it stopped, which it acquires with the flag. So the values leave as 0,
-// 1, 2 and so on, without a gap and once each, provided that a slot stamped n holds value n. It does when
-// the owner reads it. Value t enters its slot only while next is in (t - capacity, t]. There `t - capacity`
-// has been sent: its slot was read, and nobody reads it again. And t has not: no worker adds t twice. So
-// only t's sender writes this slot until next is beyond t, which is published after the slot was read. The
-// late publication of next makes the ring look fuller than it is, never emptier.
+// 1, 2 and so on, without a gap and once each, provided that a slot stamped n holds value n. It does when the
+// owner reads it. Value t enters its slot only while next is in (t - capacity, t]. There `t - capacity` has
+// been sent: its slot was read, and no worker reads it again. And t has not: no worker adds t twice. So only
+// t's sender writes this slot until next is beyond t, which is published after the slot was read. The late
+// publication of next makes the ring look fuller than it is, never emptier.
 //
 // Why no value is left behind. Suppose the sender of t finds the flag set and goes. Its exchange on the flag
 // comes after its stamp, and before the owner's clearing exchange in the flag's order of changes. The
 // clearing exchange reads what the exchanges before it wrote, and acquires what they released: the owner's
 // second look, after clearing, sees the stamp. If t is next, the owner tries again, or another worker owns
-// the flag by then, for which the same holds. Both exchanges are needed: with a plain load to see whether
-// the flag is set, or a plain store to clear it, each side could look before its own write is out (store,
-// then load, on two words: Dekker's pattern), and t would be left. They make seq_cst unnecessary.
+// the flag by then, for which the same holds. Both exchanges are needed. With a plain load to see whether the
+// flag is set, or a plain store to clear it, each side could look before its own write is out, and t would be
+// left. (Store, then load, on two words: Dekker's pattern.) The exchanges make seq_cst unnecessary.
 //
 // Progress: send() is wait-free for a worker that finds the flag set. The owner sends the values that others
 // add meanwhile, for as long as they do. A value that does not fit is refused at once: its worker does
@@ -98,7 +98,8 @@ private:
         } while (slots_[next].stamp.load(relaxed) == next);
     }
 
-    // The flag's owner. Sends what is next as far as there is any; the serial number of the first missing.
+    // The flag's owner. Sends the next values as far as there are any. Returns the serial number of the
+    // first missing one.
     template <class Sink>
     std::int64_t send_run(Sink&& sink) {
         std::int64_t published = next_.load(relaxed), next = published;
@@ -115,7 +116,7 @@ private:
     }
 
     const Ring<Slot> slots_;
-    alignas(cache_line) Atomic<std::int64_t> next_{0};  // the flag's owner; everybody reads
+    alignas(cache_line) Atomic<std::int64_t> next_{0};  // the flag's owner; all workers read
     alignas(cache_line) Atomic<bool> flag_{false};
 };
 

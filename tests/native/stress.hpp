@@ -58,7 +58,7 @@ void await(Condition holds) {
 #endif
 
 // Rounds in which threads answer each other. On a busy machine each may take a time slice, so there are
-// `most` of them or what fits into STRESS_SECONDS. One thread drives; the others look at over().
+// `most` of them or as many as fit into STRESS_SECONDS. One thread drives; the others look at over().
 class Rounds {
 public:
     explicit Rounds(int most) : most_(most) {}

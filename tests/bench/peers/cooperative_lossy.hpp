@@ -8,9 +8,9 @@
 //   1. A counter's `count` is f + delta and its `error` is delta. Every count is at least the key's true one, and
 //      at most `error` above it, which is at most N / width.
 //   2. A key without a counter came at most `unseen` times, the number of rounds that are over, at most N / width.
-//   3. The number of counters varies. There are at most about width * log(N / width) of them (their theorem 4.2),
-//      plus those that came since the last round ended, plus those of which a thread had an increment in hand then.
-//      The counts do not add up to N, because removed counters are missing.
+//   3. The number of counters varies. There are at most about width * log(N / width) of them (their theorem 4.2).
+//      To these add those that came since the last round ended, and those of which a thread had an increment in
+//      hand then. The counts do not add up to N, because removed counters are missing.
 // A stream announces up to a thousand elements before it counts them, and ends the rounds that they complete
 // afterwards. So elements of a round that is over may be counted in the next one. That adds no error: the end of a
 // round is announced before counters are removed, and delta is read when the key is in the search structure. So a

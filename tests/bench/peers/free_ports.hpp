@@ -60,7 +60,7 @@ private:
     Atomic<bool> locked_{false};
 };
 
-// An operator's input port: figure 2's SPSCEnforcer, with what its tuples are for.
+// An operator's input port: figure 2's SPSCEnforcer, with the operator of its tuples.
 template <class Tuple>
 class Port {
     static_assert(std::is_trivially_copyable_v<Tuple>, "tuples are copied; one that was refused is still there");
@@ -228,7 +228,7 @@ private:
         for (int look = 1; !port.push(tuple) && !is_finished(); ++look) {
             if (port.try_consume()) {
                 Tuple next;
-                // At least one, though the thread be suspended: nobody else may make room.
+                // At least one, even if the thread is suspended: there may be no other to make room.
                 for (std::int64_t i = 0; i < limit && port.pop(next); ++i) {
                     port.execute(next);
                     if (is_finished() || is_suspended()) break;
@@ -243,7 +243,7 @@ private:
         }
     }
 
-    // An operator's thread has no record, and looks at what is global. Acquire pairs with end().
+    // An operator's thread has no record, and looks at the global flags. Acquire pairs with end().
     bool is_finished() const {
         return current_ != nullptr ? current_->is_finished() : shut_down_.load(acquire) || ports_closed_.load(acquire);
     }

@@ -26,10 +26,10 @@
 //
 // Readiness. A source has come to the time of its latest value, or to the time of its come_to() if that is later,
 // and in the end to the end of time. A value (t, s) is ready when no later value can precede it: every source
-// before s has come beyond t, and every source after s has come to t. s itself needs no check: its later values are
-// at t or later, and have a later position. In one line: (t, s) <= (c, i) for each source i, which has come to c,
-// where pairs are compared by time and then by source. The paper's definition 2, t < min c, has fewer ready values:
-// it lacks those of the time min c whose order is clear.
+// before s has come beyond t, and every source after s has come to t. The source s itself needs no check: its later
+// values are at t or later, and have a later position. In one line: (t, s) <= (c, i) for each source i, which has
+// come to c, where pairs are compared by time and then by source. The paper's definition 2, t < min c, has fewer
+// ready values: it lacks those of the time min c whose order is clear.
 //
 // Why each source has its own window. If all shared one, a fast source could fill it, and a slow one, for which all
 // wait, would find no room. With its own window there is always progress: if no source has room, each has a value
@@ -66,7 +66,7 @@ struct GateEntry {
     T value;
 };
 
-// A source at a time: what the order goes by, but for the position in the source.
+// A source at a time: the order of values, except for the position in the source.
 template <class Time>
 struct Moment {
     Time time;

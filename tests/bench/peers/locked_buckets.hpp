@@ -6,7 +6,7 @@
 // first bucket with elements has the least count of all, moving elements included. Space Saving depends on that: a
 // key that is overwritten at one count and returns below it would have lost some.
 //
-// What each lock guards:
+// The guards:
 //   - A bucket's lock guards its `next`, its elements' links and changes of its count. Counts only grow, so a
 //     thread that has locked the bucket before it may read a count without its lock: the count was that or is more.
 //   - An element's `bucket` is its owner's.
@@ -90,8 +90,8 @@ public:
     // The owner of an element. A bucket's count changes only with its one element.
     std::uint64_t count_of(const Element& element) const { return element.bucket->count.load(relaxed); }
 
-    // Any thread. Visits (element, count) in ascending order, each bucket locked, until `visit` returns false. Nobody
-    // overtakes, so none is visited twice, and none left out that was there when the first was visited.
+    // Any thread. Visits (element, count) in ascending order, each bucket locked, until `visit` returns false. No
+    // thread overtakes, so each element that was there when the first was visited is visited exactly once.
     template <class Visit>
     void visit(const Visit& visit) {
         std::unique_lock<Lock> held(head_.lock);
@@ -177,7 +177,7 @@ private:
         if (element.next != nullptr) element.next->previous = element.previous;
     }
 
-    // A bucket from the spares, locked, behind one that is. Somebody with an old hint may look at it just now.
+    // A bucket from the spares, locked, behind one that is. A thread with an old hint may look at it just now.
     static Bucket* link(Bucket* before, std::uint64_t count, Spares& spares) {
         Bucket* const made = std::exchange(spares.first_, spares.first_->next_spare);
         --spares.count_;

@@ -10,10 +10,10 @@
 //     source 1's ring     2  5                  Then both 4 of source 0, and at 7, 5 and 4 it stops: source 2 is
 //     source 2's ring     (has come to 4)       first, and may bring a 4.
 //
-// A reader keeps for each source the earliest moment at which its next value can be: the value's own if the reader
-// has seen it, else what the source had come to when the reader last looked. A tournament says which source is
-// first. If that one has a value, it is next. If not, the reader looks again whether there is a value or a later
-// time, and if neither, nothing is ready.
+// A reader keeps for each source the earliest moment at which its next value can be. That is the value's own moment
+// if the reader has seen it, else the time to which the source had come at the last look. A tournament says which
+// source is first. If that one has a value, it is next. If not, the reader looks again whether there is a value or
+// a later time, and if neither, nothing is ready.
 //
 // Why readers get the ready values, in order.
 //   1. The moment that a reader keeps of a source is never later than the source's next value. This is clear for a

@@ -17,11 +17,11 @@
 // Why readers get the ready values, in order. A source links a value before it stores its word, so a thread that
 // acquires the word finds in the list all earlier values. A reader looks at all words first, and takes their
 // earliest moment. By the contract, later values of a source are behind its word. So the values before that moment
-// in the list are all that will ever be there. They are sorted: each was linked, on the lowest level, between a
-// value that is not greater and one that is greater, by a compare-and-swap on the link between the two. No value is
+// in the list are all that will ever be there. They are sorted: each was linked on the lowest level, behind a value
+// that is not greater and before one that is greater, by a compare-and-swap on the link between them. No value is
 // ever unlinked there.
 //
-// Why nodes can be used again (section V-C: the prefix that nobody can reach).
+// Why nodes can be reused (section V-C: the prefix that no thread can reach).
 //   1. A source starts at its cursor, a node that has all levels, and a reader at its head. Both only go forwards,
 //      because links only lead forwards. They store their positions after they have left the nodes before.
 //   2. A thread that reclaims loads all cursors and heads, and takes the first of these nodes. All threads that
@@ -182,14 +182,14 @@ private:
         ++source.added;
     }
 
-    // Links the node on the level, behind `before` or what has come between.
+    // Links the node on the level, behind `before` or a node that has come between.
     static void link(Node* node, unsigned level, Node* before) {
         for (;;) {
             before = last_before(node->moment, level, before);
             Node* next = before->link(level).load(acquire);
             if (next != nullptr && next->moment <= node->moment) continue;
             node->link(level).store(next, relaxed);
-            // Release pairs with whoever comes along here, and sees what the node holds.
+            // Release pairs with the threads that come along here, and see the node's contents.
             if (before->link(level).compare_exchange_strong(next, node, release, relaxed)) return;
         }
     }
@@ -225,7 +225,7 @@ private:
         return !(other->moment <= one->moment) || one->position < other->position;
     }
 
-    // Gives back all nodes that nobody can reach, unless another is doing that.
+    // Gives back all nodes that no thread can reach, unless another is doing that.
     void reclaim() {
         if (reclaims_.exchange(true, acquire)) return;  // pairs with the last one's release
         Node* first = nullptr;

@@ -14,7 +14,7 @@
 // No deadlock: a thread waits for a chain while it holds nothing, for the lock of growing while it holds a chain,
 // and for buckets in their order. A thread that holds a bucket waits for neither a chain nor the lock of growing.
 //
-// A key that is replaced is in no chain, and its bucket is locked, so nobody reads it. The new one is made in the
+// A replaced key is in no chain, and its bucket is locked, so no thread reads it. The new one is made in the
 // stream's own memory before, and swapped in. So no thread waits for a malloc, and nothing fails half done.
 //
 // An answer is one walk through all buckets, from the least on. It includes all that was counted before it began,
@@ -176,7 +176,7 @@ private:
         *link = counter.following;
     }
 
-    // Before what was counted can be seen, so that no answer has counts beyond its total.
+    // Before the counts can be seen, so that no answer has counts beyond its total.
     static void counts(Stream& own, std::uint64_t weight) {
         own.total.store(own.total.load(relaxed) + weight, relaxed);
     }

@@ -171,7 +171,7 @@ inline void row(const std::string& name, const std::vector<Sample>& samples) {
     std::fflush(stdout);
 }
 
-// Ends a table: what else went on.
+// Ends a table with the machine's other load.
 inline void foot() {
     const Sample noise = summary(noise_of_table());
     std::printf("\nOther processes used %.0f%% (%.0f to %.0f) of the machine in these rounds.\n\n",
