@@ -1,4 +1,4 @@
-"""`python -m callboard COMMAND`: what callboard does as a program of its own."""
+"""`python -m callboard COMMAND`: callboard as a program of its own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import sys
 
 from callboard import __version__
 
-# Of capabilities, which nothing imports: each has its name here, and a `main(arguments)`.
+# The commands of the capabilities. Nothing imports a capability; each has its name here, and a
+# `main(arguments)`.
 COMMANDS = {"serve": "callboard.remote.server.serve", "health": "callboard.remote.client.look"}
 
 

@@ -34,13 +34,13 @@ cdef ActorRef own(actor):
 class Actor:
     """An object with private state that handles one message at a time.
 
-    Subclass it and define `receive(self, message)`: what it returns answers an ask. `async def
-    receive` may await futures of other actors; while it waits the worker runs others, and the actor
-    takes no other message. `receive_many(self, messages)`, if defined, is handed the list of what
-    waits, up to the quantum, instead of one message after the other; asks still go to `receive`.
+    Subclass it and define `receive(self, message)`: its return value answers an ask. `async def receive` may await
+    futures of other actors; while it waits the worker runs others, and the actor takes no other message.
+    `receive_many(self, messages)`, if defined, is handed the list of waiting messages, up to the quantum, instead
+    of one message after the other; asks still go to `receive`.
 
-    The object is made in the worker that runs it: `__init__` and all hooks run on a worker's thread,
-    never two at the same time. Subclasses need not call `super().__init__()`.
+    The object is made in the worker that runs it: `__init__` and all hooks run on a worker's thread, one at a time.
+    Subclasses need not call `super().__init__()`.
     """
 
     # A Python class, not a `cdef class`: CPython 3.11 and 3.12 look the attributes of a C class's
@@ -68,7 +68,7 @@ class Actor:
 
     @property
     def ref(self):
-        """This actor's own ref: what it hands to others instead of `self`."""
+        """This actor's own ref, to be handed to others instead of `self`."""
         return own(self)
 
     @property
@@ -202,7 +202,7 @@ cdef void forget_ended(Extra extra) noexcept:
 
 
 cdef object timed_tell(to, message):
-    """Return what tells, on the timers' thread, which may not wait."""
+    """Return the function that tells, on the timers' thread, which may not wait."""
     cdef ActorRef ref
     if isinstance(to, ActorRef):
         ref = <ActorRef>to

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from callboard.recipient import Recipient
 
 
-_ENDS = ("stopped", "system stopped")  # reasons of what an actor leaves in its mailbox
+_ENDS = ("stopped", "system stopped")  # reasons of messages left in a mailbox
 
 
 class DeadLetters:
-    """Counts dead letters by reason, and hands them to whoever subscribes."""
+    """Counts dead letters by reason, and hands them to subscribers."""
 
     def __init__(self) -> None:
-        # Reentrant: a forgotten failure may free what has a __del__ that tells a stopped actor.
+        # Reentrant: a forgotten failure may free an object whose __del__ tells a stopped actor.
         self._lock = threading.RLock()
         self._reasons: defaultdict[str, int] = defaultdict(int)
         self._subscribers: list[Any] = []
@@ -50,7 +50,7 @@ class DeadLetters:
 
     @property
     def failures(self) -> list[tuple[str, FailureReport]]:
-        """The latest failures of actors, 100 at most: the actor's path, and what it raised."""
+        """The latest failures of actors, 100 at most: the actor's path, and its exception."""
         with self._lock:
             return list(self._failures)
 
@@ -110,7 +110,7 @@ class DeadLetters:
                 log.error("a subscriber of dead letters failed", exc_info=failure)
 
     def expect_wake_ups(self, ref: ActorRef[Any]) -> None:
-        """Make no letters of what an actor leaves at its end: its messages only wake it.
+        """Make no letters of the messages that an actor leaves at its end: they only wake it.
 
         The runtime calls this, for actors of its own.
         """
@@ -147,6 +147,6 @@ class DeadLetters:
                 self._ends.setdefault(ref, End(why, end.report))
 
     def end_of(self, ref: ActorRef[Any]) -> End | None:
-        """Return what ended an actor, if that was a failure."""
+        """Return the failure that ended an actor, if there was one."""
         with self._lock:
             return self._ends.get(ref)

@@ -1,4 +1,4 @@
-"""What is left of what actors raised."""
+"""Reports of the exceptions that actors raised."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from callboard.core.text import safe_str
 
 @dataclass(frozen=True, slots=True)
 class FailureReport:
-    """What is left of the exception that an actor raised; its text as a string.
+    """A report of the exception that an actor raised, without the exception; its text as a string.
 
     Not the exception itself: its traceback would keep the actor alive, and the message in work.
     """
@@ -26,7 +26,7 @@ class FailureReport:
 
     @classmethod
     def of(cls, error: BaseException) -> FailureReport:
-        """Note what an exception says, and where it was raised, with its causes."""
+        """Note an exception's text, and where it was raised, with its causes."""
         try:
             # Without the source's lines: those are read if somebody wants the text.
             trace = traceback.TracebackException.from_exception(error, lookup_lines=False)

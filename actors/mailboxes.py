@@ -21,12 +21,14 @@ def _check(capacity: int, overflow: str, timeout: float) -> None:
 
 
 class Mailbox:
-    """A kind of mailbox. The base of the others; each also says how it is bounded, if it is."""
+    """The base of the kinds of mailboxes. Each kind also says how it is bounded, if it is."""
 
     __slots__ = ()
 
     def make_intake(self) -> Intake | None:
-        """Return what brings one actor's messages into this kind's order; None keeps theirs."""
+        """Return an object that brings one actor's messages into this kind's order; None keeps
+        theirs.
+        """
         return None
 
 
@@ -34,7 +36,7 @@ class Mailbox:
 class BoundedMailbox(Mailbox):
     """A mailbox of at most `capacity` messages.
 
-    `overflow` says what a sender does when it is full:
+    `overflow` is the policy for a sender when it is full:
 
     - `block`: wait, `timeout` seconds at most, then raise MailboxFull. An outside thread sleeps; a
       worker runs other ready actors meanwhile.
@@ -47,11 +49,11 @@ class BoundedMailbox(Mailbox):
       threshold (Das et al. 2009, section 4.3.3).
 
     An actor on the event loop does not wait in tell(): it goes no further than its next `await`, or
-    the end of its message, where MailboxFull is raised, too. What it sent waits beside it.
+    the end of its message, where MailboxFull is raised, too. Its messages wait beside it.
 
     A worker never sleeps while it has an actor to run, and wakes up for one that gets a message.
-    What the actors send that run while another waits for room may exceed capacities, because a wait
-    within a wait might never end.
+    Actors that run while another waits for room may exceed capacities, because a wait within a wait
+    might never end.
     """
 
     capacity: int
@@ -68,9 +70,10 @@ class PriorityMailbox(Mailbox):
 
     Messages with equal keys keep their order. A key that is NaN, or a tuple or list with NaN in it,
     comes after all others. `key` runs on the worker, when the message is moved into the order; if
-    it raises, or gives what cannot be compared, handling that message has failed. What the runtime
-    sends (`Terminated`, the messages of timers, `DeadLetter`) comes first where `key` raises for
-    it. With a `capacity` it is bounded as well; `drop_oldest` is not possible here.
+    it raises, or returns a value that cannot be compared, handling that message has failed.
+    Messages of the runtime (`Terminated`, the messages of timers, `DeadLetter`) come first where
+    `key` raises for them. With a `capacity` it is bounded as well; `drop_oldest` is not possible
+    here.
     """
 
     key: Callable[[Any], Any]

@@ -27,12 +27,11 @@ class Terminated:
 class DeadLetter:
     """A message that was told and not handled, and why.
 
-    `reason` is one of `stopped` (the actor had stopped, or did before the message's turn; `error`
-    says why if a failure ended it),
-    `system stopped` (with all others), `failed` (handling it raised `error`), `dropped_newest` and
-    `dropped_oldest` (by a full mailbox) and `refused` (by a full mailbox that raises `error`, which
-    a native sender cannot be told); of a stream's rows `skipped` (the message is a Failure), `late`
-    and `unpaired`.
+    `reason` says why. `stopped`: the actor had stopped, or did before the message's turn; `error`
+    says why if a failure ended it. `system stopped`: all actors had. `failed`: handling it raised
+    `error`. `dropped_newest` and `dropped_oldest`: a full mailbox dropped it. `refused`: a full
+    mailbox raised `error`, which a native sender cannot be told. For a stream's rows it is
+    `skipped` (the message is a Failure), `late` or `unpaired`.
     """
 
     message: Any

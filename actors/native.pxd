@@ -1,4 +1,4 @@
-"""What packages cimport to write native actors. See `docs/native.md`."""
+"""The declarations that packages cimport to write native actors. See `docs/native.md`."""
 
 from libc.stdint cimport int64_t, uint32_t
 

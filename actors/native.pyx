@@ -1,9 +1,9 @@
 """Native actors: behaviours that run without the interpreter, on native values.
 
-A native actor is a Cython class that derives from NativeActor; see `native.pxd` for what it
-overrides and calls. Its `__init__`, `on_start` and `on_stop` are ordinary Python methods and run on
-the worker with the interpreter held; `receive` runs without it, so native actors on different
-workers run in parallel on a build with a GIL, too.
+A native actor is a Cython class that derives from NativeActor; see `native.pxd` for the methods that it overrides
+and calls. Its `__init__`, `on_start` and `on_stop` are ordinary Python methods and run on the worker's thread with
+the interpreter held. `receive` runs without it. So native actors on different workers run in parallel on a build
+with a GIL, too.
 """
 
 cimport cython
@@ -28,7 +28,7 @@ from callboard.core.text import safe_repr
 cdef extern from *:
     bint unlikely "__builtin_expect" (bint condition, bint usual) nogil
 
-# What native.pxd cimports is a type for Cython, but no name of this module for Python.
+# A type that native.pxd cimports is known to Cython, but is no name of this module for Python.
 globals().update(NativeBuffer=NativeBuffer, NativeRef=NativeRef)
 
 __all__ = ["NativeActor", "NativeBuffer", "NativeFailure", "NativeRef", "Record", "Tagged"]

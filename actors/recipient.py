@@ -1,4 +1,6 @@
-"""What can be told: a ref of an actor, here or elsewhere, and what stands for several of them."""
+"""Receivers of messages: a ref of an actor, here or elsewhere, or an object that stands for several
+of them.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ def is_recipient(what: object) -> TypeGuard[Recipient[Any]]:
 
 
 def path_of(recipient: object) -> str:
-    """Say what to call a recipient: its path, or its name, or what it shows."""
+    """Return the text to call a recipient by: its path, its name, or its repr."""
     for name in ("path", "name"):
         found = getattr(recipient, name, None)
         if isinstance(found, str) and found:

@@ -53,10 +53,10 @@ class Signals:
                 _give_back(number)
 
 
-# By signal: who heeds it, and the handler from before. A system may stop in any thread, but
-# handlers are set in the main one: what is left here without a system is given back by the next
-# signal. Who heeds it is replaced as a whole, with the lock: a handler may be reading it, and takes
-# none.
+# By signal: the systems that heed it, and the handler from before. A system may stop in any thread,
+# but handlers are set in the main one, so the next signal gives back a handler that is left here
+# without a system. A tuple of systems is replaced as a whole, with the lock: a handler may be
+# reading it, and takes none.
 _lock = threading.RLock()
 _heeding: dict[int, tuple[weakref.ref[Signals], ...]] = {}
 _before: dict[int, Any] = {}

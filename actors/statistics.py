@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def collect(runtime: Runtime) -> Statistics:
-    """Read what was measured of every live actor and every worker. Disturbs none of them."""
+    """Read the measurements of every live actor and every worker. Disturbs none of them."""
     team = runtime.team
     running: dict[int, tuple[WorkerThread, float]] = {}  # by the actors' numbers
     for one in team.everyone:

@@ -1,4 +1,4 @@
-"""What happens when an actor fails."""
+"""Supervision: the decision when an actor fails."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ SCOPES = ("one", "all", "rest")
 class Supervision:
     """The policy for one actor's failures, given at its spawn.
 
-    `directive` is what to do, or a function from the exception to that:
+    `directive` says what to do, or is a function from the exception to that:
 
-    - `stop`: stop the actor. The default: nothing goes on with a state that may be wrong.
+    - `stop`: stop the actor. The default, as its state may be wrong.
     - `restart`: make the object anew, from the arguments of its spawn. Its mailbox keeps its
       messages, its children are stopped first. After `limit` restarts within `window` seconds the
       actor stops. The first restart waits `backoff` seconds, each further one within the window
@@ -32,8 +32,8 @@ class Supervision:
     - `escalate`: stop, and let the parent fail with the same exception. Past a top-level actor that
       stops the system, and leaving its `with` block raises the exception.
 
-    `scope` says whom `stop` and `restart` concern: `one` (this actor), `all` (its siblings too), or
-    `rest` (this one and its siblings spawned after it).
+    `scope` says which actors `stop` and `restart` concern: `one` (this actor), `all` (its siblings
+    too), or `rest` (this one and its siblings spawned after it).
 
     In every case the message in work is a dead letter, and an ask gets the exception.
     """
@@ -55,7 +55,7 @@ class Supervision:
             checks.seconds(name, getattr(self, name), error=ConfigError)
 
     def decide(self, error: BaseException) -> Directive:
-        """Return what to do about `error`."""
+        """Return the directive for `error`."""
         directive = self.directive(error) if callable(self.directive) else self.directive
         if not isinstance(directive, str) or directive not in DIRECTIVES:
             raise ConfigError(f"a supervisor answered {safe_repr(directive)} to {safe_repr(error)}")

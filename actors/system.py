@@ -1,4 +1,4 @@
-"""The actor system: what spawns actors, comes to rest, and stops."""
+"""The actor system: it spawns actors, comes to rest, and stops."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ R = TypeVar("R", covariant=True)
 
 # How long stop() waits without a number, in seconds, and the end of a `with` block at most.
 STOP_TIMEOUT = 10.0
-# What actors get to stop in after a drain that took all the time, in seconds, and the event loop
-# and the workers after actors that did: who can end does so at once.
+# The time, in seconds, that actors have to stop in after a drain that took all the time. The event
+# loop and the workers have as much after such actors. All that can end do so at once.
 LAST_WORDS = 0.5
 LAST_MOMENT = 0.1
 
 
 class Runnable(Protocol[R]):
-    """What a system runs: a graph, of which it knows no more than this."""
+    """A graph as a system sees it."""
 
     def _run_in(self, system: ActorSystem, **options: Any) -> R: ...
 
@@ -65,13 +65,12 @@ class Runnable(Protocol[R]):
 class ActorSystem(CopiedAsItself):
     """Workers, and the actors that they run. A context manager: leaving it drains, then stops.
 
-    That takes `drain_timeout` seconds in all; a stop for which no time is left gets a tenth of it,
-    but half a second at least. Leaving it by an exception stops at once: what waits then becomes
-    dead letters. After
-    `install_signal_handlers()` the first signal drains, too.
+    That takes `drain_timeout` seconds in all. A stop for which no time is left gets a tenth of it,
+    and half a second at least. Leaving it by an exception stops at once: waiting messages become
+    dead letters. After `install_signal_handlers()` the first signal drains, too.
 
     A system that is garbage-collected, or open when the interpreter exits, stops without draining.
-    In a forked child its copy refuses use.
+    In a forked child its copy raises ForkedSystem.
     """
 
     def __init__(
@@ -92,18 +91,18 @@ class ActorSystem(CopiedAsItself):
     ) -> None:
         """Make `workers` workers; without a number, one for each core that the process may use.
 
-        `threading` says which of them runs an actor. `dynamic`, the default: whoever wakes it, and
-        who has nothing to do takes from those that have too much. `assigned`, the default where
-        there is a `placement`: the one that the policy chose, until `rebalance()`. A worker has a
-        thread from the start, except where it could only wait for the interpreter's lock: on a
-        build that has one, all but the first start with the first native or placed actor.
+        `threading` says which of them runs an actor. `dynamic`, the default: the worker that wakes
+        it, and an idle worker takes actors from busy ones. `assigned`, the default where there is a
+        `placement`: the one that the policy chose, until `rebalance()`. A worker has a thread from
+        the start, except where it could only wait for the interpreter's lock. On a build that has
+        one, all workers but the first start with the first native or placed actor.
 
-        `placement` and `priority` are policies or names of policies, `quantum` is the most messages
+        `placement` and `priority` are policies or names of policies. `quantum` is the most messages
         that one dispatch may take, and `time_slice` the time in seconds after which it begins no
-        more of them. `monitoring` is a level (`off`, `times`, `mailboxes`, `workers`).
-        `pin` ties each worker to a core. `drain_timeout` is in seconds. `context` says which
-        context variables actors see: see `spawn`. `config` is a dict or the path of a TOML file,
-        whose settings win over the keywords, so that an operator can tune without touching code.
+        more of them. `monitoring` is a level (`off`, `times`, `mailboxes`, `workers`). `pin` ties
+        each worker to a core. `drain_timeout` is in seconds. `context` says which context variables
+        actors see: see `spawn`. `config` is a dict or the path of a TOML file, whose settings win
+        over the keywords, so that an operator can tune without touching code.
 
         Raises ConfigError, and CallboardError where gevent or eventlet has replaced threads.
         """
@@ -124,7 +123,7 @@ class ActorSystem(CopiedAsItself):
             context=context,
         )
         check_classes(self.config.classes)
-        token = self.config.workers > 1 and has_gil()  # who has it runs Python actors
+        token = self.config.workers > 1 and has_gil()  # its holder runs Python actors
         self._open(Team(token), Timers(self.config.name))
         for index in range(self.config.workers):
             self._add_worker(self.config.core_of(index))
@@ -183,14 +182,14 @@ class ActorSystem(CopiedAsItself):
         - `priority`: a number for priority policies that use one; 0 without.
         - `supervision`: a Supervision, or one of its directives.
         - `dedicated`: give the actor a thread of its own, because it blocks.
-        - `context`: "own", the actor's context variables are its own, and none is set at first; or
-          "sender", a message is handled with a copy of those that its sender had. Without it the
+        - `context`: "own": the actor's context variables are its own, and none is set at first.
+          "sender": a message is handled with a copy of its sender's variables. The default is the
           system's; where that is "sender", native actors and those with `receive_many` still have
           their own.
         - `event_loop`: run its coroutines on the system's event loop, where asyncio can be used.
 
-        Raises SpawnError, PolicyError, SystemClosed, ForkedSystem. The SpawnError of arguments that
-        the class does not take, which are a mistyped option as often, is a TypeError, too.
+        Raises SpawnError, PolicyError, SystemClosed, ForkedSystem. Arguments that the class does
+        not take, such as a mistyped option, raise a SpawnError that is a TypeError, too.
         """
         ref: ActorRef[M] = spawn(self._runtime, None, cls, args, kwargs)
         return ref
@@ -200,9 +199,9 @@ class ActorSystem(CopiedAsItself):
 
         Options, by keyword:
 
-        - `threading`: the model by which operators run that have none by `stream.threading()`;
-          without it what the configuration says, else `dynamic`. Whichever it is, the results are
-          the same, and so are their order and the errors.
+        - `threading`: the model of operators that have none by `stream.threading()`. The default is
+          the configuration's, else `dynamic`. The results, their order and the errors are the same
+          with each model.
 
           - `dynamic`: any worker runs any operator, a stateful one in one at a time.
           - `manual`: the thread that calls `send()` and `finish()` runs all operators, as plain
@@ -211,17 +210,17 @@ class ActorSystem(CopiedAsItself):
           - `dedicated`: each operator has a thread of its own.
           - `assigned`: each operator lives on a worker, as `placement` says, until
             `run.rebalance()` moves it.
-        - `placement`: the policy, or the name of one, that assigns operators: see `spawn`. Without
-          it what the configuration says, else `round_robin`.
-        - `policy`: the heuristic that chooses among `dynamic` operators; without it what the
-          configuration says, else `last_in_pipeline`.
-        - `batch_size`: the most rows that go through the graph together (512). Less waits for less,
-          more costs less.
+        - `placement`: the policy, or the name of one, that assigns operators: see `spawn`. The
+          default is the configuration's, else `round_robin`.
+        - `policy`: the heuristic that chooses among `dynamic` operators; the default is the
+          configuration's, else `last_in_pipeline`.
+        - `batch_size`: the most rows that go through the graph together (512). Smaller batches have
+          a lower latency, larger ones a lower cost.
         - `window`: how many batches may be on their way (256), a power of two. It bounds memory.
         - `time_slice`: how long a worker stays with an operator, in seconds (0.0005).
-        - `markers`: of one of so many batches the latency is measured (64); 0 measures none.
+        - `markers`: the latency of one of so many batches is measured (64); 0 measures none.
 
-        Raises ConfigError for options, and GraphError for a graph that is none.
+        Raises ConfigError for invalid options, and GraphError for anything but a graph.
         """
         self._runtime.refuse_fork()
         if self._runtime.closed:
@@ -260,7 +259,7 @@ class ActorSystem(CopiedAsItself):
 
     @property
     def dead_letters(self) -> DeadLetters:
-        """What was told and not handled."""
+        """The messages that were told and not handled."""
         return self._runtime.dead_letters
 
     @property
@@ -271,8 +270,8 @@ class ActorSystem(CopiedAsItself):
     # --- tuning ----------------------------------------------------------------------------------
 
     def rebalance(self, policy: Any = None) -> int:
-        """Let a placement policy, or the name of one, arrange all live actors anew; return how many
-        move. Without one it is the system's.
+        """Place all live actors anew, by a placement policy or the name of one; return how many
+        move. Without `policy`, the system's.
 
         An actor that moves does so when it becomes ready next, or after the dispatch in work. No
         message is lost or reordered (see `WorkerThread.take_over`). Actors with a worker of their
@@ -292,7 +291,7 @@ class ActorSystem(CopiedAsItself):
         return len(moves)
 
     def statistics(self) -> Statistics:
-        """Return what is known of every live actor and every worker, to be printed or looked into.
+        """Return the figures of every live actor and every worker, to be printed or looked into.
 
         Times and queues are known if the system was made with a `monitoring` level.
         """
@@ -333,9 +332,9 @@ class ActorSystem(CopiedAsItself):
             )
 
     def join(self, timeout: float | None = None) -> bool:
-        """Wait until all actors have stopped, or one's failure has stopped the system.
+        """Wait until all actors have stopped, or until the failure of one has stopped the system.
 
-        Returns False if that was not so within `timeout` seconds; None waits for ever.
+        Returns False after `timeout` seconds without that; None waits for ever.
         """
         self._runtime.refuse_fork()
         seconds = checks.timeout("the timeout of join()", timeout)
@@ -354,8 +353,8 @@ class ActorSystem(CopiedAsItself):
     def stop(self, timeout: float = STOP_TIMEOUT) -> None:
         """Stop all actors after the messages in work, then the event loop and the workers.
 
-        What still waits becomes dead letters. From an actor this only asks for it, and returns.
-        All of it takes `timeout` seconds at most, and a moment more. Raises DrainTimeout if an
+        Messages that still wait become dead letters. A call from an actor only asks for the stop,
+        and returns. It takes little more than `timeout` seconds at most. Raises DrainTimeout if an
         actor, or a worker, does not come back by then; its thread is left behind.
         """
         seconds = checks.seconds("the timeout of stop()", timeout)
@@ -399,16 +398,16 @@ class ActorSystem(CopiedAsItself):
     def install_signal_handlers(
         self, signals: Iterable[int] = (signal.SIGTERM, signal.SIGINT)
     ) -> None:
-        """End the program's `with` block at a signal, with what is in flight handled.
+        """End the program's `with` block at a signal, after the messages in flight are handled.
 
         The first signal raises in the main thread, in join(), in result() or in the program's own
         code: SIGINT KeyboardInterrupt, others SystemExit with 128 and the signal's number. Leaving
-        the `with` block by it drains, for the system's `drain_timeout` at most, then stops, as does
-        the interpreter's exit where there is no such block. A second signal ends that drain, and
-        stops at once. stop() gives the signals back to the handlers from before.
+        the `with` block by it drains, for the system's `drain_timeout` at most, then stops. Without
+        such a block the interpreter's exit does so. A second signal ends that drain, and stops at
+        once. stop() gives the signals back to the handlers from before.
 
-        Raises CallboardError outside the main thread, and ConfigError for what is no signal that
-        can be handled.
+        Raises CallboardError outside the main thread, and ConfigError for a signal that cannot be
+        handled.
         """
         self._runtime.refuse_fork()
         if self._runtime.closed:
@@ -416,7 +415,7 @@ class ActorSystem(CopiedAsItself):
         self._signals.install(signals)
 
     def _drain_for_signal(self) -> None:
-        """Drain if one signal has come, and no second one that would have it end."""
+        """Drain if one signal has come, and not yet the second one that ends it."""
         if self._signals.count == 1:
             left = None if self._leave_by is None else self._leave_by - time.monotonic()
             self.drain(None if left is None else max(left, 0.0))
@@ -450,7 +449,8 @@ class ActorSystem(CopiedAsItself):
                 reason = late.__context__ if error is None else error
                 if not isinstance(reason, KeyboardInterrupt | SystemExit):
                     raise
-                # Who pressed Ctrl-C wants the program to end, and not what catches errors to go on.
+                # A user who pressed Ctrl-C wants the program to end, and not a handler of errors to
+                # go on.
                 log.error("actors are left behind", system=self.name, error=str(late))
         if kind is None and self._runtime.failure is not None:
             raise self._runtime.failure
@@ -472,7 +472,7 @@ class ActorSystem(CopiedAsItself):
 
 
 def _left(deadline: float) -> float:
-    """Return how long one may wait until `deadline`, in seconds; a moment where that is past."""
+    """Return the seconds until `deadline`; a moment where that is past."""
     return max(deadline - time.monotonic(), LAST_MOMENT)
 
 

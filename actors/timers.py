@@ -25,7 +25,7 @@ _MANY = 64
 
 @dataclass(slots=True, weakref_slot=True, eq=False, repr=False)
 class Timer(CopiedAsItself):
-    """Something that will happen, once or again and again, until cancelled."""
+    """A call at a later time, once or periodically, until it is cancelled."""
 
     _timers: Timers
     action: Callable[[], object]
@@ -34,7 +34,7 @@ class Timer(CopiedAsItself):
     is_over: bool = False
 
     def cancel(self) -> bool:
-        """Prevent what has not happened yet. False if there is nothing left to prevent.
+        """Prevent calls that are still to come. False if there are none.
 
         In any thread. A message that was sent already, and waits in the mailbox, still comes.
         """
@@ -45,7 +45,8 @@ class Timers(Deadlines):
     """The timers of one system.
 
     A thread of its own, started with the first timer, sleeps until the next is due and sends its
-    message: timers are on time though all workers are busy, and cost nothing where there are none.
+    message. So timers are on time also when all workers are busy, and a system without timers has
+    no such thread.
     """
 
     def __init__(self, name: str = "callboard") -> None:
@@ -81,7 +82,7 @@ class Timers(Deadlines):
         return future
 
     def start(self) -> None:
-        """Start the thread, unless it runs or is not needed any more."""
+        """Start the thread, if it is needed and does not run."""
         with self._lock:
             if self._thread is None and not self.closed:
                 self._start()
@@ -131,7 +132,7 @@ class Timers(Deadlines):
             if timer.is_over:
                 return False
             timer.is_over = True
-            timer.action = _nothing  # what it refers to need not live until it is due
+            timer.action = _nothing  # its objects need not live until it is due
             self._cancelled += 1
             if self._cancelled > _MANY and 2 * self._cancelled > len(self._heap):
                 self._heap = [entry for entry in self._heap if not entry[2].is_over]
@@ -178,7 +179,7 @@ class Timers(Deadlines):
                 self._fire(timer, due)
 
     def _claim(self, timer: Timer) -> Callable[[], object] | None:
-        """Return what to do for a timer that left the heap, or None if it was cancelled before."""
+        """Return the action of a timer that left the heap, or None if it was cancelled before."""
         with self._lock:
             if timer.is_over:
                 self._cancelled = max(0, self._cancelled - 1)
@@ -200,7 +201,7 @@ class Timers(Deadlines):
             return
         self._act(action)
         if timer.period is not None and not timer.is_over:
-            # What was late stays late: no burst of messages to catch up.
+            # A late message stays late: no burst of messages to catch up.
             self._add(max(due + timer.period, self.now()), timer)
 
 
@@ -232,7 +233,7 @@ class ManualTimers(Timers):
         return self._heap[0][0] if self._heap else None
 
     def advance_to(self, when: float) -> None:
-        """Set the clock, and fire what is due by then, in the order of its time."""
+        """Set the clock, and fire the timers due by then, in order of time."""
         self._now = max(self._now, when)
         while (due := self.next_due()) is not None and due <= self._now:
             _, _, timer = heapq.heappop(self._heap)
@@ -240,4 +241,4 @@ class ManualTimers(Timers):
 
 
 def _nothing() -> None:
-    """Do what a cancelled timer does."""
+    """Act as a cancelled timer."""

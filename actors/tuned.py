@@ -1,4 +1,4 @@
-"""What a configuration has options for: that there are such classes, and whether actors came."""
+"""Checks of a configuration's classes: that they exist, and whether actors of them came."""
 
 from __future__ import annotations
 

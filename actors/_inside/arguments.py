@@ -44,6 +44,6 @@ def _signatures(cls: type) -> Iterator[inspect.Signature]:
         yield inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)])
     for maker in makers:
         function = maker.__func__ if isinstance(maker, staticmethod) else maker
-        # Of one that is wrapped, what the wrapper takes.
+        # A wrapped one takes its wrapper's arguments.
         if inspect.isfunction(function) and not hasattr(function, "__signature__"):
             yield inspect.signature(function, follow_wrapped=False)

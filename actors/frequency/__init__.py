@@ -1,4 +1,4 @@
-"""What is frequent in a stream: bounded summaries of how often keys came."""
+"""Frequent keys of a stream: bounded summaries of how often keys came."""
 
 from callboard.frequency.actors import FrequencyActors
 from callboard.frequency.recent import RecentSpaceSaving

@@ -1,4 +1,4 @@
-"""Actors that many streams feed, and one summary of what they were told."""
+"""Actors that many streams feed, and one summary of the keys that they were told."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ MOST_ACTORS = 100_000
 class FrequencyActors:
     """Actors of a system, one for each stream, that count keys in one `summary`.
 
-    They are native: what they are told is counted by the system's workers at once, without the
-    interpreter's lock. `summary` may be asked at any moment.
+    They are native: the system's workers count the keys at once, without the interpreter's lock.
+    `summary` may be asked at any moment.
     """
 
     def __init__(
@@ -38,9 +38,9 @@ class FrequencyActors:
     ) -> None:
         """Spawn `streams` actors, `name-0` and so on, with these options of `spawn`.
 
-        One that is told something else than keys drops that, as a dead letter, and goes on, if no
-        other `supervision` is given. `epsilon` and `design` are those of `SpaceSaving`.
-        Raises ValueError.
+        A message other than keys becomes a dead letter, and the actor goes on, unless another
+        `supervision` is given. `epsilon` and `design` are those of `SpaceSaving`. Raises
+        ValueError.
         """
         options.setdefault("supervision", Supervision("resume"))
         count = checks.whole("streams", streams, 1, MOST_ACTORS)
@@ -61,10 +61,11 @@ class FrequencyActors:
         *,
         stream: int = 0,
     ) -> None:
-        """Have keys counted in a stream: whatever `SpaceSaving.update` takes, with its errors.
+        """Have keys counted in a stream: the arguments and errors are those of
+        `SpaceSaving.update`.
 
-        Arrays are not copied: they are not written to until they are counted. Lists and iterators
-        are read here. Keys that need Python objects are counted here, too.
+        Arrays are not copied: do not write to them until they are counted. Lists and iterators are
+        read here. Keys that need Python objects are counted here, too.
         """
         ref = self.refs[checks.whole("a stream", stream, 0, len(self.refs) - 1)]
         for lot, their_weights in lots(keys, weights):
@@ -79,7 +80,7 @@ class FrequencyActors:
                 self.summary.update(lot, their_weights)
 
     def settle(self, timeout: float | None = None) -> None:
-        """Wait until all that was told before is counted.
+        """Wait until all keys that were told before are counted.
 
         `timeout` is in seconds. Raises TimeoutError, and an actor's failure.
         """
@@ -90,7 +91,7 @@ class FrequencyActors:
             answer.result(None if end is None else max(0.0, end - monotonic()))
 
     def stop(self) -> None:
-        """Stop the actors at once: what `settle` did not wait for becomes dead letters."""
+        """Stop the actors at once: messages that `settle` did not wait for become dead letters."""
         for ref in self.refs:
             ref.stop()
 

@@ -20,7 +20,7 @@ class ArrowKeys(list[Any]):
 def lots(keys: Any, weights: Any) -> Iterator[tuple[Any, list[Any] | None]]:
     """Divide keys: a memoryview of 64-bit integers, Arrow arrays, or a list, with its weights.
 
-    Of an iterator that raises, what came before is a lot, too.
+    If an iterator raises, the keys before that are a lot, too.
     """
     if isinstance(keys, (str, bytes, tuple)) or not isinstance(keys, Iterable):
         yield [keys], None if weights is None else [weights]
@@ -57,8 +57,9 @@ def lots(keys: Any, weights: Any) -> Iterator[tuple[Any, list[Any] | None]]:
 def read_array(keys: Any) -> Any:
     """Return an array's keys: a memoryview of 64-bit integers, Arrow arrays, or a list of objects.
 
-    What is no array is returned as it is. Raises TypeError for an array of something else, such as
-    floats, whose rounding makes keys of them that were not meant; ValueError for one with nulls.
+    Anything but an array is returned as it is. Raises TypeError for an array of another type, such
+    as floats, because rounding would make unintended keys of them. Raises ValueError for an array
+    with nulls.
     """
     library = str(type(keys).__module__).partition(".")[0]
     if library == "pandas" and hasattr(keys, "to_numpy"):
@@ -122,7 +123,7 @@ def _read_arrow(keys: Any) -> Any:
 
 
 def _native_tests() -> list[Any]:
-    """Return what says that an array of this type lies in memory as runs of bytes with offsets."""
+    """Return the rule that an array of this type lies in memory as runs of bytes with offsets."""
     from pyarrow import types
 
     return [types.is_string, types.is_large_string, types.is_binary, types.is_large_binary]

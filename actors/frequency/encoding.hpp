@@ -9,7 +9,7 @@
 
 namespace callboard {
 
-// What append_key() does for most texts, at once.
+// The fast path of append_key() for most texts.
 inline int read_ascii(PyObject* key, ByteRun* run) {
     if (!PyUnicode_CheckExact(key) || !PyUnicode_IS_COMPACT_ASCII(key)) return 0;
     const Py_ssize_t size = PyUnicode_GET_LENGTH(key);

@@ -37,9 +37,10 @@ cdef int DEEPEST = 16  # tuples in tuples
 
 
 cdef bint append_key(object key, string& into, ByteRun* run, int depth=0) except -1:
-    """Set `run` to the key's run of bytes: its own, or, where `run.data` is null, what was added to `into`.
+    """Set `run` to the key's run of bytes: its own, or, where `run.data` is null, the bytes that were added to
+    `into`.
 
-    False: it has none. Then what was added means nothing."""
+    False: it has none. Then the added bytes mean nothing."""
     cdef Py_ssize_t size = 0
     cdef int64_t number
     cdef size_t begin

@@ -15,8 +15,8 @@ def merged(
 ) -> tuple[list[Counted], int]:
     """Return the `most` greatest counters of both, and how often another key may have come.
 
-    Of a key that only one of them has a counter for, the other may have seen as many as of any
-    that it has none for.
+    If only one of them has a counter for a key, the other may have seen it up to `unseen` times, as
+    any key without a counter.
     """
     counters: dict[Any, Counted] = {
         as_key(key): Counted(key, count + their_unseen, error + their_unseen)

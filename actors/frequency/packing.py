@@ -55,7 +55,7 @@ def _packable(key: Any, depth: int = 0) -> Any:
 
 
 def unpack(data: Any) -> tuple[float, int, int, list[Counted]]:
-    """Return epsilon, total, unseen, counters; ValueError for what `pack` cannot have returned."""
+    """Return epsilon, total, unseen, counters; ValueError for bytes that are not of `pack`."""
     try:
         parts = msgpack.unpackb(data, use_list=False, strict_map_key=True)
     except TypeError:
@@ -73,7 +73,7 @@ def unpack(data: Any) -> tuple[float, int, int, list[Counted]]:
     if not _is_count(total, 0):
         raise _no_summary(f"the total is {safe_repr(total)}")
     unseen: Any = parts.get("unseen")
-    # Of partitions, and of what was merged from them, it may be a little above the bound.
+    # For partitions, and summaries merged from them, it may be a little above the bound.
     if not _is_count(unseen, 0) or unseen > 2 * epsilon * total + 1:
         raise _no_summary(f"unseen is {safe_repr(unseen)} of {total}")
     columns: list[Any] = [parts.get(name) for name in ("keys", "counts", "errors")]

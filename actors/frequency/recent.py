@@ -1,4 +1,4 @@
-"""What has been frequent lately: a window of panes, each a summary."""
+"""Recently frequent keys: a window of panes, each a summary."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ MOST_PANES = 10_000
 class RecentSpaceSaving:
     """Counts the keys of the last `panes` panes of `seconds` each, the one that fills included.
 
-    With 60 panes of 60 seconds an answer is of the last 59 to 60 minutes. Each pane has a summary
-    with `1 / epsilon` counters, and an answer merges them: of the elements in the window no count
-    is below the truth, and none above it by more than `epsilon` of them. What is merged is kept
-    until a pane ends, so that only the first question after that pays for all of them.
+    With 60 panes of 60 seconds an answer covers the last 59 to 60 minutes. Each pane has a summary
+    with `1 / epsilon` counters, and an answer merges them. No count is below the truth, and none is
+    above it by more than `epsilon` of the elements in the window. The merged summary is kept until
+    a pane ends, so only the first question after that pays for all of them.
 
     Without `seconds` a pane ends when `turn()` is called: by a stream's own clock, or by rows.
     `clock` tells the time in seconds, and never goes back.
@@ -74,7 +74,7 @@ class RecentSpaceSaving:
             self._turn()
 
     def summary(self) -> SpaceSaving:
-        """Return a summary of what is in the window now, which is the caller's."""
+        """Return a summary of the keys in the window now; it belongs to the caller."""
         with self._lock:
             self._turn_if_due()
             if self._merged is None:

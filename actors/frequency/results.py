@@ -1,4 +1,4 @@
-"""What summaries answer."""
+"""The answers of summaries."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Estimate(NamedTuple):
 class Frequent(NamedTuple):
     """Keys above a share of all elements, the most frequent first.
 
-    Those in `guaranteed` are above it, and those in `possible` may be: their counts are, but for
-    the errors. No key that is above it is in neither.
+    Those in `guaranteed` are above it. Those in `possible` may be: their counts are above it, and
+    their counts less the errors are not. Each key above the share is in one of the two.
     """
 
     guaranteed: list[Counted]

@@ -8,11 +8,11 @@ from callboard.frequency.store cimport Store, SummaryState
 
 cdef class SpaceSaving:
     cdef Store store
-    cdef int mode               # the store's: a hint for who has not come through the gate
+    cdef int mode               # the store's: a hint for threads that are not through the gate
     cdef StreamGate* gate       # who counts keys that are not objects passes it
-    cdef bint one_at_a_time     # so who asks passes it, too
+    cdef bint one_at_a_time     # so queries pass it, too
     cdef list owed              # what the thread in the guard is to count when it leaves
-    cdef SummaryGuard guard     # who asks, changes the store, or counts objects
+    cdef SummaryGuard guard     # held to ask, to change the store, or to count objects
     cdef readonly double epsilon
     cdef readonly uint32_t capacity
     cdef readonly unsigned streams

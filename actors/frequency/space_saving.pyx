@@ -41,24 +41,23 @@ cdef Py_ssize_t LOT = 1024
 cdef class SpaceSaving:
     """Counts keys with at most `1 / epsilon` counters, rounded up, however many keys there are.
 
-    Of `total` elements, no count is below how often its key came, and none is above it by more than
-    `epsilon * total`; every key that came more often than that has a counter. `error` says for each
-    how far above it may be. The counts add up to `total`, until summaries are merged.
+    No count is below how often its key came, and none is above it by more than `epsilon * total`. Every key that
+    came more often than that has a counter. `error` says for each count how far above the truth it may be. The
+    counts add up to `total`, until summaries are merged.
 
-    Keys are equal as Python's are, but that aware datetimes are the moments that they are. As long as all
-    keys are integers of 64 bits, or integers, `str`, `bytes` and tuples of these, they are kept without a
-    Python object; others, such as floats,
-    make the summary keep the objects, for good. `epsilon` is from 1e-9 to below 1.
+    Keys are equal as in Python, but aware datetimes are equal if they are the same moment. As long as all keys are
+    integers of 64 bits, or integers, `str`, `bytes` and tuples of these, they are kept without a Python object.
+    Other keys, such as floats, make the summary keep the objects, for good. `epsilon` is from 1e-9 to below 1.
 
     Any thread may use a summary. `streams` of them, 1 to 1,024, count at once, and others wait for one of these to
     be done. Integers from arrays, and keys from lists once they are read, are counted without the interpreter's
-    lock. Keys that are kept as objects are counted by one thread at a time. Code that runs in the
-    middle of that, such as a key's `__eq__`, a finalizer or a signal handler, may count keys,
-    which is done when the summary is free, and gets a RuntimeError if it asks for something.
+    lock. Keys that are kept as objects are counted by one thread at a time. Code may run in the middle of that,
+    such as a key's `__eq__`, a finalizer or a signal handler. It may count keys, which is done when the summary is
+    free. It gets a RuntimeError if it asks for something.
 
     `design` says how streams share the counters: see `docs/frequency.md`. "auto" is "sequential" for one stream,
-    and "partitioned" for more. What is counted meanwhile may or may not be in an answer; what `update` and `add`
-    have returned for is.
+    and "partitioned" for more. An answer includes all keys for which `update` and `add` have returned, and perhaps
+    some that are being counted meanwhile.
     """
 
     def __cinit__(self, *args, **kwargs):
@@ -76,7 +75,7 @@ cdef class SpaceSaving:
         if self.design == "auto":
             self.design = "sequential" if self.streams == 1 else "partitioned"
         self.one_at_a_time = self.design == "sequential"
-        # 1 / 1e-5 is a little less than 100,000: what is within a rounding of a whole number is that number.
+        # 1 / 1e-5 is a little less than 100,000: a value within a rounding of a whole number is that number.
         inverse = 1 / self.epsilon
         near = round(inverse)
         capacity = near if math.isclose(inverse, near, rel_tol=1e-12) else math.ceil(inverse)
@@ -92,18 +91,18 @@ cdef class SpaceSaving:
     def update(self, keys, weights=None):
         """Count keys.
 
-        `keys` is one key, if it is a `str`, `bytes` or tuple, or nothing that can be iterated; a
-        mapping of keys to how often they came; or any other iterable, such as a list, a NumPy or
-        Arrow array, a generator. `weights` says how often they came: a whole number from 0 on for
-        one key, and as many of them as keys otherwise; without it, once.
+        `keys` is a mapping of keys to how often they came, or any other iterable of keys, such as a list, a NumPy
+        or Arrow array, a generator. A `str`, `bytes` or tuple is one key, and so is any object that cannot be
+        iterated. `weights` says how often they came: a whole number from 0 on for one key, and as many of them as
+        keys otherwise; without it, once.
 
-        An error leaves the summary as it was, if `keys` is an array or a collection, and comparing keys
-        raises none. Of another iterator what came before its error is counted, but for the
-        lot of 4,096 that a key which cannot be hashed is in.
+        An error leaves the summary as it was, if `keys` is an array or a collection, and comparing keys raises no
+        error. For an iterator, the keys before its error are counted, except the lot of 4,096 that has a key which
+        cannot be hashed.
 
-        Raises TypeError for a key that cannot be hashed and an array that holds no keys; ValueError for
-        NaN, for a weight below 0, for weights that are more or fewer than keys, and for counts beyond
-        2**63 - 1.
+        Raises TypeError for a key that cannot be hashed, and for an array whose items are not keys. Raises
+        ValueError for NaN, for a weight below 0, for more or fewer weights than keys, and for counts of 2**63 or
+        more.
         """
         cdef Py_ssize_t at
         if isinstance(keys, (str, bytes, tuple)) or not isinstance(keys, Iterable):
@@ -154,11 +153,11 @@ cdef class SpaceSaving:
         self._update([key], [times])
 
     def merge(self, SpaceSaving other):
-        """Count what the other summary has counted, too; it stays as it is.
+        """Count the other summary's keys, too; that summary stays as it is.
 
-        The bounds hold for all elements of both: of a key that only one has a counter for, the other may
-        have seen as many as of its least. From then on counts add up to at most `total`. The other one's `epsilon`
-        is at most this one's, or ValueError is raised.
+        The bounds hold for all elements of both: if only one has a counter for a key, the other may have seen it as
+        often as its least key. From then on counts add up to at most `total`. The other one's `epsilon` is at most
+        this one's, or ValueError is raised.
         """
         if other is self:
             raise ValueError("a summary cannot be merged with itself")
@@ -192,8 +191,8 @@ cdef class SpaceSaving:
     def frequent(self, share):
         """Return the keys that came more often than `share` of all elements, as `Frequent`.
 
-        `share` is from `epsilon` to below 1: a key below `epsilon` may have no counter. Raises
-        ValueError for another one.
+        `share` is from `epsilon` to below 1: a key below `epsilon` may have no counter. Raises ValueError for
+        another share.
         """
         given, share = share, float(finite("a share", share))
         if not self.epsilon <= share < 1:
@@ -259,7 +258,7 @@ cdef class SpaceSaving:
 
     @classmethod
     def from_bytes(cls, data, *, streams=1, design="auto"):
-        """Make a summary of what `to_bytes` returned. Raises ValueError for other bytes."""
+        """Make a summary from the bytes of `to_bytes`. Raises ValueError for other bytes."""
         epsilon, total, unseen, rows = unpack(data)
         options = {} if (streams, design) == (1, "auto") else {"streams": streams, "design": design}
         return (<SpaceSaving?>cls(epsilon, **options))._with(total, unseen, rows)
@@ -322,7 +321,7 @@ cdef class SpaceSaving:
         return 0
 
     cdef Lot _next_owed(self):
-        """What this or another thread owed within the guard; None if another one takes the last."""
+        """The next lot that this or another thread owed within the guard; None if another one takes the last."""
         with cython.critical_section(self):
             return self.owed.pop(0) if self.owed else None
 

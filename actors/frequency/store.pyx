@@ -1,6 +1,7 @@
 """The counters of a summary, kept in the way that its keys allow.
 
-Who uses a store sees to it that nobody changes it meanwhile, but for what its design lets several threads do.
+The user of a store lets no other thread change it meanwhile, except by calls that its design lets several threads
+make.
 """
 
 from cpython.object cimport PyObject, PyObject_Hash
@@ -107,7 +108,7 @@ cdef class Store:
         return 0
 
     cdef int add_object(self, object key, uint64_t weight, list late) except -1:
-        """Count a key, in a store of objects. `late` gets what is to be let go later: an object's end may run code."""
+        """Count a key, in a store of objects. `late` gets the objects to let go later: an object's end may run code."""
         cdef uint64_t key_hash = hash_of_object(SEED, PyObject_Hash(key))
         cdef uint32_t slot = self.objects.find(<PyObject*>key, key_hash)
         cdef uint32_t used

@@ -23,7 +23,7 @@ __all__ = [
 
 
 class RemoteError(CallboardError):
-    """The base of what goes wrong between a client and a server."""
+    """The base of the errors between a client and a server."""
 
 
 class AddressError(ConfigError):
@@ -39,7 +39,7 @@ class CodecError(RemoteError, ValueError):
 
 
 class ProtocolError(RemoteError):
-    """The other side sent what the protocol does not allow at this point."""
+    """The other side sent a frame that the protocol does not allow at this point."""
 
 
 class Refused(RemoteError):
@@ -63,7 +63,7 @@ class ConnectionLost(RemoteError):
 
 
 class RemoteFailure(RemoteError):
-    """What a message came to on the server is an exception: of type `kind`, with this `text`."""
+    """A message raised an exception on the server: of type `kind`, with this `text`."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(kind, text)

@@ -1,11 +1,11 @@
 """Feed the partitions of Spark jobs to graphs of actors.
 
-`foreach_partition`, `map_partitions` and `map_in_arrow` make functions for Spark's methods of
-those names, and `spark_graph` those that run a graph of streams; `by_key` brings rows of a key into
-one partition, in order; `join_frames` joins two frames by a stream; `hot_keys` counts what is
-frequent; `keyed_state` leaves the state of actors to Spark; `deliver` and `register` bring rows to
-actors of another process; `session` makes a Spark session that works at once.
-Errors are imported from `callboard.spark.errors`.
+`foreach_partition`, `map_partitions` and `map_in_arrow` make functions for Spark's methods of those
+names. `spark_graph` makes functions that run a graph of streams. `by_key` brings rows of a key into
+one partition, in order. `join_frames` joins two frames by a stream. `hot_keys` counts frequent
+keys. `keyed_state` leaves the state of actors to Spark. `deliver` and `register` bring rows to
+actors of another process. `session` makes a Spark session that works at once. Errors are imported
+from `callboard.spark.errors`.
 """
 
 from callboard.spark.context import PartitionContext, PartitionEnd, PartitionStart

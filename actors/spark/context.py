@@ -1,4 +1,4 @@
-"""What a graph is told about the task that feeds it."""
+"""The context of a graph: the task that feeds it."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def session_zone() -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class PartitionStart:
-    """What a graph that outlives its tasks is asked before the first batch of each."""
+    """The question to a graph that outlives its tasks, before the first batch of each."""
 
     context: PartitionContext
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionEnd:
-    """What an entry point is asked after the last batch; its answer ends the partition's results.
+    """The question to an entry point after the last batch; its answer ends the partition's results.
 
     It says that the input ended, not that it was whole: when something upstream fails, Spark ends
     a partition's iterator early and as if nothing had happened. Nothing may be committed on it.

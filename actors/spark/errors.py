@@ -25,7 +25,7 @@ class EntryPointError(CallboardError):
 
 
 class AnswerError(CallboardError, TypeError):
-    """Raised when an entry point's answer is not what the partition function can pass on."""
+    """Raised when a partition function cannot pass on an entry point's answer."""
 
     def __init__(self, wanted: str, answer: object) -> None:
         kind = type(answer).__name__
@@ -45,13 +45,13 @@ class CaptureError(CallboardError, PicklingError):
 
 
 class PartitionFailed(CallboardError):
-    """Raised in a task when an actor or an operator of its graph failed; `error` says with what.
+    """Raised in a task when an actor or an operator of its graph failed; `error` has the cause.
 
     The traceback, with all causes, is a note on this exception and not its cause, because Spark's
     SQL paths show an exception's notes but drop its causes.
 
-    Both are cut in their middle where they are very long. What UTF-8 cannot encode, a lone
-    surrogate, is escaped: PySpark could not send it.
+    Both are cut in their middle where they are very long. A lone surrogate, which UTF-8 cannot
+    encode, is escaped: PySpark could not send it.
     """
 
     def __init__(self, who: str, error: FailureReport, partition_id: int, where: str = "") -> None:

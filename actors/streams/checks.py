@@ -30,7 +30,7 @@ def check_function(what: str, value: Any, *, may_yield: bool = False) -> None:
 
 
 def check_answers(what: str, function: Any, *, may_yield: bool = False) -> None:
-    """Check that a function is not `async`, and is no generator if it may not yield."""
+    """Check that a function is not `async`, and a generator only if it may yield."""
     code = _code_of(function)
     if inspect.iscoroutinefunction(code) or inspect.isasyncgenfunction(code):
         raise GraphError(

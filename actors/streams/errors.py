@@ -1,4 +1,4 @@
-"""What can be wrong with a graph, and what happens to an input that an operator raised at."""
+"""Errors of graphs, and the handling of an input that an operator raised at."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from callboard.core.text import safe_repr
 
 
 class RunError(CallboardError):
-    """A run cannot do what it was asked for.
+    """A call of a run cannot be done.
 
     Raised by `send()` it says what became of the rows: `sent` of them went in, and `unsent` are
     those that were taken from the iterable and did not.
@@ -35,10 +35,10 @@ class RunTimeout(RunError, TimeoutError):
 class StreamError(RunError):
     """An operator raised an exception, which is this one's `__cause__`.
 
-    `operator` is the operator's name, `row` the input that it raised at, and `serial` that input's
-    number among all that came to the operator, from 0; of several, among those of one. Watermarks
-    are inputs and have numbers, too. At the end of the stream `row` is None, and `serial` the
-    number of all inputs. `serial` is None if it raised at no input in particular.
+    `operator` is the operator's name, and `row` the input that it raised at. `serial` is that
+    input's number among all that came to the operator, from 0; with several inputs, among those of
+    one. Watermarks are inputs and have numbers, too. At the end of the stream `row` is None, and
+    `serial` the number of all inputs. `serial` is None if it raised at no input in particular.
     """
 
     _raised_by: int = 0  # the id() of the program that stops with it
@@ -55,7 +55,7 @@ class StreamError(RunError):
         return f"operator {self.operator!r} failed at input {self.serial}, {safe_repr(self.row)}"
 
     def again(self) -> StreamError:
-        """Make another one for the same failure, to be raised: what is raised belongs to a call."""
+        """Make another one for the same failure, to be raised: each call raises its own."""
         error = StreamError(self.operator, self.serial, self.row)
         error.__cause__ = self.__cause__
         return error

@@ -1,8 +1,8 @@
 """Native operators: they run without the interpreter, on native values, and so on all workers at once.
 
-A native operator is a Cython class that derives from NativeOperator; `native.pxd` has what it
-overrides. `Stream.native()` and `KeyedStream.native()` put it into a graph. Rows become native
-values on the way in, and Python objects on the way out, as messages to native actors do.
+A native operator is a Cython class that derives from NativeOperator; `native.pxd` has the methods that it
+overrides. `Stream.native()` and `KeyedStream.native()` put it into a graph. Rows become native values on the way
+in, and Python objects on the way out, as messages to native actors do.
 """
 
 from cpython.ref cimport Py_DECREF, Py_INCREF
@@ -24,10 +24,9 @@ globals()["NativePredicate"] = PredicateInPython  # a name that is cimported, in
 cdef class NativeOperator:
     """An operator whose work is done by C functions.
 
-    The class attribute `kind` says how many workers may be in one object's `process` at once:
-    "stateless", any number, or "stateful", one, in the order of the stream. Of a keyed operator
-    there is one object for each partition, and one worker at a time in each. `__init__` is an
-    ordinary method, called when a run begins.
+    The class attribute `kind` says how many workers may be in one object's `process` at once: "stateless", any
+    number, or "stateful", one, in the order of the stream. A keyed operator has one object for each partition, and
+    one worker at a time in each. `__init__` is an ordinary method, called when a run begins.
     """
 
     kind = "stateless"

@@ -37,16 +37,16 @@ class ManualSystem(ActorSystem):
     """An actor system without threads: the thread that made it runs it, and only when told to.
 
     Whatever `spawn` and `tell` start waits until `run_until_idle()`, `step()`, `run_until()`,
-    `advance()` or `drain()`, or until the test waits for an ask's `result()`. Which ready actor
-    comes next is chosen by random numbers from `seed`: one seed is one interleaving, the same every
-    time and everywhere. `quantum` is the most messages an actor takes in one step; with 1, every
+    `advance()` or `drain()`, or until the test waits for an ask's `result()`. Random numbers from
+    `seed` choose the next ready actor: one seed is one interleaving, the same every time and
+    everywhere. `quantum` is the most messages an actor takes in one step; with 1, every
     interleaving of messages is possible.
 
     The clock is logical and starts at 0: timers are due when `advance()` gets there, or when
     something waits with a timeout. An actor takes no time at all to handle a message.
 
     A run is given up after `max_steps` steps, so that actors which always have work do not hang the
-    test. `trace` holds what was handled so far, unless `trace=False`.
+    test. `trace` holds the messages that were handled so far, unless `trace=False`.
 
     All actors live on this one worker, also those spawned with `dedicated=True`.
     """
@@ -84,7 +84,7 @@ class ManualSystem(ActorSystem):
     # --- running ---------------------------------------------------------------------------------
 
     def probe(self, name: str | None = None) -> Probe:
-        """Spawn a probe: a receiver that remembers what comes."""
+        """Spawn a probe: a receiver that remembers its messages."""
         return Probe(self, name)
 
     def step(self) -> bool:
@@ -110,8 +110,8 @@ class ManualSystem(ActorSystem):
     def run_until(self, predicate: Callable[[], bool], timeout: float = 0.0) -> bool:
         """Run until `predicate()` is true, and return whether it is.
 
-        It is asked before every step. When nothing is ready the clock goes on to the next timer,
-        but by `timeout` seconds at most in all.
+        It is asked before every step. When nothing is ready the clock goes on to the next timer, by
+        `timeout` seconds at most in all.
 
         Raises DrainTimeout if that takes more than the system's `max_steps`.
         """
@@ -169,7 +169,7 @@ class ManualSystem(ActorSystem):
 
     @property
     def trace(self) -> list[Taken]:
-        """What the actors took out of their mailboxes so far, in order: their paths, and messages.
+        """The messages that actors took out of their mailboxes so far, in order, with their paths.
 
         The traces of two runs with the same seed are equal if the actors do nothing that differs
         between them, and if the messages' repr() does not.

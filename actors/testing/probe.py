@@ -1,4 +1,4 @@
-"""A stand-in for an actor's partners."""
+"""Probes: stand-ins for an actor's partners."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _PATIENCE = 3.0
 class Probe(CopiedAsItself):
     """A receiver of messages for a test to look at.
 
-    `probe.ref` is a ref like any other. What comes is kept, in order, until an expectation takes
-    it; one that fails takes nothing, and its AssertionError shows what came instead.
+    `probe.ref` is a ref like any other. Messages are kept, in order, until an expectation takes
+    them. One that fails takes nothing, and its AssertionError shows the messages that came instead.
 
     On a ManualSystem an expectation runs the system, and lets up to `timeout` seconds of its clock
     pass; without a timeout, none. On a system with threads it sleeps until the message is there,
     for `timeout` seconds at most; without one, for 3.
 
-    `answer(message)` is what an ask of the probe is answered with, or fails with; it runs on a
+    `answer(message)` returns the answer to an ask of the probe, or raises its error; it runs on a
     worker.
     """
 
@@ -78,9 +78,9 @@ class Probe(CopiedAsItself):
         self.expect(Terminated(ref), timeout)
 
     def expect_nothing(self, timeout: float | None = None) -> None:
-        """Make sure that nothing is there, and that nothing comes within `timeout` seconds.
+        """Make sure that no message is there, and that none comes within `timeout` seconds.
 
-        Without a timeout: that nothing is there once the system has come to rest.
+        Without a timeout: that no message is there once the system has come to rest.
         """
         if timeout is None:
             self._system.drain()
@@ -121,12 +121,14 @@ class Probe(CopiedAsItself):
 
     @property
     def messages(self) -> list[Any]:
-        """What came and was not taken yet, oldest first. Neither runs the system nor waits."""
+        """The messages that came and were not taken yet, oldest first. Neither runs the system nor
+        waits.
+        """
         return [letter.message for letter in list(self._inbox.letters)]
 
     @property
     def sender(self) -> ActorRef[Any] | None:
-        """Who sent the message that was taken last; None if no actor did."""
+        """The sender of the message that was taken last; None if no actor sent it."""
         return self._sender
 
     def __repr__(self) -> str:
@@ -152,7 +154,7 @@ class _Watch(NamedTuple):
 
 
 class _Inbox:
-    """What the probe and its actor share. The actor puts, the test takes."""
+    """The messages between the probe's actor, which puts them, and the test, which takes them."""
 
     def __init__(self) -> None:
         self.letters: deque[_Letter] = deque()

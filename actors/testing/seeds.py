@@ -47,7 +47,7 @@ def replay(seeds: int | Iterable[int] = 20) -> Callable[[Callable[..., Any]], Ca
                     raise
 
         others = [p for name, p in signature.parameters.items() if name != "seed"]
-        # What pytest looks for fixtures in: without the seed, which is not one.
+        # The signature in which pytest looks for fixtures, without the seed, which is not one.
         run_each.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
         return run_each
 

@@ -1,1 +1,1 @@
-"""Answers: futures, when they fail because it is too late, and who waits for whom."""
+"""Answers: futures, their deadlines, and the graph of waiting actors."""

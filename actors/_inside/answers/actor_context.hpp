@@ -1,4 +1,4 @@
-// What the actor layer keeps for each thread.
+// The actor layer's state of each thread.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-"""What the actor layer keeps for each thread, in the thread's context."""
+"""The actor layer's state of each thread, in the thread's context."""
 
 from callboard.scheduling.context cimport current_context, make_contexts_by
 

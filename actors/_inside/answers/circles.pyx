@@ -1,10 +1,10 @@
-"""Who waits for whom, and answers that never come.
+"""The graph of waiting actors and futures, and answers that never come.
 
-Who waits for what is a graph: an actor in the middle of a message waits for the future that it awaits;
-a future that is deferred waits for the one that it is deferred to; a future of an ask that is not waits
-for the actor that was asked, if that is in the middle of a message. Nothing waits for two things, so a
-circle is found by following it. Who would close one notes first what it waits for, and then looks: of
-two that close it at the same time one sees the other.
+The edges of the graph are waits. An actor in the middle of a message waits for the future that it awaits. A
+deferred future waits for the one that it is deferred to. Any other future of an ask waits for the actor that was
+asked, if that is in the middle of a message. Nothing waits for two things, so following the edges finds a circle. A
+thread that would close one first notes its own wait, and then looks: of two that close a circle at the same time
+one sees the other.
 
 Actors that answer each asks with new asks to each other never wait in a circle, and never end: each is
 free again for the next ask. Such a chain of answers grows until an actor has come up in it so often that
@@ -70,7 +70,7 @@ cdef object lengthen(Future asked, Future other):
     """Count the chain of answers that `asked` joined to `other`. Return None, or an AskCycle if it has
     no end.
 
-    Who asks may come to its own end after whom it asked, so `other` may be deferred already.
+    The asking actor may end after the actor that it asked, so `other` may be deferred already.
     """
     cdef int64_t length
     with cython.critical_section(asked):

@@ -52,7 +52,7 @@ cdef class Deadlines:
         return before
 
     def start(self):
-        """Start the thread, if it has not been. Whoever cannot do that cannot promise a timeout."""
+        """Start the thread, unless it runs. A caller that gets an error here cannot promise a timeout."""
         raise NotImplementedError
 
     def see_to(self, double due):

@@ -1,4 +1,4 @@
-// What a thread that waits for a future spins on, before it sleeps.
+// A flag that a thread which waits for a future spins on, before it sleeps.
 #pragma once
 
 #include "callboard/core/atomics.hpp"

@@ -17,7 +17,7 @@ cdef class Waiter(Handle):
 
 
 cdef class Wake:
-    # A callback that only wakes who waits: it takes no time, and completes no other future.
+    # A callback that only wakes a waiter: it takes no time, and completes no other future.
     cdef void wake(self, Future future) noexcept
 
 

@@ -76,9 +76,9 @@ cdef class Future:
     def result(self, timeout=None):
         """Wait for the answer and return it, or raise what the ask's handler raised.
 
-        `timeout` is in seconds; None waits for ever. The calling thread sleeps, with the interpreter
-        released, so a worker's thread must not call this for an answer that is not there yet: inside
-        an actor use `await`, or spawn the actor with `dedicated=True`.
+        `timeout` is in seconds; None waits for ever. The calling thread sleeps, with the interpreter released. So a
+        worker's thread must call this only when the answer is there: inside an actor use `await`, or spawn the
+        actor with `dedicated=True`.
 
         Raises AskTimeout, ActorStopped if the answer can never come, AskCycle if it would wait for the
         actor that calls this, and CallboardError on a worker.
@@ -94,11 +94,10 @@ cdef class Future:
     def add_done_callback(self, callback):
         """Call `callback(future)` when the answer is there, at once if it is and this is no callback.
 
-        It runs in the thread that completes the future, usually a worker: keep it short. If it
-        raises, that is logged. Callbacks are called one after the other, in the order in which they
-        were added. Those of a future that a callback completes, or that is done when a callback
-        adds them, come after the ones that the thread has to call already, not in the middle of it:
-        however long a chain of futures is, it takes no stack.
+        It runs in the thread that completes the future, usually a worker: keep it short. If it raises, that is
+        logged. Callbacks are called one after the other, in the order in which they were added. A callback may
+        complete another future, or add a callback to one that is done. The thread calls these after those that it
+        has to call already, so a long chain of futures takes no stack.
         """
         if not callable(callback):
             raise TypeError(f"add_done_callback() wants a callable that takes a future, not {callback!r}")
@@ -116,8 +115,8 @@ cdef class Future:
     def set_exception(self, error):
         """Complete with an exception. False if it was complete already.
 
-        Raises TypeError for what is no instance of an exception, and for those that would end the
-        coroutine or the iteration that waits: StopIteration, StopAsyncIteration, GeneratorExit.
+        Raises TypeError for anything but an instance of an exception. So it does for StopIteration,
+        StopAsyncIteration and GeneratorExit, which would end the coroutine or the iteration that waits.
         """
         if not isinstance(error, BaseException):
             raise TypeError(f"set_exception() wants an exception, not {error!r}")
@@ -328,7 +327,7 @@ cdef inline bint is_completing(ActorContext* context) noexcept:
 cdef void call_pending() noexcept:
     """Call what this thread has to call back, if it is in the middle of that.
 
-    Who calls this in a callback is about to wait, perhaps for what others of them do.
+    A caller in a callback is about to wait, perhaps for the work of another callback.
     """
     cdef ActorContext* context = actor_context()
     if not is_completing(context):

@@ -1,8 +1,8 @@
 """An actor's restart and stop.
 
-Everything here runs in the dispatch of the actor that it concerns, by the thread that has its
-readiness, so an actor's own state needs no lock. What concerns two actors at once (a parent and a
-child that ends) is done under the parent's critical section on a free-threaded build.
+Everything here runs in the dispatch of the actor that it concerns, by the thread that has its readiness, so an
+actor's own state needs no lock. Work that concerns two actors at once (a parent and a child that ends) is done
+under the parent's critical section on a free-threaded build.
 """
 
 from collections import deque

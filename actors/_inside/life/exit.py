@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Stoppable(Protocol):
-    """What is needed of a system to end it."""
+    """The part of a system that its end needs."""
 
     _runtime: Runtime
 
@@ -35,7 +35,7 @@ EXIT_TIMEOUT = 2.0
 # collector would free actors that their workers are about to run.
 _unfinished: set[Runtime] = set()
 
-# What is called when a system is collected that was not stopped.
+# The finalizers of systems: each is called when its system is collected without a stop.
 _live: weakref.WeakKeyDictionary[Stoppable, weakref.finalize[..., Stoppable]] = (
     weakref.WeakKeyDictionary()
 )
@@ -68,7 +68,7 @@ def _collected(runtime: Runtime) -> None:
         return
     _unfinished.add(runtime)
     runtime.closing = True
-    runtime.system_ref = None  # for who asks why: see burying.pyx
+    runtime.system_ref = None  # for callers that ask why: see burying.pyx
     runtime.timers.close()
     runtime.on_change = partial(_end_team, runtime)
     top = runtime.top

@@ -1,4 +1,4 @@
-"""An actor's failure: who is told, and what its supervisor decides."""
+"""An actor's failure: who is told, and its supervisor's decision."""
 
 cimport cython
 
@@ -55,7 +55,7 @@ cdef int decide(ActorRef ref, object error, bint begun) except -1:
     if directive == "resume" and ref.phase == FRESH:
         directive = "stop"  # there is no object that could go on
     if directive == "stop" or directive == "escalate":
-        # Of those that escalate only the top-level ones count: the others' parents fail next.
+        # An escalation counts for a top-level actor only: the others' parents fail next.
         counts = directive == "stop" or ref.parent is None
         ref.runtime.dead_letters.note_fatal(ref, error, begun=begun, counts=counts)
     for other in others_in_scope(ref):

@@ -8,14 +8,14 @@ from callboard.scheduling.team cimport Team
 
 
 def _settle(dict owed, Team team, Future promise, Future asked):
-    """An ask that was deferred to a future of its actor's own has its answer."""
+    """Note that an ask that was deferred to a future of its actor's own has its answer."""
     promise.detach(asked)
     if owed.pop(asked, None) is not None:
         team.add_waiting(-1)
 
 
 cdef int owe(ActorRef ref, Future asked, Future promise) except -1:
-    """Note that nobody but `ref` answers: it returned a future that is no other's answer."""
+    """Note that only `ref` answers: it returned a future that is no other's answer."""
     cdef Extra extra = ref.extras()
     if promise.flag.is_set():
         return 0

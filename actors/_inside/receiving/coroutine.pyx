@@ -1,8 +1,8 @@
 """`async def receive`: an actor that waits in the middle of a message.
 
-Its coroutine is LPEL's task with a stack of its own (Prokesch 2011, section 4.3): the worker drives
-it until it awaits a future that is not done, then leaves it and runs others; the future's completion
-sends a system message that makes the actor ready again.
+Its coroutine is LPEL's task with a stack of its own (Prokesch 2011, section 4.3): the worker drives it until it
+awaits a future that is not done, then leaves it and runs others. The future's completion sends a system message
+that makes the actor ready again.
 """
 
 from callboard._inside.answers.circles cimport circle
@@ -46,7 +46,7 @@ cdef void begin(ActorRef ref, object coroutine, Envelope* envelope) noexcept:
 
 
 cdef void resume(ActorRef ref) noexcept:
-    """What the coroutine awaited is done."""
+    """Go on with the coroutine: the future that it awaited is done."""
     cdef Letter letter = ref.extra.letter
     cdef Envelope envelope = letter.lend()
     envelope.stashed = ref.extra.stashed

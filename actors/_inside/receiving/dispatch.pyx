@@ -1,5 +1,5 @@
 # cython: nonecheck=False
-# Nothing here is None but what is asked for it: these are the lines that each message passes.
+# Only values that are compared with None may be None here: these are the lines that each message passes.
 """A Python actor's dispatch: its messages, handed to its handler, up to the quantum."""
 
 from cpython.object cimport PyObject

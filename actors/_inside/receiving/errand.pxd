@@ -3,7 +3,7 @@ from callboard._inside.sending.ref cimport ActorRef
 
 
 cdef class Errand:
-    # What an actor's `async def receive` does on the event loop of its system.
+    # A run of an actor's `async def receive` on the event loop of its system.
     cdef ActorRef ref
     cdef object coroutine
     cdef Envelope envelope    # what the actor's cell has in work while the loop runs its code

@@ -1,11 +1,11 @@
 """`async def receive` of an actor that was spawned with `event_loop=True`.
 
-The worker hands the coroutine to the event loop's thread, where it is a task of asyncio, and takes the
-actor up again when the task is over. In between the actor waits in the middle of a message: nobody but
-the task touches it. The dispatch drives an Errand as it drives a coroutine that awaits one future.
+The worker hands the coroutine to the event loop's thread, where it is a task of asyncio, and takes the actor up
+again when the task is over. In between the actor waits in the middle of a message: only the task touches it. The
+dispatch drives an Errand as it drives a coroutine that awaits one future.
 
-What would touch the actor's object meanwhile (a stop, a restart, a failure of its children) is put off
-until the task is over; a stop and a restart cancel the task.
+Events that would touch the actor's object meanwhile (a stop, a restart, a failure of its children) are put off
+until the task is over. A stop and a restart cancel the task.
 
 A step of the task is held back while messages that it has sent wait for room: see outgoing.pyx.
 """

@@ -3,7 +3,7 @@ from callboard._inside.sending.ref cimport ActorRef
 
 
 cdef class Outgoing:
-    # What an actor on the event loop has sent to full mailboxes, and what waits for that.
+    # The messages that an actor on the event loop has sent to full mailboxes, and their waiters.
     cdef object loop          # of asyncio
     cdef object letters       # a deque of (ActorRef, Letter, variables), in the order of their sending
     cdef object mark          # of the first one's receiver: the future that says that there may be room

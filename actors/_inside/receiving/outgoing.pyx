@@ -1,8 +1,9 @@
-"""What an actor on the event loop has sent to full mailboxes: it waits here, so that the loop need not.
+"""The messages that an actor on the event loop has sent to full mailboxes: they wait here, so that the loop need
+not.
 
-tell() returns at once, but the actor goes no further than its next `await`, or the end of its message,
-until all of this has found room: so its senders' pace is that of its receivers, and the mailboxes keep
-their bounds. What it sends meanwhile to such mailboxes goes behind, so its order is kept.
+tell() returns at once, but the actor goes no further than its next `await`, or the end of its message, until all of
+this has found room. So its pace is that of its receivers, and the mailboxes keep their bounds. Later messages to
+such mailboxes go behind them, so their order is kept.
 
 Room is waited for by a mark, which goes through the receiver's mailbox in its turn: see
 ActorRef._in_turn(). All of it runs on the loop's thread.

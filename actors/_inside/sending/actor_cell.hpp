@@ -25,8 +25,8 @@ inline constexpr std::uint32_t guarded_cell = limited | closed_cell | forked_cel
 // A sender of a Python object to a cell with one of these does.
 inline constexpr std::uint32_t slow_cell = guarded_cell | native_cell | carrying_cell;
 
-// What the scheduler knows, and what dispatches keep between them. All of it belongs to the readiness owner,
-// but for what is set before the cell is first scheduled.
+// The scheduler's view of an actor, and the state that dispatches keep between them. All of it belongs to the
+// readiness owner, but for what is set before the cell is first scheduled.
 struct ActorCell : Cell {
     using Cell::Cell;
     void* object{nullptr};       // the actor itself, once constructed; borrowed from the owner

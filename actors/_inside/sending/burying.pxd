@@ -3,7 +3,7 @@ from callboard._inside.sending.runtime cimport Runtime
 from callboard.scheduling.handle cimport Handle
 
 
-# What becomes of a message.
+# The fate of a message.
 cdef enum Fate:
     ADMITTED        # it has its room in the mailbox
     FULL            # it has to wait for that, or whatever the mailbox's overflow policy says

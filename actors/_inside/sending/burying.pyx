@@ -16,8 +16,7 @@ cdef dict REASONS = {
 
 
 cdef int bury(Handle to, Runtime runtime, Letter letter, Fate fate, object error=None) except -1:
-    """Make a dead letter. Who asked gets an exception after it, `error` if there is one, and so finds it
-    posted."""
+    """Make a dead letter. The asking side gets an exception, `error` if there is one, after the letter is posted."""
     cdef Envelope envelope = letter.lend()
     if letter.message is MARK:  # it is no message of anybody's
         letter.reply_to.complete(None, answer_of(to, runtime, fate))

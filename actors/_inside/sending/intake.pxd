@@ -10,7 +10,7 @@ cdef enum TakeResult:
 
 
 cdef class Intake:
-    # What there is to a kind of mailbox beyond the queue: see intake.pyx.
+    # The part of a kind of mailbox beyond its queue: see intake.pyx.
     cdef bint knows_timers    # by Carried.is_of_timer
     cdef Letter unfit         # the last message that had no place
     cdef object misfit        # and the exception that says why

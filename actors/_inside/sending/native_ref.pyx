@@ -53,17 +53,17 @@ cdef bint admit_or_bury_node(ActorRef to, Fate found, Node* node, Context* conte
 cdef class NativeRef(ActorRef):
     """A ref on a native actor.
 
-    It takes integers of 64 bits, floats, objects with memory (NumPy arrays, bytes, Arrow record
-    batches and arrays, by the buffer protocol or Arrow's C data interface: no copy is made), and
-    Record; and Tagged with one of these. It raises TypeError for what is none of them. An answer is an
-    int, a float, or a NativeBuffer. A Record cannot be asked.
+    It takes integers of 64 bits, floats, Record, objects with memory, and Tagged with one of these. Objects with
+    memory are those of the buffer protocol or Arrow's C data interface (NumPy arrays, bytes, Arrow record batches
+    and arrays); no copy is made. It raises TypeError for anything else. An answer is an int, a float, or a
+    NativeBuffer. A Record cannot be asked.
     """
 
     @cython.always_allow_keywords(False)
     def tell(self, message):
         """Send a native value."""
-        # Of this class, though the inherited one would do: CPython 3.11 calls a method of one argument
-        # quickly where its class is exactly that of the object.
+        # A method of this class, though the inherited one would do: CPython 3.11 calls a method of one argument
+        # quickly only where its class is exactly that of the object.
         self.send_slowly(to_tell(<PyObject*>message, NULL), current_context())
 
     cdef int send_slowly(self, Envelope envelope, Context* context) except -1:

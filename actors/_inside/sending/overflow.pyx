@@ -17,7 +17,7 @@ from callboard.core.log import log
 
 
 cdef class Overflow:
-    """What a sender does when the mailbox is full."""
+    """A sender's policy when the mailbox is full."""
 
     cdef Fate make_room(self, Handle to, Runtime runtime, Context* context) except? FULL:
         """Take room for one message that found none, or say what becomes of it instead.
@@ -177,9 +177,9 @@ cdef Overflow overflow_named(str name):
 # --- messages that senders drop -----------------------------------------------------------------------
 
 
-# What was dropped while the popping was owned: spent nodes that carry the messages, the oldest first.
-# Nothing of Python may run in between: it could switch threads, and a worker that has the interpreter
-# and finds the popping owned comes back at once, again and again, and never lets the interpreter go.
+# The messages that were dropped while the popping was owned: spent nodes carry them, the oldest first. No Python
+# code may run meanwhile, because it could switch threads. A worker that has the interpreter and finds the popping
+# owned comes back at once, again and again, and never lets the interpreter go.
 cdef struct Dropped:
     Node* first
     Node* last

@@ -1,7 +1,7 @@
 """The order of a PriorityMailbox.
 
-First come messages of the runtime that the user's key does not take, such as Terminated; then those
-that have a key, the least first; last those whose key is NaN. What is equal keeps its order.
+First come messages of the runtime that the user's key does not take, such as Terminated. Then come those that have
+a key, the least first; last those whose key is NaN. Messages with equal keys keep their order.
 """
 
 import heapq

@@ -32,9 +32,9 @@ cdef extern from "sched.h" nogil:
 
 # tell_many() publishes this many messages at a time, so that the receiver can start meanwhile.
 cdef int CHUNK = 256
-# After this many messages a thread outside the workers lets them run. A worker that wants the
-# interpreter gets it only after the switch interval, in which one thread can send 100,000 messages:
-# their nodes leave the caches, and each costs three times as much. Waiting is bounded.
+# After this many messages a thread outside the workers lets them run. A worker that wants the interpreter gets it
+# only after the switch interval, in which one thread can send 100,000 messages. Then their nodes leave the caches,
+# and each costs three times as much. Waiting is bounded.
 cdef uint32_t BURST = 4096
 cdef int64_t LONGEST_TURN_NS = 2_000_000
 cdef int PAUSES = 64
@@ -269,7 +269,7 @@ cdef class ActorRef(Waiter):
         return admit_or_bury(self, self.runtime, found, copy_of(envelope), context)
 
     def _tell_past_capacity(self, message, variables=None):
-        """Send without regard to the mailbox's capacity: what the runtime itself must not wait with.
+        """Send without regard to the mailbox's capacity: messages with which the runtime itself must not wait.
 
         `variables` is the context for an actor that wants its senders'.
         """
@@ -462,8 +462,7 @@ cdef class ActorRef(Waiter):
         return self.extra
 
     cdef object awaited(self):
-        # In any thread, while the actor goes on: who reads a field must own it until it has a
-        # reference of its own.
+        # In any thread, while the actor goes on: a reader of a field must own it until it has a reference of its own.
         cdef Extra extra
         cdef object awaited = None
         with cython.critical_section(self):

@@ -1,4 +1,4 @@
-"""What the actors of one system share."""
+"""The state that the actors of one system share."""
 
 cimport cython
 from libc.stdint cimport uint64_t

@@ -11,8 +11,8 @@ cdef enum Phase:
 
 
 cdef class Recipe:
-    # What an actor is made from, at its start and at each restart; one per class where there are no
-    # arguments and no options.
+    # The recipe of an actor, used at its start and at each restart; one per class where there are no arguments and
+    # no options.
     cdef readonly object cls
     cdef readonly tuple args
     cdef readonly dict kwargs
@@ -24,7 +24,7 @@ cdef class Recipe:
 
 
 cdef class Extra:
-    # What only some actors have.
+    # State that only some actors have.
     cdef list behaviours          # (handler, bound) below the current one
     cdef list stash               # Letters
     cdef object replay            # a deque of Letters, to be handled before the mailbox

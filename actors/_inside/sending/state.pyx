@@ -1,10 +1,10 @@
-"""What there is to an actor, besides its ref and its object."""
+"""An actor's state besides its ref and its object."""
 
 from collections import deque
 
 
 cdef class Recipe:
-    """What an actor is made from: its class, its arguments, its options."""
+    """The recipe of an actor: its class, its arguments, its options."""
 
     def __reduce__(self):
         # A class that is pickled by value, as Spark's are, takes its attributes along: this one is

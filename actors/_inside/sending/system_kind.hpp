@@ -5,7 +5,7 @@
 
 namespace callboard {
 
-// What a node of that stack carries, in the place of its Kind. `first` and `second` are owned references.
+// The content of a node of that stack, in the place of its Kind. `first` and `second` are owned references.
 enum class SystemKind : std::uint8_t {
     stop,
     watch,    // watcher, None

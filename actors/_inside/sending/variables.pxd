@@ -1,12 +1,12 @@
 # Each actor has context variables (PEP 567) of its own. They are in place while its code runs, and in
 # its cell otherwise.
 #
-# CPython makes a thread's context when the first variable is set in it, so an actor that sets none has
-# none: null moves between the cell and the thread, and costs a look. Only ownership moves, no
-# reference count changes, so a native actor's dispatch does it without the interpreter. The version
-# invalidates what ContextVar.get() remembers, as PyContext_Enter() does it. A worker's thread itself
-# has none: WorkerThread sets aside what is in place around a dispatch. Python code that runs between two
-# dispatches, such as the callback of an actor's finalizer, may set some all the same; they are nobody's.
+# CPython makes a thread's context when the first variable is set in it, so an actor that sets none has none. Then
+# null moves between the cell and the thread, and costs a look. Only ownership moves, no reference count changes, so
+# a native actor's dispatch does it without the interpreter. The version invalidates what ContextVar.get()
+# remembers, as PyContext_Enter() does it. A worker's thread itself has none: WorkerThread sets aside what is in
+# place around a dispatch. Python code that runs between two dispatches, such as the callback of an actor's
+# finalizer, may set some all the same; they are nobody's.
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 

@@ -1,4 +1,5 @@
-# What waits for an actor, wherever that is: the one place by which messages come to it, and to their burial.
+# The messages that wait for an actor, wherever they are: the one place by which messages come to it, or become dead
+# letters.
 from libc.stdint cimport uint32_t
 
 from callboard._inside.sending.actor_cell cimport ActorCell

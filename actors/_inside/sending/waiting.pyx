@@ -1,6 +1,6 @@
 # cython: nonecheck=False
-# Nothing here is None but what is asked for it: these are the lines that each message passes.
-"""What waits for an actor: what was put back, what its intake keeps, and its queue, in this order.
+# Only values that are compared with None may be None here: these are the lines that each message passes.
+"""The messages that wait for an actor: those put back, those that its intake keeps, and its queue, in this order.
 
 With an overflow policy by which senders pop, who pops owns the popping: see overflow.pyx.
 """

@@ -29,7 +29,7 @@ public:
     using Probe = typename Keys::Probe;
     using Kept = typename Keys::Kept;
 
-    // Equal keys have equal hashes, made with `seed`. Who lets it grow says how far it may.
+    // Equal keys have equal hashes, made with `seed`. A table that grows has a limit, `most`.
     Counters(std::uint32_t capacity, std::uint64_t seed) : Counters(capacity, seed, capacity) {}
     Counters(std::uint32_t capacity, std::uint64_t seed, std::uint32_t most)
         : capacity_(capacity), most_(most), seed_(seed) {}
@@ -110,7 +110,7 @@ public:
     // How often a key without a counter may have come.
     std::uint64_t unseen() const { return lost_; }
 
-    // What no count is below, nor that of a key for which there is room. Without keys and room the greatest number.
+    // The least count, also that of a key for which there is room. Without keys and room it is the greatest number.
     std::uint64_t least() {
         std::uint64_t least = size() < capacity_ ? lost_ + 1 : ~std::uint64_t{0};
         if (size() == 0) return least;
@@ -272,7 +272,7 @@ private:
         return slot;
     }
 
-    // There is one. What the next two will want is fetched.
+    // There is one. The memory of the next two is prefetched.
     std::uint32_t pop_least() {
         const std::uint32_t slot = queue_.pop([this](std::uint32_t slot) { return entries_[slot].count; });
         queue_.look_ahead([this](std::uint32_t next) { index_.prefetch(Keys::hash_of(seed_, entries_[next].key)); },

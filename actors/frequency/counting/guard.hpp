@@ -1,4 +1,4 @@
-// Who is at work on a summary: one thread at a time, and it knows when it meets itself.
+// The owner of a summary: one thread at a time, which notices when it enters again.
 //
 // Comparing Python keys runs code of theirs, which may use the summary again, or let another thread have the
 // interpreter. So a thread that has the interpreter only tries, and waits without it.

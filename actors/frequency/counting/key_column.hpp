@@ -104,7 +104,7 @@ private:
         }
     }
 
-    // What pack() wrote, which is used for as long as the runs are.
+    // Reads what pack() wrote. That memory is used for as long as the runs are.
     void unpack(const void* memory) {
         const auto* at = static_cast<const char*>(memory);
         const auto read = [&at](void* data, std::size_t size) {

@@ -1,7 +1,7 @@
 // Keys that need no interpreter: integers, and texts, bytes and tuples of these as runs of bytes.
 //
-// A summary of a sort of keys asks its sort for a hash and for equality, keeps a key when its counter
-// begins, and lets another key take that counter over. It answers with copies.
+// A summary asks its sort of keys for a hash and for equality. It keeps a key when its counter begins, and lets
+// another key take that counter over. It answers with copies.
 #pragma once
 
 #include <cstddef>
@@ -48,8 +48,8 @@ struct ByteRun {
 
 struct ByteKeys {
     using Probe = ByteRun;
-    // What is kept lies in memory of its own, which the next key of the counter takes over if it has room, and
-    // not far too much of it.
+    // A kept key lies in memory of its own. The next key of the counter takes it over if it has room, and not far
+    // too much of it.
     struct Blob {
         std::uint64_t hash;
         std::uint32_t size, kind, room;

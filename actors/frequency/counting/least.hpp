@@ -1,13 +1,13 @@
 // Which counter is the least: a queue of slots by counts that only grow.
 //
-// The least count of a summary never falls: whoever replaces a counter begins above it. For such a queue a
-// radix heap is enough (Ahuja, Mehlhorn, Orlin and Tarjan 1990): slots lie in buckets by the highest bit in
-// which their count differs from the least one, and only when the lowest bucket is empty is the next one
-// divided among those below it. A slot sinks through few buckets, whatever the weights.
+// The least count of a summary never falls: a key that takes a counter over begins above it. For such a queue a
+// radix heap is enough (Ahuja, Mehlhorn, Orlin and Tarjan 1990): slots lie in buckets by the highest bit in which
+// their count differs from the least one. Only when the lowest bucket is empty, the next one is divided among those
+// below it. A slot sinks through few buckets, whatever the weights.
 //
-// It is lazy besides: a count grows without the queue's knowledge, and a slot that comes up with a count
-// other than the one that it was queued by is queued again. So to count an element that is there costs nothing
-// here; each such move is paid for by a count that grew since the last.
+// It is lazy besides: a count grows without the queue's knowledge. A slot that comes up with another count than it
+// was queued by is queued again. So to count an element that is there costs nothing here; each such move is paid
+// for by a count that grew since the last.
 #pragma once
 
 #include <algorithm>
@@ -92,7 +92,7 @@ private:
         while (firsts_[0] == none) {
             unsigned i = 1;
             while (firsts_[i] == none) ++i;
-            // What this bucket is for ends here. Who has grown beyond it says nothing of the least.
+            // The counts of this bucket end here. A slot that has grown beyond it says nothing about the least.
             const std::uint64_t end = i == 64 ? ~std::uint64_t{0} : (least_ | ((std::uint64_t{1} << i) - 1));
             std::uint64_t least = end;
             for (auto slot = firsts_[i]; slot != none; slot = next_[slot]) least = std::min(least, count_of(slot));

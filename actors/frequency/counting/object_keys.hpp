@@ -14,7 +14,7 @@ struct HashedObject {
     std::uint64_t hash;
 };
 
-// Who has the summary keeps the objects alive. Comparing them may fail: then the search ends here, with the
+// The summary's owner keeps the objects alive. Comparing them may fail: then the search ends here, with the
 // exception set, and its result means nothing.
 struct ObjectKeys {
     using Kept = HashedObject;

@@ -7,16 +7,15 @@
 //   level: no counter of any partition is below it, or ever will be. It only rises.
 //   debt:  counters beyond C.
 //
-// A partition takes over counters as long as its least one is at the level. One that has none there, but needs one, runs
-// into debt: the key begins with the level as its error, in a counter more. Whoever has one at the level gives it up
-// for that. So the counts of all, S, exceed N by no more than what the keys of open debts began with, each with a
-// level that was: S <= N + debt * level. And S >= (C + debt) * level. Hence level <= N / C at all times, and
-// so is every error; and when the debt is paid, which is as soon as others have looked at their counters, there
-// are at most C. The first C keys begin at 0, before anything is taken over.
+// A partition takes over counters as long as its least one is at the level. One that has none there, but needs one,
+// runs into debt: the key begins with the level as its error, in a counter more. A partition that has one at the
+// level gives it up for that. So the counts of all, S, exceed N by no more than what the keys of open debts began
+// with, each with a level that was: S <= N + debt * level. And S >= (C + debt) * level. Hence level <= N / C at all
+// times, and so is every error. When the debt is paid, there are at most C; that is as soon as others have looked
+// at their counters. The first C keys begin at 0, before anything is taken over.
 //
-// To raise the level, all must have said that they have nothing below. A partition that has said so begins no key
-// below what it said without taking that back first. Both are done under one lock, once for each level, and for each
-// debt.
+// To raise the level, all must have said that they have nothing below. A partition that has said so takes it back
+// before it begins a key below that. Both are done under one lock, once for each level, and for each debt.
 #pragma once
 
 #include <algorithm>

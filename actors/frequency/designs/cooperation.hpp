@@ -8,14 +8,14 @@
 // The total is counted first, so what queries see of counts is never more than the total that they read afterwards.
 //
 // Queries. The paper's walk the buckets. An element on its way from one bucket to another is in neither, and one
-// that moves while it is read takes its reader along into another list; so here they walk the search structure,
+// that moves while it is read takes its reader along into another list. So here they walk the search structure,
 // where an element stays as long as it lives. Nobody is stopped, and nobody waits for a query.
 //   - ask() has every key that had a counter from its beginning to its end, with a count that it had in
 //     between. All keys in it had their counters at one moment, the end of its walk; so none is there twice, and
 //     there are no more than counters. A key that got its counter meanwhile may be missing.
 //   - The total and `unseen` are read after that.
 //   - estimate() is of one moment in between. size() is how many keys have counters, each placed.
-//   - What was delegated and not counted yet is in no count. It is in the total.
+//   - Delegated elements that are not counted yet are in no count. It is in the total.
 //
 // Memory. Elements: those with a counter, one for each key that waits for one, and what streams withhold while others
 // may be reading it. A stream that finds as many in existence as its limit says leaves and yields until others
@@ -81,7 +81,7 @@ public:
             const std::uint64_t frequency = element->frequency.load(acquire);
             if (frequency != 0) found.push_back({upper(frequency, element->error), element});
         });
-        // Of two elements of one key, the first was closed before the second one was there.
+        // If a key has two elements, the first was closed before the second one was there.
         const auto is_gone = [](const Found& one) { return one.element->pending.is_closed(); };
         found.erase(std::remove_if(found.begin(), found.end(), is_gone), found.end());
         Answer answer{{}, total(), unseen()};
@@ -117,7 +117,7 @@ public:
 
     std::uint32_t size() override { return static_cast<std::uint32_t>(summary_.size()); }
 
-    // Of all streams, while they count.
+    // The sums of all streams, while they count.
     CooperationCounts counts() const {
         CooperationCounts all{};
         for (unsigned i = 0; i < count_; ++i) {
@@ -159,7 +159,7 @@ protected:
 
     // The error of a key that gets a counter of its own.
     virtual std::uint64_t missed() const { return 0; }
-    // What a counter is at most, of the frequency that it has and its error.
+    // A counter's upper bound, from its frequency and its error.
     virtual std::uint64_t upper(std::uint64_t frequency, std::uint64_t) const { return frequency; }
     // The other way round.
     virtual std::uint64_t frequency_of(const Row& row) const { return row.count; }
@@ -305,8 +305,8 @@ private:
         buckets_.spread(stream.buckets);
     }
 
-    // Section 4.3.3: who has seen a queue that is too long rests a little, and longer if it sees that again at once. It
-    // owns nothing, and holds up no epoch.
+    // Section 4.3.3: a thread that has seen too long a queue rests a little, and longer if it sees that again at
+    // once. It owns nothing, and holds up no epoch.
     void rest(Stream& stream) {
         stream.saw_long_queue = false;
         stream.throttled.add(1);

@@ -1,7 +1,7 @@
 // Space Saving by streams that cooperate: Das et al. 2009, section 4.
 //
-// What summary.hpp promises holds; stream_summary.hpp says why. What queries see while streams count says
-// cooperation.hpp. While nobody counts, the counts add up to the total.
+// The promises of summary.hpp hold; stream_summary.hpp says why. cooperation.hpp says which counts queries see
+// while streams count. While nobody counts, the counts add up to the total.
 #pragma once
 
 #include "callboard/frequency/designs/cooperation.hpp"

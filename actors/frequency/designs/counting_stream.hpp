@@ -1,4 +1,4 @@
-// What a stream of a cooperative design has for itself: memory, work that it found while it owned a bucket, figures.
+// The private state of a stream of a cooperative design: memory, work that it found while it owned a bucket, figures.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,11 @@
-// What the cooperative designs are made of: counted elements, and the buckets of those that have one frequency.
+// The parts of the cooperative designs: counted elements, and the buckets of those that have one frequency.
 //
-// An element is owned by its pending count, a bucket by its delegation. Who owns an element has its request in hand,
-// or has handed it over: then whoever serves it owns the element. Hence there is one request for an element at any
-// moment (Das et al. 2009, invariant 4.2 and section 4.3.4), and the element is that request.
+// An element is owned by its pending count, a bucket by its delegation. The owner of an element has its request in
+// hand, or has handed it over: then the thread that serves it owns the element. Hence there is one request for an
+// element at any moment (Das et al. 2009, invariant 4.2 and section 4.3.4), and the element is that request.
 //
-// An element's key never changes while others may find it: another key has another element, so whoever reads a key
-// reads one that is whole. The first line is what all threads look at, the second is the owner's.
+// An element's key never changes while others may find it: another key has another element, so a thread that reads
+// a key reads one that is whole. The first line is what all threads look at, the second is the owner's.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace callboard {
 
-// What is to be done with an element.
+// A request for work on an element.
 enum class ElementRequest : std::uint8_t {
     begin,      // it is new: it gets a counter if there is one left
     overwrite,  // it is new, and takes over the least counter
@@ -62,7 +62,7 @@ struct alignas(cache_line) FrequencyBucket {
     Atomic<FrequencyBucket*> next{nullptr};  // written by the owner; as it is for ever when the bucket is closed
     std::uint64_t frequency{0};
     Element* first{nullptr};     // the owner's list
-    Element* deferred{nullptr};  // overwrites that found no element that nobody was about to increment
+    Element* deferred{nullptr};  // overwrites that found only elements about to be incremented
     Atomic<std::int32_t> queued{0};
     FrequencyBucket* link{nullptr};
     std::uint64_t retired{0};

@@ -1,7 +1,7 @@
 // A stream's side of a partitioned summary: what it counts by itself, and the parcels that it fills.
 //
-// While it counts, the stream's thread is the owner of one partition, its home, unless another is: so a partition's
-// counters stay in one core's cache, and what others hand over is served between two lots of keys.
+// While it counts, the stream's thread is the owner of one partition, its home, unless another is. So a partition's
+// counters stay in one core's cache, and parcels of others are served between two lots of keys.
 #pragma once
 
 #include <cstddef>
@@ -124,7 +124,7 @@ private:
         Entry entries[room];
     };
 
-    // Who is at work here serves queries before it goes.
+    // The thread at work here serves queries before it leaves.
     struct Owned {
         Feeder& feeder;
         ~Owned() {

@@ -1,4 +1,4 @@
-// What a stream counts by itself: a table of keys, each in the one place that its hash names.
+// The counts of one stream by itself: a table of keys, each in the one place that its hash names.
 //
 // A frequent key stays and only its count grows; two that fight for a place push each other out, with what
 // they have counted until then. So of a skewed stream few elements get past it, in bulk, and of a flat one all.
@@ -26,8 +26,8 @@ public:
         for (Entry* entry = begin(); entry != end(); ++entry) Keys::drop(entry->key);
     }
 
-    // The key came `weight` times. Who is in its place and is not it is pushed out by `evict`, which takes the count
-    // and may exchange the key's memory.
+    // The key came `weight` times. Another key in its place is pushed out by `evict`, which takes the count and may
+    // exchange the key's memory.
     template <class Evict>
     void add(const Probe& key, std::uint64_t hash, std::uint64_t weight, const Evict& evict) {
         Entry& entry = entries_[hash % places];  // the index and the partitions look at the upper bits

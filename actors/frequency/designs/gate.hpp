@@ -1,8 +1,8 @@
-// Who feeds which stream of a summary, and who has it to himself.
+// The gate of a summary: threads that feed its streams, and a thread that has it to itself.
 //
 // A thread that counts takes a stream that is free, the same one as last time if it is, and waits for one only when
-// all are taken. Who changes the summary as a whole waits until none is, and nobody takes one meanwhile. And no more
-// elements get in than can be counted.
+// all are taken. A thread that changes the summary as a whole waits until none is taken, and no thread takes one
+// meanwhile. And no more elements get in than can be counted.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
 // Equal keys that a stream has at hand, added up before anybody else hears of them.
 //
-// The bulk increment of Das et al. 2009, section 4.3.1, comes about where an element is owned by another. Here it
-// is what a stream does for itself: a thousand elements of a skewed stream have few keys, and each key then costs
-// one look-up, one pending count and one move between buckets. Nothing is held back: what add() was given is
-// counted before it returns.
+// The bulk increment of Das et al. 2009, section 4.3.1, comes about where an element is owned by another. Here a
+// stream does it for itself: a thousand elements of a skewed stream have few keys. Each key then costs one look-up,
+// one pending count and one move between buckets. Nothing is held back: what add() was given is counted before it
+// returns.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ public:
         return size_;
     }
 
-    // The same as they come, for whoever wants to know what they cost one by one.
+    // The same as they come, to measure what they cost one by one.
     std::size_t list(std::uint64_t seed, const Probe* keys, const std::uint64_t* weights, std::size_t many) {
         for (std::size_t i = 0; i < many; ++i) {
             const Probe key = keys[i];

@@ -1,7 +1,7 @@
-// One of the partitions that keys are divided among: its counters, and who is at work on them.
+// One of the partitions that keys are divided among: its counters, and their owner.
 //
-// Who wants something done here becomes the owner and does it, or hands it to the owner and goes on (Das et al.
-// 2009, section 4.1, by mailbox/delegation.hpp). What is handed over is mostly a parcel: keys that a stream
+// A thread with work for the partition becomes the owner and does it, or hands it to the owner and goes on (Das et
+// al. 2009, section 4.1, by mailbox/delegation.hpp). Most of the work handed over is a parcel: keys that a stream
 // counted by itself, with their counts and the memory of their keys.
 #pragma once
 
@@ -107,7 +107,7 @@ private:
         Parker done;
     };
 
-    // The owner, when no counter is left that nobody has had. Whether its least one may be taken over or given up.
+    // The owner, when all counters have been used. Whether its least one may be taken over or given up.
     bool is_least_at_level() {
         const std::uint64_t least = counters_.least();
         if (least <= level_) return true;

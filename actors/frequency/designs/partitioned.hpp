@@ -2,15 +2,16 @@
 // to the partition that has the key's counter.
 //
 // Keys are divided among partitions by their hash, so a partition counts as one stream does, with nobody beside it.
-// Nobody waits to get at one: who fills a parcel for a partition owns it and counts the parcel, or leaves it
-// with the owner (Das et al. 2009, section 4.1). As the caches count in bulk (their section 4.3.1), a skewed stream
+// Nobody waits to get at one: who fills a parcel for a partition owns it and counts the parcel, or leaves it with
+// the owner (Das et al. 2009, section 4.1). As the caches count in bulk (their section 4.3.1), a skewed stream
 // hardly touches what is shared; a flat one is counted by as many threads as there are partitions. Parcels take
-// from QPOPSS (Jarlow et al. 2024, "Query and Parallelism Optimized Space-Saving") that keys have owners whom other
-// threads hand filters; here whoever has the time is the owner, and no thread has to come back to serve.
+// from QPOPSS (Jarlow et al. 2024, "Query and Parallelism Optimized Space-Saving") that keys have owners to whom
+// other threads hand filters. Here any thread that has the time is the owner, and no thread has to come back to
+// serve.
 //
-// What a query sees: it has every stream's cache emptied, by the thread that counts there or by itself, and then looks
-// at the partitions one after another, behind all that was handed to them. So each count is the key's
-// between the query's begin and its end, and what add() has returned for before is in it.
+// A query first has every stream's cache emptied, by the thread that counts there or by itself. Then it looks at
+// the partitions one after another, behind all that was handed to them. So each count is the key's at a moment
+// between the query's begin and its end, and includes each add() that had returned before.
 #pragma once
 
 #include <algorithm>

@@ -4,10 +4,10 @@
 // stream retires is mostly wanted by another, so free ones go from share to share in lots, by a stack that is
 // common to all. New memory comes in slabs, which live as long as the pool.
 //
-// What bounds memory. A share has at most 3 * lot free things, and at most `patience` retired ones when its stream is
-// not inside: has_too_many() says when its stream must leave and let others run until the epoch has gone on. So
-// all shares together withhold at most streams * (patience + 3 * lot) things; who needs one above a limit that is
-// no less than that, and what is in use, gets it without new memory once others go on. `fill()` keeps the limit.
+// The bound of memory. A share has at most 3 * lot free things, and at most `patience` retired ones when its stream
+// is not inside. has_too_many() says when its stream must leave and let others run until the epoch has gone on. So
+// all shares together withhold at most streams * (patience + 3 * lot) things. With a limit of at least that, plus
+// the things in use, a stream gets a thing without new memory once others go on. `fill()` keeps the limit.
 //
 // A thing has `next`, a pointer or an Atomic of one, `link` and `retired`, which are the pool's while it is in it.
 #pragma once

@@ -2,13 +2,14 @@
 //
 // Das et al. 2009, section 4.3.1. A chain is a line of places, and further lines when it is full; it never gets
 // shorter. A place has an element, with six bits of its hash in those of the address that are zero, or nothing.
-//   - Invariant 4.3: a place has nothing or a valid element; elements are not used again while somebody may
-//     still read them (core/memory/epochs.hpp), so all here but the constructor is called from inside an epoch.
-//   - Invariant 4.4: a key is deleted when its element's pending count is closed. From then on who finds the element
-//     is refused. The place is emptied after that, lazily, by whoever comes first, and used again by an insertion.
+//   - Invariant 4.3: a place is empty or has a valid element. Elements are not used again while somebody may still
+//     read them (core/memory/epochs.hpp), so all here except the constructor is called from inside an epoch.
+//   - Invariant 4.4: a key is deleted when its element's pending count is closed. From then on who finds the
+//     element is refused. The place is emptied after that, lazily, by the first thread that comes, and used again
+//     by an insertion.
 //   - Invariant 4.5, unique keys: insertions into a chain exclude each other by its lock, and each looks the key up
-//     once it has the lock. It inserts only if it finds no element that is not closed. Who finds one inserts nothing.
-// The lock is held for a look at one chain, and by nobody who owns anything.
+//     once it has the lock. It inserts only if all elements of the key that it finds are closed.
+// The lock is held for a look at one chain, and only by a thread that owns no element and no bucket.
 #pragma once
 
 #include <cstdint>
@@ -92,8 +93,8 @@ public:
         return element;
     }
 
-    // An element that is closed. Whoever comes first empties its place. Release and acquire pair with each other and
-    // with find(): who does not find the element, for that reason, comes after what its closer did.
+    // Removes a closed element: the first caller empties its place. Release and acquire pair with each other and
+    // with find(): a thread that misses the element for that reason sees its closer's work.
     void erase(Element* element) {
         std::uintptr_t held = tagged(element);
         element->place->compare_exchange_strong(held, 0, acq_rel, acquire);

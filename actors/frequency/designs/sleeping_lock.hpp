@@ -1,8 +1,8 @@
 // A lock of one word, whose waiters look for a moment and then sleep: Drepper 2011, "Futexes are tricky", section 6.
 //
-// Ten of them fit where one std::mutex does, so a lock lies in one line with what it guards. How often to look is the
-// user's choice: what is held for a few dozen nanoseconds is free before a waiter would be asleep, unless who holds it
-// waits himself, or has lost its core to one that looks.
+// Ten of them fit where one std::mutex does, so a lock lies in one line with what it guards. How often to look is
+// the user's choice: a lock that is held for a few dozen nanoseconds is free before a waiter would be asleep. It is
+// not if its holder waits itself, or has lost its core to a thread that looks.
 #pragma once
 
 #include <linux/futex.h>
@@ -42,7 +42,7 @@ private:
             relax();
             if (try_lock()) return;
         }
-        // Whoever slept leaves it `awaited`: others may be asleep still. One wake-up too many is the worst of it.
+        // A thread that slept leaves it `awaited`, as others may be asleep still. At worst that costs one wake-up.
         while (word_.exchange(awaited, acquire) != open)
             syscall(SYS_futex, &word_, FUTEX_WAIT_PRIVATE, awaited, nullptr, nullptr, 0);
     }

@@ -5,22 +5,22 @@
 // list and its `next`. A bucket that is empty, with nothing pending, is closed: that is its logical removal.
 // The owner of the bucket before it unlinks it. All is called from inside an epoch (core/memory/epochs.hpp).
 //
-// The paper's minFreq is here a bucket before all others, with frequency 0, that is never closed and has no elements:
-// it always has a place where a new element's request goes, and every other bucket has one before it.
+// The paper's minFreq is here a bucket before all others, with frequency 0, that is never closed and has no
+// elements. It always has a place where a new element's request goes, and every other bucket has one before it.
 //
 // Minimal existence (principle 4.2). The owner of one bucket owns no other. An element that goes to another bucket
 // is left there as a request (mailbox/closable.hpp), which the thread visits when it has let go of the first.
 //
-// What makes Space Saving right here is an order that the paper leaves open:
-//   1. Every element that has a counter is covered by a live bucket, one that is not closed, of at most its frequency:
-//      it is in the bucket's list, or in its queue. For an element that moves is left at the next bucket, or a new
-//      bucket with it is linked, before the owner lets go of the old one; neither can be closed with it. And a new
-//      element is counted in size() after it was placed.
+// The correctness of Space Saving here rests on an order that the paper leaves open:
+//   1. Every element that has a counter is covered by a live bucket (one that is not closed) of at most its
+//      frequency: it is in the bucket's list, or in its queue. An element that moves is left at the next bucket, or
+//      a new bucket with it is linked, before the owner lets go of the old one. Neither bucket can be closed with
+//      it. And a new element is counted in size() after it was placed.
 //   2. A new bucket is linked only behind a live one of less frequency; so behind the first of all only while there
 //      are counters left.
-//   3. So once all counters are taken, the first live bucket stays the first until it is closed, and by 1 no element
-//      has less than its frequency, be it on its way or not. An overwrite is handed to a bucket that was seen to be that,
-//      and is served before it is closed.
+//   3. So once all counters are taken, the first live bucket stays the first until it is closed. By 1 no element
+//      has less than its frequency, also on its way. An overwrite is handed to a bucket that was seen to be the
+//      first, and is served before it is closed.
 //   4. Hence counts are taken over in ascending order, each the least at its moment: it is at most N / C, and
 //      at least what any key without a counter came. With any other order a key that comes back could be
 //      counted below its truth.
@@ -35,9 +35,9 @@
 // were linked meanwhile, and end at one that is closed; then the request is refused there, and the traversal begins
 // again. The owner of the bucket where it ends looks at its own successor once more.
 //
-// Memory. What fails in the middle of a request that others may wait for cannot be undone: who needs a bucket for
-// one that was delegated to it, and gets no memory, tries until there is some. For its own requests the caller
-// sees to free buckets and elements before it begins.
+// Memory. A request that others may wait for cannot be undone in the middle. So a thread that needs a bucket for a
+// delegated request, and gets no memory, tries until there is some. For its own requests the caller sees to free
+// buckets and elements before it begins.
 #pragma once
 
 #include <cstdint>
@@ -175,7 +175,7 @@ private:
         }
     }
 
-    // What the stream found while it owned something. It owns nothing now.
+    // Does the work that the stream found while it owned something. It owns nothing now.
     void finish(Stream& stream) {
         while (__builtin_expect(!stream.visits.empty() || stream.homeless != nullptr || stream.closed_first, 0)) {
             if (!stream.visits.empty()) {
@@ -298,8 +298,8 @@ private:
         stream.elements.give(request);
     }
 
-    // FindDestBucket: the owner of the bucket has an element that is in no list, owns it, and has counted in its
-    // frequency, which is not less than the bucket's, what is unsettled of its pending count.
+    // FindDestBucket: the owner of the bucket has an element that is in no list, owns it, and has added the
+    // unsettled part of its pending count to its frequency, which is not less than the bucket's.
     void place(Stream& stream, Bucket& bucket, Element* element) {
         for (;;) {
             const std::uint64_t frequency = element->frequency.load(relaxed);
@@ -343,10 +343,10 @@ private:
         fresh->deferred = nullptr;
         fresh->queued.store(0, relaxed);
         fresh->add(element);
-        // The element is settled before anybody else can find the bucket in the list; what its senders add meanwhile
-        // is counted here, in a bucket that is still private. From the settling on, who owns the element next may
-        // own the bucket: all that it links stands behind the bucket, which is about to be linked behind one that
-        // is owned, and covers the element so long.
+        // The element is settled before anybody else can find the bucket in the list; what its senders add
+        // meanwhile is counted here, in a bucket that is still private. From the settling on, the element's next
+        // owner may own the bucket. All that it links stands behind the bucket, which is about to be linked behind
+        // one that is owned, and covers the element so long.
         for (int round = 0; !settle(element); ++round) {
             if (round == most_rounds) {  // its senders keep us; so this is a request
                 element->errand = ElementRequest::increment;

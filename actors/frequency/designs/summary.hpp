@@ -1,10 +1,10 @@
-// What every design of a summary has: streams count keys in it, and anybody asks what is frequent.
+// The interface of every design of a summary: streams count keys in it, and any thread asks for the frequent ones.
 //
-// Of N elements, weights included, with C counters:
+// For N elements, weights included, with C counters:
 //   1. No count is below the key's true one, and none above it by more than `error`, which is at most N / C.
 //   2. A key without a counter came at most `unseen` times, which is at most N / C.
 //   3. While nobody counts, the counts add up to N or less, and an answer has all that was counted.
-// What an answer has of elements that are being counted meanwhile, each design says.
+// Each design says which of the elements that are being counted meanwhile are in an answer.
 //
 // A key's count begins with how often it may have come unseen, so that is its error, too.
 #pragma once

@@ -1,1 +1,1 @@
-"""What a program has of a server elsewhere: connections, refs, stages, published rows."""
+"""A program's access to a server elsewhere: connections, refs, stages, published rows."""

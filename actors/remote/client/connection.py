@@ -1,4 +1,4 @@
-"""What a program has of a server elsewhere: a connection, which is made again when it is lost."""
+"""A connection of a program to a server elsewhere; it is made again when it is lost."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from callboard.scheduling.worker import shares_worker_here
 class Connection(CopiedAsItself):
     """A client's connection to a server, made again with back-off whenever it is lost.
 
-    Safe in every thread, and for asyncio. Leaving it as a context manager waits until all that was
-    told is handled. In a forked child, and where it is unpickled, it connects anew.
+    Safe in every thread, and for asyncio. Leaving it as a context manager waits until all messages
+    that were told are handled. In a forked child, and where it is unpickled, it connects anew.
     """
 
     def __init__(
@@ -84,9 +84,9 @@ class Connection(CopiedAsItself):
         return self.session.unacknowledged
 
     def flush(self, timeout: float | None = None) -> None:
-        """Wait until all that was told or asked is handled; without `timeout`, the connection's.
+        """Wait until all messages are handled; without `timeout`, for the connection's.
 
-        Raises ConnectionLost if that will not be known of some of it, RemoteFailure if some was
+        Raises ConnectionLost if that is unknown for some of them, RemoteFailure if some were
         refused, and AskTimeout.
         """
         self.refuse_to_block("flush()", "await flush_soon()")
@@ -100,7 +100,7 @@ class Connection(CopiedAsItself):
             ) from None
 
     def flush_soon(self) -> Future[None]:
-        """Return a future that is done when all that was told or asked is handled, or fails."""
+        """Return a future that is done when all messages are handled, or fails."""
         return self.session.flush()
 
     # --- rows that count once ---------------------------------------------------------------------
@@ -110,7 +110,7 @@ class Connection(CopiedAsItself):
     ) -> StageWriter:
         """Return a stage, a context manager: rows that reach the actor when they are committed.
 
-        `job` is a name that no other job ever has, `batch` a number of 64 bits; `attempt` differs
+        `job` is a unique name of the job, and `batch` a number of 64 bits. `attempt` differs
         between all attempts at a partition, such as Spark's task attempt id.
         """
         name = checked_name(job, batch)
@@ -119,20 +119,20 @@ class Connection(CopiedAsItself):
     def commit(
         self, job: str, batch: int, winners: Iterable[Winner], timeout: float | None = None
     ) -> None:
-        """Have the staged rows of these winners count, and no others of the batch, ever.
+        """Commit the staged rows of these winners, and for ever exclude all others of the batch.
 
-        When it returns they are on the server's disk. It is said again over new connections until
-        `timeout`, or the connection's, and may be said again after that: a batch counts once.
-        `winners` are what stages have as `staged`, one at most for a partition.
+        When it returns they are on the server's disk. The commit is repeated over new connections
+        until `timeout`, or the connection's, and may be called again after that: a batch counts
+        once. `winners` are the `staged` of the stages, one at most for a partition.
 
-        Raises NotStaged, CommitConflict, StageRefused if the disk is full, and ConnectionLost: then
-        it is unknown.
+        Raises NotStaged, CommitConflict, StageRefused if the disk is full, and ConnectionLost,
+        after which the outcome is unknown.
         """
         name = checked_name(job, batch)
         commit(self, name, winners, self.seconds(timeout))
 
     def abort(self, job: str, batch: int, timeout: float | None = None) -> None:
-        """Drop what is staged of a batch, which may be staged anew. As often as `commit()`.
+        """Drop the staged rows of a batch, which may be staged anew. As often as `commit()`.
 
         Raises BatchCommitted if it is committed, and ConnectionLost.
         """
@@ -149,11 +149,13 @@ class Connection(CopiedAsItself):
     # --- how it is --------------------------------------------------------------------------------
 
     def health(self) -> Future[dict[str, Any]]:
-        """Ask the server how it is. The answer comes from where it reads, and not from an actor."""
+        """Ask the server for its health. The thread that reads answers, and not an actor."""
         return self.session.ping()
 
     def close(self) -> None:
-        """Say goodbye. What was not answered fails with ConnectionLost; `flush()` waits for it."""
+        """Close the connection. Unanswered asks fail with ConnectionLost; call `flush()` first to
+        wait for them.
+        """
         with _beginning:
             session = self._session
         if session is not None and session.pid == os.getpid():
@@ -289,16 +291,16 @@ class Connection(CopiedAsItself):
 def connect(url: str, **options: Any) -> Connection:
     """Connect to a server at `unix:PATH` or `tcp:HOST:PORT`, and wait until it says welcome.
 
-    Tries again until then, for `timeout` seconds (30), which is also how long a `tell` waits for
-    credit. Options, by keyword:
+    Tries again until then, for `timeout` seconds (30). A `tell` waits for credit as long. Options,
+    by keyword:
 
-    - `token_file`: a file with the server's token; without it `CALLBOARD_TOKEN_FILE` and
-      `CALLBOARD_TOKEN` of the environment are looked at. `token`: the token itself.
-    - `ca_file`: the certificate to trust over TLS, in PEM format: the server's own, or of who
-      signed it. Loopback goes without TLS where there is none.
+    - `token_file`: a file with the server's token. The default is the environment's
+      `CALLBOARD_TOKEN_FILE`, or the token in `CALLBOARD_TOKEN`. `token`: the token itself.
+    - `ca_file`: the certificate to trust over TLS, in PEM format: the server's own, or its
+      signer's. Without one, loopback uses no TLS.
     - `types`: the dataclasses and enumerations that messages are made of; as a dict, by names.
     - `server_user`: the user, by name or number, whose server at a Unix socket is trusted, beside
-      root; without it, this process's own. The token goes to no other one.
+      root; without it, this process's own. The token goes to their servers only.
     - `shard`: which of several servers it must be, such as "0/4"; it is Refused if it is not.
 
     Raises ConnectionLost, Refused, AddressError, SecurityError.

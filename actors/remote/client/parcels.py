@@ -1,4 +1,4 @@
-"""What a client says of staged and published rows, on its way through a conversation."""
+"""A client's requests about staged and published rows, on their way through a conversation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class StagePlace:
 
 
 class StagingParcel(Parcel):
-    """A request. What belongs to an open stage goes over the stage's own connection, or fails."""
+    """A request. One of an open stage goes over the stage's own connection, or fails."""
 
     __slots__ = ("stage",)
 
@@ -36,7 +36,7 @@ class StagingParcel(Parcel):
         stage: StagePlace | None = None,
         entry: str = "",
     ) -> None:
-        """`entry` is that of a BEGIN, or of what is said of published rows."""
+        """`entry` is that of a BEGIN, or of a request about published rows."""
         answer: Future[Any] | None = Future() if kind in ANSWERED else None
         super().__init__(kind, entry, parts, int(kind in ANSWERED), answer)
         self.stage = stage
@@ -67,7 +67,7 @@ class StagingParcel(Parcel):
     def dispatch(
         self, side: ClientSide, places: Mapping[str, int]
     ) -> tuple[int, tuple[Buffer, ...]]:
-        """Return its sequence number, and what is to be sent."""
+        """Return its sequence number, and the data to send."""
         entry = None
         if self.kind in _FOR_AN_ENTRY:
             entry = places[self.entry]

@@ -26,8 +26,8 @@ class PublishedRows:
     A range of them is the same whenever it is read, until somebody releases it. Each call may be
     repeated, and repeats itself over new connections for the connection's timeout.
 
-    Raises NotPublished, and ConnectionLost. Safe in every thread, but an event loop's, where calls
-    raise CallboardError, as they would block it.
+    Raises NotPublished, and ConnectionLost. Safe in every thread except an event loop's. There
+    calls raise CallboardError, as they would block it.
     """
 
     def __init__(self, connection: SessionOwner, entry: str) -> None:
@@ -39,7 +39,7 @@ class PublishedRows:
         return self._range().first
 
     def latest(self) -> int:
-        """Return the number that the next row will have: how many there ever were."""
+        """Return the number of the next row, which is how many rows there ever were."""
         return self._range().end
 
     def schema(self) -> pa.Schema:
@@ -72,7 +72,7 @@ class PublishedRows:
             at = behind
 
     def release(self, end: int) -> None:
-        """Let the rows before `end` go, for all readers; which are gone already does not matter."""
+        """Release the rows before `end`, for all readers; some may be released already."""
         self._ask(MessageKind.RELEASE, row_body(checks.whole("end", end, 0)))
 
     def _range(self) -> PublishedRange:

@@ -35,9 +35,9 @@ class RemoteRef(CopiedAsItself):
     def tell(self, message: Any) -> None:
         """Send `message`. Waits while the server takes no more, for the connection's timeout.
 
-        Raises ConnectionLost, also for earlier messages that were lost with a connection;
-        RemoteFailure for earlier ones that the server refused; CodecError; CallboardError where it
-        would block an event loop's thread or a worker.
+        Raises ConnectionLost, also for earlier messages that were lost with a connection, and
+        RemoteFailure for earlier ones that the server refused. Raises CodecError, and
+        CallboardError where it would block an event loop's thread or a worker.
         """
         self.connection.deliver(self._parcel(_TELL, message), "tell")
 
@@ -48,7 +48,7 @@ class RemoteRef(CopiedAsItself):
     def tell_many(self, messages: Iterable[Any]) -> None:
         """Send all of `messages`, in their order, many in a frame. Waits and raises like `tell`.
 
-        What was sent before it raises stays sent.
+        Messages that were sent before an error stay sent.
         """
         for parcel in self._parcels(messages):
             self.connection.deliver(parcel, "tell_many")
@@ -72,14 +72,14 @@ class RemoteRef(CopiedAsItself):
         return self._soon(self._batch(batch))
 
     def ask(self, message: Any, timeout: float | None = None) -> Future[Any]:
-        """Send `message` and return a Future of the answer. Waits for nothing, in any thread.
+        """Send `message` and return a Future of the answer. Returns at once, in any thread.
 
-        It fails with what the handler raised, as RemoteFailure; with ActorStopped, AskCycle or
-        MailboxFull as on the server; with ConnectionLost if the connection broke after the ask was
-        sent; and with AskTimeout after `timeout` seconds. Raises like `tell`.
+        It fails with the handler's exception, as RemoteFailure, and with ActorStopped, AskCycle or
+        MailboxFull as on the server. It fails with ConnectionLost if the connection broke after the
+        ask was sent, and with AskTimeout after `timeout` seconds. Raises like `tell`.
 
         A thread that waits in `result()` reads the connection meanwhile, and completes all answers
-        that come; if a signal's handler raises in it in the middle of that, the connection breaks.
+        that come. If a signal's handler raises in the middle of that, the connection breaks.
         """
         seconds = checks.timeout("timeout", timeout)
         data = self.connection.codec.encode(message)

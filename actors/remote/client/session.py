@@ -33,13 +33,13 @@ from callboard.scheduling.worker import on_worker
 _FIRST_WAIT, _LONGEST_WAIT = 0.02, 5.0  # seconds between attempts to connect
 _HANDSHAKE = 10.0  # seconds for an attempt, until the server says WELCOME
 _END = 3.0  # seconds that closing may take
-_BEFORE_WELCOME = 1 << 20  # bytes: what a server may say of itself
+_BEFORE_WELCOME = 1 << 20  # bytes: the limit of a server's description
 
 WAITS_FOR_ITSELF = "would wait for what this very thread is to read: have another thread do it"
 
 
 class SessionOwner(Protocol):
-    """What refs, stages and answers need of a connection: its session, and how to wait for that."""
+    """A connection as refs, stages and answers need it: its session, and how to wait for that."""
 
     timeout: float
     codec: Codec
@@ -87,10 +87,10 @@ class RemoteSession:
         self._server_user = server_user
         self._context = context
         self.pid = os.getpid()
-        self._lock = threading.Lock()  # of the conversation, and of the order of what it sends
+        self._lock = threading.Lock()  # of the conversation, and of the order of its frames
         self._talk = Conversation(encoding, token, shard)
         self._link: DrivenLink | None = None  # written with the lock
-        self._current: object = None  # what the connection is known by; written with the lock
+        self._current: object = None  # the connection's name; written with the lock
         self._error: RemoteError | None = None  # why there will be no other connection
         self.trouble = "it was not tried yet"
         """Why there is no connection, or was none the last time."""
@@ -106,13 +106,13 @@ class RemoteSession:
 
     @property
     def server(self) -> Welcome | None:
-        """What the server said of itself; None while there is no connection."""
+        """The server's description of itself; None while there is no connection."""
         side = self._talk.side
         return None if side is None else side.server
 
     @property
     def last_server(self) -> Welcome | None:
-        """What the last server said of itself; None if there was none yet."""
+        """The last server's description of itself; None if there was none yet."""
         return self._talk.last_server
 
     @property
@@ -128,14 +128,14 @@ class RemoteSession:
 
     @property
     def health(self) -> dict[str, Any]:
-        """What the server last said of how it is."""
+        """The server's last report of its health."""
         return self._talk.health
 
     def submit(self, parcel: Parcel, help_for: float | None = None) -> None:
-        """Send, now or when there is credit. Raises what came of earlier messages.
+        """Send, now or when there is credit. Raises the errors of earlier messages.
 
-        With `help_for` this thread writes what the socket has no room for, in so many seconds; it
-        would else be left to the loop's thread.
+        With `help_for` this thread writes the rest when the socket has no room, for so many
+        seconds; otherwise that is left to the loop's thread.
         """
         outcomes: Sequence[Completion] = ()
         link = self._link
@@ -207,7 +207,7 @@ class RemoteSession:
         return link is not None and link.is_driven_here
 
     def close(self) -> None:
-        """Say goodbye, and end. What waits fails; open asks fail unless answered soon."""
+        """Say goodbye, and end. Waiting messages fail, and open asks unless answered soon."""
         with suppress(RuntimeError):  # it has ended
             self._io.loop.call_soon_threadsafe(self._close)
 
@@ -245,7 +245,7 @@ class RemoteSession:
             self._io.loop.call_soon_threadsafe(self._io.loop.call_later, seconds, look)
 
     def forsake(self) -> None:
-        """Let go of what a fork has copied: the connection is the parent's."""
+        """Let go of the copies that a fork made: the connection is the parent's."""
         link, self._link = self._link, None
         if link is not None:
             link.forsake()
@@ -257,12 +257,12 @@ class RemoteSession:
         self._talk.flush(flushed)
 
     def _do(self, act: Callable[..., None], *arguments: Any) -> DrivenLink | None:
-        """Do something in the conversation, with the lock; then, without it, send what it has to
-        say, and tell those who wait. Return the link that it goes by.
+        """Do something in the conversation, with the lock. Then, without it, send its frames, and
+        wake the waiters. Return the link that it goes by.
 
-        `act` may raise a RemoteError before it has changed anything. Who is interrupted in the
-        middle, by what a signal's handler raises, breaks the connection: the numbers of what has
-        left would not be the server's any more.
+        `act` may raise a RemoteError before it has changed anything. An interruption in the middle,
+        by an exception of a signal's handler, breaks the connection: the numbers of sent messages
+        would differ from the server's.
         """
         outcomes: Sequence[Completion] = ()
         link = self._link
@@ -416,7 +416,7 @@ class RemoteSession:
         self._settle(why)
 
     def _settle(self, why: str) -> None:
-        """Tell those who have waited for what a lost connection was to bring."""
+        """Fail the futures that waited for a connection that is lost."""
         self._do(self._end_talk, why)
 
     def _end_talk(self, why: str) -> None:

@@ -36,8 +36,8 @@ _numbering = Lock()
 class StageWriter:
     """One attempt at a partition of a batch: a context manager, for one thread.
 
-    Leaving it waits until all rows are staged; then `staged` is what a commit needs. Leaving it by
-    an exception leaves the rows to the server, which drops them with the connection, or by age.
+    Leaving it waits until all rows are staged; then `staged` is the value for a commit. Leaving it
+    by an exception leaves the rows to the server, which drops them with the connection, or by age.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class StageWriter:
     def send_many(self, rows: Iterable[Any]) -> None:
         """Stage rows, in their order. Waits for credit; raises ConnectionLost, CodecError.
 
-        What the server has against them is raised at the end of the stage.
+        The server's objections to them are raised at the end of the stage.
         """
         source = iterator_over("send_many()", rows)
         while some := list(islice(source, _ROWS)):
@@ -125,7 +125,7 @@ class StageWriter:
 def request(
     connection: SessionOwner, parcel: StagingParcel, what: str, timeout: float | None = None
 ) -> Any:
-    """Send a parcel, and return the answer. Raises what the server says, and ConnectionLost."""
+    """Send a parcel, and return the answer. Raises the server's errors, and ConnectionLost."""
     connection.refuse_to_block(what)
     answer = parcel.answer
     assert answer is not None

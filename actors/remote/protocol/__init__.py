@@ -1,1 +1,1 @@
-"""What client and server say to each other, without input and output."""
+"""The protocol between client and server, without input and output."""

@@ -37,7 +37,7 @@ BEFORE_DATA = _ROWS_OPENING.size
 
 @dataclass(frozen=True)
 class Welcome:
-    """What the server said of itself: its entry points, and what it lets a client take up."""
+    """The server's description of itself: its entry points, and a client's limits."""
 
     entries: Sequence[str]
     frame: int
@@ -86,7 +86,7 @@ ClientEvent = Welcome | Answered | Failed | Credit | Pong | Parting
 
 
 class ClientSide:
-    """What a client does with a server's frames. Whoever uses it in several threads has a lock."""
+    """A client's side of the protocol. A user in several threads needs a lock."""
 
     def __init__(self, encoding: Codec, token: bytes, shard: Shard | None = None) -> None:
         """With a `shard` the server must be that one."""
@@ -97,7 +97,7 @@ class ClientSide:
         self.account = Account(0, 0)
         self._longest = 0
         self.asked: dict[int, int] = {}
-        """What waits for an answer: sequence numbers, and sizes."""
+        """The messages that wait for an answer: sequence numbers, and sizes."""
         self.has_parted = False
         """Whether either side has said goodbye: nothing more may be delivered."""
         self._deliveries = 0

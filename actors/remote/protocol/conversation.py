@@ -1,8 +1,8 @@
 """A client's messages, from one connection to the next: which wait, which are sent, which are lost.
 
 Without input and output: what is to be sent, and which futures are to be completed, lies in
-`take()`. Each message is sent at most once: what had not left when a connection broke goes over the
-next one, what had left and was not acknowledged is counted and reported.
+`take()`. Each message is sent at most once. A message that had not left when a connection broke
+goes over the next one. One that had left and was not acknowledged is counted and reported.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from callboard.remote.protocol.shard import Shard
 from callboard.remote.wire.codec import Codec
 from callboard.remote.wire.frames import Buffer, Frame
 
-# What callboard itself raises keeps its class on the way.
+# Callboard's own exceptions keep their class on the way.
 _KNOWN = {
     cls.__name__: cls
     for cls in (
@@ -60,7 +60,7 @@ class Parcel:
     __slots__ = ("answer", "entry", "kind", "messages", "parts", "sent", "size")
 
     hears_of_trouble = True
-    """Whether who sends it is told what came of messages before it."""
+    """Whether its sender is told what came of messages before it."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Parcel:
         self.answer = answer
         """The future of an ask's answer."""
         self.sent: Future[None] | None = Future() if answer is None else None
-        """Of what is told: done when it has left."""
+        """For a message that is told: done when it has left."""
 
     def fits(self, side: ClientSide, places: Mapping[str, int]) -> bool:
         """Tell whether it may be sent now."""
@@ -113,7 +113,7 @@ class Parcel:
 
 
 class Completion(NamedTuple):
-    """How a future is to be completed, by who has let the lock go."""
+    """The completion of a future, to be done after the lock is let go."""
 
     future: Future[Any]
     value: Any
@@ -128,7 +128,7 @@ class Completion(NamedTuple):
 
 
 class Conversation:
-    """One client's state. Whoever uses it in several threads has a lock."""
+    """One client's state. A user in several threads needs a lock."""
 
     def __init__(self, encoding: Codec, token: bytes, shard: Shard | None = None) -> None:
         self._codec = encoding
@@ -136,9 +136,9 @@ class Conversation:
         self._shard = shard
         self.side: ClientSide | None = None
         self.last_server: Welcome | None = None
-        """What the last server said of itself."""
+        """The last server's description of itself."""
         self.health: dict[str, Any] = {}
-        """What the last PONG said."""
+        """The content of the last PONG."""
         self.waiting: deque[Parcel] = deque()
         self._places: dict[str, int] = {}  # of the server's entry points
         self._answers: dict[int, Future[Any]] = {}
@@ -237,7 +237,7 @@ class Conversation:
         return event if isinstance(event, (Welcome, Parting)) else None
 
     def end(self, why: str) -> None:
-        """Take note that the connection is gone. What was asked on it fails."""
+        """Take note that the connection is gone. The asks on it fail."""
         if self.side is None:
             return
         side, self.side = self.side, None

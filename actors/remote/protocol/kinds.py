@@ -1,7 +1,7 @@
-"""What client and server say to each other: kinds of messages, and what the body of each holds.
+"""The messages of client and server: their kinds, and the content of each body.
 
 Numbers are in network order. "A value" is as `codec` encodes it, text is UTF-8. A delivery is a
-TELL, TELL_MANY, ASK or BATCH, or one of staging or of published rows; its sequence number is its
+TELL, TELL_MANY, ASK or BATCH, or one of staging or of published rows. Its sequence number is its
 place among the deliveries of its connection, from 1 on. `docs/serve.md` has the table.
 """
 
@@ -46,13 +46,16 @@ class MessageKind(IntEnum):
 
 _KINDS = {int(kind): kind for kind in MessageKind}
 
-# Of rows that count once, though tasks fail and repeat; `staging.messages` has their bodies.
+# Messages about rows that count once, though tasks fail and repeat; `staging.messages` has their
+# bodies.
 STAGING = frozenset(
     {MessageKind.BEGIN, MessageKind.DATA, MessageKind.END, MessageKind.COMMIT, MessageKind.ABORT}
 )
-# Of rows that an actor publishes, and clients read; `staging.publishing` has their bodies.
+# Messages about rows that an actor publishes, and clients read; `staging.publishing` has their
+# bodies.
 PUBLISHING = frozenset({MessageKind.PUBLISHED, MessageKind.READ, MessageKind.RELEASE})
-# What is answered, and so gives its credit back; what is not, is told, and credited by CREDIT.
+# The kinds that are answered, which gives their credit back. All others are told, and credited by
+# CREDIT.
 ANSWERED = (STAGING - {MessageKind.DATA}) | PUBLISHING | {MessageKind.ASK}
 
 HELLO = Struct("!8sHH")  # magic, version of the protocol, of the codec; then the token
@@ -93,7 +96,7 @@ class Parting(NamedTuple):
 
 
 class Rejected(ProtocolError):
-    """What the other side sent ends the connection, with this reason."""
+    """A frame of the other side ends the connection, with this reason."""
 
     def __init__(self, text: str, reason: Farewell = Farewell.PROTOCOL) -> None:
         super().__init__(text)

@@ -1,4 +1,4 @@
-"""What is said of published rows: the bodies of PUBLISHED, READ and RELEASE, and their answers.
+"""Messages about published rows: the bodies of PUBLISHED, READ and RELEASE, and their answers.
 
 Without input and output. A body is an entry's place in WELCOME, and for READ and RELEASE the number
 of a row. Answers are values, as `codec` encodes them.

@@ -39,7 +39,7 @@ _DELIVERIES = (_ASK, _TELL_MANY, MessageKind.TELL, MessageKind.BATCH)
 
 @dataclass(frozen=True)
 class ServerLimits:
-    """What a server lets each client, and all of them, take up. Times are in seconds."""
+    """A server's limits for each client, and for all of them. Times are in seconds."""
 
     frame: int = 16 * 2**20
     """The longest frame, in bytes."""
@@ -82,7 +82,7 @@ class Delivery(NamedTuple):
 
 
 class StagingRequest(NamedTuple):
-    """What a client says of staged or published rows. DATA counts with its bytes alone."""
+    """A client's request about staged or published rows. DATA counts with its bytes alone."""
 
     kind: MessageKind
     sequence: int
@@ -109,7 +109,7 @@ def _nothing_more() -> bool:
 
 
 class ServerSide:
-    """What a server does with a client's frames. Whoever uses it in several threads has a lock."""
+    """A server's side of the protocol, for one client. A user in several threads needs a lock."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What is said of staged rows: the bodies of BEGIN, DATA, END, STAGED, COMMIT and ABORT.
+"""Messages about staged rows: the bodies of BEGIN, DATA, END, STAGED, COMMIT and ABORT.
 
 Without input and output. Numbers are in network order, a batch's has a sign, text is UTF-8. A
 stage has a number that the client chooses, which is its own as long as the stage is open. COMMIT
@@ -110,7 +110,7 @@ class PackedCommit(NamedTuple):
 
 
 class Abort(NamedTuple):
-    """What is staged of the batch is to be dropped."""
+    """A request to drop the staged rows of the batch."""
 
     name: BatchName
 
@@ -142,7 +142,7 @@ def checked_name(job: str, batch: int) -> BatchName:
 def checked_winners(winners: Any) -> list[Winner]:
     """Check what a user gives: one winner at most for each partition. Raises ValueError, TypeError.
 
-    A None among them is of a stage that has not ended.
+    A None among them stands for a stage that is still open.
     """
     if not isinstance(winners, Iterable):
         raise TypeError(f"winners are what stages have as `staged`, not {safe_repr(winners)}")

@@ -1,4 +1,4 @@
-"""A client as an actor of the served system: it hands what the client sends to entry points."""
+"""A client as an actor of the served system: it hands the client's messages to entry points."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from callboard.remote.wire.arrow import ArrowReader
 from callboard.remote.wire.codec import Codec
 from callboard.remote.wire.slices import finish
 
-_LARGE = 32 * 1024  # bytes: what is larger may take long to decode, and is decoded in slices
+_LARGE = 32 * 1024  # bytes: larger ones may take long to decode, and are decoded in slices
 
 
 class ClientActor(Actor[Any]):
     """Handles a client's deliveries, in their order; None is the end of them.
 
     A mailbox that is full holds up this actor, and so this client and no other. So do large frames:
-    others have their turns between the slices in which they are decoded. What the client gets, it
-    gets from the thread that made it, usually that of the actor that answered.
+    others have their turns between the slices in which they are decoded. Answers are sent by the
+    thread that made them, usually that of the actor that answered.
     """
 
     def __init__(self, peer: Peer, entries: Sequence[Entry], codec: Codec) -> None:
@@ -48,7 +48,7 @@ class ClientActor(Actor[Any]):
         return None
 
     async def _go_on(self, deliveries: list[Delivery], left: list[Any] | None = None) -> None:
-        """Hand on what found no room of the first delivery, or all of it, then the others."""
+        """Hand on the rest of the first delivery, for which there was no room, then the others."""
         for delivery in deliveries:
             if left is None:
                 left = self._hand_on(delivery, await self._values_in_slices(delivery))
@@ -61,8 +61,8 @@ class ClientActor(Actor[Any]):
     def _hand_on(
         self, delivery: Delivery, values: list[Any] | CodecError, *, ended: bool = False
     ) -> list[Any]:
-        """Hand on what there is room for, and return what there is none for: nothing for an actor
-        that has `ended`. The credit comes back when all of it is handled.
+        """Hand on messages while there is room, and return the rest: none for an actor that has
+        `ended`. The credit comes back when all of it is handled.
         """
         entry = self._entries[delivery.entry]
         is_ask = delivery.kind is MessageKind.ASK
@@ -105,7 +105,7 @@ class ClientActor(Actor[Any]):
         self._peer.note_handled(delivery)
 
     def _values(self, delivery: Delivery) -> list[Any] | CodecError:
-        """Decode at once. What is wrong with it is returned."""
+        """Decode at once. Return the values, or the CodecError."""
         try:
             return finish(self._decoding(delivery))
         except CodecError as error:
@@ -144,7 +144,7 @@ class ClientActor(Actor[Any]):
             self._peer.fail(delivery, error)
 
     def on_failure(self, error: BaseException, message: Any) -> None:
-        """Break the connection off: what the client sent is not handled in order any more."""
+        """Break the connection off: the client's messages are not handled in order any more."""
         self._peer.break_off(f"the server failed: {type(error).__name__}: {safe_str(error)}")
 
 

@@ -30,7 +30,7 @@ from callboard.scheduling.attending import attend
 
 
 class PeerHost(Protocol):
-    """What a peer needs of its server."""
+    """A server as a peer needs it."""
 
     loop: asyncio.AbstractEventLoop
     limits: ServerLimits
@@ -44,16 +44,16 @@ class PeerHost(Protocol):
         """Tell whether a client's token is the server's."""
 
     def about(self) -> dict[str, Any]:
-        """Return what a client is told of the server when it is welcome."""
+        """Return the server's description, for a client that is welcome."""
 
     def health(self) -> dict[str, Any]:
-        """Return what a ping is answered with."""
+        """Return the answer to a ping."""
 
     def spawn_client(self, peer: Peer) -> ActorRef[Any]:
         """Make the actor of a client."""
 
     def stage(self, peer: Peer, request: StagingRequest) -> None:
-        """Do what a client wants of staged or published rows."""
+        """Do a client's request about staged or published rows."""
 
     def note_handled(self, messages: int) -> None:
         """Count messages that were handled."""
@@ -66,11 +66,12 @@ class PeerHost(Protocol):
 
 
 class Peer:
-    """Frames from a client go to its actor; what is to be said to the client comes here.
+    """A client's connection: its frames go to its actor, and answers to the client come here.
 
-    Made on the loop's thread. What the client sends is looked at there, and not worked on. Who asks
-    one thing after the other is read by the worker that answers: the loop's thread would have to
-    wake it for each of them. So is who only tells, by the worker that handles it.
+    Made on the loop's thread. That thread looks at the client's frames, and does no work on them.
+    If a client asks one thing after the other, the worker that answers reads from it, because the
+    loop's thread would have to wake that worker for each message. If a client only tells, the
+    worker that handles the messages reads from it.
     """
 
     def __init__(self, server: PeerHost, connected: socket.socket, name: str) -> None:
@@ -223,7 +224,7 @@ class Peer:
     # --- in any thread ----------------------------------------------------------------------------
 
     def answer(self, delivery: Delivery | StagingRequest, value: Any) -> None:
-        """Answer what wants an answer. What cannot be encoded is a failure."""
+        """Answer a message that wants an answer. A value that cannot be encoded is a failure."""
         try:
             data = self._server.codec.encode(value)
             with self._lock:
@@ -244,7 +245,7 @@ class Peer:
         self._push()
 
     def fail(self, delivery: Delivery | StagingRequest, error: BaseException) -> None:
-        """Say that a delivery failed, and with what."""
+        """Say that a delivery failed, and with which error."""
         with self._lock:
             failed = self._side.failed(delivery, type(error).__qualname__, safe_str(error))
             self._link.queue(failed)
@@ -253,7 +254,7 @@ class Peer:
         self._push()
 
     def note_handled(self, delivery: Delivery | StagingRequest) -> None:
-        """Give the credit of what was told back."""
+        """Give the credit of a told message back."""
         with self._lock:
             credit = self._side.handled(delivery, self._link.has_more)
             if credit:
@@ -266,7 +267,9 @@ class Peer:
             attend(self._link)
 
     def _on_turn(self) -> bool:
-        """Give the credit that could wait for more. A worker may keep who waits for no answer."""
+        """Give the credit that could wait for more. A worker may keep a client that waits for no
+        answer.
+        """
         with self._lock:
             owes = self._queue_owed()
             has_asked = self._side.has_asked
@@ -304,7 +307,7 @@ class Peer:
             self._link.call_close()
 
     def _hold(self) -> None:
-        """On the loop's thread: read no more from who does not read, until it has."""
+        """On the loop's thread: pause reading from a client that does not read, until it has."""
         if self._is_held_up:
             self._link.stop_reading()
 

@@ -70,7 +70,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def named(text: str) -> Any:
-    """Import what `MODULE:NAME` names; modules of the working directory are found, too.
+    """Import the object that `MODULE:NAME` names; modules of the working directory are found, too.
 
     Raises ConfigError.
     """
@@ -141,11 +141,13 @@ def _limits(cls: type[L], options: argparse.Namespace) -> L:
 
 
 class _Told(BaseException):
-    """A signal has come for who waits for one."""
+    """A signal has come, for the code that waits for one."""
 
 
 class _EndWanted:
-    """What signals want. After the first, each raises KeyboardInterrupt, wherever the code is."""
+    """Signals that end the server. After the first, each raises KeyboardInterrupt, wherever the
+    code is.
+    """
 
     def __init__(self) -> None:
         self._came = 0

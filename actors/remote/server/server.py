@@ -59,9 +59,9 @@ class Server:
     ) -> None:
         """Listen. TCP wants a token, and off loopback a certificate and its key.
 
-        With a directory for its `state`, rows can be staged, within the limits of `staging`; what
-        was committed there and not applied is applied before anybody is let in. With a `shard` it
-        says that it is that one of several servers, and takes the state of no other one.
+        With a directory for its `state`, rows can be staged, within the limits of `staging`. Rows
+        that were committed there and not applied are applied before a client is let in. With a
+        `shard` it is that one of several servers, and refuses the state of another.
 
         Raises AddressError, SecurityError, StateError, ConfigError.
         """
@@ -136,7 +136,7 @@ class Server:
         return self._system.spawn(ClientActor, peer, list(self.entries.values()), self.codec)
 
     def stage(self, peer: Peer, request: StagingRequest) -> None:
-        """Do what a client wants of staged or published rows."""
+        """Do a client's request about staged or published rows."""
         if self._staging is not None:
             self._staging.stage(peer, request)
         elif request.kind in ANSWERED:
@@ -149,7 +149,7 @@ class Server:
             peer.note_handled(request)
 
     def about(self) -> dict[str, Any]:
-        """Return what a client is told of the server when it is welcome."""
+        """Return the server's description, for a client that is welcome."""
         return {"server": f"callboard {version}", **self._which()}
 
     def _which(self) -> dict[str, str]:
@@ -174,7 +174,7 @@ class Server:
             self._note_empty()
 
     def health(self) -> dict[str, Any]:
-        """Return what a ping is answered with: how the server is, in numbers."""
+        """Return the answer to a ping: the server's health, in numbers."""
         letters = self._system.dead_letters
         staging = self._staging
         state = "draining" if self._is_draining else "serving"
@@ -249,7 +249,7 @@ class Server:
     def _displace(self, unknown: Sequence[Peer]) -> bool:
         """Hang up on the one that has been silent for longest, if that is long; False if not.
 
-        Who says nothing and comes again would else keep others out.
+        Otherwise silent clients that connect again and again would keep others out.
         """
         never = self.loop.time()
         peer = unknown[0].begun if unknown else never
@@ -300,11 +300,11 @@ class Server:
     # --- the end ----------------------------------------------------------------------------------
 
     def drain(self, timeout: float) -> None:
-        """Take nothing more, let what was taken be handled and answered, and stop.
+        """Take no more messages, let those that were taken be handled and answered, and stop.
 
-        Clients are told. What they have sent and the server has not read is not taken, and they
-        know it. Raises DrainTimeout after `timeout` seconds, which says what is stuck; the server
-        has stopped all the same.
+        Clients are told. Messages that the server has not read are not taken, and the clients know
+        it. Raises DrainTimeout after `timeout` seconds, which says what is stuck; the server has
+        stopped all the same.
         """
         deadline = time.monotonic() + timeout
         try:
@@ -338,7 +338,7 @@ class Server:
         self._emptied.notify_all()
 
     def stop(self) -> None:
-        """Close all connections at once, and listen no more. Once is enough."""
+        """Close all connections at once, and stop listening. A second call does nothing."""
         with self._lock:
             if self._is_stopped:
                 return

@@ -1,6 +1,6 @@
 """Several servers as one: each has the rows of its keys.
 
-The layers: `key_runs`, what is hashed of a key; `key_hash` and `column_hash`, keys and columns as
-hashes; `division`, rows by their hashes; `keys`, which key a row has; `columns`, record batches in
-parts; `ref`, `stage` and `connection`, what a program has of the servers.
+The layers: `key_runs`, the bytes of a key that are hashed; `key_hash` and `column_hash`, keys and
+columns as hashes. Above them `division`, rows by their hashes; `keys`, the key of a row; `columns`,
+record batches in parts. On top `ref`, `stage` and `connection`, a program's access to the servers.
 """

@@ -1,7 +1,7 @@
 """The hashes of whole columns of keys, those that `key_hash` has for each of them.
 
-`values` are the buffers of Arrow's arrays, of which `count` items from `first` on are meant. What is
-returned has 8 bytes for each of them.
+`values` are the buffers of Arrow's arrays, of which `count` items from `first` on are meant. The result has 8 bytes
+for each of them.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t

@@ -40,8 +40,9 @@ class ShardedConnection(CopiedAsItself):
     def ref(self, name: str, *, by: By) -> ShardedRef:
         """Return a ref on the entry points of this name, for rows with a key.
 
-        `by` says the key: a column's name, of rows that are dictionaries or have such an attribute,
-        and of record batches; several names, for a tuple of their values; or a function of the row.
+        `by` says the key. It is a column's name, for record batches and for rows that are
+        dictionaries or have such an attribute; several names, for a tuple of their values; or a
+        function of the row.
         """
         return ShardedRef(self.shards, name, by)
 
@@ -171,8 +172,8 @@ def connect_sharded(urls: Sequence[str], **options: Any) -> ShardedConnection:
     """Connect to the servers that are the shards of one, in their order, all at once.
 
     The first was started with `--shard 0/N`, for as many as there are, the next with `1/N`. A row
-    goes to the shard of its key, whoever sends it; so the number of shards is for good, and where
-    the rows of a key are does not change. Options are those of `connect()`, for all of them.
+    goes to the shard of its key, from every sender. So the number of shards is for good, and the
+    rows of a key stay where they are. Options are those of `connect()`, for all of them.
 
     Raises what `connect()` does: Refused also for a server that is another shard, or none.
     """

@@ -92,7 +92,7 @@ cdef uint64_t hash_rare(object key, object cls) except? 0:
 def key_hash(key):
     """Return the hash of a key, below 2**64. Equal keys have one, and all NaN, too.
 
-    Raises CodecError for what is no key, which types exactly decide: an instance of a subclass may
-    be equal to anything.
+    Raises CodecError for anything but a key, which types exactly decide: an instance of a subclass may be equal to
+    anything.
     """
     return hash_object(key, 0)

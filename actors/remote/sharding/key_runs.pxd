@@ -1,4 +1,4 @@
-# What is hashed of a key, the same in every process.
+# The bytes of a key that are hashed, the same in every process.
 #
 # A key is hashed as its kind and a run of bytes, by `hash_bytes` of core/mix.hpp with a seed of the
 # kind. Keys that are equal in Python have one kind and one run. Integers are little endian, of 64

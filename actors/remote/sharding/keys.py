@@ -54,8 +54,8 @@ class ShardKey:
 def shard_of(key: Any, shards: int) -> int:
     """Return the number of the shard that has a key, of so many: its hash's remainder.
 
-    It is the same in every process, and for keys that are equal. Raises CodecError for what is no
-    key.
+    It is the same in every process, and for keys that are equal. Raises CodecError for anything but
+    a key.
     """
     return key_hash(key) % shards
 

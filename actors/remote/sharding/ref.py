@@ -35,13 +35,13 @@ class ShardedRef(CopiedAsItself):
         self._key = ShardKey(by, len(self.refs))
 
     def of_key(self, key: Any) -> RemoteRef:
-        """Return the ref of the shard that has this key. Raises CodecError for what is no key."""
+        """Return the ref of the shard that has this key. Raises CodecError for an invalid key."""
         return self.refs[shard_of(key, len(self.refs))]
 
     def tell(self, message: Any) -> None:
         """Send `message` to the shard of its key. Waits and raises like `RemoteRef.tell()`.
 
-        Raises CodecError for what has no key.
+        Raises CodecError for a row without a key.
         """
         self.refs[self._key.of_row(message)].tell(message)
 
@@ -52,7 +52,7 @@ class ShardedRef(CopiedAsItself):
     def tell_many(self, messages: Iterable[Any]) -> None:
         """Send each of `messages` to the shard of its key. Waits and raises like `tell`.
 
-        What was sent before it raises stays sent.
+        Messages that were sent before an error stay sent.
         """
         for ref, part in self._parts(messages, "tell_many"):
             ref.tell_many(part)
@@ -72,7 +72,7 @@ class ShardedRef(CopiedAsItself):
                     yield ref, part
 
     def send_batch(self, batch: pa.RecordBatch) -> None:
-        """Send each shard the rows of its keys, as a batch; none to who has none of them.
+        """Send each shard the rows of its keys, as a batch; nothing to a shard without rows.
 
         Waits and raises like `tell`. Raises ConfigError if the key is a function's.
         """

@@ -50,7 +50,7 @@ class ShardedStage:
         self._open: dict[int, StageWriter] = {}
         self._ends = ExitStack()
         self.staged: list[ShardWinner] = []
-        """What is staged where, after the end: small, and made to be sent to the driver."""
+        """Each shard's staged part, after the end: small, and made to be sent to the driver."""
         self.committed: set[int] = set()
         """With `skip_committed`, the shards that were found to have committed the batch before."""
 
@@ -61,7 +61,7 @@ class ShardedStage:
         """Stage each row on the shard of its key. As `StageWriter.send_many()`.
 
         Raises StageRefused, BatchCommitted and ConnectionLost of a shard that gets its first row;
-        CodecError for what has no key.
+        CodecError for rows without a key.
         """
         for portion in portions(rows, "send_many", _ROWS * self._key.shards):
             for shard, part in enumerate(self._key.divide(portion)):

@@ -40,7 +40,7 @@ class TCPAddress:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether nobody on another machine can reach it. Of names this is known of localhost."""
+        """Whether only this machine can reach it. Among names, only localhost is known to be so."""
         if self.host == "localhost":
             return True
         try:

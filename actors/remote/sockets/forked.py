@@ -1,8 +1,8 @@
-"""What a forked child has copied of servers and connections, and lets go of at once.
+"""A forked child's copies of servers and connections, which it closes at once.
 
-An actor may fork, or run a `multiprocessing.Process`. The child would else keep the lock of the
-state directory, the socket to listen on, and connections, as long as it lives: no server could take
-the place of one that has ended.
+An actor may fork, or run a `multiprocessing.Process`. Otherwise the child would keep the lock of
+the state directory, the socket to listen on, and connections, as long as it lives. Then no server
+could take the place of one that has ended.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from weakref import WeakSet
 
 
 class Holder(Protocol):
-    """What has descriptors that are for this process alone."""
+    """An object with descriptors for this process alone."""
 
     def forsake(self) -> None:
         """Close the copies, in a forked child, and touch nothing that is shared. Take no lock."""

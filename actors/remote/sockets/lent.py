@@ -18,22 +18,22 @@ _AHEAD = 8  # reads of a borrower, at most, before it works on what has come
 class LentLink(Link):
     """A link that one thread at a time reads: the loop's, or one that has borrowed it.
 
-    The loop looks at a poll set, which has the socket in it, and for as long as the link is lent
-    has not: that may be changed in any thread, what the loop looks at may not. A link that ends
-    while it is lent is closed by who gives it back.
+    The loop looks at a poll set, which has the socket in it except while the link is lent. A poll
+    set may be changed in any thread; the loop's own list may not. A link that ends while it is lent
+    is closed by the worker that gives it back.
 
-    A worker may keep it while it works on what it has read: in a stream, the loop would else read
-    the next message at the same time, and each would wait for the other's interpreter lock. Who
-    does not come back soon loses it to the loop.
+    A worker may keep it while it works on what it has read. Otherwise, in a stream, the loop would
+    read the next message at the same time, and each would wait for the other's interpreter lock. A
+    worker that does not come back soon loses it to the loop.
     """
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.is_open = False
         """Whether it may be lent: the loop's thread has greeted the other side."""
-        self._reading = Lock()  # held by who reads
-        self._bell = -1  # of who has borrowed it; written with the lock
-        self._is_away = False  # who has borrowed it is, and may lose it; written with the lock
+        self._reading = Lock()  # held by the thread that reads
+        self._bell = -1  # of the borrower; written with the lock
+        self._is_away = False  # the borrower is, and may lose it; written with the lock
         self._is_watched = False  # by the loop, for that; written with the lock
         self._loans = 0
         self._can_read = select.poll()
@@ -48,7 +48,7 @@ class LentLink(Link):
     # --- on the loop's thread ---------------------------------------------------------------------
 
     def close(self) -> None:
-        """Send what waits, then hang up. Who has borrowed it gives it back."""
+        """Send what waits, then hang up. The worker that has borrowed it gives it back."""
         super().close()
         with self._lock:
             self._ring()
@@ -127,7 +127,7 @@ class LentLink(Link):
     def has_more(self) -> bool:
         """Tell whether a worker keeps the link and will find something to read; one at a time asks.
 
-        Who is told so can leave it to `on_turn()` what the other side does not wait for.
+        If so, the caller can leave work that the other side does not wait for to `on_turn()`.
         """
         return self._is_away and bool(self._can_read.poll(0))
 
@@ -165,7 +165,7 @@ class LentLink(Link):
         return True
 
     def _borrow(self, bell: int) -> int:
-        """`lend()`, for who holds `_reading`; `_return()` comes next, whatever happens."""
+        """`lend()`, for the holder of `_reading`; `_return()` comes next, whatever happens."""
         with self._lock:
             if not self._may_be_read():
                 return -1
@@ -185,7 +185,7 @@ class LentLink(Link):
         self._reading.release()
 
     def _ring(self) -> None:
-        """Wake who has borrowed it, with the lock."""
+        """Wake the borrower, with the lock."""
         if self._bell >= 0:
             os.eventfd_write(self._bell, 1)
 

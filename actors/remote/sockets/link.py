@@ -19,14 +19,14 @@ from callboard.remote.wire.frames import Buffer, Frame, Misframed, Splitter
 
 _PARTS = 1000  # of a vectored write; the kernel takes 1,024
 _READS = 64  # one after the other, before others have their turn
-_MUCH = 1 << 20  # bytes: who has more to send waits for others who send
+_MUCH = 1 << 20  # bytes: a sender with more to send waits for others
 _SMALL = 4096  # bytes: to copy them costs less than another part of a write
 _STUCK = 20.0  # seconds: how long one that has said all waits for the other side to read on
 _LINGER = 1.0  # seconds: how long one that has said all waits for the other side to hang up
 AGAIN = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
-"""What a socket raises that has nothing to read, or no room."""
+"""The exceptions of a socket that has nothing to read, or no room."""
 BREAKS = (OSError, ProtocolError, EOFError)
-"""What ends a link that reads; ssl.SSLError is an OSError."""
+"""The exceptions that end a link that reads; ssl.SSLError is an OSError."""
 
 
 class Link:
@@ -34,9 +34,9 @@ class Link:
 
     Frames are read on the loop's thread. Bytes may be sent in any thread, and leave at once, from
     that thread, unless others wait: who answers need not wake the loop. They are queued first, with
-    whatever lock keeps them in order, and pushed without it: what they wake runs at once, often in
-    the place of who sent them, and would wait for that lock. `on_frames` is called on the thread
-    that reads, `on_end` on the loop's, once, with the reason.
+    the lock that keeps them in order, and pushed without it. A thread that they wake runs at once,
+    often in the place of their sender, and would wait for that lock. `on_frames` is called on the
+    thread that reads, `on_end` on the loop's, once, with the reason.
     """
 
     def __init__(
@@ -55,7 +55,8 @@ class Link:
         self._on_frames = on_frames
         self._on_end = on_end
         self._lock = Lock()  # of what waits to be sent, and of how the link stands
-        # Of who writes, one thread at a time; of TLS also of who reads. Taken before the other.
+        # Held by the one thread that writes; with TLS also by a thread that reads. Taken before the
+        # other.
         self._writing = Lock()
         self._is_stuck = False  # the socket is full: somebody waits until it is not
         self._output: deque[Buffer] = deque()
@@ -92,7 +93,7 @@ class Link:
             self._watch()
 
     def close(self) -> None:
-        """Send what waits, then hang up. What comes in the meantime is not looked at."""
+        """Send what waits, then hang up. Frames that come in the meantime are ignored."""
         with self._lock:
             if self._is_closing or self._ended:
                 return
@@ -116,7 +117,7 @@ class Link:
             self._loop.call_later(_STUCK, self._end_if_stuck, left)
 
     def abort(self, why: str) -> None:
-        """Hang up at once. What waits to be sent is lost."""
+        """Hang up at once. Frames that wait to be sent are lost."""
         with self._writing, self._lock:
             if self._ended:
                 return
@@ -137,7 +138,7 @@ class Link:
     def _let_go(self) -> None:
         """Close what is open, with the locks, when nobody reads."""
         with suppress(OSError):  # the other side has hung up already
-            self._socket.shutdown(socket.SHUT_RDWR)  # wakes who waits in help(); close() does not
+            self._socket.shutdown(socket.SHUT_RDWR)  # wakes a thread in help(); close() does not
         self._socket.close()
         self.splitter.release()
 

@@ -22,10 +22,10 @@ _TURN = 10.0  # seconds that a server waits for others that start in the same di
 
 
 class Listener:
-    """A socket that others connect to. What it leaves in the file system goes with `close()`."""
+    """A socket that others connect to. `close()` removes its files."""
 
     def __init__(self, address: Address) -> None:
-        """Bind, and listen. Raises AddressError, which says who is in the way."""
+        """Bind, and listen. Raises AddressError, which says what is in the way."""
         try:
             # The working directory may be another one when it is closed.
             self._path = _file_of(address)

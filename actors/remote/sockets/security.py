@@ -1,4 +1,4 @@
-"""Who may connect: tokens, certificates, and the users of Unix sockets."""
+"""Access to a server: tokens, certificates, and the users of Unix sockets."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def user_id(user: int | str | None) -> int:
 
 
 def stranger(peer: socket.socket, user: int | None = None) -> str | None:
-    """Say who is at the other end of a Unix socket, unless it is a user, or root.
+    """Describe the other end of a Unix socket, unless it is a user, or root.
 
     Without a user it is that of this process.
     """

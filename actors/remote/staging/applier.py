@@ -60,8 +60,8 @@ class Applier:
     def restore(self) -> None:
         """Give Persistent actors their states. Raises StateError.
 
-        Raises it also if there are rows or a state for an entry that is not served, or rows that
-        an entry has published with other columns than it publishes now.
+        Raises it also if there are rows or a state for an entry that is not served, or if an entry
+        has published rows with other columns than now.
         """
         positions = self._journal.positions()
         saved = {entry for entry, position in positions.items() if position.snapshot is not None}

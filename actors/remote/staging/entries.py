@@ -1,4 +1,4 @@
-"""What a server offers: actors by their names, and the entries of graphs that run."""
+"""The entry points of a server: actors by their names, and the entries of graphs that run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from callboard.streams.running.run import Run
 
 
 class ServedEntry:
-    """What a server offers by a name: it takes messages, and may answer."""
+    """An entry point of a server, by its name: it takes messages, and may answer."""
 
     room: int | None = None
     """How many messages need not wait for room; None where none has to."""
@@ -102,7 +102,7 @@ class RecipientEntry(ServedEntry):
 
 
 class GraphEntry(ServedEntry):
-    """An entry of a graph that runs. Its window holds up who sends too much."""
+    """An entry of a graph that runs. Its window holds up a client that sends too much."""
 
     def __init__(self, run: Run[Any], name: str) -> None:
         self.run = run

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class RowKey(NamedTuple):
-    """What names a committed row, the same whenever it comes: a key for effects outside.
+    """The name of a committed row, the same at each delivery: a key for effects outside.
 
-    Of a record batch, `row` is the number of its first row.
+    For a record batch, `row` is the number of its first row.
     """
 
     job: str
@@ -43,10 +43,10 @@ class KeyedRef(NamedTuple):
 
 
 def with_keys(ref: ActorRef[Any]) -> KeyedRef:
-    """Serve an actor whose staged rows come as KeyedRow: for what `build` returns.
+    """Serve an actor whose staged rows come as KeyedRow; for `build` to return.
 
-    What clients tell or ask comes as it is. Raises ConfigError for a Persistent actor, which has
-    its `key` anyway, and for what is no actor of this process.
+    Messages that clients tell or ask come as they are. Raises ConfigError for a Persistent actor,
+    which has its `key` anyway, and for anything but an actor of this process.
     """
     if not isinstance(ref, ActorRef):
         raise ConfigError(
@@ -62,8 +62,8 @@ class Persistent(Actor[Any]):
 
     A server with a state directory gives it the staged rows, by `apply`, in the order of commits,
     partitions and rows. Its snapshot and its place in the batches are written in one transaction;
-    after a crash it begins with the last one, and with the batches committed since. Clients cannot
-    tell it anything. What they ask goes to `answer`.
+    after a crash it begins with the last one, and with the batches committed since. Clients can ask
+    it, but not tell it anything; `answer` answers them.
 
     All hooks run on the actor's worker. A hook that must know of the start has `on_start`.
     """
@@ -110,7 +110,7 @@ class Persistent(Actor[Any]):
         raise NotImplementedError(f"{type(self).__name__} has no apply()")
 
     def answer(self, query: Any) -> Any:
-        """Answer a client's question; may not change the state. What it raises fails the ask only.
+        """Answer a client's question; may not change the state. An exception fails the ask only.
 
         It may see a part of the batch in work.
         """
@@ -121,11 +121,11 @@ class Persistent(Actor[Any]):
         raise NotImplementedError(f"{type(self).__name__} has no snapshot()")
 
     def restore(self, state: Any) -> None:
-        """Take a snapshot back. Not called where there is none yet."""
+        """Take a snapshot back. Called only if there is one."""
         raise NotImplementedError(f"{type(self).__name__} has no restore()")
 
     def receive(self, message: Any) -> Any:
-        """Do what the server wants, or answer a question. Not to be overridden."""
+        """Do a command of the server, or answer a question. Do not override it."""
         if isinstance(message, StateCommand):
             return message.perform(self)
         try:
@@ -144,13 +144,13 @@ class Persistent(Actor[Any]):
 
 
 class StateCommand(NamedTuple):
-    """What the server wants of a Persistent actor."""
+    """A server's command to a Persistent actor."""
 
     perform: Callable[[Persistent], Any]
 
 
 def checked_class(cls: type[Persistent]) -> type[Persistent]:
-    """Check what can be seen of a class. Raises ConfigError."""
+    """Check a class, as far as it can be seen. Raises ConfigError."""
     checks.whole(f"{cls.__name__}.snapshot_every", cls.snapshot_every, error=ConfigError)
     if cls.receive is not Persistent.receive:
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""What clients say of staged rows, put into the store."""
+"""The actor that puts clients' staged rows into the store."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ Work: TypeAlias = Generator[None, None, None]
 class Stager(Actor[Any]):
     """Has the store, in a thread of its own: a commit waits for the disk.
 
-    Gets pairs of a peer and its request, or None when the peer is gone. What takes long is done in
-    slices, between which other peers have their turns, and behind which waits what the same peer
-    wants next.
+    Gets pairs of a peer and its request, or None when the peer is gone. Long work is done in
+    slices. Other peers have their turns between them, and the same peer's next request waits behind
+    them.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class Stager(Actor[Any]):
             peer.answer(request, None)
 
     def _count(self, part: StagedPart, said: StageRows) -> Generator[None, None, int | None]:
-        """Count rows in slices; None is left to the store. What cannot be read ends the part."""
+        """Count rows in slices; None is left to the store. Unreadable rows end the part."""
         if self._counting is None or part.trouble is not None:
             return None
         try:
@@ -159,7 +159,9 @@ class Stager(Actor[Any]):
         return part
 
     def _refuse(self, peer: Peer, request: StagingRequest, error: Exception) -> None:
-        """Fail what wants an answer. What came of a DATA is told at the END, which will fail."""
+        """Fail a request that wants an answer. A failed DATA is reported at the END, which will
+        fail.
+        """
         log.info("staging refused", client=peer.name, kind=request.kind.name, error=error)
         if request.kind in ANSWERED:
             peer.fail(request, error)

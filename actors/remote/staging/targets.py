@@ -1,4 +1,4 @@
-"""Who gets staged rows: actors of all kinds, and not the entries of graphs."""
+"""Receivers of staged rows: actors of all kinds, and not the entries of graphs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 
 class EntryState(NamedTuple):
-    """What is written of an actor with its place in the batches: its state, encoded, and rows."""
+    """The part of an actor that is written with its place in the batches: its state, encoded, and
+    rows.
+    """
 
     snapshot: bytes | None
     publication: Publication | None = None

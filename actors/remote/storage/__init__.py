@@ -1,1 +1,1 @@
-"""What is on disk: staged rows, the journal of commits, published rows."""
+"""The files on disk: staged rows, the journal of commits, published rows."""

@@ -11,11 +11,12 @@ from callboard.remote.storage.journal import Journal
 
 
 class Backlog:
-    """What is not done while as many bytes of published rows wait as may be.
+    """The limit of published rows: at it, commits are refused, and committed batches wait.
 
-    What a batch publishes is known when it has been applied, and it is committed before that. So no
-    batch with rows for an entry that publishes is committed any more, and one that is committed is
-    not applied, until rows are released. The limit is passed by what one batch publishes, at most.
+    The rows that a batch publishes are known when it has been applied, and it is committed before
+    that. So at the limit, a batch with rows for an entry that publishes is refused, and one that is
+    committed waits to be applied, until rows are released. The limit is passed by the rows of one
+    batch at most.
     """
 
     def __init__(self, journal: Journal, publishers: Iterable[str], most: int) -> None:

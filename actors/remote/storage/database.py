@@ -16,10 +16,10 @@ from typing import Any
 
 from callboard.remote.errors import StateError
 
-# The locking mode is the normal one: with an exclusive lock a forked child that closes its copy
+# The locking mode is the normal one. With an exclusive lock, a forked child that closes its copy
 # would take itself for the last user of the log, and remove it. Others are kept away by the modes.
-# Rows are large, and soon deleted: so pages are large, and are not overwritten with zeros, as some
-# builds of SQLite do without being told to; most never leave the log for the database.
+# Rows are large, and soon deleted. So pages are large, and are not overwritten with zeros, as some
+# builds of SQLite do by default; most never leave the log for the database.
 _SETTINGS = (
     "page_size = 16384",
     "secure_delete = OFF",
@@ -40,7 +40,7 @@ _PASSING = {
 }
 
 Version = str | Callable[[sqlite3.Connection], None]
-"""What brings a database up by one version: SQL, or a function."""
+"""A step that brings a database up by one version: SQL, or a function."""
 
 
 class Database:
@@ -77,7 +77,7 @@ class Database:
             raise
 
     def close(self) -> None:
-        """Close it. What is done with it afterwards raises sqlite3.ProgrammingError."""
+        """Close it. Later calls raise sqlite3.ProgrammingError."""
         with self._lock:
             self._db.close()
 
@@ -85,8 +85,8 @@ class Database:
     def _transaction(self, durable: bool = True) -> Iterator[sqlite3.Connection]:
         """Have all done or nothing. Raises sqlite3.Error.
 
-        One that is not `durable` survives a crash of the process, and one of the machine once a
-        later one that is durable has come to its end: the log is written in order.
+        One that is not `durable` survives a crash of the process. It survives one of the machine
+        once a later durable one has ended, because the log is written in order.
         """
         with self._lock:
             self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")

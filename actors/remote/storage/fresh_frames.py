@@ -20,7 +20,9 @@ class JournalFrame(NamedTuple):
 
 
 class FreshFrames:
-    """What was committed and not taken yet, if it was staged in memory and fits. In any thread."""
+    """The frames that were committed and not taken yet, if they were staged in memory and fit. In
+    any thread.
+    """
 
     def __init__(self, most: int) -> None:
         """Keep so many bytes of rows, at most."""

@@ -45,8 +45,8 @@ class HighWater(NamedTuple):
 class HighWaterMark:
     """The file that has it, beside the journal.
 
-    It is written when a transaction has passed its fsync, in place, and without one of its own,
-    which would take as long as the transaction's: a killed process loses nothing of it, and after a
+    It is written in place when a transaction has passed its fsync. It has no fsync of its own,
+    which would take as long as the transaction's. A killed process loses nothing of it, and after a
     power cut it may be some seconds behind. It is never ahead.
     """
 
@@ -78,7 +78,7 @@ class HighWaterMark:
         self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def write(self, water: HighWater) -> None:
-        """Note it down. What goes wrong is logged: what it is of is on disk already."""
+        """Note it down. An error is only logged, because the batch itself is on disk already."""
         raw = _NOTE.pack(_MAGIC, *water)
         try:
             os.pwrite(self._file, raw + _CHECK.pack(zlib.crc32(raw)), 0)

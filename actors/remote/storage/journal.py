@@ -1,5 +1,5 @@
-"""What is on disk for good: committed batches, their rows until they are applied, positions, and
-what was published, until it is released.
+"""The durable state on disk: committed batches, their rows until they are applied, positions, and
+published rows until they are released.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from callboard.remote.storage.parts import StagedPart
 from callboard.remote.storage.seals import add_seals, contents_of, damage, packed, seal_of
 
 # A batch's number is its place in the order of commits. A position is the last batch whose rows an
-# entry has for good; rows up to it are deleted. What was committed is known for ever.
+# entry has for good; rows up to it are deleted. Names of committed batches stay for ever.
 _TABLES = """
 CREATE TABLE batches (
     number INTEGER PRIMARY KEY, job TEXT NOT NULL, batch INTEGER NOT NULL, winners BLOB NOT NULL,
@@ -37,8 +37,8 @@ CREATE TABLE frames (
 CREATE INDEX frames_of_batches ON frames (batch, entry);
 CREATE TABLE positions (entry TEXT PRIMARY KEY, batch INTEGER NOT NULL, snapshot BLOB);
 """
-# Of version 2. An entry's published rows have the numbers 0, 1, 2...; `next` is that of the next
-# one, and those before `first` were released.
+# Version 2. An entry's published rows have the numbers 0, 1, 2...; `next` is that of the next one,
+# and those before `first` were released.
 _PUBLISHED = """
 CREATE TABLE publications (
     entry TEXT PRIMARY KEY, first INTEGER NOT NULL, next INTEGER NOT NULL, schema BLOB NOT NULL);
@@ -46,7 +46,7 @@ CREATE TABLE pieces (
     number INTEGER PRIMARY KEY, entry TEXT NOT NULL, first INTEGER NOT NULL, rows INTEGER NOT NULL,
     payload BLOB NOT NULL, UNIQUE (entry, first));
 """
-# Of version 3: how many bytes the pieces have that are there.
+# Version 3: the bytes of the pieces that are there.
 _BYTES = """
 ALTER TABLE publications ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
 UPDATE publications SET bytes = (
@@ -67,7 +67,7 @@ class Position(NamedTuple):
 
 
 class Publication(NamedTuple):
-    """What an entry has published: a serialized Arrow schema, and rows in their order."""
+    """The rows that an entry has published, in their order, and a serialized Arrow schema."""
 
     schema: bytes
     pieces: Sequence[Piece]
@@ -113,7 +113,7 @@ class Journal(Database):
             log.error("the journal's mark cannot be written", path=str(self._path), error=error)
 
     def close(self) -> None:
-        """Close it. What is done with it afterwards raises sqlite3.ProgrammingError."""
+        """Close it. Later calls raise sqlite3.ProgrammingError."""
         super().close()
         self._mark.close()
 

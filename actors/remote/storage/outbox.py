@@ -24,7 +24,7 @@ class Piece(NamedTuple):
 
 
 class Outbox:
-    """What one actor has published since its last snapshot. Used by one thread at a time."""
+    """One actor's published rows since its last snapshot. Used by one thread at a time."""
 
     def __init__(self, schema: pa.Schema, longest: int) -> None:
         """`longest` is how many bytes a reader can be sent at a time."""

@@ -57,7 +57,7 @@ class StagedPart:
 
     @property
     def winner(self) -> Winner:
-        """What a commit must name to mean this part."""
+        """The name of this part in a commit."""
         return Winner(self.partition, self.attempt, self.rows)
 
     def add(self, data: StageRows, to_file: bool) -> None:
@@ -118,7 +118,7 @@ class StagedPart:
                 file.close()
 
     def drop(self, why: RemoteError) -> None:
-        """Let the rows go. What comes after this is refused for the same reason."""
+        """Let the rows go. Later rows are refused for the same reason."""
         self.trouble = why
         self._frames.clear()
         if self._has_file:

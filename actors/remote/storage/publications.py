@@ -1,4 +1,4 @@
-"""What may be read of published rows, and released."""
+"""Functions that read and release published rows."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _ADDED = {
 
 
 class Content(NamedTuple):
-    """What a batch has for one entry: how many frames, and the sum of their seals."""
+    """A batch's content for one entry: the number of frames, and the sum of their seals."""
 
     frames: int
     seals: int

@@ -21,8 +21,8 @@ _PATIENCE = 0.2  # seconds in which a forked child lets go
 class StateDirectory:
     """`journal.db` is for good; what is in `staged/` goes when the next server starts.
 
-    Its files are for its user alone: who reads `journal.db` reads the rows, and a lock on it, or on
-    a file beside it, holds up the server.
+    Its files are for its user alone: a reader of `journal.db` reads the rows, and a lock on it, or
+    on a file beside it, holds up the server.
 
     `shard` says which of several servers the state is of; without it, it is of one alone.
     """
@@ -76,7 +76,7 @@ class StateDirectory:
     def _close_to_others(self) -> None:
         """Have nobody else read or lock the files, or put others in their place.
 
-        What others may have open already they keep. Raises StateError, OSError.
+        Files that others have open already stay open for them. Raises StateError, OSError.
         """
         self._close(self.path, stat.S_IWGRP | stat.S_IWOTH)
         for name in ("lock", "shard", "shard.new", "staged"):

@@ -1,4 +1,4 @@
-"""What may be staged, committed and dropped."""
+"""The store of staged rows, which are committed or dropped."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LONGEST_PAYLOAD = 10**9  # what SQLite takes, as it is mostly built
 
 @dataclass(frozen=True)
 class StagingLimits:
-    """What staged and published rows may take up, of all clients together."""
+    """Limits of staged and published rows, of all clients together."""
 
     staged_memory: int = 256 * 2**20
     """Bytes of rows in memory; those above it go to files."""
@@ -63,8 +63,8 @@ class StagingLimits:
 class StagingStore:
     """Staged parts, and the journal that takes the winners. Used by one thread.
 
-    A part is for its attempt alone, and is dropped by a commit of others, by an abort, by age, and
-    for whatever is wrong with it; what comes for it afterwards is refused for that reason.
+    A part is for its attempt alone. It is dropped by a commit of others, by an abort, by age, and
+    for any error in it. Later rows for it are refused for that reason.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
-"""What is looked at in record batches that came from somewhere: whether they are what they say.
+"""Checks of record batches from untrusted senders: whether they are what they say.
 
-To look must not take long, however few bytes there are. What lies in the data once can be referred
-to many times, by views, and by batches and columns with one dictionary; and values that take no
-bytes, such as nulls, can be as many as a number says.
+To look must not take long, however few bytes there are. Data that is there once can be referred to
+many times, by views, and by batches and columns with one dictionary. Values that take no bytes,
+such as nulls, can be as many as a number says.
 """
 
 from __future__ import annotations

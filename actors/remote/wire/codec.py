@@ -44,7 +44,7 @@ from callboard.remote.wire.unpacking import Unpacking
 VERSION = 1
 
 ANY_NUMBER = sys.maxsize
-"""Of values: no limit."""
+"""No limit for the number of values."""
 # Work between two looks at what else there is to do: of plain values, a few milliseconds.
 _SLICE = 10_000
 # In fewer bytes there are not so many values that others would wait for them.
@@ -73,8 +73,8 @@ class Codec:
         """Register `types`: a mapping of names and classes, or classes with names of their own.
 
         Bytes that hold more than `most_values` are not decoded; a container counts as four. Raises
-        ConfigError for what is neither a dataclass nor an enumeration, and for a name that two
-        classes have.
+        ConfigError for anything but a dataclass or an enumeration, and for a name that two classes
+        have.
         """
         self._encodings: dict[type, Encoding] = dict(_ENCODINGS)
         self._decodings: dict[str, tuple[type, Callable[[list[Any]], Any]]] = {}
@@ -163,9 +163,9 @@ class Codec:
     def decode(self, data: bytes | memoryview, *, is_trusted: bool = False) -> Any:
         """Return the value in `data`. Raises CodecError, whatever the bytes are.
 
-        What it allocates is bounded by the length of `data`, times a constant, and by the codec's
-        `most_values`; what it computes is, too, as sets and dicts of colliding keys are refused.
-        `is_trusted` says that this process has made the bytes, which may be more then.
+        Its allocations are bounded by the length of `data`, times a constant, and by the codec's
+        `most_values`. So is its work, as sets and dicts of colliding keys are refused. `is_trusted`
+        says that this process has made the bytes, which may be more then.
         """
         unpacking = self._unpacking(data, is_trusted)
         while not _advance(unpacking, data, _SLICE):

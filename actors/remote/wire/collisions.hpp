@@ -8,8 +8,8 @@
 namespace callboard {
 
 // Places hashes as CPython's dict and set place keys (Objects/dictobject.c, Objects/setobject.c), and counts the
-// places that are looked at. Equal hashes are not the only ones that collide: the places follow from the hash alone,
-// so that whoever knows this can choose hashes that all go the same way.
+// places that are looked at. Equal hashes are not the only ones that collide: the places follow from the hash
+// alone, so that a sender who knows this can choose hashes that all go the same way.
 class Collisions {
 public:
     explicit Collisions(bool of_set) : of_set_(of_set), slots_(smallest, empty) {}

@@ -59,9 +59,9 @@ class Splitter:
     """Cuts a stream of bytes into frames, however the stream is chopped. Used by one thread.
 
     The bytes are received into `buffer()`, and `received()` says how many. A frame that fits into a
-    chunk is copied once, a larger one as far as it came in the same chunk as the one before, and
-    when its memory grows. It grows as bytes come, whatever the length says, and nothing is
-    allocated for a frame above `limit` bytes.
+    chunk is copied once. A larger one is copied as far as it came in the same chunk as the one
+    before, and when its memory grows. It grows as bytes come, whatever the length says, and nothing
+    is allocated for a frame above `limit` bytes.
     """
 
     def __init__(self, limit: int) -> None:
@@ -94,7 +94,7 @@ class Splitter:
     def received(self, count: int) -> list[Frame]:
         """Take `count` bytes that lie in `buffer()`, and return the frames that are complete.
 
-        Raises Misframed for a frame that is too long, or empty. What follows is not looked at.
+        Raises Misframed for a frame that is too long, or empty, and ignores the bytes behind it.
         """
         if self._is_useless:
             return []

@@ -1,4 +1,4 @@
-// What the metadata of a message in Arrow's IPC format says; whoever wrote it is not trusted.
+// A reader of the metadata of a message in Arrow's IPC format; its writer is not trusted.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct FlatBuffer {
     }
 };
 
-// What Arrow's format/Message.fbs says of a message.
+// The fields of a message in Arrow's format/Message.fbs.
 struct IpcMessage {
     std::int64_t kind = 0, body = 0;
     bool is_compressed = false, leads_out = false;

@@ -1,8 +1,7 @@
 """How many rows lie in packed bytes, found out without making them.
 
-What is looked at is what would keep `Codec.decode_rows` from reading them: whether all is there that
-headers claim, whether texts are UTF-8, whether keys can be hashed, whether columns are of one length,
-and whether there are not too many values.
+The checks find all that would keep `Codec.decode_rows` from reading the rows. All that headers claim must be there,
+texts must be UTF-8, keys must be hashable, columns must be of one length, and the number of values has a limit.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -162,9 +161,9 @@ cdef bint counts_rows(Packed* left, uint64_t* rows) noexcept nogil:
 def count_plain_rows(const uint8_t[::1] data not None, int64_t most_values=2**62):
     """Return how many rows `Codec.encode_rows` has put into bytes; -1 if only decoding them can tell.
 
-    So it is for rows that hold extensions, which types at the other side decide about, for dicts of
-    many keys that are no texts, for more than `most_values`, and for bytes that are no rows. For what
-    is counted here `Codec.decode_rows` raises nothing.
+    So it is for rows that hold extensions, whose types the other side decides, for dicts of many keys other than
+    texts, for more than `most_values`, and for bytes that are no rows. For what is counted here `Codec.decode_rows`
+    raises nothing.
     """
     cdef uint64_t rows = 0
     cdef bint are_plain

@@ -1,4 +1,4 @@
-// What is looked at in each byte of a column of texts.
+// Checks of each byte of a column of texts.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-"""What is looked at in each byte of a column of texts, without the interpreter's lock."""
+"""Checks of each byte of a column of texts, without the interpreter's lock."""
 
 from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libc.string cimport memcpy
@@ -107,7 +107,7 @@ cdef inline bint begins_letter(Letters* letters, Py_ssize_t at) noexcept nogil:
 def views_cut_between_letters(const uint8_t[::1] views not None, Py_ssize_t first, Py_ssize_t count, list buffers):
     """Tell whether views from the one at `first` on are of whole letters, if all of `buffers` is UTF-8.
 
-    What is in views themselves is looked at, too. Views that lead out of `buffers` are passed over.
+    Texts within the views themselves are checked, too. Views that lead out of `buffers` are passed over.
     """
     cdef vector[Letters] texts
     cdef Letters letters

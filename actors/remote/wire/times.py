@@ -54,8 +54,8 @@ def time_of_plain(data: bytes) -> time:
 def datetime_of_full(data: bytes) -> datetime:
     """Read what `to_full()` has written. Raises ValueError.
 
-    The moment counts: with a zone that is not known here the offset stays, and where the zone has
-    another offset here the clock shows what it shows in that zone.
+    The moment counts. With a zone that is unknown here, the offset stays. Where the zone has
+    another offset here, the clock shows that zone's time.
     """
     fold, text, name = _parts(data)
     value = datetime_of_plain(text).replace(fold=fold)

@@ -28,7 +28,7 @@ cdef int DEEPEST_EXTENSION = DEEPEST
 cdef int DEEPEST_VALUE = 1024
 # So many keys are no work, however they collide.
 cdef Py_ssize_t FEW_KEYS = 32
-# What a container counts as, and takes of a slice; what a call of Python takes, and some text.
+# The share of a slice that a container counts as; that of a call of Python, and of some text.
 cdef Py_ssize_t CONTAINER = 4
 cdef Py_ssize_t CALL = 16
 cdef int TEXT_SHIFT = 12

@@ -1,4 +1,4 @@
-"""What has one key in one partition, and there in one order."""
+"""All rows of a key in one partition, and there in one order."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def by_key(
 ) -> DataFrame:
     """Return a frame whose partitions have all rows of their keys, and are sorted by `order`.
 
-    `key` and `order` are columns' names, one or several. Rows whose key is null are one key's. What
-    is promised is the order in a partition, and so that of each key's rows; between partitions
-    there is none. Rows that `order` does not tell apart are sorted by all other columns, as a
-    shuffle brings them in any order, and in another one when a task is run again; Spark raises for
-    columns that it cannot sort by, such as maps.
+    `key` and `order` are columns' names, one or several. Rows whose key is null are one key's. The
+    promise is the order in a partition, and so that of each key's rows; between partitions there is
+    none. Rows that are equal by `order` are sorted by all other columns, because a shuffle brings
+    them in any order, and in another one when a task is run again. Spark raises for columns that it
+    cannot sort by, such as maps.
 
     `partitions` has no default, as adaptive execution would make one of several that are small.
 

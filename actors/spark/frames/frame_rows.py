@@ -47,7 +47,9 @@ def plain_rows(batch: pa.RecordBatch) -> list[tuple[Any, ...]]:
 
 
 def _of_maps(arrow: pa.DataType) -> Callable[[Any], Any]:
-    """Return what makes dictionaries of the lists of pairs that a type's maps are to Arrow."""
+    """Return a function that makes dictionaries of a type's maps, which Arrow has as lists of
+    pairs.
+    """
     import pyarrow.types as a
 
     if a.is_map(arrow):
@@ -66,7 +68,7 @@ def batches_of(outputs: Iterable[Any], schema: StructType | None) -> Iterator[pa
     """Give the batches that outputs are, and those that can be made of the rows among them.
 
     With a schema rows are dictionaries or tuples with its columns, and batches are checked against
-    it. SchemaError says what does not fit, and what is a row without a schema.
+    it. SchemaError says what does not fit, and what is a row where there is no schema.
     """
     if schema is None:
         return _gathered(outputs, None)
@@ -109,7 +111,8 @@ def row_of(names: list[str], row: Any, what: str = "an output") -> tuple[Any, ..
 def record_batch(
     schema: pa.Schema, rows: list[tuple[Any, ...]], what: str = "an output"
 ) -> pa.RecordBatch:
-    """Return rows as a batch; raise SchemaError, which names the column, for what has no place.
+    """Return rows as a batch; raise SchemaError, which names the column, for values that do not
+    fit.
 
     A naive datetime in a column of instants is of the process's own zone, as it is to Spark.
     """

@@ -1,7 +1,7 @@
 """Rows of frames of pandas as Spark itself gives them to Python; and frames of rows.
 
-pandas has one type for what are several in Spark: integers beside a null are floats, null is NaN,
-and a time has no zone. What that leaves open is refused, by the column's name.
+pandas has one type for several of Spark's: integers beside a null are floats, null is NaN, and a
+time has no zone. An ambiguous column is refused, by its name.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _times(name: Any, column: pd.Series[Any], wanted: DataType | None) -> list[A
 
 
 def _plain(name: Any, value: Any, wanted: DataType | None, *, nan_is_null: bool = False) -> Any:
-    """Return a value of a column of objects, and what is inside, as Python's."""
+    """Return a value of a column of objects, and the values inside, as Python's."""
     import numpy as np
     import pandas as pd
     from pyspark.sql import types as s

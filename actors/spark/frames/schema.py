@@ -1,8 +1,8 @@
-"""Whether record batches are what a Spark schema says: names, types, and no null where none may be.
+"""Checks of record batches against a Spark schema: names, types, and nulls.
 
-Spark itself takes columns by position, whatever their names; of a type that it cannot read it says
-only that a getter is missing; and it reads some types as another without a word, such as the codes
-of a dictionary as integers. `reads` holds what it reads right, found by trying Spark 4.3.
+Spark itself takes columns by position, whatever their names. For a type that it cannot read, it
+says only that a getter is missing. It silently reads some types as another, such as the codes of a
+dictionary as integers. `reads` holds what it reads right, found by trying Spark 4.3.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def checked(
 
 
 def _misfit(answered: pa.Schema, wanted: StructType) -> str | None:
-    """Say in what the columns of a batch are not what is wanted."""
+    """Say how the columns of a batch differ from the wanted ones."""
     if answered.names != wanted.names:
         return f"the columns are {answered.names}, not {wanted.names}"
     for arrow, field in zip(answered.types, wanted, strict=True):
@@ -92,7 +92,7 @@ def _advice(wanted: DataType) -> str:
 
 
 def reads(arrow: pa.DataType, wanted: DataType) -> bool:
-    """Tell whether Spark reads values of this Arrow type as what they are, in a type of its own."""
+    """Tell whether Spark reads values of this Arrow type right, in a type of its own."""
     import pyarrow.types as a
     from pyspark.sql import types as s
 

@@ -85,7 +85,8 @@ def _inside(arrow: pa.DataType) -> list[pa.DataType]:
 
 
 def of_times(arrow: pa.DataType) -> Callable[[Any], Any] | None:
-    """Return what makes values of a type out of Python's; None, if the type has no times in it.
+    """Return a function that makes a type's values of Python's; None, if the type has no times in
+    it.
 
     Arrow takes a naive datetime for one in UTC, and of an aware one, where there is no zone, what
     clocks in UTC show. Spark takes naive ones for local ones; and the other is a TypeError.

@@ -1,4 +1,4 @@
-"""Keep Spark's start from filling the screen: errors are shown, what is always said is not."""
+"""Keep Spark's start from filling the screen: only errors are shown, not the usual lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Make a Spark session that works at once, on a machine where nothing was set up for Spark."""
+"""Make a Spark session that works at once, on a machine that was not set up for Spark."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def session(
     stays changed. The session is stopped when the process ends, if it was not before.
 
     `master` is the Spark master, such as `local[2]` or `local-cluster[2,1,1024]`. `log_level` is
-    what Spark's driver shows: errors only, unless another of its levels is asked for. "WARN" is its
-    own default, whose start begins with eight lines about the machine. `conf` are Spark's own
+    the level of Spark's driver: errors only, unless another of its levels is asked for. "WARN" is
+    its own default, whose start begins with eight lines about the machine. `conf` are Spark's own
     settings, which win over those made here: `session(**{"spark.ui.enabled": "true"})`.
 
     Raises ConfigError when there is no usable Java, and for an unknown level.

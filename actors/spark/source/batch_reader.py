@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class BatchReader(DataSourceReader):
-    """Reads what is published and not released when Spark plans the job."""
+    """Reads the rows that are published and not released when Spark plans the job."""
 
     def __init__(self, place: RemoteEntry, schema: StructType, parts: int) -> None:
         self._place = place

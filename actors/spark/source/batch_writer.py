@@ -35,5 +35,5 @@ class BatchWriter(DataSourceArrowWriter):
         sink.commit(self._place, self._name, messages)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Drop what is staged; called by Spark, on the driver, also if the commit raised."""
+        """Drop the staged rows; called by Spark, on the driver, also if the commit raised."""
         sink.abort(self._place, self._name)

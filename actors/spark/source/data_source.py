@@ -25,15 +25,15 @@ _MOST = 10_000  # partitions: each is a task, and a connection
 
 
 class CallboardSource(DataSource):
-    """An entry point of a server or of shards: rows are appended, what it publishes is read."""
+    """An entry point of a server or of shards: rows are appended, published rows are read."""
 
     @classmethod
     def name(cls) -> str:
-        """Return what `format()` finds it by."""
+        """Return the name for `format()`."""
         return "callboard"
 
     def schema(self) -> StructType:
-        """Ask the server, or the first, for the columns of what is read.
+        """Ask the server, or the first, for the columns of the rows to read.
 
         Raises ConfigError, NotPublished.
         """
@@ -44,18 +44,18 @@ class CallboardSource(DataSource):
         return schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return what reads the rows that are there. Raises ConfigError."""
+        """Return the reader of the rows that are there. Raises ConfigError."""
         options = SourceOptions(self.options)
         return BatchReader(options.place(_READ), schema, _parts(options))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        """Return what reads rows as they are published. Raises ConfigError."""
+        """Return the reader of rows as they are published. Raises ConfigError."""
         options = SourceOptions(self.options)
         place = options.place(_READ | _STREAM)
         return StreamReader(place, schema, _parts(options), options.switch("release", True))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """Return what appends a frame. Raises ConfigError."""
+        """Return the writer that appends a frame. Raises ConfigError."""
         if overwrite:
             raise ConfigError(
                 "mode('overwrite'): what an actor has of its rows cannot be taken back; "
@@ -69,7 +69,7 @@ class CallboardSource(DataSource):
     def streamWriter(  # noqa: N802 - Spark calls it so
         self, schema: StructType, overwrite: bool
     ) -> DataSourceStreamWriter:
-        """Return what appends the micro-batches of a query. Raises ConfigError."""
+        """Return the writer that appends the micro-batches of a query. Raises ConfigError."""
         if overwrite:
             raise ConfigError(
                 "outputMode('complete'): what an actor has of its rows cannot be taken back; "

@@ -44,23 +44,23 @@ def deliver(
     """Send the rows of `frame` to an entry point of a server, where each counts once.
 
     Each task stages its partition, as record batches; when all are there the driver commits the
-    attempts that Spark took. So it does not matter how often tasks fail, repeat and race, and a
-    call that is repeated with the same `job` and `batch` changes nothing: it returns False at once.
-    In `foreachBatch`, `job` is a name for the query, as long as it has one checkpoint, and `batch`
-    the epoch id. The rows come by partition; in a partition as Spark has them.
+    attempts that Spark took. So tasks may fail, repeat and race. A call that is repeated with the
+    same `job` and `batch` changes nothing: it returns False at once. In `foreachBatch`, `job` is a
+    name for the query, as long as it has one checkpoint, and `batch` the epoch id. The rows come by
+    partition; in a partition as Spark has them.
 
-    A list of addresses is that of servers which are shards of one, as `connect_sharded` has it, and
-    each row goes to the shard of its key: `by` is the name of the key's column, or several. Every
-    shard commits its part for itself. A call that ended between two commits, for whatever reason,
-    is to be repeated: a shard that has committed the batch is left alone, and the others get their
-    rows. So the frame must have the same rows then, in whatever order and partitions; what it is
-    read from must be there still, and nothing in it be random.
+    A list of addresses means servers that are shards of one, as for `connect_sharded`. Each row
+    goes to the shard of its key: `by` is the name of the key's column, or several. Every shard
+    commits its part for itself. A call that ended between two commits, for whatever reason, is to
+    be repeated: a shard that has committed the batch is left alone, and the others get their rows.
+    So the frame must have the same rows then, in any order and partitions. Its sources must still
+    be there, and nothing in it may be random.
 
-    `options` are those of `callboard.remote.connect`, for the driver and the tasks: `token_file`
-    is read where they run. Raises what Spark raises for a task that failed, after which nothing is
-    left but the chance to try again; StageRefused, NotStaged, and ConnectionLost, after which the
-    same call says what came of it; Refused where a server is not the shard of its place; and
-    ConfigError for arguments that make no sense, and a frame without columns.
+    `options` are those of `callboard.remote.connect`, for the driver and the tasks: `token_file` is
+    read where they run. Raises Spark's exception for a failed task; the staged rows are dropped,
+    and the call can be repeated. Raises StageRefused, NotStaged, and ConnectionLost, after which
+    the same call tells the outcome. Raises Refused where a server is not the shard of its place,
+    and ConfigError for invalid arguments, and a frame without columns.
     """
     if not isinstance(url, str | Sequence):
         raise ConfigError(f"url is the address of a server, or of several, not {safe_repr(url)}")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class RowRange(InputPartition):
-    """What one task reads: the rows of a shard from `start` on, before `end`."""
+    """The range that one task reads: the rows of a shard from `start` on, before `end`."""
 
     def __init__(self, start: int, end: int, shard: int = 0) -> None:
         super().__init__((start, end, shard))

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 def register(spark: SparkSession) -> None:
     """Let a session know `format("callboard")`, which writes to a server, and reads from it.
 
-    Once for a session is enough, and again changes nothing.
+    Once for a session is enough; a second call changes nothing.
     """
     from callboard.spark.source.data_source import CallboardSource
 

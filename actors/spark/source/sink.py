@@ -1,4 +1,4 @@
-"""What a write does, in the tasks and at its end; this module needs PySpark to be imported."""
+"""The steps of a write, in the tasks and at its end; importing this module needs PySpark."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Staged(WriterCommitMessage):
-    """What a task has done: which job's rows it has staged, and as which attempts, if any."""
+    """A task's report: which job's rows it has staged, and as which attempts, if any."""
 
     job: str
     winners: tuple[ShardWinner, ...] = ()
@@ -74,7 +74,8 @@ def stage(place: RemoteEntry, name: BatchName, batches: Iterable[pa.RecordBatch]
 def commit(
     place: RemoteEntry, name: BatchName, messages: Sequence[WriterCommitMessage | None]
 ) -> None:
-    """Commit what tasks have staged, on each server but those where one found the batch committed.
+    """Commit the rows that tasks have staged, on all servers except where a task found the batch
+    committed.
 
     A call that ended between the commits of two servers is made good by a repeated write: its tasks
     find which have committed.
@@ -92,6 +93,6 @@ def commit(
 
 
 def abort(place: RemoteEntry, name: BatchName) -> None:
-    """Drop what is staged. What cannot be dropped now goes by age, or with the batch's commit."""
+    """Drop the staged rows. If that fails now, they go by age, or with the batch's commit."""
     with suppress(RemoteError), place.connect() as connection:
         connection.abort(name.job, name.batch)

@@ -21,7 +21,7 @@ _SPARKS = frozenset({"checkpointlocation", "queryname"})  # of streams, which co
 
 
 class RemoteEntry(NamedTuple):
-    """An entry point of a server, or of the shards of one, and what `connect` is told."""
+    """An entry point of a server, or of the shards of one, and the arguments of `connect`."""
 
     urls: tuple[str, ...]
     entry: str
@@ -44,7 +44,7 @@ class RemoteEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """What a user has said. Each error names the option, and its value where it is known."""
+    """A user's options. Each error names the option, and its value where it is known."""
 
     said: Mapping[str, str]
 
@@ -104,7 +104,7 @@ class SourceOptions:
         return text == "true"
 
     def _key(self, urls: tuple[str, ...], more: Set[str]) -> str | tuple[str, ...] | None:
-        """Return what is said by `by`, which writes to several servers want, and others refuse."""
+        """Return the value of `by`, which writes to several servers want, and others refuse."""
         if not more >= BY:
             return None
         if "by" not in self.said:

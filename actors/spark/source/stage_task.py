@@ -21,7 +21,7 @@ def stage_partition(
     """Stage record batches, and return the stage, which has ended; None if there are no rows.
 
     Connects, and begins the stage, when there is a row. Raises BatchCommitted, StageRefused,
-    ConnectionLost, and what the arguments raise.
+    ConnectionLost, and the arguments' exceptions.
     """
     source = (batch for batch in batches if batch.num_rows)
     first = next(source, None)

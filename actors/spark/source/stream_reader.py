@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 try:
     from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
-except ImportError:  # before PySpark 4.2, where a run of what is available is one micro-batch
+except ImportError:  # before PySpark 4.2, where a run of the available rows is one micro-batch
     SupportsTriggerAvailableNow = object  # type: ignore[misc, assignment]
 
 Offset = dict[str, int]  # the number of the next row, of each server
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads what is published, and releases what a query has behind it, if it is to."""
+    """Reads published rows, and if told so releases those that a query has behind it."""
 
     def __init__(self, place: RemoteEntry, schema: StructType, parts: int, releases: bool) -> None:
         self._place = place
@@ -38,7 +38,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._names = ["row"]  # in offsets
         if count > 1:
             self._names = [f"row of {Shard(index, count)}" for index in range(count)]
-        self._last: Offset | None = None  # where a run ends that reads what is available
+        self._last: Offset | None = None  # where a run ends that reads the available rows
 
     # Spark calls these under these names; the first of them for a query without a checkpoint only.
 
@@ -55,7 +55,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return self._offset([rows.latest() for rows in servers])
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Note how many rows there are: what comes later is left to another run."""
+        """Note how many rows there are: later ones are left to another run."""
         self._last = self.latestOffset()
 
     def partitions(self, start: Offset, end: Offset) -> list[RowRange]:

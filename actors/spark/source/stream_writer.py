@@ -43,11 +43,11 @@ class StreamWriter(DataSourceStreamArrowWriter):
             sink.commit(self._place, BatchName(job, batchId), messages)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """Drop what is staged; called by Spark, on the driver. Tasks may begin even after it."""
+        """Drop the staged rows; called by Spark, on the driver. Tasks may begin even after it."""
         if (job := _job_of(messages)) is not None:
             sink.abort(self._place, BatchName(job, batchId))
 
 
 def _job_of(messages: Sequence[WriterCommitMessage | None]) -> str | None:
-    """Return the job of what tasks have staged; None if none has."""
+    """Return the job of the tasks' staged rows; None if no task has any."""
     return next((each.job for each in messages if isinstance(each, sink.Staged)), None)

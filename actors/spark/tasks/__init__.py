@@ -1,1 +1,1 @@
-"""What tasks do with their partitions, and the functions that Spark calls in them."""
+"""The work of tasks on their partitions, and the functions that Spark calls in them."""

@@ -32,7 +32,7 @@ _POLL = 0.5  # seconds between looks for a failed actor while an answer is await
 class Feed:
     """Asks an entry point batch after batch, a few ahead; made on the driver, used in tasks.
 
-    Each batch is an ask, also where no result is wanted: the answer says that the batch was
+    Each batch is an ask, also where no result is wanted. The answer says that the batch was
     handled, so a bound on the open asks bounds the memory, and a failure comes back by itself.
     """
 
@@ -121,7 +121,7 @@ def _build(
 
 
 def entry_point(built: Entries, name: str | None) -> Recipient[Any]:
-    """Return what is called `name` of what a build function returned; raise EntryPointError."""
+    """Return the part called `name` of a build function's result; raise EntryPointError."""
     if is_recipient(built):
         entries: Mapping[str, Recipient[Any]] = {getattr(built, "name", "entry"): built}
     elif isinstance(built, Mapping) and all(map(is_recipient, built.values())):

@@ -1,4 +1,4 @@
-"""What a task does that runs a graph of streams: rows in, and outputs as they are made."""
+"""A task that runs a graph of streams: rows in, and outputs as they are made."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 BuildStream: TypeAlias = Callable[[ActorSystem, PartitionContext], Stream[Any] | Graph[Any]]
 Begun: TypeAlias = tuple[Graph[Any], Run[Any]]
 
-# Of a run; those of ActorSystem.run.
+# Options of a run; those of ActorSystem.run.
 _OPTIONS = (
     *("threading", "placement", "policy"),
     *("batch_size", "window", "time_slice", "markers"),
@@ -60,11 +60,11 @@ class GraphTask:
         wanted: bool = True,
         at_end: Callable[[Run[Any]], None] | None = None,
     ) -> Generator[Any, None, None]:
-        """Yield what the collector gets, while `rows` are read for the entry; or `inputs`, which
-        are those of `Run.results`, for several. `at_end` is called when the run is finished.
+        """Yield the collector's outputs, while `rows` are read for the entry; for several entries
+        `inputs`, as those of `Run.results`. `at_end` is called when the run is finished.
 
         Without `wanted` there need be no collector. PartitionFailed names the operator, or the
-        actor, that raised; what the rows raise is raised as it is.
+        actor, that raised; an exception of the rows is raised as it is.
         """
         spec = GraphSpec(self._begin, None, self.settings, self.drain_timeout)
         with task_graph(spec, PartitionContext.current()) as task:

@@ -47,20 +47,20 @@ def spark_graph(
     """Return functions for Spark's methods that run a graph of streams in each task.
 
     `graph` is a stream, whose outputs are the results, a `Graph`, or a function of an actor system
-    and a PartitionContext that makes one of them in the task, as it must where a sink is an actor's
-    ref. `entry` and `output` name the entry and the collector, where there are several.
+    and a PartitionContext that makes one of them in the task. It must be a function where a sink is
+    an actor's ref. `entry` and `output` name the entry and the collector, where there are several.
 
     A record batch comes to the entry as one row, or as `rows` that are dictionaries or tuples.
     Outputs are record batches or tables, or, where `schema` is given, rows of it, dictionaries or
-    tuples; a string of a schema needs an active session. What comes back is checked against it.
+    tuples; a string of a schema needs an active session. Outputs are checked against it.
 
     `options` are those of `ActorSystem.run`. Unless they say otherwise a graph runs in the task's
     own thread, by `threading="manual"`, and takes one record batch, or 512 rows, at a time. The
     others are described by `callboard.spark.tasks.options.PartitionOptions`.
 
     Raises ConfigError for an option, CaptureError for a graph that cannot be pickled. In the task,
-    PartitionFailed names the operator and the row at which it raised; SchemaError says what an
-    output is that does not fit.
+    PartitionFailed names the operator and the row at which it raised; SchemaError describes an
+    output that does not fit.
     """
     one_of("rows", rows, tuple(_ROWS), error=ConfigError)
     task = graph_task(
@@ -78,11 +78,11 @@ def spark_graph(
 class SparkGraph:
     """Functions that run a graph in each task; made by `spark_graph()`.
 
-    Each is for Spark's method of the same name; ConfigError says where the graph is none for it. In
-    a task outputs come while rows are read, in the order in which one worker would put them out. A
-    run is a partition's, or a group's: no other has part in its state, and between them there is no
-    order. When nobody reads on, the run is cancelled. Results that Spark returns count once,
-    effects of operators happen at least once.
+    Each is for Spark's method of the same name; a graph that does not suit it raises ConfigError.
+    In a task outputs come while rows are read, in the order in which one worker would put them out.
+    Each partition, or group, has a run and a state of its own, and between them there is no order.
+    When the reader stops, the run is cancelled. Results that Spark returns count once, effects of
+    operators happen at least once.
     """
 
     def __init__(self, task: GraphTask, rows: str, schema: StructType | None) -> None:
@@ -94,7 +94,7 @@ class SparkGraph:
     def foreach_partition(self) -> Callable[[Iterable[Any]], None]:
         """For `rdd.foreachPartition` and `DataFrame.foreachPartition`: rows in, and no outputs.
 
-        It is for graphs with sinks of their own. What a collector gets is dropped.
+        It is for graphs with sinks of their own. Outputs of a collector are dropped.
         """
         return partial(_for_each, self._checked(output=False))
 
@@ -127,7 +127,7 @@ class SparkGraph:
         return lambda left, right: function(left, right)
 
     def _checked(self, *, output: bool = True, entries: tuple[str, ...] = ()) -> GraphTask:
-        """Return the task, if its graph has what is wanted, as far as that is known here."""
+        """Return the task, if its graph has the wanted parts, as far as they are known here."""
         task = self._task
         if not callable(task.graph):
             graph = graph_of(task.graph)

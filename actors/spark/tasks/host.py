@@ -4,12 +4,12 @@ Spark reuses a worker process for one task after the other and ends it at any mo
 `atexit`, `finally` or `__del__`. So the system is made when the first task needs it, never at
 import, it is found again by the process's id, and nothing in it must be worth saving.
 
-A task's graph is built for that task and stopped with it, so that no task, and no second attempt
-at a task, sees what an earlier one left in an actor. A graph with a key is kept for the next task
-that asks for the same key, unless its task failed or was abandoned.
+A task's graph is built for that task and stopped with it. So each task, and each attempt at a task,
+begins with fresh actors. A graph with a key is kept for the next task that asks for the same key,
+unless its task failed or was abandoned.
 
 A task that runs a second graph beside the first, as `outer(inner(rows))` does, gets a system of
-that graph's own, which ends with it: neither waits for what is stuck in the other.
+that graph's own, which ends with it. So neither waits for an actor that is stuck in the other.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class GraphSpec(Generic[T]):
 
 
 class TaskGraph(Generic[T]):
-    """The actors of a task; `built` is by what it reaches them: an entry point, or a run."""
+    """The actors of a task; `built` is its way to them: an entry point, or a run."""
 
     def __init__(self, host: Host, built: T, context: PartitionContext) -> None:
         self.built = built
@@ -62,7 +62,7 @@ class TaskGraph(Generic[T]):
             self.fail(f"actor {actor!r}", error)
 
     def fail(self, who: str, error: FailureReport, where: str = "") -> NoReturn:
-        """Raise PartitionFailed for what an actor or an operator raised."""
+        """Raise PartitionFailed for an exception of an actor or an operator."""
         raise PartitionFailed(who, error, self.context.partition_id, where) from None
 
     def drain(self, timeout: float) -> None:
@@ -70,7 +70,7 @@ class TaskGraph(Generic[T]):
         try:
             self._host.system.drain(timeout)
         finally:
-            self.check()  # first, because what hangs may hang for a failed actor's answer
+            self.check()  # first, because an actor may hang for a failed one's answer
 
 
 class Host:
@@ -85,8 +85,8 @@ class Host:
         self._kept: tuple[bytes, Any] | None = None
 
     def gives_way(self, spec: GraphSpec[T]) -> bool:
-        """Stop what is kept, if that is not this graph. False: what failed in that is no failure of
-        the task that comes, which wants another system.
+        """Stop the kept graph, if that is not this one. False: a failure there does not fail the
+        next task, which wants another system.
         """
         if self._kept is None or self._kept[0] == spec.key:
             return True
@@ -117,11 +117,11 @@ class Host:
         self._leave()
 
     def abandon(self) -> None:
-        """End the part in a task of a graph that nobody waits for: what is stuck is left behind."""
+        """End the part in a task of a graph without waiters: stuck threads are left behind."""
         try:
             self._stop_actors(_GRACE)
         except CallboardError:  # nobody is there to be told
-            self.dispose(grace=0.0)  # what is stuck has had its time
+            self.dispose(grace=0.0)  # stuck threads have had their time
         else:
             self._leave()
 

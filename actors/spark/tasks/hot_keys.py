@@ -19,11 +19,12 @@ def hot_keys(frame: DataFrame, key: str | Column, *, epsilon: float = 1e-4) -> S
 
     `key` is a column's name or an expression, of integers, texts or bytes. As in SQL's aggregates,
     nulls are left out. Each task counts its partition with at most `1 / epsilon` counters and hands
-    those back; they are merged here. What `SpaceSaving.merge` promises holds: of N keys each that
-    came more than `epsilon` N times is there, and no count is above the true one by more than that.
+    those back; they are merged here. The promises of `SpaceSaving.merge` hold: with N keys in all,
+    each that came more than `epsilon` N times is there, and no count is above the true one by more
+    than that.
 
-    Raises ValueError for an `epsilon` that is not between 0 and 1, at once, and Spark's
-    PythonException for keys of another type.
+    Raises ValueError at once for an `epsilon` outside of 0 to 1, and Spark's PythonException for
+    keys of another type.
     """
     merged = SpaceSaving(epsilon)
     keys = frame.select(key)

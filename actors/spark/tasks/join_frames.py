@@ -1,4 +1,4 @@
-"""Join two frames by a stream: what has one key in one partition, and there in one order."""
+"""Join two frames by a stream: all rows of a key in one partition, and there in one order."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def join_frames(
     partitions: int,
     schema: StructType | str,
 ) -> DataFrame:
-    """Return a frame of what a stream gives for the rows of two frames, partition by partition.
+    """Return a frame of a stream's outputs for the rows of two frames, partition by partition.
 
     The stream has the entries "left" and "right", and ends in no sink: most often it is a `join()`.
-    What it gives, tuples or dictionaries, are rows of `schema`.
+    Its outputs, tuples or dictionaries, are rows of `schema`.
 
     Both frames have the columns `key`, one or several, and `order`, of the same types. Spark brings
     rows of one key into one of `partitions` partitions, and sorts each by `order`. There the stream
@@ -39,9 +39,9 @@ def join_frames(
     watermarks, whose times are values of `order`: give the join `by=order`. A partition has rows
     of many keys, so which belong together the stream has to say too, as by `Equal(key)`.
 
-    What comes of a partition is in the order in which the stream gives it, and is the same when a
-    task is run again; between partitions there is no order. A task holds what the stream holds,
-    such as a join's windows, and what it gives for a few thousand rows.
+    A partition's outputs are in the order in which the stream gives them, and are the same when a
+    task is run again. Between partitions there is no order. A task holds the stream's state, such
+    as a join's windows, and its outputs for a few thousand rows.
 
     Raises ConfigError for a column that is not there or has two types, and for a stream with other
     entries; CaptureError for one that cannot be pickled. Spark raises for columns that cannot be

@@ -1,4 +1,4 @@
-"""What a task does with a partition of two frames' rows: they go to a stream's two entries."""
+"""A task on a partition of two frames' rows: they go to a stream's two entries."""
 
 from __future__ import annotations
 

@@ -35,16 +35,16 @@ def keyed_state(
     rows: StructType | str | None = None,
     **kwargs: Any,
 ) -> KeyedState:
-    """Return what Spark's stateful streaming methods want, of a pure `receive` for each key.
+    """Return arguments for Spark's stateful streaming methods, from a pure `receive` for each key.
 
-    That is a function of a key's state and a row, which returns the new state and outputs, or None
-    for none. The state is a tuple with the columns of `state`, None before the key's first row, and
-    again once None was returned. The row is a dictionary; outputs are rows of `schema`,
+    `receive` is a function of a key's state and a row. It returns the new state and outputs, or
+    None for none. The state is a tuple with the columns of `state`, None before the key's first
+    row, and again once None was returned. The row is a dictionary; outputs are rows of `schema`,
     dictionaries or tuples.
 
-    A class does instead, such as `stateful()` takes: then `cls(*args, **kwargs).receive(row)`
-    returns the outputs, and the state is made of the object's attributes that are called as the
-    columns of `state`. They are set before each row, and nothing else of an object is kept.
+    A class can be given instead, as for `stateful()`. Then `cls(*args, **kwargs).receive(row)`
+    returns the outputs, and the state is made of the object's attributes that are named as the
+    columns of `state`. They are set before each row; other attributes are not kept.
 
     Rows are the same by all methods: null is None, integers are exact, and a timestamp is an aware
     datetime in the session's zone, as it is in a state. Where pandas leaves open
@@ -52,8 +52,8 @@ def keyed_state(
     such as `frame.schema`, leaves less open.
 
     Spark keeps the state, and may run a row again after a failure, from the state before it: so
-    `receive` has no other effects. Raises ConfigError, CaptureError; SchemaError, in the task, for
-    what fits neither schema. A string of a schema needs an active session.
+    `receive` has no other effects. Raises ConfigError, CaptureError; in the task SchemaError, for
+    values that do not fit their schema. A string of a schema needs an active session.
     """
     if not callable(receive):
         raise ConfigError(f"receive is a function or a class, not {safe_repr(receive)}")
@@ -70,7 +70,7 @@ def keyed_state(
 
 
 class KeyedState:
-    """What `applyInPandasWithState` and `transformWithState` want; made by `keyed_state()`."""
+    """Arguments of `applyInPandasWithState` and `transformWithState`; made by `keyed_state()`."""
 
     def __init__(
         self,

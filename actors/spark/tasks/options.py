@@ -1,4 +1,4 @@
-"""What each of the partition functions can be told."""
+"""The options of each of the partition functions."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class PartitionOptions:
-    """What all partition functions take.
+    """The options of all partition functions.
 
     `entry` names the entry point where `build` returns several. It is given at most `in_flight`
     batches that it has not answered, which bounds the memory that waiting batches take. With
     `flush` it is asked `PartitionEnd` after the last batch.
 
-    `lifetime="task"` builds the graph anew for each task, so no task sees what another left in an
-    actor. `"process"` keeps it for the next task of the same worker process that has the same build
-    function; the entry point is then asked `PartitionStart` before the first batch of each, and
-    forgetting the last partition is the actors' own work.
+    `lifetime="task"` builds the graph anew for each task, so each begins with fresh actors.
+    `"process"` keeps it for the next task of the same worker process that has the same build
+    function. The entry point is then asked `PartitionStart` before the first batch of each. The
+    actors themselves must then forget the last partition.
 
     `workers` is the number of the actor system's worker threads: the task's CPUs unless given.
     `config` is the system's configuration: a dict, or the path of a TOML file, which the driver

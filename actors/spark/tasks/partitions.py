@@ -36,17 +36,17 @@ def foreach_partition(
 ) -> Callable[[Iterable[Any]], None]:
     """Return a function for `rdd.foreachPartition` and `DataFrame.foreachPartition`.
 
-    In each task `build(system, context)` spawns the actors, in the task's thread, and returns the
-    ref of the entry point, or a dict of names and refs of which `entry` chooses one. The entry
-    point then receives the partition's rows as lists of `batch_size`; what it answers is ignored.
-    The other options are described by `callboard.spark.tasks.options.PartitionOptions`.
+    In each task `build(system, context)` spawns the actors, in the task's thread. It returns the
+    ref of the entry point, or a dict of names and refs, from which `entry` chooses one. The entry
+    point then receives the partition's rows as lists of `batch_size`; its answers are ignored. The
+    other options are described by `callboard.spark.tasks.options.PartitionOptions`.
 
     Raises ConfigError for an option that is out of range, and CaptureError when `build` captured,
-    or `config` holds, what cannot be pickled, such as a ref; with `lifetime="process"` also for an
-    accumulator, which Spark makes anew for each task.
+    or `config` holds, an object that cannot be pickled, such as a ref; with `lifetime="process"`
+    also for an accumulator, which Spark makes anew for each task.
 
-    In the task, PartitionFailed carries an actor's exception, EntryPointError says what `build`
-    returned instead, and DrainTimeout names an actor that is stuck. Effects of actors happen at
+    In the task, PartitionFailed carries an actor's exception, EntryPointError shows the wrong
+    result of `build`, and DrainTimeout names an actor that is stuck. Effects of actors happen at
     least once: Spark may run a partition again, or twice at a time.
     """
     batch_size = whole("batch_size", batch_size, error=ConfigError)
@@ -68,11 +68,12 @@ def map_partitions(
 ) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """Return a function for `rdd.mapPartitions`.
 
-    As `foreach_partition`, but the entry point answers each list of rows with an iterable of
-    rows, or with None for no rows. The results are in the order of the batches. An answer may
-    also be the future of an ask to another actor: it is waited for, while the entry point already
-    goes on. With `flush` the answer to `PartitionEnd` ends the results. The task's thread reads an
-    answer while the actors go on: answer no generator over, or view of, what later batches change.
+    As `foreach_partition`, but the entry point answers each list of rows with an iterable of rows,
+    or with None for no rows. The results are in the order of the batches. An answer may also be the
+    future of an ask to another actor: it is waited for, while the entry point already goes on. With
+    `flush` the answer to `PartitionEnd` ends the results. The task's thread reads an answer while
+    the actors go on. So do not answer a generator over data, or a view of data, that later batches
+    change.
 
     Results count once, as all that Spark returns; AnswerError is raised for other answers.
     """
@@ -101,8 +102,9 @@ def map_in_arrow(
 
     Each batch that comes back is checked against `schema`, the one that `mapInArrow` is given; a
     string needs an active session. SchemaError says what differs, where Spark's own error does not,
-    and where Spark would take a wrong name or type for right. What Spark reads as the schema says
-    passes: strings of any collation, the values of a user-defined type, a column of only nulls.
+    and where Spark would take a wrong name or type for right. A type that Spark reads as the schema
+    says passes: strings of any collation, the values of a user-defined type, a column of only
+    nulls.
     """
     options = PartitionOptions(entry, in_flight, flush, lifetime, workers, drain_timeout, config)
     feed = Feed(build, options)

@@ -1,4 +1,4 @@
-"""Find out on the driver whether what a task needs can travel to the workers, and be kept there."""
+"""Checks on the driver whether a task's objects can travel to the workers, and be kept there."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _TASK_ADVICE = (
 
 
 def pickle_for_tasks(name: str, value: Any, *, keep: bool) -> bytes:
-    """Pickle what tasks need; raise CaptureError that begins with its name if that cannot be.
+    """Pickle the objects that tasks need; raise CaptureError that begins with its name if that
+    fails.
 
-    With `keep` it is for actors that outlive a task, and what is bound to one task is refused too.
+    With `keep` it is for actors that outlive a task, and objects bound to one task are refused too.
     The bytes tell whether two values are the same; Spark makes those that travel.
     """
     try:
@@ -59,7 +60,7 @@ def _refusal(path: str, value: Any, reason: Exception) -> CaptureError:
 def _culprit(
     path: str, value: Any, keep: bool, error: Exception, seen: set[int]
 ) -> tuple[str, Any, Exception]:
-    """Follow what fails to pickle from a value down to the innermost thing that has a name."""
+    """Follow the object that fails to pickle from a value down to the innermost one with a name."""
     seen.add(id(value))
     for name, inner in _captured(value):
         if id(inner) in seen:
@@ -72,7 +73,9 @@ def _culprit(
 
 
 def _captured(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield what pickling a value takes along, each with the name that its author gave it."""
+    """Yield the objects that pickling a value takes along, each with the name that its author gave
+    it.
+    """
     if isinstance(value, functools.partial):
         yield "func", value.func
         yield from ((f"args[{i}]", item) for i, item in enumerate(value.args))

@@ -1,4 +1,4 @@
-"""See to it that PySpark can report what a task raises.
+"""See to it that PySpark can report a task's exception.
 
 A worker announces an error before it encodes its text as UTF-8. Where that fails, as at a lone
 surrogate, or where there is no text at all, Spark waits for the rest of it for ever.
@@ -22,7 +22,9 @@ T = TypeVar("T")
 
 
 def reported(function: Callable[P, T]) -> Callable[P, T]:
-    """Have a task's function, or generator, raise PartitionFailed for what cannot be reported."""
+    """Have a task's function, or generator, raise PartitionFailed for an error that cannot be
+    reported.
+    """
     if inspect.isgeneratorfunction(function):
 
         @wraps(function)

@@ -14,7 +14,7 @@ from callboard.spark.tasks.reporting import reported
 
 
 class StateRules(Protocol):
-    """What a processor needs of a KeyedState: the schemas, and what becomes of a key's state."""
+    """A KeyedState as a processor needs it: the schemas, and what becomes of a key's state."""
 
     state: StructType
     schema: StructType

@@ -1,4 +1,4 @@
-"""A pickler that takes what Spark's takes, refuses what is bound to a task, and leaves no trace."""
+"""A pickler like Spark's that refuses objects bound to a task, and leaves no trace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Broadcast: Any = getattr(pyspark, "Broadcast", ())
 
 
 class TaskBound(Exception):
-    """Raised for what has a meaning in one task only, where it would be kept for more."""
+    """Raised for an object of one task only, where it would be kept for more."""
 
 
 class TrialPickler(Pickler):
@@ -26,8 +26,9 @@ class TrialPickler(Pickler):
 
     def reducer_override(self, value: Any) -> Any:
         """Return how a value is pickled; called by the pickler for most that it meets."""
-        # Broadcast.__reduce__ puts the variable on a list of what the thread's next job takes
-        # along, whatever that is: if destroyed by then, it fails a job that never knew it.
+        # Broadcast.__reduce__ puts the variable on a list that the thread's next job takes along,
+        # whatever that job is. If the variable is destroyed by then, it fails a job that never knew
+        # it.
         if isinstance(value, Broadcast) and value._jbroadcast is not None:
             return str, (f"broadcast variable {value._jbroadcast.id()}",)
         if self._keep and isinstance(value, Accumulator):

@@ -1,1 +1,1 @@
-"""What users chain: streams, whose methods add operators, and the graphs that they end in."""
+"""The users' interface: streams, whose methods add operators, and the graphs that they end in."""

@@ -27,21 +27,21 @@ class BatchJoins(Joins[T]):
     """`merge` and `join` for streams of record batches of Arrow, whose rows stay columns.
 
     The rows that come out, and their order, are those that `merge()` and `join()` give of the same
-    rows as dictionaries. Batches have `n` rows, and the last one what is left, however the streams
+    rows as dictionaries. Batches have `n` rows, and the last one has the rest, however the streams
     were cut. They need pyarrow and NumPy.
 
-    Columns have the types that they came with, but that views and run ends come out plain, and
-    dictionaries, which may differ from batch to batch, unordered with numbers of 32 bits. They
-    are `not null` if all rows that come and go are. A batch is smaller than `n` if a column's
-    texts, bytes or lists would need more than 2 GiB.
+    Columns keep their types, with two exceptions. Views and run ends come out plain. Dictionaries,
+    which may differ from batch to batch, come out unordered, with numbers of 32 bits. They are `not
+    null` if all rows that come and go are. A batch is smaller than `n` if a column's texts, bytes
+    or lists would need more than 2 GiB.
 
     `by` is the column of the rows' times, or a tuple with one for each stream: integers, floats,
     timestamps, dates or durations, of one sort in all streams. Lengths of time are numbers or, of
     all but the first two, `timedelta`s; watermarks are times as rows have. An error names the
-    stream, counted from 1, the column, and the row of the batch, counted from 0: null and NaN as a
-    time, a column that is missing, of a type that is of no use or another than before. It is one of
-    the whole batch. A row that is late is one by itself: it is counted, or is with the other late
-    ones of its batch in a batch of the side output "late".
+    stream, counted from 1, the column, and the row of the batch, counted from 0. Null or NaN as a
+    time is an error; so is a column that is missing, or of an unusable type, or of another type
+    than before. It is an error of the whole batch. A late row counts by itself: it is counted, or
+    is with the other late ones of its batch in a batch of the side output "late".
     """
 
     __slots__ = ()
@@ -87,10 +87,10 @@ class BatchJoins(Joins[T]):
     ) -> Stream[Any]:
         """Give pairs of a row of this stream's batches and one of another's, in batches of `n`.
 
-        A pair has the columns of both rows side by side; names that both streams have get the
-        `suffix` in the right one. What a row without a partner lacks is null. With "semi" and
-        "anti" there are the columns of this stream alone. For `within`, `rows`, `how`, `rule`,
-        `lag`, `late`, `idle_after` and `lanes` see `join()`.
+        A pair has the columns of both rows side by side. A name that both streams have gets the
+        `suffix` in the right one. The missing columns of a row without a partner are null. With
+        "semi" and "anti" there are the columns of this stream alone. For `within`, `rows`, `how`,
+        `rule`, `lag`, `late`, `idle_after` and `lanes` see `join()`.
 
         `where` is `Equal` and `Band` by names of columns, or several of these by `&`, up to seven.
         `Equal` is about numbers, times, strings, bytes, booleans and decimals, `Band` about numbers
@@ -98,12 +98,12 @@ class BatchJoins(Joins[T]):
         is; NaN in a column of `Equal` is an error. Partners are found in native code, without the
         interpreter lock (Gulisano et al. 2015, section II).
 
-        Or `where` is a function, called for each row with the row, as a dictionary, and the rows
-        that it is to be compared with, a record batch of the other stream; it answers which are
-        partners by a boolean array of NumPy or Arrow, in which null is not. A tuple has a function
-        for rows of this stream and one for those of the other. The worker that runs the join calls
-        it, or with `lanes` as many of them at the same time. What raises is an error of that one
-        row, a batch of one, which then gives nothing.
+        Or `where` is a function. It is called for each row with the row, as a dictionary, and a
+        record batch of the other stream's rows to compare it with. It returns a boolean array of
+        NumPy or Arrow that is true for partners; null counts as false. A tuple has a function for
+        rows of this stream and one for those of the other. The worker that runs the join calls it,
+        or with `lanes` as many of them at the same time. An exception is an error of that one row,
+        a batch of one, which then gives nothing.
 
         Rows without a partner have the columns of the other stream, too. These are known from its
         first batch, also if that has no rows, or from `schemas`: a `pyarrow.Schema` of each stream,

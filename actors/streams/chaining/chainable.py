@@ -1,4 +1,4 @@
-"""What streams have in common: how an operator is chained to them, and its side outputs."""
+"""The common part of streams: how an operator is chained to them, and its side outputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T", covariant=True)
 
 
 class Chainable(Generic[T]):
-    """What the kinds of methods of a stream have in common."""
+    """The base of the classes that have a stream's methods."""
 
     __slots__ = ("_outlet", "_place", "_most_workers")
 

@@ -24,7 +24,7 @@ T = TypeVar("T", covariant=True)
 
 
 class Ends(Chainable[T]):
-    """What makes a graph of a stream. Watermarks end here, too."""
+    """The methods that make a graph of a stream. Watermarks end here, too."""
 
     __slots__ = ()
 
@@ -41,8 +41,8 @@ class Ends(Chainable[T]):
     ) -> Graph[None]:
         """End in a function, which is called with each row, in a Recipient, or in a file.
 
-        An actor is told each row. A row that its mailbox refuses, by MailboxFull, is one at which
-        the sink raised; one that comes to a stopped actor is a dead letter.
+        An actor is told each row. If its mailbox refuses a row, by MailboxFull, the sink has raised
+        at that row. A row for a stopped actor is a dead letter.
 
         Another recipient, such as a RemoteRef, is told a batch at a time; with `errors="skip"` row
         by row, so that it is known which rows it refused. It may have to wait for another process,
@@ -50,11 +50,10 @@ class Ends(Chainable[T]):
         `stream.threading()` has named a model. A run has ended when all rows are told, and not when
         the other process has handled them.
 
-        In a file each row is a
-        line: strings as they are, and all else as JSON, objects of dataclasses among it. A run
-        opens the file when it is made, and raises RunError if another run is writing it. What was
-        in the file is gone when the run has its first rows, or ends without any; a run that is
-        refused, or cancelled before it has rows, leaves the file as it was.
+        In a file each row is a line: strings as they are, and all else as JSON, objects of
+        dataclasses among it. A run opens the file when it is made, and raises RunError if another
+        run is writing it. The old content is gone when the run has its first rows, or ends without
+        any. A run that is refused, or cancelled before it has rows, leaves the file as it was.
         """
         if isinstance(sink, ActorRef):
             program = partial(Tell, ref=sink)

@@ -1,4 +1,4 @@
-"""Graphs: what runs."""
+"""Graphs of operators, ready to run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Graph(Generic[R]):
     A sink, such as `collect()`, makes a graph of the stream that it ends. `Graph(a, b)` is one with
     the sinks of several; streams that they share are one stream in it.
 
-    Raises GraphError if two entries, or two operators that were given a name, have the same one.
+    Raises GraphError if two entries, or two operators with given names, have the same name.
     """
 
     @overload
@@ -83,7 +83,7 @@ class Graph(Generic[R]):
     ) -> str:
         """Draw the graph, as the text of an SVG picture or of a Mermaid diagram.
 
-        It shows who works on operators in a run by this threading model.
+        It shows which threads work on operators in a run by this threading model.
         """
         check_choice("format", format, ("svg", "mermaid"))
         draw = svg if format == "svg" else mermaid
@@ -123,15 +123,15 @@ class Graph(Generic[R]):
 
         `inputs` are the rows for each entry, or pairs of an entry and rows for it in the order of
         their arrival. The result is the list of the graph's `collect()`; a dictionary of lists by
-        name if there are several, None if there is none. `tally` counts what was skipped.
+        name if there are several, None if there is none. `tally` counts the skipped rows.
 
         The result does not depend on `batch_size`, the number of rows that go through the graph at
         a time. Every other way to run the graph has the same result.
 
-        Functions see the caller's context variables; what they set in them stays in the run.
+        Functions see the caller's context variables; values that they set stay in the run.
 
-        Raises StreamError when an operator raises, and GraphError for an entry that there is not.
-        If `rows` of an entry raise, those that were given before have gone through the graph.
+        Raises StreamError when an operator raises, and GraphError for an unknown entry. If `rows`
+        of an entry raise, those that were given before have gone through the graph.
         """
         check_count("batch_size", batch_size, most=MOST)
         if not isinstance(tally, Tally | None):
@@ -145,7 +145,7 @@ class Graph(Generic[R]):
         return Run(system, self._complete_plan(), **options)
 
     def _complete_plan(self) -> Plan:
-        """Return the plan of a graph that is no part of another, which might read more outputs."""
+        """Return the plan of a whole graph; one that contains it might read more outputs."""
         _check_sides(self._operators, self._names)
         return self._plan
 
@@ -187,7 +187,7 @@ def _names(operators: tuple[Operator, ...]) -> dict[Operator, str]:
 
 
 def _check_sides(operators: tuple[Operator, ...], names: dict[Operator, str]) -> None:
-    """Refuse a side output that nobody reads: what goes there would be lost, and not be counted."""
+    """Refuse a side output that nobody reads: its rows would be lost, and not be counted."""
     read = {outlet for operator in operators for outlet in operator.inputs}
     for operator in operators:
         if operator.kind == "branch":

@@ -25,10 +25,10 @@ V = TypeVar("V")
 
 
 class Joins(Chainable[T]):
-    """What brings streams together.
+    """The methods that bring streams together.
 
-    Event time has then come to the earliest time that all of the streams have come to; behind a
-    join, to the time of the oldest row that may still be part of an output.
+    Event time is then the earliest time that all of the streams have come to. Behind a join, it is
+    the time of the oldest row that may still be part of an output.
     """
 
     __slots__ = ()
@@ -42,8 +42,8 @@ class Joins(Chainable[T]):
     ) -> Stream[T | U]:
         """Give the rows of this stream and of others, as they come.
 
-        Of branches of one stream, what all of them made of a row of it comes before what they made
-        of the next; and for one row, branch by branch, in the order of the arguments.
+        With branches of one stream, all outputs of a row come before those of the next. A row's
+        outputs come branch by branch, in the order of the arguments.
 
         With `by`, it is `merge()`, except that no row is late: one that is behind its own stream
         does not wait for its place, which is past.
@@ -66,25 +66,25 @@ class Joins(Chainable[T]):
         """Give the rows of this stream and of others in order of time.
 
         `by` is the time of a row: a function, or the name or place of the value in a row; or a
-        tuple of these, one for each stream. Of one time, rows of the earlier stream among the
+        tuple of these, one for each stream. With equal times, rows of the earlier stream among the
         arguments come first, and those of one stream as they came. So the output is the same,
         however the streams' rows arrive among each other (the ScaleGate of Gulisano et al. 2015,
         section IV-A).
 
         A row waits until each stream after its own has come to its time, and each before it beyond,
-        by a row or by a watermark, or until the end. Times are whatever has an order, datetimes
-        with a zone the moments that they are; None and NaN are errors of the row.
+        by a row or by a watermark, or until the end. Times are any values that have an order;
+        datetimes with a zone are compared as moments. None and NaN are errors of the row.
 
         Each stream is in order of time, or with `lag` nearly: a row may be so far behind the latest
-        of its stream, and waits so much longer. One that is further behind, or before its stream's
-        watermark, is late: it is dropped, counted, and in an actor system a dead letter; or with
-        `late="side"` goes to the side output "late".
+        of its stream, and waits so much longer. A row that is further behind, or before its
+        stream's watermark, is late. It is dropped, counted, and in an actor system a dead letter;
+        with `late="side"` it goes to the side output "late".
 
-        A stream from which nothing has come for `idle_after` seconds is not waited for until
-        something comes again; a row of it whose place is past by then is late. The clock is the
-        system's, so what is late may differ from run to run; `run_sequentially()` has none, and
-        nobody is idle there. Where the caller's thread runs the operator (`manual`), it looks when
-        something is sent.
+        A stream from which nothing has come for `idle_after` seconds is idle: the others go on
+        without it until something comes again. A row of it whose place is past by then is late. The
+        clock is the system's, so what is late may differ from run to run; `run_sequentially()` has
+        none, and nobody is idle there. Where the caller's thread runs the operator (`manual`), it
+        looks when something is sent.
         """
         operator = joining.merge(by, 1 + len(others), lag, late, idle_after)
         return self._join(operator, others, name, errors)
@@ -163,18 +163,19 @@ class Joins(Chainable[T]):
                    section II of Gulisano et al. 2015): a row is compared with those that were at
                    most `within` older than the latest of their own stream, however old they are
 
-        A row without a partner leaves when it can have none any more, in its place in the order:
-        before the first row that is too late for it, by "strict"; with `rows` or "three-step" after
-        the row of its stream that pushed it out. The others leave at the end.
+        A row without a partner is given when no later row can be its partner, in its place in the
+        order. By "strict" that is before the first row that is too late for it; with `rows` or
+        "three-step", after the row of its stream that pushed it out. The others are given at the
+        end.
 
         With several `lanes` the comparisons are shared by so many workers, each of which stores
         every n-th row and compares it with all others that come (ScaleJoin, section IV-B). The
         outputs are the same. It is for a `NativePredicate`, and on a Python without an interpreter
         lock for functions of pairs and wide bands, too; with one, lanes of these take turns.
 
-        What raises, `by`, `where` or `combine`, is an error of the row that was being compared,
-        which then gives nothing and is nobody's partner. Times have to have a difference, which can
-        be compared with `within`.
+        An exception of `by`, `where` or `combine` is an error of the row that was being compared,
+        which then gives nothing and has no partner. Times need a difference that can be compared
+        with `within`.
         """
         operator = joining.join(
             by,

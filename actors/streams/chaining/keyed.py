@@ -35,9 +35,9 @@ class KeyedStream(Generic[K, T]):
     """A stream that is divided by keys, for the operator that follows.
 
     Its outputs come in the order of the rows that they are for, whichever key these have. At a
-    watermark and at the end, keys have their say in the order of their first arrival. One that was
-    forgotten, because no window of it is open or its object is idle, arrives anew when it comes
-    again. A key is there when a row of it has been handled: one whose rows have all raised is not.
+    watermark and at the end, keys give their outputs in the order of their first arrival. A key is
+    forgotten when none of its windows is open, or its object is idle; it arrives anew when it comes
+    again. A key is there once a row of it has been handled without an error.
     """
 
     __slots__ = ("_stream", "_key", "_partitions", "_partition")
@@ -88,8 +88,8 @@ class KeyedStream(Generic[K, T]):
         """Give the outputs of objects, one for each key, made by `cls(*args, **kwargs)`.
 
         An object is made when its key first comes. An output that is `Side(name, value)` goes to
-        the side output of that name in `sides`. `releases_gil` says that `receive` lets the
-        interpreter lock go while it works, so that several partitions get further than one.
+        the side output of that name in `sides`. `releases_gil` says that `receive` releases the
+        interpreter lock while it works, so that several partitions are quicker than one.
         """
         operator = receivers.stateful(cls, args, kwargs, sides, keyed=True)
         return self._then(operator, name, errors, releases_gil=releases_gil)
@@ -190,7 +190,7 @@ class KeyedStream(Generic[K, T]):
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[tuple[K, Frequent]]:
-        """Give each key and what is frequent among its rows. See Stream.frequent()."""
+        """Give each key and the frequent values among its rows. See Stream.frequent()."""
         return self._then(frequent.frequent(by, epsilon, share, every), name, errors)
 
     def distinct(

@@ -16,21 +16,23 @@ T = TypeVar("T", covariant=True)
 
 
 class Placed(Chainable[T]):
-    """What says which threads run operators, and how many. It changes no output of a graph."""
+    """The methods that say which threads run operators, and how many. They change no output of a
+    graph.
+    """
 
     __slots__ = ()
 
     def threading(self, model: Model) -> Stream[T]:
         """Give the same stream; the operators that are made from it run by a threading model.
 
-        These are all that are chained to what this returns, one after the other, sinks included, up
-        to the next call of `threading()`. What has several inputs belongs to the stream whose
-        method makes it. Operators without such a mark run by the model of the run: see
+        These are all operators that are chained to the result, one after the other, sinks included,
+        up to the next call of `threading()`. An operator with several inputs belongs to the stream
+        whose method makes it. Operators without such a mark run by the model of the run: see
         `ActorSystem.run`, which says what the models are.
 
-        A part that is `manual` is run by the caller's thread if it reads only entries and what that
-        thread gave. Else a thread of its own runs it: that of the first stream which another thread
-        of the model gives, and without one a new one for this mark.
+        A part that is `manual` is run by the caller's thread if it reads only entries and outputs
+        of that thread. Otherwise another thread runs it: that of the first input stream which
+        another thread of the model gives, and without one a new thread for this mark.
         """
         model = check_model("a threading model", model)
         return self._placed(Place(model))
@@ -38,19 +40,19 @@ class Placed(Chainable[T]):
     def threaded(self) -> Stream[T]:
         """Give the same stream; in the model `manual`, another thread takes over from here.
 
-        That thread is a new one for this call. It runs the operators that are made from what this
-        returns, and all after them up to the next threaded port or `threading()`. The other models
-        have threads as they are, so it says nothing to them.
+        That thread is a new one for this call. It runs the operators that are made from the result,
+        and all after them up to the next threaded port or `threading()`. It has no effect in the
+        other models.
         """
         return self._placed(Place(self._place.model, is_port=True))
 
     def most_workers(self, most: int) -> Stream[T]:
-        """Give the same stream; at most so many workers at a time are at the operator that follows.
+        """Give the same stream; at most so many workers at a time run the operator that follows.
 
-        It is for an operator that must not be run by all workers at once, because it uses a service
-        or a device that bears only so much. Each operator that is made from what this returns has a
-        limit of its own; the operators after it have none. The model `dynamic` has several workers
-        at an operator; the others have one anyway.
+        Use it for an operator that not all workers may run at once, because it uses a service or a
+        device with a limit. Each operator that is made from the result has a limit of its own; the
+        operators after it have none. Only in the model `dynamic` several workers may run one
+        operator.
         """
         most = check_count("most_workers", most)
         return cast("Stream[T]", cast("Any", type(self))(self._outlet, self._place, most))

@@ -1,4 +1,4 @@
-"""What classes of stateless and stateful operators look like, for type checkers and readers."""
+"""Protocols of the classes of stateless and stateful operators, for type checkers and readers."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class Receives(Protocol[In, Out]):
 
     It may also have, and callboard then calls:
 
-    `receive_many(rows)` in the place of `receive`, with as many rows as are there, where there are
-    no keys: its outputs are those that `receive` would give for one row after the other.
+    `receive_many(rows)`: called in the place of `receive`, with as many rows as are there, where
+    there are no keys. Its outputs are those that `receive` would give for one row after the other.
 
     `on_watermark(time)`, `on_final()`: outputs at a watermark, and at the end of the stream; for
     stateful operators.
 
-    `is_idle()`: asked after each watermark whether the object of a key may be forgotten; it is made
-    anew when the key comes again, which then is behind the keys that stayed.
+    `is_idle()`: asked after each watermark whether the object of a key may be forgotten. It is made
+    anew when the key comes again; the key is then behind those that stayed.
 
     If `receive` raises at the first row of a key, the object is forgotten with it.
     """

@@ -37,8 +37,8 @@ Receiver = (
 class RowByRow(Chainable[T]):
     """The stateless operators: any number of workers may be in one at once.
 
-    `releases_gil` says that a function lets the interpreter lock go while it works, so that several
-    workers in it get further than one.
+    `releases_gil` says that a function releases the interpreter lock while it works, so that
+    several workers in it are quicker than one.
     """
 
     __slots__ = ()
@@ -74,7 +74,7 @@ class RowByRow(Chainable[T]):
         sides: Iterable[str] = (),
         releases_gil: bool = False,
     ) -> Stream[U]:
-        """Give all that `function(row)` holds, or yields, for each row. None is nothing.
+        """Give all items that `function(row)` returns or yields, for each row; none for None.
 
         An output that is `Side(name, value)` goes to the side output of that name in `sides`.
         """
@@ -94,7 +94,7 @@ class RowByRow(Chainable[T]):
         """Give the outputs of a function, of an object with `receive`, or of one of a class.
 
         A class is called with the other arguments, once for each run. Several workers may call the
-        object at once, so it only reads what it has; see `Receives` for what it may have.
+        object at once, so it only reads its attributes; see `Receives` for its methods.
         """
         operator = receivers.stateless(what, args, kwargs, sides)
         return self._then(operator, name, errors, releases_gil=releases_gil)
@@ -112,8 +112,8 @@ class RowByRow(Chainable[T]):
 
     def rows(self, *, name: str | None = None, errors: Errors = "fail") -> Stream[Any]:
         """Give the rows of Arrow batches and tables, and of frames of pandas and Polars, as
-        dictionaries, and the items of arrays and lists. A text or a dictionary has none: it is an
-        error of its row, a TypeError.
+        dictionaries, and the items of arrays and lists. A text or a dictionary is an error of its
+        row, a TypeError.
         """
         program = partial(FlatMap, function=rows_of)
         return self._then(Operator(kind="rows", program=program), name, errors)
@@ -174,9 +174,10 @@ class RowByRow(Chainable[T]):
         return self._then(Operator(kind="sample", program=program, detail=detail), name)
 
     def throttle(self, rate: float, *, name: str | None = None) -> Stream[T]:
-        """Give the rows, and have a run take no more than `rate` of them a second.
+        """Give the rows, and have a run take at most `rate` of them a second.
 
-        It rests after each batch as long as its rows may take. A manual system does not wait.
+        After each batch it waits for as long as the batch's rows may take. A manual system does not
+        wait.
         """
         rate = checks.finite("rate", rate, error=GraphError)
         if rate < 1e-9:

@@ -1,4 +1,4 @@
-"""Streams: what graphs are built of, by chaining."""
+"""Streams: graphs are built by chaining them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Row = TypeVar("Row")
 class Stream(RowByRow[T], WithState[T], BatchJoins[T], Placed[T], Ends[T]):
     """A sequence of rows, as a place in a graph; `entry()` makes the first.
 
-    Each method adds an operator and returns a new stream; a stream itself never changes, and may be
-    used any number of times: all who use it get all of its rows. Most operators take
+    Each method adds an operator and returns a new stream. A stream itself never changes, and may be
+    used any number of times: each use gets all of its rows. Most operators take
 
     `name`      what errors, pictures and statistics call it; without, it is its function's name
     `errors`    what becomes of a row at which its function raises: with "fail" the run fails, by

@@ -53,11 +53,11 @@ class WithState(Chainable[T]):
         Datetimes with a zone are one key if they are one moment.
 
         A key's partition comes from its hash. `partition` puts keys where you want them. It is a
-        function of a key that returns the partition's number, from 0 to `partitions - 1`; or it is
-        a list of bounds in ascending order, for ranges of keys: those below the first bound are in
-        partition 0, those from the first bound on and below the second in partition 1, and so on.
-        Outputs and their order do not depend on it. If it raises or returns another number, the
-        operator that follows has raised.
+        function of a key that returns the partition's number, from 0 to `partitions - 1`. Or it is
+        a list of bounds in ascending order, for ranges of keys: keys below the first bound are in
+        partition 0, keys from there to below the second in partition 1, and so on. Outputs and
+        their order do not depend on it. If it raises or returns another number, the operator that
+        follows has raised.
         """
         check_function("key_by()'s argument", function)
         chosen, partitions = partitioning(partition, partitions)
@@ -76,7 +76,7 @@ class WithState(Chainable[T]):
         """Give the outputs of an object, which a run makes by `cls(*args, **kwargs)`.
 
         An output that is `Side(name, value)` goes to the side output of that name in `sides`.
-        `releases_gil` says that `receive` lets the interpreter lock go while it works, so that
+        `releases_gil` says that `receive` releases the interpreter lock while it works, so that
         other operators get further meanwhile.
         """
         operator = receivers.stateful(cls, args, kwargs, sides, keyed=False)
@@ -162,13 +162,13 @@ class WithState(Chainable[T]):
     ) -> Stream[Any]:
         """Give a Window of `function(rows)` when one closes, and of the open ones at the end.
 
-        Without a function it is the list of the rows, as they came; but where a row joins two
-        sessions, those of the earlier session, those of the later one, and the row.
+        Without a function it is the list of the rows, as they came. Where a row joins two sessions,
+        the rows of the earlier session come first, then those of the later one, then the row.
 
         `late` says what becomes of a row whose windows have all closed: "drop", which the run
-        counts; or "side", to the side output "late". With "include" no row is late: those of its
-        windows that have closed, all or some, open anew, without the rows that they had, and close
-        when time next moves on.
+        counts; or "side", to the side output "late". With "include" no row is late. Its windows
+        that have closed open anew, without the rows that they had, and close when time next moves
+        on.
         """
         return self._then(windowing.window(windows, function, late), name, errors)
 
@@ -183,9 +183,9 @@ class WithState(Chainable[T]):
     ) -> Stream[list[T]]:
         """Give a list of the `k` rows with the largest `by(row)`, the largest first, at the end.
 
-        Of equal rows the earlier comes first. With `every`, the list of the rows so far is given
+        The earlier of equal rows comes first. With `every`, the list of the rows so far is given
         after each `every` rows, and at the end if rows have come since. NaN has no place in an
-        order: where `by` returns it, it has raised.
+        order, so a `by` that returns it counts as one that raised.
         """
         return self._then(top_k.top_k(k, by, every), name, errors)
 

@@ -1,1 +1,1 @@
-"""What graphs look like: in words, as Mermaid diagrams and as pictures."""
+"""Drawings of graphs: in words, as Mermaid diagrams and as pictures."""

@@ -11,7 +11,7 @@ from callboard.streams.planning.units import Unit
 def describe(
     operators: Sequence[Operator], names: Mapping[Operator, str], units: Mapping[Operator, Unit]
 ) -> str:
-    """Write a line for each operator: its name, what it is, its inputs, and who works on it."""
+    """Write a line for each operator: its name, its kind, its inputs, and its workers."""
     lines = []
     for operator in operators:
         inputs = ", ".join(_source(each, names) for each in operator.inputs)
@@ -24,7 +24,7 @@ def describe(
 
 
 def sharing_of(operator: Operator, unit: Unit | None) -> str:
-    """Say how an operator is shared among workers, or who has it alone. An entry is nobody's."""
+    """Say how workers share an operator, or which one has it alone. An entry has none."""
     if unit is not None and unit.where:
         return unit.where
     shared = {

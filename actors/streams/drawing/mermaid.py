@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from callboard.streams.planning.operator import Operator
 from callboard.streams.planning.units import Unit
 
-# What stands for itself in no Mermaid label.
+# Characters that a Mermaid label must escape.
 _ENTITIES = str.maketrans(
     {'"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "#": "#35;", "\n": " "}
 )

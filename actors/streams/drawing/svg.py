@@ -29,7 +29,7 @@ _COLOURS = {
     "end": "#eeeeee",
 }
 
-# What stands in a column: an operator, or a line that passes it: (where from, reader, column).
+# An item of a column: an operator, or a line that passes it: (where from, reader, column).
 Item = Operator | tuple[Outlet, Operator, int]
 
 

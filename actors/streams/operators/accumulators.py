@@ -1,4 +1,4 @@
-"""What is known of the rows so far: their accumulator, or their number."""
+"""States of the rows so far: their accumulator, or their number."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def frequent(by: Any, epsilon: float, share: float | None, every: int | None) ->
 class _Frequent:
     """The keys that came more often than a share of all rows.
 
-    At the end they are not said again if no row has come since they were.
+    At the end they are given again only if rows have come since.
     """
 
     LOT = 256

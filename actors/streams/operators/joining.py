@@ -1,4 +1,4 @@
-"""What brings streams together by their rows' time."""
+"""Operators that bring streams together by their rows' time."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ How = Literal["inner", "left", "right", "outer", "semi", "anti"]
 Rule = Literal["strict", "three-step"]
 LateRow = Literal["drop", "side"]
 
-# By what the rows of streams are put in order: one function or column for all, or one for each.
+# The time that rows of streams are ordered by: one function or column for all, or one for each.
 By = Column | tuple[Column, ...]
 
 
 def union(by: Any, streams: int) -> Operator:
-    """Put the rows of several streams into one order; what is late for it goes out nevertheless."""
+    """Put the rows of several streams into one order; late rows go out nevertheless."""
     return _merge("union", by, streams, keeps_late=True)
 
 
@@ -146,7 +146,9 @@ def join(
 
 
 def window_said(call: str, within: Any, rows: Any) -> str:
-    """Check what says which rows are in a window, and say it. Raises GraphError."""
+    """Check the arguments that say which rows are in a window, and describe them. Raises
+    GraphError.
+    """
     if (within is None) == (rows is None):
         raise GraphError(
             f"{call}() takes within=, a length of time, or rows=, a number of rows: "
@@ -160,7 +162,7 @@ def window_said(call: str, within: Any, rows: Any) -> str:
 
 
 def _compared(where: Any) -> tuple[Any, list[list[Any]], list[Comparison], Any, str]:
-    """Return what is compared, and how partners are found.
+    """Return the values to compare, and how partners are found.
 
     That is the functions of keys, those of what is compared besides, the comparisons, and the test.
     """
@@ -188,7 +190,7 @@ def _compared(where: Any) -> tuple[Any, list[list[Any]], list[Comparison], Any, 
 
 
 def _together(readers: tuple[Callable[[Any], Any], ...]) -> Callable[[Any], Any]:
-    """Make one function of several, which gives a tuple of what they give."""
+    """Make one function of several, which gives a tuple of their results."""
     if len(readers) == 1:
         return readers[0]
 
@@ -203,7 +205,7 @@ def _together(readers: tuple[Callable[[Any], Any], ...]) -> Callable[[Any], Any]
 
 
 def of_each(call: str, by: Any, streams: int) -> tuple[Any, ...]:
-    """Return what `by` says of each stream: one for all, or a tuple. Raises GraphError."""
+    """Return the `by` of each stream: one for all, or a tuple. Raises GraphError."""
     columns = by if isinstance(by, tuple) else (by,) * streams
     if len(columns) != streams:
         raise GraphError(

@@ -1,4 +1,4 @@
-"""What brings streams of Arrow batches together by their rows' time."""
+"""Operators that bring streams of Arrow batches together by their rows' time."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def _schemas(schemas: Any) -> tuple[Any, Any]:
 
 
 def _try(call: str, operator: Operator) -> None:
-    """Make the program once that looks at what is known of columns."""
+    """Make the program once, which checks the known columns."""
     make: Any = operator.ahead[0][1] if operator.ahead else operator.make
     try:
         make(call, [0, 0], None)

@@ -1,4 +1,4 @@
-"""Lists of so many rows, and what a function makes of them."""
+"""Lists of so many rows, and a function's results of them."""
 
 from __future__ import annotations
 

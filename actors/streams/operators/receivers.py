@@ -55,7 +55,9 @@ def objects(
     paired: bool = True,
     marks_end: bool = False,
 ) -> Operator:
-    """Hand rows to what `make` makes; with keys, give pairs of key and output if `paired`."""
+    """Hand rows to the object that `make` returns; with keys, give pairs of key and output if
+    `paired`.
+    """
     program = partial(Objects, make=make, paired=paired, marks_end=marks_end)
     return Operator(kind=kind, program=program, label=label, detail=detail, stateful=True)
 

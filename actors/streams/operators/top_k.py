@@ -26,7 +26,7 @@ def top_k(k: int, by: Any, every: int | None) -> Operator:
 class _Top:
     """The `k` rows for which `by` is largest; of equal ones the earlier.
 
-    At the end they are not said again if no row has come since they were.
+    At the end they are given again only if rows have come since.
     """
 
     def __init__(self, k: int, by: Callable[[Any], Any], every: int | None) -> None:

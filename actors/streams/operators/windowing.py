@@ -1,4 +1,4 @@
-"""Windows of rows, and what a function makes of them."""
+"""Windows of rows, and a function's results of them."""
 
 from __future__ import annotations
 

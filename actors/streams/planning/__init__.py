@@ -1,1 +1,1 @@
-"""What is asked for, and what a run makes of it: operators, and the plan of a graph of them."""
+"""The description of a graph, and a run's plan of it: operators, and the steps of a run."""

@@ -33,7 +33,8 @@ class Operator:
     """A box of a graph.
 
     `program` is called with the operator's name, and by keyword what all programs take; None for an
-    entry. What several branches join in takes behind its name what a plan knows of origins.
+    entry. An operator that several branches join in takes a plan's knowledge of origins behind its
+    name.
     """
 
     kind: str
@@ -41,7 +42,7 @@ class Operator:
     in_lots: bool = False
     """Its program is handed many rows at once, so what it makes of one of them is not known."""
     program_by_row: Callable[..., Program] | None = None
-    """Of one that works in lots: the same row by row, for where branches join. None: it cannot."""
+    """For one that works in lots: the same row by row, for where branches join. None: it cannot."""
     ahead: tuple[tuple[str, Callable[..., Program]], ...] = ()
     """Programs before its own, each a step: what it does, in a few words, and what makes it."""
     inputs: tuple[Outlet, ...] = field(default=(), repr=False)
@@ -83,7 +84,7 @@ class Operator:
 
     @property
     def work(self) -> Literal["stateless", "partitioned", "stateful", "end"]:
-        """What kind of work it is, which says how workers share it. An entry is an end, too."""
+        """The kind of work, which says how workers share it. An entry is an end, too."""
         if self.program is None or not self.ports:
             return "end"
         if self.partitions > 1:

@@ -11,7 +11,7 @@ from callboard.streams.checks import check_choice
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """What a stream says of the operators that are made from it; each mark is one of its own."""
+    """A stream's mark for the operators that are made from it; each mark is one of its own."""
 
     model: Model | None = None
     """None: the run's."""

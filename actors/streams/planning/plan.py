@@ -1,4 +1,4 @@
-"""What the runs of a graph have in common, and the programs of one."""
+"""The plan that all runs of a graph share, and the programs of one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Source = tuple[int | None, int]
 
 @dataclass(frozen=True)
 class Step:
-    """What each run makes a program of, and where its inputs come from."""
+    """An operator that each run makes a program of, and where its inputs come from."""
 
     name: str
     make: Callable[[], Program]
@@ -39,7 +39,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """What each run of a graph is made of. A step comes after those that it has its rows from."""
+    """The steps of each run of a graph. A step comes after those that it has its rows from."""
 
     entries: tuple[str, ...]
     steps: tuple[Step, ...]
@@ -77,7 +77,7 @@ def start(programs: Iterable[Program]) -> None:
 
 
 def close(programs: Iterable[Program]) -> None:
-    """Close a run's programs. What they raise is logged: it is not the run's result."""
+    """Close a run's programs. Their exceptions are logged, and are not the run's result."""
     for program in programs:
         try:
             program.close()

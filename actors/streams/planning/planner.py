@@ -1,10 +1,10 @@
 """From operators to the plan of a graph: the steps of its runs, and how origins are kept.
 
-Where branches of one stream are joined, rows follow each other as in a run row by row: for each
-row of that stream, what the branches made of it, branch by branch. So rows carry their origins
-there: the numbers of the rows that they come from. A step that numbers rows stands where branches
-part, and the join forgets the numbers; elsewhere there are none, and they cost nothing. Within a
-region between such a place and its join another may lie, so the origins of a row are a stack.
+Where branches of one stream are joined, rows follow each other as in a run row by row: for each row
+of that stream the branches' outputs, branch by branch. So rows carry their origins there: the
+numbers of the rows that they come from. A step that numbers rows stands where branches part, and
+the join forgets the numbers; elsewhere there are none, and they cost nothing. Within a region
+between such a place and its join another may lie, so the origins of a row are a stack.
 """
 
 from __future__ import annotations

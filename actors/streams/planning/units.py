@@ -30,7 +30,7 @@ _CALLER = Place()
 
 
 class _Runner(NamedTuple):
-    """Who runs a step: in `manual` a thread, else nobody whom it shares with another step."""
+    """The runner of a step: in `manual` a thread, else one that no other step has."""
 
     model: Model
     of: Place | int
@@ -43,7 +43,7 @@ class Unit:
     model: Model
     steps: tuple[int, ...]
     thread: int = 0
-    """Of `manual`: 0 is the caller's thread, others are counted from 1."""
+    """In `manual`: 0 is the caller's thread, others are counted from 1."""
 
     @property
     def where(self) -> str:
@@ -104,7 +104,7 @@ def _runner(number: int, step: Step, before: Sequence[_Runner], default: Model) 
 def _runner_of_numbering(
     number: int, step: Step, reading: Sequence[Step], before: Sequence[_Runner], default: Model
 ) -> _Runner:
-    """Who numbers rows is who made them, or for those of an entry who reads them."""
+    """Return the runner that numbers rows: their maker, or for those of an entry their reader."""
     source = step.sources[0][0]
     if source is not None:
         return before[source] if before[source].model != "dynamic" else _Runner("dynamic", number)

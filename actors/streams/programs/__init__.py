@@ -1,1 +1,3 @@
-"""What operators do with batches of rows, in the sequential run and in every other."""
+"""The programs of operators: their work on batches of rows, in the sequential run and in every
+other.
+"""

@@ -1,4 +1,4 @@
-# What a stage of a graph does with a batch of rows.
+# Programs: the work of a graph's stages on batches of rows.
 from libc.stdint cimport int64_t, uint32_t
 from libcpp.vector cimport vector
 
@@ -33,7 +33,7 @@ cdef class Batch:
 
 
 cdef class Part:
-    # What one share of a divided batch gave.
+    # The outputs of one share of a divided batch.
     cdef list outs        # of its rows, one after the other
     cdef dict errors      # row -> what it raised
     cdef dict marks       # row of a watermark, or one past the last row -> [(born, outputs, error)]
@@ -63,7 +63,7 @@ cdef class Ending:
 
 cdef struct Exit:
     Py_ssize_t port
-    bint in_lots              # who reads there takes lots of native values
+    bint in_lots              # readers there take lots of native values
 
 
 cdef class Program:

@@ -1,8 +1,7 @@
 """Programs: what the stages of a graph do with batches of rows.
 
-Whoever runs a graph hands each stage's program its batches, round by round. A round has one batch
-on each edge of the graph, often an empty one. How many threads may be in one program at once is its
-`kind`:
+A run hands each stage's program its batches, round by round. A round has one batch on each edge of the graph, often
+an empty one. How many threads may be in one program at once is its `kind`:
 
     stateless     any number, on different rounds, in any order
     stateful      one at a time, rounds in order
@@ -107,7 +106,7 @@ cdef class Batch:
 
 @cython.final
 cdef class Part:
-    """What one partition made of a batch."""
+    """The outputs of one partition for a batch."""
 
     def __cinit__(self):
         self.outs, self.errors, self.marks = [], {}, {}
@@ -150,7 +149,7 @@ cdef class Ending:
         return 0
 
     cdef object later(self, object first, object second):
-        """Of two errors of one round, or None, that of the later operator."""
+        """Return that of the later operator of two errors of one round; either may be None."""
         if first is None or second is None:
             return first if second is None else second
         return second if self.position_of(second) > self.position_of(first) else first
@@ -198,9 +197,9 @@ cdef class Program:
     cpdef process(self, Batch batch, list into):
         """Append to the batches `into`, one for each port, what the batch gives.
 
-        If it raises StreamError, what the rows before gave stands in `into`. To end as a run row by
-        row would, a run hands that on to the end of the graph, though not as the last round, and
-        then fails, with the last StreamError that came of it.
+        If it raises StreamError, what the rows before gave stands in `into`. To end as a run row by row would, a
+        run hands that on to the end of the graph, though not as the last round. Then it fails, with the last
+        StreamError that came of it.
         """
         cdef Py_ssize_t at = 0
         while True:

@@ -1,8 +1,8 @@
-"""What the stages of a running graph do with rounds of Python rows.
+"""The work of a running graph's stages on rounds of Python rows.
 
-`scheduling/flow/flow.hpp` moves rounds; this module says what a round is: a Batch for each edge, given
-to a Program. All functions that stages call hold the interpreter while they run. What stages of native
-operators do is in `scheduling/flow/native_work.hpp`.
+`scheduling/flow/flow.hpp` moves rounds; this module says what a round is: a Batch for each edge, given to a
+Program. All functions that stages call hold the interpreter while they run. For the stages of native operators see
+`scheduling/flow/native_work.hpp`.
 """
 
 cimport cython
@@ -20,7 +20,7 @@ from callboard.streams.errors import StreamError
 
 
 cdef Work work_of(Program program) noexcept:
-    """What the program's stage calls. It points to the program, so somebody else must keep that."""
+    """Return the function that the program's stage calls. It points to the program, so the caller must keep that."""
     cdef Work work = divider_of(program)
     work.process = process
     work.pick = pick
@@ -30,7 +30,7 @@ cdef Work work_of(Program program) noexcept:
 
 
 cdef Work divider_of(Program program) noexcept:
-    """What the stage before it calls, whose one output goes on as it is."""
+    """Return the function that the stage before it calls, whose one output goes on as it is."""
     cdef Work work
     work.self = <void*>program
     work.process = divide
@@ -87,8 +87,8 @@ cdef Batch take(Program program, size_t which, void** inputs):
 
 
 cdef Batch whole(list batches, Ending ending):
-    """Make the inputs of one round complete: empty batches in the place of None. What is said of the
-    round stands in any of them; None if it is empty everywhere."""
+    """Make the inputs of one round complete: empty batches in the place of None. Any of them may have the round's
+    fields. Return None if it is empty everywhere."""
     cdef Batch one = None
     cdef Batch batch
     cdef object error = None

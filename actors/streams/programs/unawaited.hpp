@@ -1,5 +1,5 @@
-// What a user's function answers that nobody would await: a coroutine, or an asynchronous generator, as of a
-// lambda or a decorator around an `async` function.
+// Answers of a user's function that nobody would await: a coroutine, or an asynchronous generator, as of a lambda
+// or a decorator around an `async` function.
 //
 // For most values that is a look at their type: those that can be awaited, or iterated over by `async for`, have
 // methods for it.
@@ -41,8 +41,8 @@ inline int refuse_unawaited(PyObject* answer) {
     return refuse(answer, "a function", "nobody would await: it is to return a value");
 }
 
-// Whether an answer is true; -1 with an error. What can be awaited, and a generator, would be true whatever comes
-// of it.
+// Whether an answer is true; -1 with an error. An object that can be awaited, or a generator, would be true
+// whatever comes of it.
 inline int is_true(PyObject* answer) {
     if (answer == Py_True) return 1;
     if (answer == Py_False || answer == Py_None) return 0;

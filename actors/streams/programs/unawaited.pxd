@@ -1,4 +1,4 @@
-# What a user's function answers that nobody would await: see unawaited.hpp.
+# Answers of a user's function that nobody would await: see unawaited.hpp.
 cdef extern from "callboard/streams/programs/unawaited.hpp" namespace "callboard":
     int refuse_unawaited(object answer) except -1
     bint is_true(object answer) except -1

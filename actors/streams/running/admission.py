@@ -1,4 +1,4 @@
-"""What lets rows into a graph at work: in which order, and not before there is room."""
+"""Admission of rows into a graph at work: in which order, and when there is room."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Admission(Execution):
     # --- room -------------------------------------------------------------------------------------
 
     def _await_room(self, deadline: float | None) -> None:
-        """Wait until a round can be admitted; by who has the lock, and so is the next to do it."""
+        """Wait until a round can be admitted. The caller has the lock, so it is the next."""
         flow = self.flow
         self._rest(deadline)
         while not flow.has_room:
@@ -155,7 +155,7 @@ class Admission(Execution):
     # --- what comes of them -----------------------------------------------------------------------
 
     def outlook(self) -> Outlook:
-        """Look what may still come. What has come before the end is there after this look."""
+        """Look what may still come. Outputs that came before the end are there after this look."""
         flow = self.flow
         ended = self.ended  # first: what came before the end is seen by all later looks
         may_end = self._flushed or flow.failure is not None

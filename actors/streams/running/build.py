@@ -60,7 +60,7 @@ class Crew:
 
     lanes: Lanes
     homes: list[Home]
-    """Of each step."""
+    """The home of each step."""
     has_caller: bool = False
     """Some steps are run by the thread that sends."""
     released: bool = False
@@ -149,7 +149,7 @@ class _Builder:
             else:
                 if lane not in pools:
                     pools[lane] = self.flow.add_pool(latest=True)
-                # Of one kind, which is the lane's: what is of another would wait for ever.
+                # The program runs on the lane's kind: on another kind it would wait for ever.
                 self.add_undivided(unit, self.runs_on(of_lanes[lane]), pools[lane])
         self.flow.connect()
         try:
@@ -200,7 +200,7 @@ class _Builder:
         return "native" if free else "python"
 
     def is_mixed(self, units: Sequence[Unit]) -> bool:
-        """Return whether who works on units should let the interpreter go for some of them."""
+        """Return whether workers on units should let the interpreter go for some of them."""
         programs = [self.programs[step] for unit in units for step in unit.steps]
         return any(isinstance(program, NativeProgram) for program in programs)
 

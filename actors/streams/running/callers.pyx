@@ -1,4 +1,4 @@
-"""Who calls a run: an actor or a thread, and on which worker."""
+"""The caller of a run: an actor or a thread, and on which worker."""
 
 import threading
 
@@ -6,8 +6,8 @@ from callboard.scheduling cimport handle, worker
 
 
 def caller_here():
-    """Return who calls, as one that rows may come from: the actor in whose handler that is, else the thread.
-    An actor may go from thread to thread."""
+    """Return the caller, as one that rows may come from: the actor in whose handler that is, else the thread. An
+    actor may go from thread to thread."""
     actor = handle.actor_here()
     return threading.current_thread() if actor is None else actor
 

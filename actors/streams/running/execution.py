@@ -81,7 +81,7 @@ class Execution:
         except BaseException:
             close(self.programs)
             raise
-        self._caller: Any = None  # who has sent, where that one's thread runs operators
+        self._caller: Any = None  # the sender, where its thread runs operators
         self._standstill = Standstill(flow, system._runtime.team.workers)
         self._claim = Lock()
         self._interrupted = False
@@ -224,7 +224,7 @@ class Execution:
 
     def end(self) -> None:
         """End, and let lanes and programs go."""
-        with self._claim:  # who waits ends a run whose system was stopped; several may
+        with self._claim:  # a waiter ends a run whose system was stopped; several may
             ended, self.ended = self.ended, True
         if not ended:
             self.crew.lanes.stop()
@@ -242,7 +242,9 @@ class Execution:
             close(self.programs)
 
     def _may_touch_programs(self) -> bool:
-        """Tell whether a lane may. What is left after a cancel touches none: it is dropped."""
+        """Tell whether a lane may. After a cancel the rows that are left are dropped, and touch
+        none.
+        """
         flow = self.flow
         if flow.done == flow.admitted:
             return False

@@ -63,7 +63,7 @@ cdef class GraphFlow:
     def __dealloc__(self):
         if self.flow == NULL:
             return
-        # No lane is left. What is on its way is dropped, as after a failure.
+        # No lane is left. Rows on their way are dropped, as after a failure.
         self.drop_all()
         self.flow.drain()
         del self.flow
@@ -175,7 +175,7 @@ cdef class GraphFlow:
 
     def add_called(self, members, bint keeps_interpreter):
         """The same, for the thread that admits rounds: it works on these within try_admit()."""
-        # On no lane: so their pool has none. Nobody waits there for a lock, or for who wants the interpreter.
+        # On no lane: so their pool has none. Nobody waits there for a lock, or for a thread that wants the interpreter.
         self.add_fused(members, "all", self.add_pool(latest=True))
         self.caller = self.seat(members[0][0]).fused
         self.caller_keeps = keeps_interpreter
@@ -270,7 +270,7 @@ cdef class GraphFlow:
 
     @property
     def failure(self):
-        """What the run failed with, or None."""
+        """The run's failure, or None."""
         with cython.critical_section(self.ending):
             return None if self.ending.failed is None else self.ending.failed[1]
 
@@ -409,14 +409,14 @@ cdef class GraphFlow:
         return view
 
     def times(self):
-        """Of the latest marked rounds: (serial, arrived, begun, left), in monotonic ns."""
+        """Return the times of the latest marked rounds: (serial, arrived, begun, left), in monotonic ns."""
         cdef vector[Times] finished = self.flow.markers().finished()
         cdef Times one
         return [(one.serial, one.arrived, one.begun, one.left) for one in finished]
 
 
 cdef Work whole_work_of(Program program) noexcept:
-    """What the one stage of a program does that is not divided."""
+    """Return the work of a program that has one stage, and is not divided."""
     if not isinstance(program, NativeProgram):
         return work_of(program)
     cdef NativeWork* native = &(<NativeProgram>program).native

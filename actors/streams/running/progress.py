@@ -18,9 +18,9 @@ _WIDTH = 20  # of the bar
 class Progress:
     """Shows how a run gets on, from entering to leaving the context, on a thread of its own.
 
-    A line that is redrawn `every` seconds on a terminal, and a new line every 10 seconds elsewhere:
-    rows done, of `total` if that is known, rows a second since the last look, and for each operator
-    about how many rows wait for it.
+    On a terminal it is one line, redrawn `every` seconds; elsewhere a new line every 10 seconds:
+    rows done, of `total` if that is known, and rows a second since the last look. For each operator
+    it shows about how many rows wait for it.
     """
 
     def __init__(

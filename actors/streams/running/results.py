@@ -19,12 +19,12 @@ from callboard.streams.running.untaken import Untaken
 T = TypeVar("T")
 Inputs = Iterator[tuple[str, list[Any]]]
 
-_MOMENT = 0.1  # seconds: how often who waits for room looks whether there is something to hand out
+_MOMENT = 0.1  # seconds between a waiting sender's looks for something to hand out
 _GRACE = 1.0  # seconds that operators have to come to an end when nobody wants their outputs
 
 
 class Outlook(NamedTuple):
-    """What may still come of a run, as it was at one moment."""
+    """The outlook of a run at one moment: what may still come of it."""
 
     done: int
     """How many rounds had left the graph."""
@@ -35,7 +35,7 @@ class Outlook(NamedTuple):
 
 
 class ResultsSource(Protocol):
-    """What an iterator of results needs of its run, which it keeps."""
+    """A run as an iterator of its results needs it; the iterator keeps it."""
 
     def refuse_other_callers(self, call: str) -> None:
         """Raise RunError where another thread has operators of its own in the run."""
@@ -44,7 +44,7 @@ class ResultsSource(Protocol):
         """Raise RunError in an operator of the run."""
 
     def refuse_to_wait(self, call: str, why: str) -> None:
-        """Raise RunError where what is waited for could not come."""
+        """Raise RunError where the awaited outputs could not come."""
 
     def refuse_if_stopped(self) -> None:
         """Raise why the run ended, unless it was finished."""
@@ -57,7 +57,7 @@ class ResultsSource(Protocol):
 
 
 class PulledSource(ResultsSource, Protocol):
-    """What results need of a run that they send rows to."""
+    """A run as results need it that send rows to it."""
 
     def send(self, entry: str, rows: Iterable[Any], *, timeout: float | None = None) -> None:
         """Send rows."""
@@ -69,20 +69,21 @@ class PulledSource(ResultsSource, Protocol):
         """Cancel the run."""
 
     def wait_for_all(self) -> None:
-        """Wait until what was sent is done."""
+        """Wait until all rows that were sent are done."""
 
 
 class Results(Generic[T]):
-    """An iterator of what a collector gets, in order, as it is made. Made by `Run.results`.
+    """An iterator of a collector's outputs, in order, as they are made. Made by `Run.results`.
 
     It waits until something has come, and ends when the run was finished and all is taken. At a
-    failure what came before is handed out, and then the run's StreamError is raised; RunEnded, when
-    the run was cancelled or its system stopped. What was handed out is let go of. `async for` does
-    the same without blocking the event loop. Several threads may take, and each output goes to one.
+    failure the outputs before it are handed out, and then the run's StreamError is raised;
+    RunEnded, when the run was cancelled or its system stopped. The iterator keeps no reference to
+    outputs that it handed out. `async for` does the same without blocking the event loop. Several
+    threads may take, and each output goes to one.
 
     It lets go of the output when it is closed, dropped, or has raised, or when the thread or the
-    task that took is over. Then `Run.results()` gives another one, which goes on with what is not
-    taken. This one raises RunError from then on.
+    task that took is over. Then `Run.results()` gives another one, which goes on with the outputs
+    that are not taken. This one raises RunError from then on.
     """
 
     def __init__(self, source: ResultsSource, untaken: Untaken[T]) -> None:
@@ -114,8 +115,8 @@ class Results(Generic[T]):
         return self._untaken.take_all()
 
     def close(self) -> None:
-        """Leave to `finish()`, or to other `results()`, what is not taken: `send()` waits for
-        takers no more.
+        """Leave the outputs that are not taken to `finish()`, or to other `results()`: `send()`
+        waits for takers no more.
         """
         if self._is_taker():
             self._untaken.unbind()
@@ -209,7 +210,7 @@ class PulledResults(Results[T]):
     """The same, of rows that it sends itself whenever nothing waits to be handed out.
 
     At the end of the rows it finishes the run. Closing it cancels the run, and so does letting it
-    go; what has begun has a second to come to an end. One thread at a time takes.
+    go. Batches in work have a second to come to an end. One thread at a time takes.
     """
 
     _source: PulledSource
@@ -217,7 +218,7 @@ class PulledResults(Results[T]):
     def __init__(self, source: PulledSource, untaken: Untaken[T], inputs: Inputs) -> None:
         super().__init__(source, untaken)
         self._pulling = _pull(source, untaken, inputs)
-        self._turn = threading.Lock()  # held by who sends
+        self._turn = threading.Lock()  # held by the sender
 
     def _more(self) -> bool:
         if not self._turn.acquire(blocking=False):
@@ -231,7 +232,7 @@ class PulledResults(Results[T]):
             self._turn.release()
 
     def close(self) -> None:
-        """Cancel the run; whoever is taking gets RunEnded."""
+        """Cancel the run; a thread that is taking gets RunEnded."""
         if self._turn.acquire(blocking=False):
             try:
                 self._pulling.close()
@@ -251,7 +252,7 @@ class PulledResults(Results[T]):
 
 
 def inputs_of(rows: Any, entries: tuple[str, ...], size: int) -> Inputs:
-    """Check what `results()` is to send, as far as it is there, and say in which order."""
+    """Check the rows that `results()` is to send, as far as they are there; say in which order."""
     if isinstance(rows, Mapping):
         for name in rows:
             check_entry(name, entries)
@@ -294,7 +295,7 @@ def _next_of(batches: Batches) -> list[Any] | None:
 def _pull(
     source: PulledSource, untaken: Untaken[Any], inputs: Inputs
 ) -> Generator[bool, None, None]:
-    """Send a batch, and have handed out what has come, until all is sent; then finish the run."""
+    """Send a batch, and have the outputs so far handed out, until all is sent; then finish."""
     sent = 0
     try:
         for entry, batch in inputs:
@@ -305,7 +306,7 @@ def _pull(
     except BaseException as error:
         with suppress(Exception):
             error.sent = sent + getattr(error, "sent", 0)  # type: ignore[attr-defined]
-        if isinstance(error, Exception):  # what came of the rows before it comes first
+        if isinstance(error, Exception):  # the outputs of the rows before it come first
             with suppress(RunError):
                 source.wait_for_all()
             while len(untaken):
@@ -315,7 +316,7 @@ def _pull(
 
 
 def _patiently(call: Callable[..., Any], untaken: Untaken[Any]) -> Iterator[bool]:
-    """Call until it comes to an end in time, and have handed out meanwhile what has come."""
+    """Call until it comes to an end in time, and have the outputs so far handed out meanwhile."""
     while True:
         try:
             call(timeout=_MOMENT)

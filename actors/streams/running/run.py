@@ -50,11 +50,11 @@ class Run(CopiedAsItself, Generic[R]):
         Waits while `window` rounds are on their way, or too many `results()` are not taken. Raises
         RunTimeout if there is still no room after `timeout` seconds, the run's StreamError once the
         run has failed, and RunEnded when it was finished or cancelled, be it meanwhile. For the
-        error it waits until no earlier row can fail any more. If `rows` raises, what it gave before
-        is sent.
+        error it waits until no earlier row can fail any more. If `rows` raises, the rows before
+        that are sent.
 
-        Whatever is raised says what became of the rows: `sent` of them went in, and `unsent` are
-        those that were taken from `rows` and did not, so that none is lost with an iterator.
+        Each exception says what became of the rows: `sent` of them went in, and `unsent` are those
+        that were taken from `rows` and did not go in. So no row is lost with an iterator.
 
         An operator of the same run gets CallboardError: it would wait for itself.
         """
@@ -71,24 +71,25 @@ class Run(CopiedAsItself, Generic[R]):
     def results(
         self, rows: Any = None, *, name: str | None = None, limit: int = 65_536
     ) -> Results[Any]:
-        """Return an iterator of what a collector gets, in order, as it is made. See Results.
+        """Return an iterator of a collector's outputs, in order, as they are made. See Results.
 
         `name` says which, if there are several. One iterator at a time has it; when that one is
-        closed or dropped, or has raised, another call gives one that goes on with what is not
-        taken. What is taken is not in what `finish()` returns.
+        closed or dropped, or has raised, another call gives one that goes on with the outputs that
+        are not taken. `finish()` returns only outputs that were not taken.
 
-        Without `rows`, others send: another thread, or another task by `asyncio.to_thread()`. As
-        long as `limit` outputs are not taken, `send()` waits; what is on its way then, of `window`
-        batches at most, still comes. Where operators run in the caller's thread, that one takes
-        too, by `take()`: RunError if it would wait for itself. The same holds for an actor that is
-        not dedicated, as it would hold up its worker.
+        Without `rows`, others send: another thread, or another task by `asyncio.to_thread()`. While
+        `limit` outputs wait to be taken, `send()` waits. Batches on their way by then, `window` at
+        most, still come. Where operators run in the caller's thread, that one takes too, by
+        `take()`: RunError if it would wait for itself. The same holds for an actor that is not
+        dedicated, as it would hold up its worker.
 
-        With `rows` the iterator sends them itself, a batch at a time, and finishes the run: one
-        thread is enough, nothing more than `window` batches is on its way, and there is no `limit`.
-        They are an iterable for the one entry of a graph, or by their entries: a dict of iterables,
-        which are sent in turns, a batch of each, or pairs in the order of their arrival. If they
-        raise, what came of those before is handed out, then their exception is raised, with `sent`
-        and `unsent` as by `send()`, and the run is cancelled, as when nobody goes on.
+        With `rows` the iterator sends them itself, a batch at a time, and finishes the run. One
+        thread is enough, at most `window` batches are on their way, and there is no `limit`. `rows`
+        is an iterable for the one entry of a graph. Or it has rows by their entries: a dict of
+        iterables, which are sent in turns, a batch of each, or pairs in the order of their arrival.
+        If they raise, the outputs of the rows before are handed out. Then their exception is
+        raised, with `sent` and `unsent` as by `send()`, and the run is cancelled, as when the
+        iterator is dropped.
 
         Raises RunError if there is no such collector, or somebody takes from it.
         """
@@ -106,9 +107,9 @@ class Run(CopiedAsItself, Generic[R]):
     def finish(self, timeout: float | None = None) -> R:
         """Let the operators emit what they still hold, wait for it, and return the results.
 
-        That is what the graph's collector got, but for what was taken from `results()`; a dict of
-        lists by name if there are several, None without one. From the call on, the run takes no
-        more rows: `send()` raises RunEnded.
+        These are the outputs of the graph's collector, without those taken from `results()`; a dict
+        of lists by name with several collectors, None without one. From the call on, the run takes
+        no more rows: `send()` raises RunEnded.
 
         Raises the StreamError of a run that failed, RunEnded of one that was cancelled, and
         RunTimeout after `timeout` seconds; then the run goes on, and finish() may be called again.
@@ -117,9 +118,9 @@ class Run(CopiedAsItself, Generic[R]):
         return result
 
     def cancel(self, timeout: float = 5.0) -> None:
-        """Drop what is on its way, and end. Waits for operators in the middle of a batch, `timeout`
-        seconds at most; called again, it goes on waiting. Calls of send() and finish() that wait
-        meanwhile raise RunEnded.
+        """Drop the rows on their way, and end. Waits for operators in the middle of a batch,
+        `timeout` seconds at most; called again, it goes on waiting. Calls of send() and finish()
+        that wait meanwhile raise RunEnded.
 
         Once no operator is in the middle of a row, the files of sinks are closed.
         """

@@ -1,9 +1,9 @@
 """Runs that stand still: which operators are in the middle of a row, and which wait meanwhile.
 
-Where workers are shared, an operator that waits for another one's progress keeps the worker from it
-that would bring it about: on an interpreter with a lock one worker at a time runs the Python
-operators of the models `dynamic`, and without it there are as many as the system has. Nobody can
-know that it waits for that, so it goes on; but it is said.
+Where workers are shared, an operator that waits for another one's progress may hold the worker
+which that one needs. On an interpreter with a lock, one worker at a time runs the Python operators
+of the model `dynamic`; without it there are as many as the system has. The run cannot know why an
+operator waits, so it goes on, and logs it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Standstill:
         self._is_told = False
 
     def look(self) -> None:
-        """Look whether the run gets on. To be called now and then by who waits for it."""
+        """Look whether the run gets on. Threads that wait for the run call this now and then."""
         done, now = self._flow.done, time.monotonic()
         if done != self._done:
             self._done, self._since = done, now

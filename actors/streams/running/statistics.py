@@ -1,4 +1,4 @@
-"""What a run tells about itself."""
+"""The figures that a run has about itself."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from callboard.streams.running.tally import Tally
 class OperatorStatistics:
     """An operator, so far. `cost` (of a row) and `busy` are in seconds; `queued` is an estimate.
 
-    `threading` is its threading model, and `thread` the name of the thread, or of the worker that
-    is its home; of a `dynamic` operator, which any worker runs, that is empty.
+    `threading` is its threading model. `thread` is the name of the thread, or of the worker that is
+    its home; it is empty for a `dynamic` operator, which any worker runs.
 
-    What is `manual`, and native operators in a row that are run as one, have `cost` and `busy`
-    estimated from one of 64 rounds. Of the latter, `workers` are at work on all of them, and what
-    waits is `queued` at the first.
+    For `manual` operators, and native operators in a row that are run as one, `cost` and `busy` are
+    estimated from one of 64 rounds. For the latter, `workers` are at work on all of them, and
+    waiting rows are `queued` at the first.
     """
 
     name: str
@@ -35,14 +35,14 @@ class OperatorStatistics:
     threading: Model = "dynamic"
     thread: str = ""
     lanes: tuple[int, ...] = ()
-    """Of a join with lanes, the pairs of rows that each has compared, until the run ends."""
+    """For a join with lanes, the pairs of rows that each has compared, until the run ends."""
     partitions: tuple[int, ...] = ()
-    """Of a keyed operator that workers share, the rows that came to each partition of keys."""
+    """For a keyed operator that workers share, the rows that came to each partition of keys."""
 
 
 @dataclass(frozen=True)
 class Latency:
-    """Latencies of the markers in the middle of what was measured, in seconds.
+    """Latencies of the middle markers that were measured, in seconds.
 
     As in Prasaad et al. 2018, section 7: of those from the 20th to the 80th percentile of the
     stream, so that neither start nor end counts.
@@ -95,7 +95,7 @@ def collect(
     begun = [one for one in middle if one[2]]
     operators = flow.operators()
     skipped, late, unpaired = tally.totals()
-    last = dict(operators)  # of one that works divided, what does the work
+    last = dict(operators)  # of an operator in several steps, the one that works
     return RunStatistics(
         rows=rows,
         rounds=flow.admitted,

@@ -1,4 +1,4 @@
-"""What a run counts of the rows that do not come through it."""
+"""A run's counts of the rows that do not come through it."""
 
 from __future__ import annotations
 

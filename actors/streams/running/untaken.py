@@ -1,4 +1,4 @@
-"""What a run's collector has got, and nobody has taken yet."""
+"""The outputs of a run's collector that nobody has taken yet."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Untaken(Generic[T]):
     """The outputs that wait in a collector until somebody takes them; in any thread.
 
     Takers have a lock for what they take out of the collector's list, and lanes have none: they go
-    on appending. On a list the copy of a slice, its deletion and an append are atomic one by one,
-    without an interpreter lock by the list's own; and appends only add at the end. So what is
-    deleted is what was copied.
+    on appending. On a list the copy of a slice, its deletion and an append are each atomic; without
+    an interpreter lock, by the list's own. Appends only add at the end. So what is deleted is what
+    was copied.
 
     One iterator at a time takes: `hand_over()` says which. It is known by its hand, and not kept.
     """
@@ -31,12 +31,12 @@ class Untaken(Generic[T]):
         self.limit = sys.maxsize if limit is None else limit
         """As many make senders wait."""
         self.loop: threading.Thread | None = None
-        """Whose event loop has the task that takes, if one does."""
+        """The thread whose event loop has the task that takes, if one does."""
         self._user: Callable[[], threading.Thread | asyncio.Task[Any] | None] | None = None
         self.is_free = True
-        """Whoever takes has let go, and may take again as long as nobody else does."""
+        """The taker has let go, and may take again as long as nobody else does."""
         self.hand: list[T] = []
-        """What is out of the collector's list, the last first. Its pop() needs no lock."""
+        """Outputs that are out of the collector's list, the last first. Its pop() needs no lock."""
         self._taker: weakref.ref[Any] | None = None
         self._collected = collected
         self._lock = threading.Lock()
@@ -87,7 +87,7 @@ class Untaken(Generic[T]):
         return user is None or user.done()
 
     def use(self, user: threading.Thread | asyncio.Task[Any] | None) -> None:
-        """Note who takes: the calling thread, or the task that runs in it."""
+        """Note the taker: the calling thread, or the task that runs in it."""
         thread = threading.current_thread()
         self.loop = None if user is thread else thread
         self._user = None if user is None else weakref.ref(user)

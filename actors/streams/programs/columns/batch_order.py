@@ -52,7 +52,7 @@ class BatchOrder:
         self.come_to: list[Any] = [None] * sources
         self.latest: list[Any] = [None] * sources
         self.idle = [False] * sources
-        # What was handed out while one was idle goes up to this time and source; or None.
+        # Rows that were handed out while one was idle go up to this time and source; or None.
         self.passed: tuple[Any, int] | None = None
         # Rows, and a time which none of them nor of those behind them is before.
         self.queues: list[deque[tuple[Rows, Any]]] = [deque() for _ in range(sources)]

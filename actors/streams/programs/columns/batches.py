@@ -28,7 +28,7 @@ def joined(batches: list[Any]) -> Any:
 
 
 def nulls_in(schema: Any, rows: int) -> Any:
-    """Make a batch of rows that have nothing but nulls."""
+    """Make a batch of rows that have only nulls."""
     import pyarrow as pa
 
     return pa.RecordBatch.from_arrays([pa.nulls(rows, each.type) for each in schema], schema=schema)

@@ -23,8 +23,8 @@ cdef int64_t most_length = 2**63 - 1
 
 
 cdef class BatchesInTime(Listening):
-    """The base. `by` has the column of the times of each input, and `size` is how many rows a batch has that is
-    put out. Of the `lengths` of time, "lag" is how far a row may be behind the latest of its input."""
+    """The base. `by` has the column of the times of each input, and `size` is how many rows a batch has that is put
+    out. `lengths` are lengths of time: "lag" is how far a row may be behind the latest of its input."""
 
     def __init__(self, str name, list drops, leaves, *, tuple by, dict lengths, Py_ssize_t size,
                  bint is_finite=False, **options):
@@ -73,7 +73,7 @@ cdef class BatchesInTime(Listening):
         raise NotImplementedError
 
     cdef int begin(self, object scale, list points, dict lengths) except -1:
-        """What times are is known, and so are watermarks and lengths on their scale."""
+        """Begin: the type of times is known, and so are watermarks and lengths on their scale."""
         cdef Py_ssize_t which
         self.times_of.scale = scale
         self.lengths = lengths
@@ -128,10 +128,10 @@ cdef class BatchesInTime(Listening):
         return self.release(True, origin, into)
 
     cdef int release(self, bint final, object origin, list into) except -1:
-        """Handle what is ready. What goes wrong then is an error of no batch in particular."""
+        """Handle what is ready. An error of this belongs to no batch in particular."""
         try:
             if self.times_of.scale is None:
-                self.early.bound()  # who is idle now has been passed by
+                self.early.bound()  # idle inputs have been passed by
             self.handle(self.order.ready(final), final, origin, into)
             return self.put_out(final, origin, into)
         except Exception as error:

@@ -43,7 +43,7 @@ class TimeColumns:
 
 
 class ComparedColumns:
-    """What a join compares: a column of each stream, for equality or by a comparison."""
+    """The columns that a join compares: one of each stream, for equality or by a comparison."""
 
     def __init__(self, names: tuple[str, str], comparison: Any = None) -> None:
         self.names = names
@@ -76,7 +76,7 @@ class ComparedColumns:
 
 
 class Found(NamedTuple):
-    """What a term turned out to compare, since the first batch."""
+    """A term's columns and their type, known since the first batch."""
 
     what: str
     comparison: Any  # on the scale of the values

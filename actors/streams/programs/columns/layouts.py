@@ -1,10 +1,10 @@
 """How the columns of Arrow batches are laid out while their rows are gathered.
 
 Inside, texts, bytes and lists have offsets of 64 bits, so that any rows fit together, and there are
-no dictionaries, which differ from batch to batch. Outside, a column is as it came: but views and
-run ends are plain, since Arrow cannot gather them, and a dictionary's numbers have 32 bits, so that
-there is room for the values of other batches. Two batches whose columns are the same outside have
-the same columns.
+no dictionaries, which differ from batch to batch. Outside, a column is as it came, with two
+exceptions. Views and run ends are plain, since Arrow cannot gather them. A dictionary's numbers
+have 32 bits, so that there is room for the values of other batches. Two batches whose columns are
+the same outside have the same columns.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from callboard.core.text import safe_repr
 
-# What 32 bits tell apart: of a column's texts, bytes or lists, in one batch.
+# The limit of 32-bit offsets: for a column's texts, bytes or lists, in one batch.
 MOST_BYTES = 2**31 - 1
 
 

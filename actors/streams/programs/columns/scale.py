@@ -28,11 +28,11 @@ class Scale:
     """"integers", "floats", or the type of times."""
     sort: str
     type: Any = None
-    """Of times: the one in which they count so."""
+    """The type of times that count so; None for other numbers."""
     unit: int | None = None
-    """Of times, in nanoseconds."""
+    """The unit of times, in nanoseconds."""
     origin: Any = None
-    """What the time 0 is in Python; None for times of day, which have no place in an order."""
+    """The time 0 in Python; None for times of day, which have no place in an order."""
 
     @property
     def dtype(self) -> type[np.generic]:
@@ -42,7 +42,7 @@ class Scale:
     def numbers_of(self, column: Any) -> Any:
         """Return the values of a column as a NumPy array; null is 0.
 
-        Raises ArrowInvalid for what has no 64 bits.
+        Raises ArrowInvalid for values that need more than 64 bits.
         """
         import pyarrow as pa
 

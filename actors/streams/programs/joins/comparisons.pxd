@@ -1,4 +1,4 @@
-# What a predicate says of two values.
+# The comparisons of a predicate, on two values.
 from callboard.streams.programs.joins.kernel.rules cimport JoinPredicate
 
 

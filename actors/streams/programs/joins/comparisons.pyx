@@ -1,4 +1,4 @@
-"""What a predicate says of two values, wherever it is asked: of values in Python, of numbers in native code, and of
+"""The comparisons of a predicate, wherever it is asked: on values in Python, on numbers in native code, and on
 numbers that stand for the values of a column.
 
 Whether two values are equal needs none of this: rows are found by a table of their values.

@@ -1,4 +1,4 @@
-# Who finds partners of a row.
+# Finders of a row's partners.
 from libc.stdint cimport uint64_t
 
 from callboard.streams.programs.joins.kept cimport Kept, WindowRule
@@ -13,7 +13,7 @@ cdef class Finder:
     # For each of the next rows, in order, its partners among those that this lane stored before it; and in the place
     # of one, (that or None, what comparing raised). None: these cannot be compared so; nothing was done.
     cdef list find(self, list rows)
-    # Who goes on with these windows then.
+    # The finder that goes on with these windows then.
     cdef Finder successor(self)
 
     cdef int expire(self, object time) except -1

@@ -1,9 +1,9 @@
-"""Who finds the partners of a row: of those that a join took before it, as far as they are in a window.
+"""Finders of a row's partners: among those that a join took before it, as far as they are in a window.
 
-What is found depends on the order in which rows were taken alone. So a finder may be far ahead of who
-puts out; and there may be several of them, lanes, each of which is handed all rows and stores every
-n-th of either stream: together they compare what one would, and nothing twice (Gulisano et al. 2015,
-section IV-B, where rows of both streams are counted together).
+The partners depend only on the order in which rows were taken. So a finder may be far ahead of the output. There
+may also be several finders, called lanes. Each is handed all rows and stores every n-th of either stream: together
+they compare what one would, and nothing twice (Gulisano et al. 2015, section IV-B, where rows of both streams are
+counted together).
 """
 
 import cython

@@ -1,8 +1,8 @@
 """A join of two streams within a window.
 
-Gulisano et al. 2015 (ScaleJoin), section II: rows that are ready are taken in their one order; each
-is compared with the window of the other stream, and is put into that of its own. What a row gives
-depends on that order alone, so the outputs are the same however the rows arrived among each other.
+Gulisano et al. 2015 (ScaleJoin), section II: rows that are ready are taken in their one order. Each is compared
+with the window of the other stream, and is put into that of its own. A row's outputs depend on that order alone, so
+they are the same however the rows arrived among each other.
 """
 
 from collections import deque

@@ -1,8 +1,7 @@
 """A join of two streams of Arrow batches within a window.
 
-What `join.pyx` does row by row, on columns: `kernel/column_join.hpp` finds the partners of many
-rows at once, without the interpreter, and says which rows of the two windows are side by side.
-Arrow gathers them.
+The same join as `join.pyx` does row by row, on columns: `kernel/column_join.hpp` finds the partners of many rows at
+once, without the interpreter. It says which rows of the two windows are side by side. Arrow gathers them.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -93,7 +92,7 @@ cdef class JoinBatches(BatchesInTime):
         return 0
 
     cdef OrderedRows lot_of(self, list ready, bint final):
-        """What is ready, in one order, and what is known."""
+        """Return the rows that are ready, in one order, with what is known of the streams."""
         cdef OrderedRows lot = OrderedRows.__new__(OrderedRows)
         cdef Known known = Known.__new__(Known)
         lot.known = known
@@ -149,7 +148,7 @@ cdef class JoinBatches(BatchesInTime):
     # --- partners ---------------------------------------------------------------------------------
 
     cdef int make(self, OrderedRows lot, JoinKind kind) except -1:
-        """What times are is known: make the join."""
+        """Make the join: the type of times is known."""
         within = lot.known.lengths["within"] if self.most is None else self.most - 1
         self.has_whole_times = lot.known.has_whole_times()
         if self.has_whole_times:

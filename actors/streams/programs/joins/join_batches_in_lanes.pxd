@@ -7,7 +7,7 @@ from callboard.streams.programs.joins.lot_finder cimport OrderedRows
 
 
 cdef class BatchJoinOrder(JoinBatches):
-    cdef object progress   # what who puts out has said
+    cdef object progress   # what the output has said
     cdef list held         # of each stream, the columns of rows that may be in a window, and how many came up to there
     cdef int64_t came[2]
 

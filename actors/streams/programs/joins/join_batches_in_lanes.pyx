@@ -4,8 +4,8 @@ As in `join_in_lanes.pyx` the first puts rows into their order and writes down w
 steps; the second finds partners, each lane by itself; the third does the steps. So what comes out is
 what JoinBatches gives.
 
-A function that answers masks is asked by lanes before anybody knows which rows have failed, and a row
-that failed is as if it had not come. So who puts out asks again where a lane saw such a row.
+A function that answers masks is asked by lanes before anybody knows which rows have failed, and a row that failed
+is as if it had not come. So the output step asks again where a lane saw such a row.
 """
 
 import cython

@@ -2,7 +2,7 @@
 from callboard.streams.programs.joins.join cimport Join, JoinRows
 from callboard.streams.programs.program cimport Program
 
-# What a step is; behind it stands what it needs.
+# The kind of a step; its arguments stand behind it.
 cdef enum JoinStep:
     BEGIN      # the origin of a round's end
     LOT        # rows, then what was found of them, an origin

@@ -4,9 +4,9 @@
     JoinLanes    finds partners; divided, each lane does so among the rows that it has stored
     JoinEnd      gives what rows and their partners make, and lets rows go
 
-What the first does is written down as steps, which the others do in the same order: so the outputs,
-the errors and the late rows are those of a Join. (Gulisano et al. 2015, section IV.) For Arrow
-batches see `join_batches_in_lanes.pyx`.
+The first's work is written down as steps, which the others do in the same order. So the outputs, the errors and the
+late rows are those of a Join. (Gulisano et al. 2015, section IV.) For Arrow batches see
+`join_batches_in_lanes.pyx`.
 """
 
 import cython
@@ -67,7 +67,7 @@ cdef class JoinOrder(JoinRows):
 
 
 cdef class LanePrograms(Program):
-    """The base: finds what lots have. `finder` makes who does so in a lane, by its number and that of all lanes."""
+    """The base: finds what lots have. `finder` makes a lane's finder, from its number and that of all lanes."""
 
     def __init__(self, str name, *, finder, Py_ssize_t lanes, bint releases_gil, **options):
         super().__init__(name, kind="partitioned", **options)
@@ -83,11 +83,11 @@ cdef class LanePrograms(Program):
         self.finders.clear()  # they may keep alive what keeps the run alive
 
     cdef object found(self, size_t lane, object lot):
-        """What a lane finds."""
+        """Return the matches of a lane."""
         raise NotImplementedError
 
     cdef object together(self, list lanes):
-        """What all lanes have found together."""
+        """Return the matches of all lanes together."""
         raise NotImplementedError
 
     cdef object compared_by(self, object finder):

@@ -15,7 +15,7 @@ cdef class Kept:
     cdef object error       # what reading it raised, or None
     cdef bint is_alone      # it has no partner: it has an error, or a value is missing that is compared
     cdef bint gone          # it has left the window that it was found in
-    # Said by who puts out, and never taken back.
+    # Set where rows are put out, and never taken back.
     cdef bint matched       # it had a partner
     cdef bint failed        # it gives nothing, and is nobody's partner
     cdef bint settled       # it has not failed, and will not

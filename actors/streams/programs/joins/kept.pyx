@@ -14,8 +14,8 @@ from callboard.streams.checks import check_value, is_missing
 cdef class Kept:
     """A row in its window.
 
-    The garbage collector does not look through it: there are as many as rows in windows, and it is in
-    no circle but one that leads through a run, which lets them go at its end.
+    The garbage collector does not look through it, as there are as many as rows in windows. Its only circle leads
+    through a run, which lets them go at its end.
     """
 
 
@@ -48,7 +48,8 @@ cdef class RowReader:
         return kept
 
     cdef tuple values(self, Kept kept, list near):
-        """What is compared; None: something is missing. The NaN of floats is a number here, near to no other."""
+        """Return the values to compare; None: something is missing. The NaN of floats is a number here, near to no
+        other."""
         cdef list values = [instant_of(read(kept.row)) for read in near]
         cdef bint is_alone = False
         cdef Py_ssize_t i

@@ -1,4 +1,4 @@
-# Who finds the partners of many rows at once, which are columns.
+# Finders of the partners of many rows at once, in columns.
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libcpp cimport bool
 from libcpp.vector cimport vector
@@ -21,7 +21,7 @@ cdef Py_ssize_t most_at_once
 
 
 cdef class Known:
-    # What the streams' first batches have said.
+    # Knowledge from the streams' first batches.
     cdef object scale      # of times
     cdef dict lengths      # on that scale
     cdef list layouts      # of each stream, or None
@@ -41,7 +41,7 @@ cdef class OrderedRows:
     cdef list columns      # what is compared of each row; last, where there are bands, whether it has no partner
     cdef bint is_final
     cdef object bound      # the time which all rows that come have come to; None: not known
-    cdef object progress   # where who puts out says what has left windows; None: it need not
+    cdef object progress   # where the output says what has left windows; None: it need not
     # For a function that answers masks.
     cdef list asked, shown     # of each stream, all rows of its window as they are inside, and as functions see them
     cdef object numbers        # of each row, its place in those of its stream
@@ -59,7 +59,7 @@ cdef class LotFinder:
     cdef uint64_t compared  # pairs, so far
 
     cdef object find(self, OrderedRows lot)
-    # What all lanes have found of a lot together.
+    # The matches of all lanes for a lot together.
     cdef object together(self, list lanes)
 
 

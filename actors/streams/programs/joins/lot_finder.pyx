@@ -1,4 +1,4 @@
-"""Who finds the partners of many rows at once, which are columns.
+"""Finders of the partners of many rows at once, in columns.
 
 As `finder.pyx` has it for rows: what is found depends on the order of rows alone, and there may be
 several finders, lanes, which together find what one would. By numbers each lane reads all rows and
@@ -26,7 +26,7 @@ most_at_once = 512
 
 @cython.final
 cdef class Known:
-    """What is known of the streams, of which all rows that are ready have it."""
+    """Knowledge of the streams, the same for all rows that are ready."""
 
     cdef bint has_whole_times(self):
         return self.scale.name != "floats"
@@ -103,7 +103,7 @@ cdef class ColumnFinder(LotFinder):
         return 0
 
     cdef int make(self, Known known) except -1:
-        """What the times and the values are is known."""
+        """Make the finder: the types of the times and the values are known."""
         cdef JoinPredicate predicate
         cdef JoinSettings[int64_t] whole
         cdef JoinSettings[double] real

@@ -1,4 +1,4 @@
-# Who finds partners of a row by a C function.
+# A finder of a row's partners by a C function.
 from libc.stdint cimport uint8_t, uint64_t
 from libcpp.vector cimport vector
 
@@ -29,7 +29,7 @@ cdef extern from "callboard/streams/programs/joins/kernel/value_join.hpp" namesp
 cdef class NativePredicate:
     # Subclass this and override `matches`. Without the interpreter, in several threads at once.
 
-    # Whether a row of the left stream and one of the right are partners. What values point to is borrowed.
+    # Whether a row of the left stream and one of the right are partners. The memory that values point to is borrowed.
     cdef bint matches(self, const Value* left, const Value* right) noexcept nogil
 
 

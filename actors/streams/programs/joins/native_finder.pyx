@@ -1,4 +1,4 @@
-"""Who finds the partners of rows by a C function of two native values, without the interpreter."""
+"""A finder of rows' partners by a C function of two native values, without the interpreter."""
 
 import cython
 

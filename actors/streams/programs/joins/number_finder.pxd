@@ -1,4 +1,4 @@
-# Who finds partners of a row where that is a question of numbers.
+# A finder of a row's partners, by numbers.
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libcpp cimport bool
 from libcpp.vector cimport vector

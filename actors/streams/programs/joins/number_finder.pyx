@@ -1,9 +1,9 @@
-"""Who finds the partners of a row, where that is a question of numbers.
+"""A finder of a row's partners, where numbers decide.
 
-The times and the values that are compared are handed to `kernel/number_join.hpp`, which finds partners
-without looking at each pair, and without the interpreter. It answers as Python would: integers are
-compared as integers of 64 bits, and numbers as floats where that changes nothing. What does not fit
-is refused, and pairs are compared in Python from then on.
+The times and the values that are compared are handed to `kernel/number_join.hpp`, which finds partners without
+looking at each pair, and without the interpreter. It answers as Python would: integers are compared as integers of
+64 bits, and numbers as floats where that changes nothing. Values that do not fit are refused, and pairs are
+compared in Python from then on.
 """
 
 import os

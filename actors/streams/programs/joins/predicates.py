@@ -16,7 +16,7 @@ Column = str | int | Callable[[Any], Any]
 
 
 class Predicate:
-    """What a join compares by: terms that all have to hold. `Band("x", 10) & Equal("symbol")`."""
+    """A join's predicate: terms that all have to hold. `Band("x", 10) & Equal("symbol")`."""
 
     __slots__ = ("terms",)
 
@@ -38,8 +38,8 @@ class Predicate:
 class Term(Predicate):
     """A predicate of one value of each row.
 
-    `comparison` says what it asks of two values; None: that they are equal, so that partners are
-    found by a table. A row in which a value is missing that is compared has no partner.
+    `comparison` compares two values; None: they must be equal, so that partners are found by a
+    table. A row in which a value is missing that is compared has no partner.
     """
 
     __slots__ = ("left", "right")
@@ -71,9 +71,9 @@ class Equal(Term):
     """Rows are partners if a value of theirs is equal.
 
     `column` is how the value is found in a row: a name, of an attribute or a key; the place in a
-    tuple; or a function of the row. `right` is that of the right stream, where it is another. Equal
-    is what Python says, so None is equal to None; NaN is equal to nothing, and an error of its row.
-    Datetimes with a zone are equal if they are one moment.
+    tuple; or a function of the row. `right` is that of the right stream, where it is another.
+    Values are equal as in Python, so None is equal to None; NaN is equal to nothing, and an error
+    of its row. Datetimes with a zone are equal if they are one moment.
     """
 
     __slots__ = ()
@@ -85,10 +85,10 @@ class Equal(Term):
 class Band(Term):
     """Rows are partners if a value of theirs differs by `distance` at most.
 
-    `column` and `right` as for `Equal`. Values are numbers, or whatever has a difference that can
-    be compared with `distance`, such as times and a `timedelta`; any other is an error of its row,
-    and so is one that has no difference from the first one that came. None, NaN, and NaT and NA of
-    NumPy and pandas are near to nothing: such a row has no partner.
+    `column` and `right` as for `Equal`. Values are numbers, or have a difference that can be
+    compared with `distance`, such as times and a `timedelta`. Any other value is an error of its
+    row, and so is one that cannot be subtracted from the first one that came. None, NaN, and NaT
+    and NA of NumPy and pandas are near to nothing: such a row has no partner.
     """
 
     __slots__ = ("comparison", "distance")
@@ -134,7 +134,7 @@ def reader_of(column: Column) -> Callable[[Any], Any]:
 
 
 def name_of(column: Column) -> str:
-    """Say what a value is called."""
+    """Return the name of a value."""
     if isinstance(column, str | int):
         return repr(column)
     return getattr(column, "__name__", safe_repr(column))

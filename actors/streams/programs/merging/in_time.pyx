@@ -1,7 +1,7 @@
 """Programs that take the rows of their inputs in order of time.
 
-What is ready is handled at the end of each batch, or, where branches meet again behind them, after
-each row: then the origin of what a row let go is that row's.
+Ready rows are handled at the end of each batch. Where branches meet again behind them, they are handled after each
+row: then the rows that a row let go have its origin.
 """
 
 import cython

@@ -21,7 +21,7 @@ cdef class Listening(Merge):
             self.hand_on(None if end is None else end >> self.drops[0], into)
 
     cdef bint listen(self, list batches) except -1:
-        """Find out who is idle; whether that is so of one who was not."""
+        """Find out which inputs are idle. Return whether one has become so."""
         cdef bint fell_silent = False, was
         cdef Batch batch
         cdef Py_ssize_t which

@@ -1,9 +1,8 @@
 """Programs with several inputs.
 
-The batches of a round meet, one from each input. Rows are taken in the order in which a run row by
-row would bring them: by the row, before the branches parted, that they come from, and for one such
-row by input. That is by their origins, or, if no row can reach two of the inputs in one round,
-simply input by input.
+The batches of a round meet, one from each input. Rows are taken in the order in which a run row by row would bring
+them. They are sorted by the row that they come from, before the branches parted, and for one such row by input.
+That is by their origins, or, if no row can reach two of the inputs in one round, simply input by input.
 """
 
 from collections import deque
@@ -79,7 +78,7 @@ cdef class Merge(Program):
         return 0
 
     cdef object left_of(self, object origin):
-        """What is left of an origin behind this program."""
+        """Return the part of an origin that is left behind this program."""
         return None if self.leaves is None else origin >> self.leaves
 
     cdef int take(self, Py_ssize_t which, object row, int64_t serial, object origin, list into) except -1:
@@ -117,7 +116,7 @@ cdef class Merge(Program):
         return 0
 
     cdef object held_back(self, object instant):
-        """What outputs to come are not before, where inputs to come are not before an instant."""
+        """Return the instant that later outputs are not before, if later inputs are not before `instant`."""
         return instant
 
     cdef int settle(self, object origin, list into) except -1:

@@ -1,10 +1,10 @@
 """The order of rows of several sources: by time, then by source, then as they came.
 
-A row is ready once nothing that may still come can precede it: each source after its own has come
-to its time, and each before it beyond. That is Definition 2 of Gulisano et al. 2015 (ScaleJoin,
-section III), `time < the least of what all sources have come to`, with ties told apart, so that a
-row need not wait for the next time of all. What is ready is handed out in that order, so the whole
-of it is the same, however the sources' rows arrived among each other.
+A row is ready once nothing that may still come can precede it: each source after its own has come to its time, and
+each before it beyond. That is Definition 2 of Gulisano et al. 2015 (ScaleJoin, section III), `time < the least of
+what all sources have come to`, with ties told apart, so that a row need not wait for the next time of all. Ready
+rows are handed out in that order, so the whole of it is the same, however the sources' rows arrived among each
+other.
 
 A source may be set idle: then no row waits for it, and one that it brings after all is late if what
 comes after it has been handed out.

@@ -19,8 +19,8 @@ from callboard.streams.programs.rows.sinks import Call
 def to_file(name: str, path: str | PathLike[str], **options: Any) -> Call:
     """Make the program that writes rows to a file.
 
-    Opens the file, which close() closes. What was in it before is gone when the run has its first
-    rows, so a run that is refused leaves it as it was.
+    Opens the file, which close() closes. Its old content is gone when the run has its first rows,
+    so a run that is refused leaves it as it was.
     """
     file = _open(path)
 

@@ -30,7 +30,7 @@ cdef class Stateful(Program):
 
     # For programs: append to `outs` what a row gives, or nothing if it raises.
     cdef int step(self, Table table, object key, object row, int64_t serial, list outs) except -1
-    # What a state has to say at a watermark, or (None) at the end. May drop the key from the table.
+    # The outputs of a state at a watermark, or (None) at the end. May drop the key from the table.
     cdef list mark(self, Table table, object key, object state, object time)
     cdef object time_at(self, Watermark watermark)
 

@@ -1,10 +1,9 @@
 """Programs of operators with a state, or with one for each key.
 
-Without keys there is one state, whose key is None. With keys and partitions a program works either
-alone, by process(), or divided; the states are then in one table or in one for each partition. In
-both ways the states of keys are asked at watermarks and at the end in the order of their keys'
-first arrival, which is the order of a dictionary's keys; shares are merged by the serial number with
-which a key came.
+Without keys there is one state, whose key is None. With keys and partitions a program works either alone, by
+process(), or divided; the states are then in one table or in one for each partition. In both ways the states of
+keys are asked, at watermarks and at the end, in the order of their keys' first arrival. That is the order of a
+dictionary's keys; shares are merged by the serial number with which a key came.
 """
 
 import cython
@@ -83,7 +82,7 @@ cdef class Stateful(Program):
         return tuple(rows) if any(rows) else ()
 
     cdef object time_at(self, Watermark watermark):
-        """What states are told of a watermark."""
+        """Return the time of a watermark that states are given."""
         return watermark.time
 
     # --- alone ---------------------------------------------------------------------------------------
@@ -283,7 +282,7 @@ cdef class Stateful(Program):
 
 
 cdef list next_outs(DividedBatch divided, uint32_t number):
-    """What the next of a share's rows gave."""
+    """Return the outputs of the next of a share's rows."""
     cdef list outs = (<Part?>divided.parts[number]).outs
     cdef Share* share = &divided.division.share(number)
     if share.gathered >= share.ends.size():

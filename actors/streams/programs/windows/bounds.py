@@ -2,7 +2,7 @@
 
 Windows are numbered, and a bound is computed from the number alone, so it has one value, however
 the rows' times were rounded. A row is in the windows between whose bounds its time lies, by the
-comparison that whoever reads the bounds would make.
+comparison that a reader of the bounds would make.
 """
 
 from __future__ import annotations
@@ -86,8 +86,9 @@ def check_time(time: Any) -> None:
 def _divide(size: Any, step: Any) -> tuple[int, Any]:
     """Say how many steps a size has, and what is left, or None.
 
-    Of floats, the nearest number of steps is meant where it makes no more difference than rounding
-    does: 0.3 is three steps of 0.1, though three times the float 0.1 is more than the float 0.3.
+    For floats, the nearest number of steps is meant where the difference is within that of
+    rounding: 0.3 is three steps of 0.1, though three times the float 0.1 is more than the float
+    0.3.
     """
     steps, rest = divmod(size, step)
     if isinstance(rest, float):

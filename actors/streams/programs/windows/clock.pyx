@@ -1,4 +1,4 @@
-"""The program of what says how far event time has come."""
+"""The program of the operator that says how far event time has come."""
 
 import cython
 

@@ -1,8 +1,8 @@
 """Where windows of whole days of a zone begin and end: at the midnights of its clock.
 
-A day begins at the first instant at which the zone's clock shows its date's midnight, or what comes
-in its place: where the clock jumps over midnight the day begins with the jump, where midnight comes
-twice with the first one, and a day that is skipped has no length. So days may have 23 or 25 hours.
+A day begins at the first instant at which the zone's clock shows its date's midnight. Where the
+clock jumps over midnight, the day begins with the jump. Where midnight comes twice, it begins with
+the first one. A day that is skipped has no length. So days may have 23 or 25 hours.
 """
 
 from __future__ import annotations

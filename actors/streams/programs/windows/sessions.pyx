@@ -1,7 +1,7 @@
 """Session windows: the sessions of each key that are open, and when they close.
 
-A row costs its key, its time, and a few comparisons, however many sessions are open: sessions are
-kept in order of time, and a row is looked for from the latest one on.
+A row costs its key, its time, and a few comparisons, however many sessions are open. Sessions are kept in order of
+time, and a row's session is looked for from the latest one on.
 """
 
 import cython
@@ -186,7 +186,7 @@ cdef class OfKey:
         return windows
 
     def on_watermark(self, time):
-        """Close what ends by a time."""
+        """Close the sessions that end by a time."""
         if self.latest is not None and time <= self.latest:
             return None
         return self.close(time)

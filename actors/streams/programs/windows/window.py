@@ -31,7 +31,7 @@ MOST_DAYS = 1_000_000
 
 
 class Window(NamedTuple, Generic[V]):
-    """A closed window: its bounds, and what the function made of its rows.
+    """A closed window: its bounds, and the function's result of its rows.
 
     The bounds of a window by count are the numbers of its first row and of the one after its last,
     counted from 0 for each key.
@@ -90,7 +90,7 @@ class Tumbling(_Regular):
 
     `origin` is where a window by time starts; the others lie before and after it: number n starts
     at `origin + n * size`, so computed, and ends where number n + 1 starts. With times that are
-    `datetime`s, `size` is a `timedelta` and `origin` a `datetime`; bounds are in its zone, and a
+    `datetime`s, `size` is a `timedelta` and `origin` a `datetime`. Bounds are in its zone, and a
     window of a day has 24 hours, also where clocks are changed.
 
     `Tumbling(days=n, zone=..., by=...)` has windows of `n` days of a zone, a name or a `ZoneInfo`,

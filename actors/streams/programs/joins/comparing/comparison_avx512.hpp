@@ -1,6 +1,6 @@
 // Comparing with an interval by AVX-512: a compare leaves a bit for each row, so the masks of 64 rows are put
-// together without leaving the mask registers. Of integers, low <= x <= high is one unsigned comparison,
-// x - low <= high - low. The interval is not empty.
+// together without leaving the mask registers. For integers, low <= x <= high is one unsigned comparison, x - low
+// <= high - low. The interval is not empty.
 #pragma once
 
 #if defined(__x86_64__)

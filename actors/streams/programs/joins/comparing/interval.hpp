@@ -2,11 +2,11 @@
 // low <= x <= high, in the column's own type. So comparing is two comparisons, whatever the term was.
 //
 // Why the interval is exact.
-//   1. Of integers, x - v is computed without overflow: the ends are v -+ distance, or the type's own ends.
-//   2. Of floats, x - v is rounded to a double, and rounding keeps order: the x >= v with x - v <= distance are
+//   1. For integers, x - v is computed without overflow: the ends are v -+ distance, or the type's own ends.
+//   2. For floats, x - v is rounded to a double, and rounding keeps order: the x >= v with x - v <= distance are
 //      all those up to a greatest one. It is looked for among the floats themselves, which have an order as
-//      integers have: beside v + distance first, and then by halving. v + distance alone, or its neighbours,
-//      would be wrong: -1 and any x up to 2**-53 are at most 1 apart, as doubles see it.
+//      integers have: beside v + distance first, and then by halving. Only v + distance, or its neighbours, would
+//      be wrong: -1 and any x up to 2**-53 are at most 1 apart, as doubles see it.
 //   3. |x - v| = |(-x) - (-v)|, rounded or not: the lower end is the upper one of -v, negated.
 #pragma once
 

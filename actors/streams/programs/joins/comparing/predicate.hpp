@@ -1,8 +1,8 @@
-// What a join asks of two rows: up to eight terms, which must all hold. A term is about one column of numbers of
-// each side, of the same type.
+// The predicate of a join on two rows: up to eight terms, which must all hold. A term is about one column of
+// numbers of each side, of the same type.
 //
-// What a term says is what Python says of the values: of integers exactly, of floats in doubles. NaN satisfies no
-// term, and a band has no pair of one infinity, as their difference is NaN; Equal has it.
+// A term answers as Python does for the values: exactly for integers, in doubles for floats. NaN satisfies no term,
+// and a band has no pair of one infinity, as their difference is NaN; Equal has it.
 #pragma once
 
 #include <cstdint>

@@ -1,1 +1,1 @@
-"""What a lane of a join does with its windows, in native headers."""
+"""A join lane's work on its windows, in native headers."""

@@ -1,4 +1,4 @@
-// What a lane of a join reads and says.
+// The input and the output of a lane of a join.
 #pragma once
 
 #include <cstddef>

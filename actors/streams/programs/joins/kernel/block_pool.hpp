@@ -1,8 +1,8 @@
 // Blocks of rows, column by column: so many rows that a block and what it is compared with fit the first cache.
 //
 // A block is a piece of memory with the rows' times, their numbers, and their columns, one after the other. Blocks
-// that were given back are used again, so that a window that slides takes no new memory; more than half as many as
-// are in use are not kept, so that one that shrank gives its memory back.
+// that were given back are used again, so a window that slides takes no new memory. At most half as many as are in
+// use are kept, so a window that shrank gives its memory back.
 #pragma once
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 // The rows of a cell: their numbers and their columns side by side in one piece of memory, in the order in which
 // they were stored. New ones come behind, old ones leave in front.
 //
-// Pieces have room for 4 rows, or 8, 16 and so on. A cell that fills its piece moves down in it, if a quarter of it is
-// free in front, or else to the next larger one; one that keeps an eighth of it moves to the next smaller one. So a
-// move of n rows comes after n / 3 rows or more, and the pieces of all cells have room for 8 times as many rows
-// as there are, and 4 for each cell, at most. Pieces that were given back are used again.
+// Pieces have room for 4 rows, or 8, 16 and so on. A cell that fills its piece moves down in it, if a quarter of it
+// is free in front, or else to the next larger one. One that keeps an eighth of it moves to the next smaller one.
+// So a move of n rows comes after n / 3 rows or more. The pieces of all cells have room for 8 times as many rows as
+// there are, and 4 for each cell, at most. Pieces that were given back are used again.
 #pragma once
 
 #include <cstddef>
@@ -81,7 +81,7 @@ public:
         ++rows.begin;
     }
 
-    // Of all rows that leave with their cells.
+    // Clears the rows of a cell that leaves with all of them.
     void clear(CellRows& rows) noexcept {
         if (rows.piece != nullptr) give_back(rows.piece, rows.size_class);
         rows = CellRows{};

@@ -1,8 +1,8 @@
-// Which join is to be preferred: FullJoin, whose cost is the window's, or IndexedJoin, whose cost is that of a few
-// looks into memory, and of the rows in the cells that it looks into.
+// The choice of a join: FullJoin, whose cost is the window's, or IndexedJoin. The latter costs a few looks into
+// memory, and the rows in the cells that it looks into.
 //
-// The figures are what tests/native/bench/bench_join.cpp measured on an EPYC of the fourth generation, in nanoseconds
-// for a row. They are good for the choice, which is between costs that mostly lie far apart: from about 1,500
+// The figures are what tests/native/bench/bench_join.cpp measured on an EPYC of the fourth generation, in
+// nanoseconds for a row. They are good enough for the choice, as the costs mostly lie far apart: from about 1,500
 // rows in the window on the index is quicker, unless values crowd in few cells.
 #pragma once
 

@@ -1,5 +1,5 @@
-// What a join gives whose rows' times lie in a column, and whose partners were found: JoinOutputs, for whoever does not
-// know the type of times. They are integers of 64 bits or doubles, and `const void*` points to such.
+// The outputs of a join whose rows' times lie in a column, and whose partners were found: JoinOutputs, for callers
+// that do not know the type of times. They are integers of 64 bits or doubles, and `const void*` points to such.
 //
 // One thread at a time. It waits for nobody.
 #pragma once

@@ -1,4 +1,4 @@
-// What one lane of a join does with numbers, comparing everything: Gulisano et al., "ScaleJoin", algorithm 1.
+// A lane of a join of numbers, which compares everything: Gulisano et al., "ScaleJoin", algorithm 1.
 //
 // The paper takes row after row, and each one walks through the whole window, which is larger than the first cache.
 // Here a batch's rows are stored first, and each knows which positions of the other window it sees. Then that window
@@ -6,8 +6,8 @@
 // the first cache.
 //
 // Why the answer is that of row after row.
-//   1. What a row sees is noted when it comes, between what came before and after it in the sequence, also of its own
-//      batch: positions, from the first row that has not left the window to the last that was stored.
+//   1. A row's view is noted when it comes, between the rows before and after it in the sequence, also those of its
+//      own batch: positions, from the first row that is still in the window to the last that was stored.
 //   2. Memory of rows that left is kept until the batch's end.
 //   3. Both ends only grow from row to row, so the rows that see some of a block are neighbours.
 //   4. A row meets blocks in order, so its matches are in order of number; a stable sort by row does the rest.

@@ -5,12 +5,11 @@
 // cell(x) is x by the cells' width, cut to an integer. The grid is the product of all equalities and of up to two
 // bands.
 //
-// Why no match is missed: a probe's interval is exactly what it matches, and from low <= x <= high it follows that
-// cell(low) <= cell(x) <= cell(high), whatever was rounded, as cell never falls. So a probe looks into the
-// cells from low's to high's, and no rule is needed of how far neighbours may be.
-// Why these are few: cells are several distances wide. So far from 0 that floats are sparser than cells, each
-// float has its own, and low and high are the value.
-// A hash stands for a cell. Cells with one hash are one: the intervals say what matches, not the cells.
+// All matches are found. A probe's interval is exactly what it matches. From low <= x <= high it follows that
+// cell(low) <= cell(x) <= cell(high), whatever was rounded, as cell never falls. So a probe looks into the cells
+// from low's to high's, and no rule is needed of how far neighbours may be. Why these are few: cells are several
+// distances wide. So far from 0 that floats are sparser than cells, each float has its own, and low and high are
+// the value. A hash stands for a cell. Cells with one hash are one: the intervals say what matches, not the cells.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +40,7 @@ public:
     static constexpr unsigned breadth = 4;
     static constexpr std::uint32_t most_bands = 2;
 
-    // Who does not know the seed cannot choose values whose cells crowd in one place of a table.
+    // Without the seed nobody can choose values whose cells crowd in one place of a table.
     explicit CellGrid(const JoinPredicate& predicate, std::uint64_t seed = 0) : predicate_(predicate), seed_(seed) {
         for (std::uint32_t i = 0; i < predicate.count; ++i) {
             const JoinTerm& term = predicate.terms[i];
@@ -122,7 +121,7 @@ private:
         return term.distance <= std::numeric_limits<double>::max();
     }
 
-    // Of floats, a distance of 0 is equality: infinities match nothing, wherever they lie.
+    // For floats, a distance of 0 is equality: infinities match nothing, wherever they lie.
     static bool is_equality(const JoinTerm& term) { return term.is_equality || term.distance == 0; }
 
     template <class Visit>

@@ -1,9 +1,9 @@
-// What one lane of a join does with numbers, where the predicate says where matches may be: only the rows of a few
-// cells are compared. The answer is that of FullJoin, and in the same order.
+// A lane of a join of numbers, where the predicate says where matches may be: only the rows of a few cells are
+// compared. The answer is that of FullJoin, and in the same order.
 //
 // Why it is the same.
-//   1. A row is in its cell from when it is stored until it leaves the window, row after row of the sequence; so
-//      what a row finds in cells is part of what it sees, and grid.hpp says why no match is in any other cell.
+//   1. A row is in its cell from when it is stored until it leaves the window, row after row of the sequence. So a
+//      row finds in cells only rows that it sees; grid.hpp says why all matches are in these cells.
 //   2. Rows of a cell are in the order in which they were stored, and what is found in several cells is put in order by
 //      number. Cells that share a hash are found twice, and their matches are taken once.
 //   3. A row with a NaN is in no cell and matches nothing.
@@ -72,7 +72,7 @@ public:
 private:
     static constexpr std::size_t ahead = 8;
 
-    // Of a stored row the window knows its cell only.
+    // The window knows only the cell of a stored row.
     static JoinColumns slot_column() {
         JoinColumns columns;
         columns.add(sizeof(std::uint32_t));
@@ -84,8 +84,9 @@ private:
         return reinterpret_cast<const std::uint32_t*>(window.column_at(position, 0))[window.place_of(position)];
     }
 
-    // What a row will want is three steps away: its cells' buckets, what these name, and rows. Each step is fetched
-    // some rows before the next. Inlined, because GCC drops calls of functions that do nothing but prefetch.
+    // The memory of a row's partners is three steps away: its cells' buckets, the lists that these name, and rows.
+    // Each step is fetched some rows before the next. Inlined, because GCC drops calls of functions that only
+    // prefetch.
     __attribute__((always_inline)) void fetch(const JoinBatch<Time>& batch, std::size_t row) const {
         if (row < batch.rows) {
             const JoinCells &own = cells_[batch.sides[row]], &other = cells_[1 - batch.sides[row]];

@@ -1,4 +1,5 @@
-// What a join gives, as numbers of rows: pairs, rows with a partner, rows without one, in the order of the sequence.
+// The outputs of a join, as numbers of rows: pairs, rows with a partner, rows without one, in the order of the
+// sequence.
 //
 // Rows of a side are numbered as they are kept, from 0 on; so a window is the numbers from begin() to end(). Rows come
 // in the order of their times, and each goes through three steps:

@@ -1,5 +1,5 @@
-// A join whose rows come one by one, and whose times and values are integers of 64 bits or doubles, as those of rows in
-// Python are: they are gathered into columns, and matched as a batch.
+// A join whose rows come one by one, with times and values that are integers of 64 bits or doubles, as in Python.
+// They are gathered into columns, and matched as a batch.
 //
 // One thread at a time. It waits for nobody.
 #pragma once
@@ -45,7 +45,7 @@ public:
     std::uint64_t compared() const { return whole_ != nullptr ? whole_->compared() : real_->compared(); }
 
 private:
-    // Of a type, as its term says.
+    // Numbers of one type, as the column's term says.
     struct Column {
         std::vector<std::int64_t> whole;
         std::vector<double> real;

@@ -1,5 +1,6 @@
-// What a lane does at each row of the merged sequence, and which stored rows that row sees: Gulisano et al.,
-// "ScaleJoin", section II and algorithm 1, after the three-step procedure of Kang, Naughton and Viglas 2003.
+// The rules of a lane: its steps at each row of the merged sequence, and which stored rows that row sees. By
+// Gulisano et al., "ScaleJoin", section II and algorithm 1, after the three-step procedure of Kang, Naughton and
+// Viglas 2003.
 //
 // Each lane reads all rows, and stores every n-th of either side. A row meets each earlier row of the other side in the
 // one lane that stored it; so the lanes divide the comparisons and repeat none. (The paper counts both sides together;

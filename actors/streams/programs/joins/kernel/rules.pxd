@@ -1,4 +1,4 @@
-# What a join of numbers asks of rows, and which it compares.
+# The rules of a join of numbers: its predicate, and which rows it compares.
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 cdef extern from "callboard/streams/programs/joins/kernel/rules.hpp" namespace "callboard" nogil:

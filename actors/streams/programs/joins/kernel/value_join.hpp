@@ -1,5 +1,5 @@
-// A join whose rows are native values, and are compared one by one, by whoever has this. What is to be done at each row
-// of a batch is written down first; so to do it, which may take long, needs no interpreter.
+// A join whose rows are native values, which this object's owner compares one by one. The steps at each row of a
+// batch are written down first. Doing them may take long, and needs no interpreter.
 //
 // One thread at a time. It waits for nobody.
 #pragma once
@@ -23,7 +23,7 @@ public:
 
     // --- writing down; these throw std::bad_alloc, after which the join is of no use ---------------------------------
 
-    // The next row. What follows is about it.
+    // The next row. The calls that follow are about it.
     void add(std::uint8_t side, std::uint64_t number) {
         turns_.push_back({});
         turns_.back().side = side;

@@ -1,7 +1,7 @@
 // The rows that one lane has stored of one side, in order, and which of them are still seen.
 //
 // A row has a position, which counts the rows that were ever stored. Those from begin() on are seen by a row that
-// comes now. What is before begin() keeps its memory until purge(): rows of the batch in work may see it.
+// comes now. Rows before begin() keep their memory until purge(): rows of the batch in work may see it.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace callboard {
 
-// now - then > within, for a `then` that is not later. Of integers it is exact; `within` is not negative.
+// now - then > within, for a `then` that is not later. For integers it is exact; `within` is not negative.
 template <class Time>
 bool is_expired(Time now, Time then, Time within) {
     if constexpr (std::is_integral_v<Time>)
@@ -70,7 +70,7 @@ public:
         blocks_.erase(blocks_.begin(), blocks_.begin() + static_cast<std::ptrdiff_t>(gone));
     }
 
-    // Of the block that has a position, which was not purged: what begins it.
+    // The begin of the block that has a position. That block must not be purged yet.
     const std::uint64_t* numbers_at(std::uint64_t position) const { return numbers(block_at(position)); }
     const unsigned char* column_at(std::uint64_t position, std::uint32_t column) const {
         return block_at(position) + pool_.offset_of(column);
