@@ -1,5 +1,5 @@
-# cython: nonecheck=False A worker has its team and its policy from its construction on, and each
-# dispatch passes these lines.
+# cython: nonecheck=False
+# A worker has its team and its policy from its construction on, and each dispatch passes these lines.
 """Workers: threads that dispatch actors cooperatively.
 
 The loop is LPEL's (Prokesch 2011, section 4.2.1): pick a ready actor, dispatch it, note the outcome,
