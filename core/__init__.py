@@ -1,1 +1,1 @@
-"""The ground that all else stands on: it imports nothing of ours."""
+"""The lowest floor, which all others import: it imports nothing of callboard."""

@@ -1,8 +1,8 @@
 // The atomics facade: the only file that includes <atomic>, so that a checker can stand behind it.
 //
-// Rules of the house: every operation names its memory order; an order stronger than relaxed says
-// beside it which operation it pairs with; there are no standalone fences (ThreadSanitizer does
-// not see them) and no seq_cst without a reason.
+// Rules of the house. Every operation names its memory order. An order stronger than relaxed says
+// beside it which operation it pairs with. Standalone fences are forbidden, because ThreadSanitizer
+// does not see them. So is seq_cst without a reason.
 #pragma once
 
 #include <atomic>
@@ -19,8 +19,8 @@ inline constexpr auto release = std::memory_order_release;
 inline constexpr auto acq_rel = std::memory_order_acq_rel;
 inline constexpr auto seq_cst = std::memory_order_seq_cst;
 
-// Fields that different threads write live this far apart. 64 bytes is the line of x86-64 and of
-// the aarch64 server cores; the adjacent-line prefetcher of x86 made no difference that we measured.
+// Fields that different threads write live this far apart. 64 bytes is the line of x86-64 and of the aarch64
+// server cores; the adjacent-line prefetcher of x86 made no measurable difference.
 inline constexpr std::size_t cache_line = 64;
 
 // Keeps the compiler from moving loads and stores across. It orders nothing between cores: see biased_lock.hpp.

@@ -8,7 +8,7 @@ from typing import Any
 
 from callboard.core.text import safe_repr
 
-# What gives the rows of a table, by a method that tells whose table it is.
+# The call that gives the rows of a table, by a method that only this library's tables have.
 _ROWS_BY = {
     "to_pylist": ".to_pylist() or .to_batches()",  # of pyarrow
     "iter_rows": ".iter_rows(named=True) or .to_arrow().to_batches()",  # of Polars
@@ -22,7 +22,7 @@ _ROWS_BY = {
 def iterator_over(caller: str, rows: Any, what: str = "rows") -> Iterator[Any]:
     """Return an iterator over rows.
 
-    Raises TypeError, which names the `caller`, for what holds none, and for a table.
+    Raises TypeError, which names the `caller`, if `rows` is not iterable, or is a table.
     """
     kind = type(rows)
     if kind is not list and is_table(rows):
@@ -38,18 +38,18 @@ def iterator_over(caller: str, rows: Any, what: str = "rows") -> Iterator[Any]:
 
 
 def is_table(value: Any) -> bool:
-    """Return whether something is a table or a frame, of which one gets columns, and no rows."""
+    """Return whether `value` is a table or a frame: iterating over one gives columns, not rows."""
     kind = type(value)
     return hasattr(kind, "__dataframe__") or (hasattr(kind, "columns") and hasattr(kind, "dtypes"))
 
 
 class Batches:
-    """An iterator over lists of `size` rows, and one of those left at the end.
+    """An iterator over lists of `size` rows. The last list has the rows that are left.
 
-    If `rows` raises an Exception, what it gave before is a batch of its own first. `taken` is the
-    latest batch, whole or not, and `raised` the exception that is to come after it, or None.
+    If `rows` raises an Exception, the rows before it come first, as a batch of their own. `taken`
+    is the latest batch, whole or not, and `raised` the exception that is to come after it, or None.
 
-    Raises TypeError, which names the `caller`, for what holds no rows.
+    Raises TypeError, which names the `caller`, if `rows` is not an iterable of rows.
     """
 
     def __init__(self, caller: str, rows: Iterable[Any], size: int) -> None:
@@ -85,7 +85,7 @@ class Batches:
         if self.raised is not None:
             raise self.raised
         try:
-            self.taken.extend(islice(self._rows, self._size))  # keeps what came before it raises
+            self.taken.extend(islice(self._rows, self._size))  # keeps the rows before an exception
         except Exception as error:
             if not self.taken:
                 raise

@@ -1,8 +1,8 @@
-"""Checks of arguments: what a number, a time and a switch may be, for the whole package.
+"""Checks of arguments for the whole package: numbers, times and switches.
 
 Each returns the checked value, or raises `error` with the fact and the value. `what` begins the
 sentence: "workers", "a mailbox's timeout". NaN, infinity, strings of digits and a bool for a number
-are refused everywhere; NumPy's numbers are taken.
+raise `error` everywhere; NumPy's numbers are accepted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from callboard.core.text import safe_repr
 
-# Whole numbers end up in 63 bits, if nothing narrower is said.
+# Whole numbers are stored in 63 bits, unless the caller gives a narrower range.
 LARGEST = 2**63 - 1
 # 31 years. In nanoseconds it fits into 63 bits with room for the clock, and Python's locks take it.
 LONGEST = 1e9
@@ -84,7 +84,7 @@ def one_of(
 
 
 def takes(**options: Any) -> inspect.Signature:
-    """Return the signature of a compiled class with these options, which shows none by itself."""
+    """Return a signature with these options, for a compiled class, which shows none by itself."""
     return inspect.Signature([
         inspect.Parameter(option, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
         for option, default in options.items()

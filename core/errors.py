@@ -1,6 +1,6 @@
 """The errors of actors and their systems.
 
-A capability's own stand in its folder, and derive from CallboardError.
+The errors of a capability are in its folder, and derive from CallboardError.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class ConfigError(CallboardError, ValueError):
 
 
 class PolicyError(CallboardError):
-    """A placement or priority policy raised, or answered nonsense."""
+    """A placement or priority policy raised, or gave an invalid answer."""
 
 
 class MailboxFull(CallboardError):
-    """A bounded mailbox has no room, and its overflow policy is not to wait, or not any longer."""
+    """A bounded mailbox is full, and its overflow policy does not wait, or its timeout is over."""
 
 
 class SystemClosed(CallboardError):
@@ -41,14 +41,14 @@ class ForkedSystem(CallboardError):
 class ActorStopped(CallboardError):
     """An ask can never be answered, because its target has stopped.
 
-    Where a failure ended it, the text says which, and `__cause__` is an ActorFailed.
+    If a failure ended the target, the text names it, and `__cause__` is an ActorFailed.
     """
 
 
 class ActorFailed(CallboardError):
-    """Has the traceback of what ended an actor as its text.
+    """An actor was ended by an exception. The text is that exception's traceback.
 
-    What the actor raised is not kept: it would keep the actor and the message in work alive.
+    The exception itself is not kept: it would keep the actor and its message alive.
     """
 
 
@@ -57,11 +57,11 @@ class AskTimeout(CallboardError, TimeoutError):
 
 
 class AskCycle(CallboardError):
-    """An actor waits for an answer that, at the end of a chain of asks, waits for this actor."""
+    """Actors ask each other in a circle: each waits for another's answer."""
 
 
 class DrainTimeout(CallboardError, TimeoutError):
-    """A system did not come to rest in time."""
+    """A system did not become idle in time."""
 
 
 class GraphError(CallboardError, ValueError):

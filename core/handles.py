@@ -1,4 +1,4 @@
-"""What stands for something that there is once, such as a system or a connection."""
+"""Handles of things that exist once, such as a system or a connection."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Self
 
 
 class CopiedAsItself:
-    """A base of handles: a copy of what holds one, shallow or deep, holds the same."""
+    """The base of handles: a copy of a handle, shallow or deep, is the handle itself."""
 
     __slots__ = ()
 

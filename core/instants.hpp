@@ -1,11 +1,11 @@
-// What instant_of() asks of each value.
+// The questions that instant_of() asks about each value.
 #pragma once
 
 #include <Python.h>
 
 namespace callboard {
 
-// Whether a value compares as tuples, or lists, do, and not in a way of its own.
+// Whether a value compares and hashes as its base type (tuple or list) does.
 inline bool is_as(PyObject* value, PyTypeObject* type) {
     return Py_TYPE(value)->tp_richcompare == type->tp_richcompare && Py_TYPE(value)->tp_hash == type->tp_hash;
 }

@@ -1,8 +1,9 @@
-# Aware datetimes as the moments that they are.
+# Aware datetimes, compared as moments in time.
 
 
 cdef class MomentKey:
-    # A key with moments in it: told apart by `instant`, which has them in UTC, and `given` to us as that.
+    # A key with moments in it. Keys are compared by `instant`, which has the moments in UTC. `given` is
+    # the user's key.
     cdef object instant
     cdef object given
     cdef Py_hash_t hashed

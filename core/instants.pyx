@@ -1,13 +1,13 @@
-"""Aware datetimes as the moments that they are.
+"""Aware datetimes, compared as moments in time.
 
-Python compares, subtracts and hashes two datetimes of one zone by what its clock shows: where that
-is set back an hour two moments are one, where it is put forward an hour too many lies between two,
-and `fold` is looked at by nobody. Between zones a datetime in such an hour is equal to nothing. In
-UTC all of that is right. So what is compared, subtracted or added to is the `instant_of()` a value,
-and what is handed out is said `in_zone()` that the value came in.
+Python compares, subtracts and hashes two datetimes of one zone by what its clock shows, and ignores
+`fold`. Where the clock is set back by an hour, two moments count as one. Where it is put forward,
+an hour too many lies between two moments. Between zones, a datetime in such an hour is equal to no
+other. In UTC all of this is right. So callboard computes with the `instant_of()` a value, and hands
+results out `in_zone()` that the value came in.
 
-Moments in tuples and lists are found, too, as these compare what they hold. Naive datetimes have no
-zone and stay as they are: Python refuses to put them into one order with aware ones.
+Moments in tuples and lists are found, too, because these compare their items. Naive datetimes have
+no zone and stay as they are: Python cannot order them together with aware ones.
 """
 
 cimport cython
@@ -32,11 +32,11 @@ cdef object LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 cpdef object instant_of(object value):
-    """Return what a value is compared, subtracted and hashed as.
+    """Return the form in which a value is compared, subtracted and hashed.
 
-    That is an aware datetime in UTC; of a tuple or a list one with such in their places; and
-    anything else itself. The first and the last hours of the calendar, which UTC has no years for,
-    are its first and its last microsecond.
+    For an aware datetime that is the datetime in UTC. For a tuple or a list it is one with such
+    datetimes in their places. Anything else is its own form. UTC has no years for the calendar's
+    first and last hours; these become its first and its last microsecond.
     """
     if is_plain(value):
         return value
@@ -84,7 +84,7 @@ cpdef object zone_of(object value):
 
 
 cpdef object in_zone(object instant, object zone):
-    """Say an instant in a zone; as it is without one, or where the zone has no year for it."""
+    """Return an instant in a zone; as it is without a zone, or if the zone has no year for it."""
     if zone is None:
         return instant
     try:
@@ -109,7 +109,10 @@ cdef class MomentKey:
 
 
 cpdef object as_key(object value):
-    """Return what stands for a value where keys are told apart. Raises TypeError: it has no hash."""
+    """Return the key that stands for a value where keys are compared.
+
+    Raises TypeError if it has no hash.
+    """
     cdef MomentKey key
     instant = instant_of(value)
     if instant is value:

@@ -1,4 +1,4 @@
-"""Signals among exceptions: they come from outside, and are not held where others' errors are."""
+"""Exceptions of signal handlers: they come from outside, and pass where other errors are caught."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _RAISING = ("RAISE_VARARGS", "RERAISE")
 
 
 def comes_from_signal(error: BaseException) -> bool:
-    """Tell whether a signal's handler raised `error` in the middle of what the main thread did.
+    """Tell whether a signal's handler raised `error` in the middle of the main thread's work.
 
-    Handlers, subscribers, and the texts of values run where nothing of theirs may get out. Ctrl-C
-    and SIGTERM are not theirs: the program is to end.
+    Errors of handlers, of subscribers, and of values' texts are caught. Those of Ctrl-C and SIGTERM
+    are passed on: the program is to end.
     """
     if isinstance(error, Exception) or threading.current_thread() is not threading.main_thread():
         return False

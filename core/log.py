@@ -1,7 +1,8 @@
-"""Events: start, stop, failure, overflow. Never called for a message that goes its normal way.
+"""Events: start, stop, failure, overflow. Never called for a message that is handled normally.
 
-Events are structlog's, with keyword values, and go to the standard library's logger `callboard`, so
-they follow whatever logging the application has set up, and are silent below WARNING by default.
+Events are structlog's, with keyword values. They go to the standard library's logger `callboard`,
+so they follow the logging that the application has set up. By default, events below WARNING are
+silent.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from callboard.core.text import safe_repr, safe_str
 
 
 class _ContainedLogger(structlog.stdlib.BoundLogger):
-    """A logger whose filters and handlers may raise without anyone else's harm.
+    """A logger whose filters and handlers may raise without harm to others.
 
-    The runtime logs in the middle of a restart or a stop, which must come to its end, and on
-    workers, which must go on. Whatever they raise, SystemExit included, is printed, as the standard
-    library does for handlers.
+    The runtime logs in the middle of a restart or a stop, which must be completed, and on workers,
+    which must go on. Whatever they raise, SystemExit included, is printed, as the standard library
+    does for handlers.
     """
 
     def _proxy_to_logger(

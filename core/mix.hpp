@@ -1,13 +1,13 @@
 // The mixer of SplitMix64: Steele, Lea and Flood 2014, "Fast splittable pseudorandom number generators".
 //
-// mix() is one to one, and each bit of its argument moves about half of the bits of its result. So
-// numbers that differ a little, or only in their upper bits, end up far apart whatever few bits of them
-// one looks at.
+// mix() is one to one, and each bit of its argument changes about half of the bits of its result. So numbers that
+// differ a little, or only in their upper bits, end up far apart, whatever few bits a caller looks at.
 //
-// hash_bytes() is for runs of bytes: sixteen at a time are mixed in by a multiplication whose upper half is folded
-// into its lower one, as in Wang's wyhash, and the last ones by loads that overlap, so that the many short runs
-// take no loop. Both factors of each product depend on the seed: a factor that whoever chooses the runs can make 0
-// would hide the other one. So whoever does not know the seed cannot choose runs that collide.
+// hash_bytes() is for runs of bytes. Sixteen at a time are mixed in by a multiplication whose upper half is folded
+// into its lower one, as in Wang's wyhash. The last bytes are mixed in by loads that overlap, so the many short
+// runs take no loop. Both factors of each product depend on the seed: if an attacker who chooses the runs could
+// make one factor 0, it would hide the other. So an attacker cannot choose runs that collide without knowing the
+// seed.
 #pragma once
 
 #include <cstddef>

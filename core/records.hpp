@@ -1,4 +1,4 @@
-// Monitoring records: fixed-size, written by one worker into its ring, read by anybody.
+// Monitoring records: fixed-size, written by one worker into its ring, read by any thread.
 //
 // The hot path writes; text, JSON and tables are made elsewhere (Prokesch 2011, section 5.4.3, whose
 // log lines a record can be turned into).
@@ -12,11 +12,12 @@
 
 namespace callboard {
 
-// A count that one thread raises and any thread reads; no more than a plain variable to its writer.
-// A reader may see it a little late, never torn. The writer may change, if each comes after the last.
+// A count that one thread raises and any thread reads. It costs its writer no more than a plain
+// variable. A reader may see it a little late, but never torn. The writer may change, if each comes
+// after the last.
 class Counter {
 public:
-    // The writer. Not a read-modify-write: nobody else writes.
+    // The writer. Not a read-modify-write: there is one writer.
     void add(std::uint64_t amount) { count_.store(get() + amount, relaxed); }
 
     // Any thread.
@@ -26,9 +27,9 @@ private:
     Atomic<std::uint64_t> count_{0};
 };
 
-// How long a thread had nothing to do, in nanoseconds. One word, so that a reader counts no wait twice
-// and none not at all: the sum so far, or while a wait lasts, the sum less the time at which it began,
-// which is negative.
+// How long a thread was idle, in nanoseconds. It is one word, so that a reader counts each wait
+// exactly once. The word is the sum so far. While a wait lasts, it is the sum less the time at which
+// the wait began, which is negative.
 class IdleTime {
 public:
     // The thread itself, by turns.
@@ -57,10 +58,10 @@ struct DispatchRecord {
 
 // The latest records of one worker. Writing is wait-free, and never waits for a reader.
 //
-// Why a reader gets the record it asked for, or false. It saw written() beyond the number, so that
-// record's words are stored as far as it is concerned: each word that it loads is that record's or a
-// later one's. A later one's word was stored with release after begun_ had gone beyond `number +
-// capacity`; its acquire orders that store of begun_ before the reader's last load, which sees it and
+// Why a reader gets the record it asked for, or false. It saw written() beyond the number, so it sees
+// that record's words as stored: each word that it loads is that record's or a later one's. A later
+// one's word was stored with release after begun_ had gone beyond `number + capacity`. The reader's
+// acquire of that word orders the store of begun_ before the reader's last load, which sees it and
 // refuses. The rejected alternative, plain words between two fences, is faster on aarch64, but
 // ThreadSanitizer does not see fences.
 class RecordRing {
@@ -73,7 +74,8 @@ public:
         const std::uint64_t at = written_.load(relaxed);
         begun_.store(at + 1, relaxed);
         auto* slot = &words_[(at & mask_) * words];
-        // Release on each word pairs with read(): who loads it also sees that begun_ has moved on.
+        // Release on each word pairs with read(): a reader of the word also sees that begun_ has
+        // moved on.
         slot[0].store(record.time, release);
         slot[1].store(record.spent, release);
         slot[2].store(static_cast<std::int64_t>(record.actor), release);

@@ -1,7 +1,7 @@
-"""Classes whose objects only the runtime makes: one that it has not filled would point to nowhere.
+"""Classes whose objects only the runtime makes: others would have invalid pointers.
 
-The `__cinit__` of such a class takes a key that no Python code can get hold of, so neither calling
-the class nor its `__new__`, nor copying or unpickling, makes an object.
+The `__cinit__` of such a class takes a key that no Python code can get. So a call of the class or
+of its `__new__`, a copy and an unpickling all fail.
 """
 
 cdef object KEY = object()

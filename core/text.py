@@ -1,4 +1,4 @@
-"""Texts of values that may not be able to give one: the runtime prints what users' code made."""
+"""Texts of users' values, whose own methods may fail."""
 
 from __future__ import annotations
 

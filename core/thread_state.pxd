@@ -1,4 +1,4 @@
-"""What we know of the insides of CPython's thread states."""
+"""The fields of CPython's thread states that callboard uses."""
 
 from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
@@ -6,7 +6,7 @@ from libc.stdint cimport uint64_t
 cdef extern from "Python.h" nogil:
     ctypedef struct PyThreadState:
         PyObject* context     # of the context variables; null until one is set
-        uint64_t context_ver  # what ContextVar.get() remembers is of this version
+        uint64_t context_ver  # the version of ContextVar.get()'s cached value
 
 
 cdef inline PyObject* set_variables(PyThreadState* thread, PyObject* variables) noexcept nogil:

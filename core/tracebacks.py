@@ -6,9 +6,9 @@ _OURS = ("callboard._inside.", "callboard.scheduling.")
 
 
 def from_users_code(error: BaseException) -> BaseException:
-    """Drop the first frames of an exception that are the runtime's, which called the user's code.
+    """Drop the first frames of an exception: those of the runtime, which called the user's code.
 
-    Where there are no others they stay. Returns the exception.
+    If there are no other frames, they stay. Returns the exception.
     """
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_globals.get("__name__", "").startswith(_OURS):

@@ -1,1 +1,1 @@
-"""Every structure that messages wait in: it imports only `callboard.core`."""
+"""The queues in which messages wait: it imports only `callboard.core`."""

@@ -1,15 +1,16 @@
-// Delegation to resources that end: who comes too late is refused, and goes elsewhere.
+// Delegation to resources that end: a thread that comes too late is refused, and goes elsewhere.
 //
-// Das et al. 2009 need it twice. An element whose counter is taken over must not be incremented any more
-// (section 4.3.1: lazy deletion), and a frequency bucket that is empty is removed logically (section 4.3.2,
-// invariant 4.10). Both are closed by one compare-and-swap from a word that says that nobody waits. So what
-// holds for delegation holds here: a request enters the word before it is closed, and is served, or it does
-// not, and its sender is told. Closed is for good, or until open(), which is for whoever alone has the
-// resource in hand.
+// Das et al. 2009 need it twice. An element whose counter is taken over must not be incremented any more (section
+// 4.3.1: lazy deletion). A frequency bucket that is empty is removed logically (section 4.3.2, invariant 4.10).
+// Both are closed by one compare-and-swap from a word that says that no request is pending. So delegation's
+// argument holds here. Either a request enters the word before it is closed, and is served, or it is refused, and
+// its sender is told. A resource stays closed until open(), which only a thread that alone has the resource may
+// call.
 //
-// ClosableCount counts what is due by weight: a sender adds how much it wants, which is more than 0. Closed is
-// the least number there is. Who is refused has added to it; it stays below 0, since nobody adds to it twice
-// (a sender who was refused does not find the resource again) and all that is ever added is below 2**63.
+// ClosableCount counts requests by weight: a sender adds how much it wants, which is more than 0. Closed is the
+// least number there is. A refused sender has added to it, but the count stays below 0. For each sender adds to
+// it only once, because a refused sender does not find the resource again, and the sum of all additions is below
+// 2**63.
 //
 // ClosableDelegation has one more state: left. A request may be left at a resource that nobody owns, by a
 // thread that owns another and must not own a second (principle 4.2). From then on the resource cannot be closed.
@@ -22,16 +23,16 @@
 //       ▼                       ▼
 //     pending requests, left  closed           own_left: left ─► owned, with what was left in hand
 //
-// Of those who leave requests, one found the resource free. It is told so, and must come back when it owns
-// nothing, and call own_left(). Until it does, all others leave or delegate theirs on top. So what was left is
-// served when that thread comes; one that is stopped before is like an owner that is stopped.
+// One of the threads that leave requests found the resource free. It is told so, and must come back when it
+// owns nothing, and call own_left(). Until it does, all others leave or delegate theirs on top. So the left
+// requests are served when that thread comes. If it is stopped before, it is like an owner that is stopped.
 #pragma once
 
 #include "callboard/mailbox/delegation.hpp"
 
 namespace callboard {
 
-// What became of a request.
+// The outcome of handing over a request.
 enum class Handed { mine, delegated, refused };
 
 class ClosableCount : private CountedDelegation {
@@ -45,11 +46,11 @@ public:
 
     using CountedDelegation::settle;
 
-    // The owner. What is due now. Acquire pairs with the senders' release.
+    // The owner. How much is due now. Acquire pairs with the senders' release.
     std::int64_t due() const { return pending_.load(acquire); }
 
-    // Any thread. True: nobody owned it, and nobody will. It does not wait for anybody. Acquire pairs with the last
-    // owner's settle(), release with is_closed() and those who are refused.
+    // Any thread. True: nobody owned it, and nobody will. Wait-free. Acquire pairs with the last owner's settle(),
+    // release with is_closed() and the senders that are refused.
     [[nodiscard]] bool try_close() {
         std::int64_t pending = pending_.load(relaxed);
         return pending == 0 && pending_.compare_exchange_strong(pending, closed_, acq_rel, relaxed);
@@ -58,7 +59,8 @@ public:
     // Any thread. Acquire pairs with try_close().
     bool is_closed() const { return pending_.load(acquire) < 0; }
 
-    // Who alone has the resource, before others can find it: owned by the caller, and so much is due.
+    // For a thread that alone has the resource, before others can find it: the caller owns it, and
+    // `weight` is due.
     void open(std::int64_t weight) { pending_.store(weight, relaxed); }
 
 private:
@@ -74,7 +76,7 @@ class ClosableDelegation : private Delegation<Request> {
     using Base::state_;
 
 public:
-    // What became of a request that was left.
+    // The outcome of leaving a request.
     enum class Left { first, more, refused };
 
     // Any thread that owns nothing. mine: the caller owns the resource, and still has its request. Acquire pairs with
@@ -103,8 +105,8 @@ public:
         return Left::refused;
     }
 
-    // Who was told `first`, once. The caller owns the resource, and has what was left there, oldest first. Acquire
-    // pairs with those who left it, and with the last owner's release.
+    // The thread that was told `first`, once. The caller owns the resource, and gets the requests that were left
+    // there, oldest first. Acquire pairs with the threads that left them, and with the last owner's release.
     [[nodiscard]] Request* own_left() { return oldest_first(untagged(state_.exchange(owned_, acquire))); }
 
     using Base::take;
@@ -121,7 +123,7 @@ public:
     // Any thread. Acquire pairs with try_close().
     bool is_closed() const { return state_.load(acquire) == closed_; }
 
-    // Who alone has the resource, before others can find it: free.
+    // For a thread that alone has the resource, before others can find it: free.
     void open() { state_.store(free_, relaxed); }
 
 private:

@@ -1,4 +1,4 @@
-// Delegation: who cannot own a resource hands its request to the owner and goes on.
+// Delegation: a thread that finds a resource owned hands its request to the owner and goes on.
 //
 // Das et al. 2009, section 4.1: principle 4.1 (request delegation), principle 4.2 (an owner acquires
 // no second resource), invariant 4.1 (fulfilment guarantee: a delegated request is neither lost nor
@@ -11,26 +11,28 @@
 //             for (Request* r = resource.take(); r != nullptr; r = following) ...serve(r)...
 //     }                                               // else it is the owner's business now
 //
-// Why no request is lost or left. A request enters the stack only by a compare-and-swap from a
-// word that says "owned". The word leaves "owned" only by try_release(), a compare-and-swap from
-// "owned with nothing pending". So in the word's modification order each request stands between an
-// acquisition and a release, take() by that owner lies between them too, and the owner, who must see
-// try_release() succeed, has taken it.
+// Why no request is lost or left. A request enters the stack only by a compare-and-swap from a word
+// that says "owned". The word leaves "owned" only by try_release(), a compare-and-swap from "owned with
+// nothing pending". So in the word's modification order each request stands between an acquisition and
+// a release. The owner must see try_release() succeed, so it has called take() between the two, and has
+// taken the request.
 //
-// An owner that sleeps in the middle of its work, with nothing pending, names its parker in the word, and
-// who delegates to it wakes it. It falls asleep by a compare-and-swap from "owned with nothing pending",
-// so a request either makes that fail, or finds the parker; and an unpark before the park is kept.
+// An owner may sleep in the middle of its work, with nothing pending. It names its parker in the word,
+// and the thread that delegates to it wakes it. It falls asleep by a compare-and-swap from "owned with
+// nothing pending", so a request either makes that fail, or finds the parker. An unpark before the park
+// is kept.
 //
-// CountedDelegation is the same where requests are all alike, and need only be counted: the word is
+// CountedDelegation is the same for requests that are all alike, and need only be counted. The word is
 // the number of requests that are not settled yet, the owner's own included (Das et al., section 4.3.1;
 // Prasaad et al. 2018, figure 7, line 10 to 14). Zero is "free". The argument is the same: a request
-// enters by an increment; if that changed zero to one, its sender is the owner, else there is one, who
-// lets go only by the subtraction that reaches zero, and so after it has served this request too.
+// enters by an increment. If that changed zero to one, its sender is the owner. Otherwise there is an
+// owner, which releases only by the subtraction that reaches zero, and so after it has served this
+// request too.
 //
-// Progress: lock-free for those who delegate (a failed compare-and-swap means that another request
-// or the owner got through), wait-free where they are counted. The owner's work is bounded by what others
-// hand over; who must bound it serves a part and leaves the rest in the resource's own queue, or passes
-// the ownership on, with what is pending, as HybridQueue does.
+// Progress: own_or_delegate() is lock-free (a failed compare-and-swap means that another request or the
+// owner got through), and wait-free where requests are counted. The owner's work is bounded only by the
+// requests of others. An owner that must bound it serves a part and leaves the rest in the resource's own
+// queue. Or it passes the ownership on, with the pending requests, as HybridQueue does.
 #pragma once
 
 #include <cstdint>
@@ -86,8 +88,8 @@ public:
         return state_.compare_exchange_strong(state, free_, release, relaxed);
     }
 
-    // The owner, before it parks. False: requests are pending, take() them instead. relaxed: what it says
-    // of the parker every thread knew before.
+    // The owner, before it parks. False: requests are pending, take() them instead. relaxed: every thread
+    // knew the parker before.
     bool try_sleep(Parker& parker) {
         std::uintptr_t state = owned_;
         return state_.compare_exchange_strong(state, reinterpret_cast<std::uintptr_t>(&parker) | owned_,
@@ -100,7 +102,8 @@ public:
         if (state & owned_) state_.compare_exchange_strong(state, owned_, relaxed);
     }
 
-    // Any thread. Acquire: who finds no request because the owner took it sees what the owner did before.
+    // Any thread. Acquire: a thread that finds no request because the owner took it sees what the owner
+    // did before.
     bool has_pending() const {
         const std::uintptr_t state = state_.load(acquire);
         return state != free_ && !(state & owned_);
@@ -132,15 +135,15 @@ public:
     // Acquire pairs with the last owner's settle(), release with this owner's.
     [[nodiscard]] bool own_or_delegate() { return pending_.fetch_add(1, acq_rel) == 0; }
 
-    // Any thread. Owns the resource if it is free: one request, for nothing, is due then.
+    // Any thread. Owns the resource if it is free: one empty request is due then.
     [[nodiscard]] bool try_own() {
         std::int64_t pending = 0;
         return pending_.compare_exchange_strong(pending, 1, acquire, relaxed);
     }
 
-    // The owner, when it has served so many requests, at most as many as are due. Returns how many are due
-    // now; at 0 the resource is free. Release pairs with the next owner's own_or_delegate(), acquire with
-    // those of the senders of what is due.
+    // The owner, when it has served `served` requests, at most as many as are due. Returns how many are
+    // due now; at 0 the resource is free. Release pairs with the next owner's own_or_delegate(), acquire
+    // with those of the senders whose requests are due.
     [[nodiscard]] std::int64_t settle(std::int64_t served) {
         return pending_.fetch_sub(served, acq_rel) - served;
     }

@@ -1,4 +1,4 @@
-# Delegation: for a resource that threads use without waiting for each other. See delegation.hpp.
+# Delegation, for a resource that threads use without waiting for each other: see delegation.hpp.
 from libc.stdint cimport int64_t
 
 cdef extern from "callboard/mailbox/delegation.hpp" namespace "callboard" nogil:

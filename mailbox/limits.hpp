@@ -1,15 +1,18 @@
-// What bounds a mailbox: a count that senders raise and the receiver lowers, and who waits for room.
-// Unbounded mailboxes have none of this, and pay one untaken branch.
+// The limits of a bounded mailbox: a count that senders raise and the receiver lowers, and the threads
+// that wait for room. Unbounded mailboxes have none of this, and pay one untaken branch.
 //
-// Who waits sleeps at a parker of its own, so that a worker is woken by whichever comes first: room, or
-// what other threads announce to it. Why no wake-up is lost: a waiter enters the list and counts itself,
-// then looks at the count of messages; the receiver lowers that count, then looks for waiters. All four
-// are seq_cst, so one of them sees the other: the waiter finds room, or the receiver finds the waiter,
-// and unparks it. An unpark before the park is kept; one that another reason was faster than, or that
-// came for room that others took, makes a later park return early, and all who park look again.
-// Why no waiter is touched when it is gone: it is unparked, and leaves, under the lock.
+// A waiter sleeps at a parker of its own, so that a worker is woken by whichever comes first: room, or
+// work that other threads announce to it.
 //
-// Progress: reserve() and exceed() are lock-free, and so is give_back() when nobody waits.
+// Why no wake-up is lost. A waiter enters the list and counts itself, then looks at the count of
+// messages. The receiver lowers that count, then looks for waiters. All four operations are seq_cst, so
+// one thread sees the other: the waiter finds room, or the receiver finds the waiter, and unparks it. An
+// unpark before the park is kept. An unpark may come late, because another reason woke the waiter first,
+// or for room that others took. Then a later park returns early, and all who park look again.
+//
+// Why nobody touches a waiter that is gone. A waiter is unparked, and leaves, under the lock.
+//
+// Progress: reserve() and exceed() are lock-free, and so is give_back() when no thread waits.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +32,7 @@ public:
 
     const std::int64_t capacity;    // messages; INT64_MAX for a mailbox that is only prioritised
     const std::int64_t timeout_ns;  // the longest wait for room; for throttle, the slice to wait
-    const bool senders_pop;         // who finds no room takes the oldest message out (drop_oldest)
+    const bool senders_pop;         // a sender without room takes the oldest message out (drop_oldest)
 
     // Any thread. Room for up to `wanted` messages is taken; returns how many.
     std::int64_t reserve(std::int64_t wanted) {
@@ -51,14 +54,14 @@ public:
         note_peak(count_.fetch_add(messages, relaxed) + messages);
     }
 
-    // The receiver, and whoever drops a message. seq_cst pairs with wait_for_room().
+    // The receiver, or a thread that drops a message. seq_cst pairs with wait_for_room().
     void give_back(std::int64_t messages) {
         count_.fetch_sub(messages, seq_cst);
         if (waiting_.load(seq_cst) != 0) wake_all();
     }
 
-    // Any thread, with its own parker. Sleeps until there may be room, until somebody unparks it for
-    // another reason, or for `nanoseconds`. seq_cst pairs with give_back().
+    // Any thread, with its own parker. Sleeps until there may be room, until another thread unparks
+    // it for another reason, or for `nanoseconds`. seq_cst pairs with give_back().
     void wait_for_room(Parker& parker, std::int64_t nanoseconds) {
         Waiter self{&parker, nullptr, nullptr};
         enter(self);
@@ -68,7 +71,7 @@ public:
         leave(self);
     }
 
-    // A hint: what is there may be another's in the next moment.
+    // A hint: another sender may take the room in the next moment.
     bool has_room() const { return count_.load(relaxed) < capacity; }
 
     std::int64_t count() const { return count_.load(relaxed); }
@@ -81,7 +84,7 @@ public:
     // must not wait for it.
     Atomic<const void*> runner{nullptr};
 
-    // Who may pop, where senders may. A request is to drop the oldest message.
+    // The right to pop, where senders may pop too. A request is to drop the oldest message.
     CountedDelegation popping;
 
 private:

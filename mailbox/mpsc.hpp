@@ -1,22 +1,22 @@
 // The mailbox's queue: many producers, one consumer, one exchange per push.
 //
-// A linked list behind a dummy node, after Vyukov's queue and LPEL's mailbox (Prokesch 2011, section
-// 4.2.2, without its tail lock). The head is the node whose message was consumed last; the first
-// waiting message is in its successor. The two lowest bits of the tail say that the consumer is idle,
-// and that it was signalled to look elsewhere (at its system messages). So the same exchange that
-// publishes a message answers whether the consumer must be woken (Pony does the same with its actors'
-// queues), and one compare-and-swap takes the consumer to idleness only if nothing at all waits for
-// it. The rejected alternative, a state word beside the queue, costs one more atomic operation per
-// wake and one more per going idle; and a consumer that had to look elsewhere after it went idle
-// would read memory that is no longer its own.
+// It is a linked list behind a dummy node, after Vyukov's queue and LPEL's mailbox (Prokesch 2011,
+// section 4.2.2, without its tail lock). The head is the node whose message was consumed last. The
+// first waiting message is in its successor. The two lowest bits of the tail say that the consumer is
+// idle, and that it was signalled to look elsewhere (at its system messages). So the exchange that
+// publishes a message also answers whether the consumer must be woken, as in Pony's actor queues. One
+// compare-and-swap makes the consumer idle only if nothing at all waits for it. The rejected
+// alternative is a state word beside the queue. It costs one more atomic operation per wake and one
+// more per going idle. Moreover, a consumer that had to look elsewhere after it went idle would read
+// memory that is no longer its own.
 //
-// The two ends are two types, so that each can live on its own cache line beside what else its
-// user writes.
+// The two ends are two types, so that each can live on its own cache line, beside the other fields
+// that its user writes.
 //
-// Progress: push is wait-free. pop is wait-free, but sees nothing in the linking gap: between a
-// producer's exchange and its store to `next`, the messages behind that store exist and cannot be
-// reached. The consumer then finds no message and yet cannot go idle; it stays ready and comes
-// back, it never waits in place.
+// Progress: push is wait-free. pop is wait-free, but sees nothing in the linking gap, which lies
+// between a producer's exchange and its store to `next`. The messages behind that store exist then,
+// but cannot be reached. The consumer then finds no message and yet cannot go idle. It stays ready
+// and comes back; it never waits in place.
 #pragma once
 
 #include <cstdint>
@@ -31,18 +31,18 @@ public:
     MpscTail(Node* dummy, bool idle)
         : tail_(reinterpret_cast<std::uintptr_t>(dummy) | (idle ? idle_bit : 0)) {}
 
-    // Any thread. True: the consumer was idle, and the caller, who now owns its readiness, must
-    // make it ready. Acquire pairs with the release in try_idle(): who wakes the consumer sees all
-    // that it did. Acquire and release pair with each other, too: a push stores into the node of the last one.
+    // Any thread. True: the consumer was idle, and the caller, who now owns its readiness, must make it ready.
+    // Acquire pairs with the release in try_idle(): the thread that wakes the consumer sees all that it did.
+    // Acquire and release pair with each other, too: a push stores into the node of the last one.
     [[nodiscard]] bool push(Node* node) { return push_chain(node, node); }
 
     // Any thread. The nodes from `first` to `last`, linked by `next`, in one exchange.
     [[nodiscard]] bool push_chain(Node* first, Node* last) {
         last->next.store(nullptr, relaxed);
         const auto before = tail_.exchange(reinterpret_cast<std::uintptr_t>(last), acq_rel);
-        // The exchange took a signal away with the old tail. It is put back before the link, and the
-        // consumer cannot pass this node, let alone go idle, until the link is there. relaxed: what signal()
-        // released goes on through updates.
+        // The exchange took a signal away with the old tail. It is put back before the link. The consumer cannot
+        // pass this node, let alone go idle, until the link is there. relaxed: later updates continue signal()'s
+        // release sequence.
         if (__builtin_expect(before & signal_bit, 0)) tail_.fetch_or(signal_bit, relaxed);
         // Here is the linking gap. Release pairs with the acquire in MpscHead::pop().
         reinterpret_cast<Node*>(before & ~bits)->next.store(first, release);
@@ -71,12 +71,12 @@ private:
     Atomic<std::uintptr_t> tail_;
 };
 
-// The consumer's end: all of it belongs to whoever owns the consumer's readiness.
+// The consumer's end: all of it belongs to the owner of the consumer's readiness.
 class MpscHead {
 public:
     explicit MpscHead(Node* dummy) : head_(dummy) {}
     MpscHead(const MpscHead&) = delete;
-    ~MpscHead() { FreePool::free_chain(head_); }  // and all that waits; nobody may use the other end any more
+    ~MpscHead() { FreePool::free_chain(head_); }  // and all that waits; no thread may use the other end any more
 
     // The node that carries the oldest message, or null. The node stays in the queue as its new
     // dummy: read it before the next pop. `spent` is the old dummy, now the caller's.
@@ -87,11 +87,11 @@ public:
         return head_ = next;
     }
 
-    // True: the queue was empty and the consumer is idle; it owns nothing now, and must not touch
-    // the queue until somebody made it ready again. False: there is a message, or one is in its
-    // linking gap, or a signal. It compares the head with the tail and not with the head's link, so
-    // a producer in its gap is never missed. Release pairs with push() and signal(); it acquires nothing, for
-    // an idle consumer looks at nothing.
+    // True: the queue was empty and the consumer is idle. It owns nothing now, and must not touch the queue
+    // until a thread makes it ready again. False: there is a message, or one is in its linking gap, or a
+    // signal. It compares the head with the tail and not with the head's link, so a producer in its gap is
+    // never missed. Release pairs with push() and signal(); it acquires nothing, for an idle consumer looks
+    // at nothing.
     bool try_idle(MpscTail& tail) {
         auto expected = reinterpret_cast<std::uintptr_t>(head_);
         return tail.tail_.compare_exchange_strong(expected, expected | MpscTail::idle_bit, release,
@@ -100,8 +100,8 @@ public:
 
 private:
     // Where senders pop too (overflow drop_oldest), pop() and try_idle() both belong to the owner of a
-    // delegation: a sender that popped between try_idle()'s two steps could push the node that it was
-    // given, and the old head would be the tail again, with a message.
+    // delegation. Otherwise a sender that popped between try_idle()'s two steps could push the node
+    // that it was given. The old head would be the tail again, with a message.
     Node* head_;
 };
 

@@ -1,4 +1,4 @@
-// How a worker without anything to do sleeps on a descriptor as well.
+// How an idle worker sleeps on a descriptor as well.
 #pragma once
 
 #include <poll.h>
@@ -9,9 +9,9 @@
 
 namespace callboard {
 
-// As sleep(), but ends also when `descriptor` can be read, and after so many milliseconds. Others wake the worker by
-// `bell`: see Parker. True: the descriptor can be read. At once if others of the team are at work: that is to be
-// looked at instead.
+// As sleep(), but also ends when `descriptor` can be read, and after `milliseconds`. Others wake the worker by
+// `bell`: see Parker. True: the descriptor can be read. At once if others of the team are at work: their work is
+// to be looked at instead.
 inline bool sleep_reading(Worker& worker, int descriptor, int bell, int milliseconds) {
     pollfd looked_at[] = {{descriptor, POLLIN, 0}, {bell, POLLIN, 0}};
     bool has_looked = false;
@@ -22,7 +22,7 @@ inline bool sleep_reading(Worker& worker, int descriptor, int bell, int millisec
         if (looked_at[1].revents != 0) eventfd_read(bell, &count);
     };
     const auto park = [&] {
-        // An unpark of before, for what was taken in since, is no reason to stay awake.
+        // An earlier unpark, for cells that were taken in since, is no reason to stay awake.
         while (worker.parker.park_by(bell, look) && !has_looked && worker.inbox.is_empty() &&
                worker.team->stopping.load(relaxed) == 0) {}
     };

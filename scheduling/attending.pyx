@@ -1,4 +1,4 @@
-"""A worker that reads: in its rest it sleeps on a descriptor, and reads that itself when something comes."""
+"""Attending: an idle worker sleeps on a descriptor, and reads it itself when data come (inline polling)."""
 
 import os
 
@@ -15,21 +15,26 @@ cdef extern from "unistd.h" nogil:
 cdef extern from "callboard/scheduling/attending.hpp" namespace "callboard" nogil:
     bint sleep_reading(Worker& worker, int descriptor, int bell, int milliseconds)
 
-# How long a worker without anything to do attends to a descriptor.
+# How long an idle worker attends to a descriptor.
 cdef int ATTENTIVE_MS = 10
 
 
 def attend(lender):
-    """Let the calling worker read something itself when it has nothing to do the next time.
+    """Let the calling worker read something itself the next time that it is idle.
 
-    What it answers to is often followed by the next question: then no other thread has to read that and to
-    wake it. In that rest the worker calls `lender.lend(bell)`, which returns a descriptor that nobody else
-    reads from then on, or -1. It sleeps until that can be read, it is woken, or 10 ms are over; somebody who
-    wants the descriptor back wakes it by `bell`, that of an eventfd. After the rest it calls
-    `lender.take_back(is_readable)`, which reads if there is something, on the worker's thread and outside of
-    any actor, and returns whether the worker is to attend in its next rest, too. What they raise is logged.
-    Calls before that rest count as one, the last, unless the worker attends in it anyway. False, and nothing
-    comes of it, then, on a thread that is no worker's, and where there is no descriptor left for a bell.
+    An answer is often followed by the next question; then no other thread has to read it and to wake the
+    worker.
+
+    In that rest the worker calls `lender.lend(bell)`, which returns a descriptor that nobody else reads from
+    then on, or -1. The worker sleeps until the descriptor can be read, it is woken, or 10 ms are over. To
+    get the descriptor back, a thread wakes the worker by `bell`, an eventfd.
+
+    After the rest the worker calls `lender.take_back(is_readable)`, on its thread and outside of any actor.
+    It reads if there is something to read, and returns whether the worker is to attend in its next rest,
+    too. An exception of either method is logged.
+
+    Only the last call before that rest counts. Returns False, and does nothing, if the worker attends in
+    that rest anyway, on a thread that is not a worker's, and if no descriptor is left for a bell.
     """
     cdef WorkerThread worker = worker_here()
     cdef _Attention attention
@@ -49,13 +54,13 @@ def attend(lender):
 
 
 cdef class _Attention:
-    """What one worker attends to. Its methods are for that worker's thread alone."""
+    """The descriptor that one worker attends to. Its methods are for that worker's thread alone."""
 
     cdef Worker* worker           # it keeps this
     cdef OtherSleep* hook         # the worker's
     cdef str name                 # likewise
     cdef object lender            # whose descriptor it is to read, or None
-    cdef bint keeps               # the lender wants it to, whatever else is attended to
+    cdef bint keeps               # the lender wants it to, and other lenders have to wait
     cdef int bell                 # that wakes the worker then; -1 until the first time
 
     def __cinit__(self):
@@ -66,7 +71,7 @@ cdef class _Attention:
             close(self.bell)
 
     cdef bint take_on(self, object lender) except -1:
-        """Attend to what `lender` has in the next rest. False: it cannot."""
+        """Attend to the lender's descriptor in the next rest. False: it cannot."""
         if self.keeps:
             return False
         if self.bell < 0:
@@ -79,7 +84,7 @@ cdef class _Attention:
         return True
 
     cdef bint sleep(self) noexcept nogil:
-        """Sleep, as what it attends to may be read. True: it can be; it is given back after the rest."""
+        """Sleep until the descriptor can be read. True: it can; it is given back after the rest."""
         cdef int descriptor = self.borrow()
         if descriptor < 0:
             return False
@@ -109,7 +114,7 @@ cdef class _Attention:
             log.error("a worker could not read what it attends to", worker=self.name, exc_info=error)
 
 
-# The hook's functions. What they are called with is borrowed: the worker keeps it.
+# The hook's functions. They borrow their argument: the worker keeps it.
 
 @cython.nonecheck(False)
 cdef bint sleep_attending(_Attention attention) noexcept nogil:

@@ -1,29 +1,29 @@
 // A cell: an actor as the scheduler sees it. A mailbox, a state, a home worker, a function to run.
 //
-// The state machine. A cell is in one of these states; what stands in parentheses says where.
+// The state machine. A cell is in one of these states. Parentheses have the bits that say so.
 //   ready    in exactly one ready set, wake-up inbox or token queue (tail's idle bit 0, gate open)
 //   running  dispatched by one thread                               (idle bit 0, gate open)
 //   idle     nowhere: nothing to do                                 (idle bit 1, gate open)
 //   waiting  nowhere: in the middle of a message, or backing off    (idle bit 0, gate waiting)
-// "Notified while running" is not a state of its own: a message that comes while the actor runs is
-// behind the tail, and keeps it from going idle.
+// "Notified while running" is not a state of its own: a message that comes while the actor runs moves
+// the tail, and so keeps the actor from going idle.
 //
-// Whoever has the readiness of a cell (one thread at a time) may touch its consumer's fields. Rules:
+// The owner of a cell's readiness (one thread at a time) may touch its consumer's fields. Rules:
 //   1. Readiness is born with the cell, and belongs to its creator.
-//   2. It passes on by put() into a ready set, by an inbox, by the token's delegation, by a dispatch,
-//      or by a theft out of a ready set or an inbox. All of these order the new owner after the old one.
-//   3. It is given up only by try_idle() and try_wait(), by its owner, after which the owner
-//      touches nothing of the consumer's.
+//   2. It passes on by put() into a ready set, by an inbox, by the token's delegation, by a dispatch, or
+//      by a theft from a ready set or inbox. Each of these orders the new owner after the old one.
+//   3. Only its owner gives it up, by try_idle() or try_wait(). After that it touches none of the
+//      consumer's fields.
 //   4. It is taken out of idle only by the operation that clears the idle bit: MpscTail::push() or
 //      signal() that answers true. One clears it; the others see it cleared.
 //   5. It is taken out of waiting only by open_gate() that answers true. User messages never do.
 //   6. A system message is pushed to the system stack first; then its sender tries rule 4, then 5.
-// Why no wake-up is lost. Idle: try_idle() is one compare-and-swap that expects the tail to be the
-// head, without bits; a message moves the tail and a system message sets the signal bit, so each
-// either makes it fail or comes after it, and then finds the idle bit. Waiting: try_wait() writes
-// the gate and then looks at the system stack; a sender pushes to the stack and then writes the gate.
-// Both writes are read-modify-writes, so the later one reads from the earlier one: either the actor
-// sees the message, or the sender sees that the actor waits.
+// Why no wake-up is lost. Idle: try_idle() is one compare-and-swap that expects the tail to be the head,
+// without bits. A message moves the tail, and a system message sets the signal bit. So each either makes
+// try_idle() fail, or comes after it and finds the idle bit. Waiting: try_wait() writes the gate and
+// then looks at the system stack; a sender pushes to the stack and then writes the gate. Both writes are
+// read-modify-writes, so the later one reads from the earlier one: either the actor sees the message, or
+// the sender sees that the actor waits.
 #pragma once
 
 #include <cstdint>
@@ -41,11 +41,11 @@ namespace callboard {
 inline constexpr std::uint32_t python_cell = 1;     // its dispatch needs the interpreter
 inline constexpr std::uint32_t wants_token = 2;     // ... and the token that says who has it
 inline constexpr std::uint32_t dedicated_cell = 4;  // has a worker of its own
-inline constexpr std::uint32_t roaming_cell = 8;    // has no home that somebody chose: see stealing.hpp
-// From here on they are the business of what runs in the cell, which may set them at any time.
+inline constexpr std::uint32_t roaming_cell = 8;    // no policy chose its home: see stealing.hpp
+// The flags from here on belong to the actor in the cell, which may set them at any time.
 inline constexpr std::uint32_t first_own_flag = 16;
 
-// What runs in a cell keeps more of its own: a type that derives from it, such as ActorCell.
+// A derived type, such as ActorCell, has the fields of the actor itself.
 struct Cell {
     Cell(Run run, void* owner, std::uint32_t flags) : Cell(new Node, run, owner, flags) {}
     Cell(const Cell&) = delete;
@@ -60,7 +60,7 @@ struct Cell {
     Atomic<std::uint32_t> gate{0};
     Atomic<std::uint32_t> flags;
     std::uint32_t weight{0};  // given at spawn, for priority policies
-    std::uint32_t pace{1};    // so many messages from look to look at the clock; the runner's: see turn.hpp
+    std::uint32_t pace{1};    // messages between looks at the clock; the runner's: see turn.hpp
     Run run;
     void* owner;              // the Python object that stands for this actor; borrowed
     Limits* limits{nullptr};
@@ -89,25 +89,25 @@ struct Cell {
 
     // The owner. All system messages, oldest first.
     Node* take_system() {
-        tail.clear_signal();  // first: who pushes after the exchange signals after it
+        tail.clear_signal();  // first: a sender that pushes after the exchange signals after it
         return oldest_first(system.take_all());
     }
 
     bool has_system() const { return !system.seems_empty(); }
 
-    // The owner. True: the cell is idle and nobody's, not to be touched. False: there is work.
+    // The owner. True: the cell is idle and has no owner; do not touch it. False: there is work.
     [[nodiscard]] bool try_idle() {
         if (head.try_idle(tail)) return true;
         if (!tail.is_signalled() || has_system()) return false;
-        // A signal without a message. It outlived it: the message was taken between its sender's push
-        // and signal, or while a push had the signal in hand. Nobody else would clear it, and the cell
-        // would stay ready for ever. Cleared first, as in take_system().
+        // A signal without a message. The message was taken between its sender's push and signal, or
+        // while a push had the signal in hand. Otherwise it would stay set, and the cell would stay
+        // ready for ever. Cleared first, as in take_system().
         tail.clear_signal();
         return !has_system() && head.try_idle(tail);
     }
 
-    // The owner, who keeps the cell alive. True: the cell waits and is nobody's, until a system message
-    // wakes it. False: a system message is there, and the caller still owns the readiness.
+    // The owner, which keeps the cell alive. True: the cell waits and has no owner, until a system
+    // message wakes it. False: a system message is there, and the caller still owns the readiness.
     [[nodiscard]] bool try_wait() {
         gate.fetch_or(waiting_bit, acq_rel);
         if (system.seems_empty()) return true;

@@ -1,8 +1,8 @@
 """A system's settings: from code, and from a configuration that an operator owns.
 
-The configuration, a dict or a TOML file, wins over what the code says, so that a program can be
-tuned without touching it. Everything is checked when it is loaded; each error is a ConfigError that
-states the setting, its value, where it stands, and what is possible.
+The configuration, a dict or a TOML file, overrides the code's settings, so that a program can be
+tuned without changing its code. All settings are checked when they are loaded. Each error is a
+ConfigError that states the setting, its value, its place, and the possible values.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ COUNTING = ("mailboxes", "workers")
 CONTEXTS = ("own", "sender")
 THREADING = ("dynamic", "assigned")
 TUNABLE = ("placement", "priority", "mailbox", "context")
-# Each worker is a thread: more than there are cores is for experiments.
+# Each worker is a thread: more workers than cores are for experiments.
 MOST_WORKERS = 1024
 
 Source = Mapping[str, Any] | str | os.PathLike[str] | None
@@ -66,9 +66,9 @@ class Config:
     ) -> Config:
         """Merge `keywords`, the settings that the code gives, with `config`, which wins.
 
-        `config` is a dict, the path of a TOML file, or a Config, which is taken as it is. A keyword
-        that is None is not given. `mailbox` makes a mailbox of a `mailbox` table's keys. Raises
-        ConfigError.
+        `config` is a dict, the path of a TOML file, or a Config, which is taken as it is. None
+        means "not given" for a keyword. `mailbox` makes a mailbox of a `mailbox` table's keys.
+        Raises ConfigError.
         """
         if isinstance(config, Config):
             return config
@@ -97,7 +97,7 @@ class Config:
     def placement_policy(self, value: Any = None) -> PlacementPolicy:
         """Return the policy that `value` names, or without one the system's. Raises ConfigError.
 
-        The same name with the same options is the same object, whose turns and counts go on.
+        The same name with the same options gives the same object, whose turns and counts go on.
         """
         value = self.placement if value is None else value
         if isinstance(value, PlacementPolicy):
@@ -161,7 +161,7 @@ class Config:
 
     @property
     def unmet(self) -> tuple[str, ...]:
-        """The entries of `classes` and `actors` that no spawn has been for."""
+        """The entries of `classes` and `actors` that no spawn has used."""
         entries = [
             f"{table}.{key}" for table in ("classes", "actors") for key in getattr(self, table)
         ]
@@ -194,7 +194,7 @@ def read_file(path: Any) -> dict[str, Any]:
 
 
 def _placed(checked: dict[str, Any], where: str) -> dict[str, Any]:
-    """Add what a placement policy says of threading; refuse one where there are no homes."""
+    """Add the threading that a placement policy needs. Raises ConfigError if it is dynamic."""
     if "placement" not in checked:
         return checked
     if checked.get("threading") == "dynamic":
@@ -214,7 +214,7 @@ def _check(key: str, value: Any, where: str) -> Any:
 
 
 def _located(where: str, check: Callable[[str, Any], Any], key: str, value: Any) -> Any:
-    """Call a check; say where the setting stands if it is wrong."""
+    """Call a check; if the setting is wrong, the error says where it is."""
     try:
         return check(key, value)
     except ConfigError as error:
@@ -262,7 +262,7 @@ def _table(key: str, value: Any) -> Mapping[str, Any]:
 
 
 def _streams(key: str, value: Any) -> Mapping[str, Any]:
-    """Check what the configuration says of graphs of streams."""
+    """Check the configuration's settings of graphs of streams."""
     checked = {}
     for option, chosen in _table(key, value).items():
         if option not in _STREAMS:
@@ -283,7 +283,7 @@ def _check_actor(name: Any, where: str) -> None:
 def _check_tuning(
     key: str, options: Any, where: str, mailbox: Callable[..., Any]
 ) -> Mapping[str, Any]:
-    """Check what the configuration says of one class or one actor."""
+    """Check the configuration's settings of one class or one actor."""
     checked = {}
     for option, value in _located(where, _table, key, options).items():
         if option not in TUNABLE:

@@ -1,7 +1,8 @@
-// What every thread that sends or dispatches has. On cache lines of its own: it is written for each message.
+// The state of a thread that sends or dispatches. It is on cache lines of its own, because it is written for
+// each message.
 //
-// What the floor above keeps for a thread stands in a type that derives from it, such as ActorContext; that is
-// what context.pyx makes.
+// The floor above keeps its own state of a thread in a derived type, such as ActorContext; context.pyx makes
+// that type.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ struct alignas(cache_line) Context {
     Spinner spinner;          // how this thread waits before it sleeps
     void* trace{nullptr};     // called for each message, in a manual system; borrowed
     void* python{nullptr};    // a worker's thread's PyThreadState
-    std::uint32_t catching_up{0};   // so many dispatches to come may be long: see turn.hpp
+    std::uint32_t catching_up{0};   // how many of the next dispatches may be long: see turn.hpp
     std::int64_t past_quantum{0};   // when the long one in work got there
     std::int64_t turn_began{0};     // of the dispatch in work, not later than it did; 0: see turn.hpp
 };

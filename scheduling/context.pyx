@@ -1,6 +1,6 @@
 """The calling thread's context, for every module of the package.
 
-It lives in this module and in no header, because a variable in a header exists once for each extension
+It is in this module instead of a header, because a variable in a header exists once for each extension
 module that includes it.
 """
 
@@ -15,7 +15,7 @@ cdef Context* current_context() noexcept nogil:
 
 
 cdef int make_contexts_by(Context* (*make)() noexcept nogil) except -1:
-    """Have all contexts made by `make`: what it returns may be of a type that derives from Context.
+    """Have all contexts made by `make`, which may return a type that derives from Context.
 
     Raises RuntimeError if there are contexts already.
     """

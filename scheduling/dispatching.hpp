@@ -13,7 +13,7 @@
 
 namespace callboard {
 
-// A thread that wants to send to a full mailbox; a worker's has nothing else that is ready. Waits until
+// For a thread that wants to send to a full mailbox; a worker has no other ready cell then. Waits until
 // there may be room, or until something was announced or delegated to the worker, `nanoseconds` at most.
 inline void wait_for_room(Limits& limits, Context* context, std::int64_t nanoseconds) {
     Worker* const worker = context->worker;
@@ -29,16 +29,17 @@ inline void wait_for_room(Limits& limits, Context* context, std::int64_t nanosec
                    (worker->has_token && token.has_pending());
         }, worker_patience))
         return;
-    // The token is kept: who gave it up here would come back into the middle of a Python handler, and
-    // contend for the interpreter with its next owner. So who delegates must wake us.
+    // The token is kept. A worker that gave it up here would come back into the middle of a Python
+    // handler, and contend for the interpreter with its next owner. So threads that delegate must
+    // wake us.
     if (worker->has_token && !token.try_sleep(worker->parker)) return;
     limits.wait_for_room(worker->parker, nanoseconds);
     if (worker->has_token) token.stay_awake();
 }
 
 // Time is measured from one dispatch's end to the next one's: one look at the clock for each, and
-// none at all when nobody asked for it. So every dispatch ends with account() or charge(), on the
-// worker's thread, and before it gives up the readiness.
+// none at all unless asked for. So every dispatch ends with account() or charge(), on the worker's
+// thread, and before it gives up the readiness.
 inline std::int64_t charge_now(Cell* cell, Worker* worker, std::int64_t now) {
     const std::int64_t spent = now - worker->started;
     worker->started = now;
@@ -68,11 +69,11 @@ inline void account(Cell* cell, Context* context, std::uint64_t messages) {
     if (__builtin_expect(context->worker->timed, 0)) record(cell, context->worker, messages);
 }
 
-// What make_ready() does with a cell whose home is not here.
+// make_ready() for a cell whose home is another worker.
 __attribute__((noinline)) inline void make_ready_away(Cell* cell, Context* context, Worker* home) {
     Worker* const here = context->worker;
     if (cell->has(roaming_cell) && here != nullptr && here->shares && here->team == home->team) {
-        // Who is woken runs where its waker runs: what talks together gets together.
+        // A woken cell runs where its waker runs, so actors that talk to each other get together.
         cell->home.store(here, relaxed);
         here->put(cell);
         return;

@@ -11,7 +11,7 @@ struct Context;
 struct TeamState;
 struct Worker;
 
-// What a dispatch leaves: the runner still has the readiness (`more`), or gave it up (`done`).
+// The outcome of a dispatch: the runner still has the readiness (`more`), or gave it up (`done`).
 enum class Outcome : std::uint8_t { done, more };
 
 // Dispatches a cell for at most `quantum` messages. Python cells: with the interpreter attached.

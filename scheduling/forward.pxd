@@ -1,8 +1,8 @@
 """The scheduler's types, for Cython: all members, and a header that has the names alone.
 
 Cimport a type from here to hand pointers on. To use its members, cimport it from `cell`, `context` or
-`worker_core`, which include its header: the compiler says so where that was forgotten. That goes for what is
-inline in a `.pxd`, too, since Cython writes it into every module that cimports the file.
+`worker_core`, which include its header: the compiler says so where that was forgotten. That holds for inline
+functions in a `.pxd`, too, because Cython writes them into every module that cimports the file.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t

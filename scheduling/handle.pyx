@@ -1,4 +1,4 @@
-"""What scheduling knows of an actor: the base class of refs."""
+"""An actor as scheduling knows it: the base class of refs."""
 
 from libc.stdint cimport uint64_t
 
@@ -12,7 +12,7 @@ from callboard.scheduling.worker_core cimport Worker
 cdef class Handle:
     """An actor as policies see it. The `actor` that a policy is handed is a ref, which is one.
 
-    What is measured may be a little behind when another thread than the actor's reads it.
+    Measurements may be a little old when another thread than the actor's reads them.
     """
 
     def __cinit__(self):

@@ -1,8 +1,8 @@
-"""What was measured, as values and as text.
+"""Measurements, as values and as text.
 
 The levels are LPEL's (Prokesch 2011, section 5.4.3), for actors instead of box tasks: `off`;
-`times`, the execution time of each dispatch; `mailboxes`, with what waits; `workers`, with the
-workers' waits.
+`times`, the execution time of each dispatch; `mailboxes`, which adds waiting messages; `workers`,
+which adds the workers' waits.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from callboard.scheduling.worker import WorkerThread
 
 @dataclass(frozen=True, slots=True)
 class ActorStatistics:
-    """What is known of one live actor. Times are in seconds; None is what was not measured."""
+    """The statistics of one live actor. Times are in seconds; None means "not measured"."""
 
     path: str
     worker: str
@@ -40,16 +40,16 @@ class ActorStatistics:
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatistics:
-    """What is known of one worker. Times are in seconds; None is what was not measured."""
+    """The statistics of one worker. Times are in seconds; None means "not measured"."""
 
     name: str
     dispatches: int
     busy: float | None
     """Spent in dispatches."""
     idle: float
-    """Spent without anything to do, a wait in progress included."""
+    """Spent idle, a wait in progress included."""
     waits: int
-    """How often it had nothing to do."""
+    """How often it was idle."""
     actor: str | None = None
     """The path of the actor that it runs just now, if it does."""
     in_message: float | None = None
@@ -58,11 +58,12 @@ class WorkerStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What `ActorSystem.statistics()` answers. As text, two tables, and a line for each worker that
-    is in a message.
+    """The result of `ActorSystem.statistics()`.
 
-    The actors are those alive, parents before their children. What was read while actors ran is a
-    little older in one place than in another.
+    Its text is two tables, and a line for each worker that is in the middle of a message.
+
+    It has the live actors, parents before their children. Figures that were read while actors ran
+    may be of slightly different moments.
     """
 
     monitoring: str

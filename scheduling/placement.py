@@ -24,7 +24,7 @@ class PlacementPolicy:
     """Choose a worker for each actor, at its spawn and at a rebalance.
 
     Subclass it and define `place`. A policy is called by every thread that spawns, and on a
-    free-threaded build by several at a time. What it raises fails the spawn with PolicyError.
+    free-threaded build by several at a time. If it raises, the spawn fails with PolicyError.
     """
 
     timed: bool = False
@@ -39,7 +39,7 @@ class PlacementPolicy:
     ) -> Sequence[WorkerThread]:
         """Return one of `workers` for each of `actors`, which live on some already.
 
-        For a rebalance, in the thread that asks for it. Without an override, what `place` says.
+        For a rebalance, in the thread that asks for it. Without an override, it uses `place`.
         """
         return [self.place(actor, workers) for actor in actors]
 
@@ -61,7 +61,7 @@ class RoundRobin(PlacementPolicy):
     def arrange(
         self, actors: Sequence[Handle], workers: Sequence[WorkerThread]
     ) -> Sequence[WorkerThread]:
-        """Return what `place` would from the start."""
+        """Return the workers that `place` would choose from the start."""
         return [workers[turn // self._size % len(workers)] for turn in range(len(actors))]
 
 
@@ -79,9 +79,9 @@ class Blocks(RoundRobin):
 class Balanced(PlacementPolicy):
     """Equally many actors of each class on each worker (Prokesch 2011, section 6.2.1).
 
-    Of the workers with the fewest of the class, the one with the fewest actors in all. An actor
-    counts until it has stopped and nobody holds its ref any more: the policy has weak references,
-    so that the runtime need not tell it of every end.
+    Among the workers with the fewest actors of the class, it chooses the one with the fewest actors
+    in all. An actor counts until it has stopped and nobody holds its ref any more: the policy has
+    weak references, so the runtime need not tell it of every end.
     """
 
     def __init__(self) -> None:
@@ -125,11 +125,11 @@ class Balanced(PlacementPolicy):
 class LeastLoaded(PlacementPolicy):
     """The worker that spent the least time in actors lately.
 
-    Lately: between the last two times that the policy looked, which it does when it has to place an
-    actor and `window` seconds have passed. An actor that was just placed has no cost yet, and is
-    taken to cost as much as the mean of those before it. A rebalance goes by what each actor cost
-    since the last one, and moves few: the loads end within a tenth of their mean, or where no
-    single move helps.
+    "Lately" means between the last two times that the policy looked. It looks when it has to place
+    an actor and `window` seconds have passed. An actor that was just placed has no cost yet, and is
+    taken to cost as much as the mean of those before it. A rebalance uses each actor's cost since
+    the last rebalance, and moves few actors: the loads end within a tenth of their mean, or where
+    no single move helps.
     """
 
     timed = True
@@ -172,7 +172,7 @@ class LeastLoaded(PlacementPolicy):
     def arrange(
         self, actors: Sequence[Handle], workers: Sequence[WorkerThread]
     ) -> Sequence[WorkerThread]:
-        """Return homes that level what was measured, near to those of now."""
+        """Return homes that level the measured loads, near to the present ones."""
         with self._lock:
             costs = [actor.busy_ns - self._costs.get(actor, 0) for actor in actors]
             for actor in actors:
@@ -246,7 +246,7 @@ def rebalance(
     """Say which of `actors` are to move, and to which of `workers`; move nothing.
 
     An actor with a worker of its own stays. Raises PolicyError if the policy raises, or answers
-    what is none of `workers`.
+    something that is not one of `workers`.
     """
     members = set(workers)
     # The home of a dedicated actor that has just ended is a worker of the team.

@@ -1,4 +1,4 @@
-"""Policies by name: from what code or a configuration says to a policy object.
+"""Policies by name: from a name in code or in a configuration to a policy object.
 
 A policy is named by a shipped one's name, by "package.module:Class" for a user's own, or by a table
 with the name as `policy` and its options beside it: `{"policy": "blocks", "size": 8}`. Code may
@@ -106,7 +106,7 @@ def _make(value: Any, shipped: Mapping[str, type[Policy]], base: type[Policy]) -
 
 
 def _find(name: str, shipped: Mapping[str, Any]) -> Any:
-    if name in shipped or name in HEURISTICS:  # where a heuristic has no place, that is said
+    if name in shipped or name in HEURISTICS:  # a heuristic is out of place here; the error says so
         return shipped.get(name) or HEURISTICS[name]
     module, colon, path = name.partition(":")
     if not colon:
@@ -129,7 +129,7 @@ def _is_heuristic(found: Any) -> bool:
 
 
 def _signature(policy: type) -> inspect.Signature:
-    """Say what a policy is made with. Compiled classes show that as `__signature__`, or nowhere."""
+    """Return a policy's arguments. Compiled classes have a `__signature__`, or show none."""
     made_plainly = policy.__init__ is object.__init__  # type: ignore[misc]
     if made_plainly and not hasattr(policy, "__signature__"):
         return inspect.Signature()

@@ -1,8 +1,8 @@
 // The shipped priority policies' ready sets. Each belongs to one worker, whose thread uses it, or a thief instead
 // (stealing.hpp), and has cache lines of its own, because it is written at each dispatch.
 //
-// All take and give cells without allocating, but for the heap, which grows to the largest number of
-// ready actors and stays. None starves: each says why.
+// All take and give cells without allocating, except the heap, which grows to the largest number of ready actors
+// and stays. None starves: each says why.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ public:
 
     Cell* first() const { return first_; }
 
-    // The first that roams, of so many that a thief may look at while its victim waits.
+    // The first that roams, among so many that a thief may look at while its victim waits.
     Cell* fetch_roaming() {
         Cell* before = nullptr;
         Cell* cell = first_;
@@ -56,8 +56,9 @@ private:
     Cell* last_{nullptr};
 };
 
-// What a policy written in Python was told of: in the order of the puts, doubly linked by `next` and
-// `stamp`. Whatever the policy does, no cell is lost: what is ready is here. O(1).
+// The ready cells that a policy written in Python was told of, in the order of the puts, doubly
+// linked by `next` and `stamp`. Whatever the policy does, no cell is lost: each ready cell is here.
+// O(1).
 class TrackedReady {
 public:
     void put(Cell* cell) {

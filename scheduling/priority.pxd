@@ -21,8 +21,8 @@ cdef extern from "callboard/scheduling/priority.hpp" namespace "callboard" nogil
 
 
 cdef class PriorityPolicy:
-    # What the worker calls, on its own thread and without the interpreter. A policy in Cython sets
-    # it in __cinit__ or __init__; the base class's calls the Python methods.
+    # The functions that the worker calls, on its own thread and without the interpreter. A policy
+    # in Cython sets them in __cinit__ or __init__; those of the base class call the Python methods.
     cdef ReadySet ready
     cdef public bint timed      # it needs each dispatch measured (Cell.busy_ns)
     cdef public bint counted    # it needs messages counted (Cell.limits.count())

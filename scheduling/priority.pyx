@@ -41,10 +41,10 @@ cdef class PriorityPolicy:
     With `timed = True` or `counted = True` in the class, each dispatch is measured
     (`actor.mean_ns`), or each mailbox counts (`actor.queue_length`).
 
-    No policy may starve a ready actor for ever. The worker keeps its own list of what is ready: a
-    policy in Python that raises, answers what is not ready, answers None though actors are ready, or
-    passes one by `patience` times, is given up with one event in the log, and its worker goes on in
-    the order in which actors became ready.
+    No policy may starve a ready actor for ever. The worker keeps its own list of ready actors. It
+    gives up a policy in Python that raises, answers an actor that is not ready, answers None though
+    actors are ready, or passes one by `patience` times. Then it logs one event, and goes on in the
+    order in which actors became ready.
     """
 
     def __cinit__(self, *args, **kwargs):
@@ -109,7 +109,7 @@ cdef void tell_policy(TrackedReady* tracked, Cell* cell) noexcept with gil:
 
 
 cdef Cell* ask_policy(TrackedReady* tracked) noexcept with gil:
-    """The cell that the policy answers; null if that is nonsense."""
+    """The cell that the policy answers; null if the answer is invalid."""
     cdef PriorityPolicy policy = <PriorityPolicy>tracked.policy
     cdef Cell* oldest = tracked.first()
     cdef Cell* cell

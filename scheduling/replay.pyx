@@ -1,7 +1,8 @@
 """Seeded replay: the calling thread is the worker, and a seed decides which ready actor comes next.
 
 One seed is one interleaving. It is the same on every machine and in every version, because nothing
-else decides: no clock, no other thread, no hash order, and a generator of random numbers of our own.
+else decides: no clock, no other thread and no hash order. The generator of random numbers is our
+own.
 """
 
 import threading
@@ -24,7 +25,7 @@ from callboard.core.errors import CallboardError
 cdef struct Deck:
     uint64_t seed
     uint64_t taken         # random numbers, so far
-    vector[Cell*]* cells   # ready, in no order that means anything
+    vector[Cell*]* cells   # ready, in any order
 
 
 cdef void put_anywhere(void* state, Cell* cell) noexcept nogil:

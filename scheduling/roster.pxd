@@ -4,7 +4,7 @@ from callboard.scheduling.forward cimport TeamState
 cdef class Roster:
     cdef TeamState* state
     cdef readonly list workers
-    cdef readonly int started  # so many of them have threads
+    cdef readonly int started  # how many of them have threads
     cdef readonly list dedicated  # replaced as a whole
     cdef object lock
     cdef readonly str monitoring  # the level

@@ -1,4 +1,4 @@
-"""The roster: who works in a team, and what they share. All that a worker knows of its team."""
+"""The roster: the workers of a team and their shared state. It is all that workers know."""
 
 import threading
 
@@ -19,7 +19,7 @@ cdef class Roster:
         del self.state
 
     def observe(self, str monitoring, bint timed):
-        """Have the workers that are made from now on note what `monitoring`, a level, says.
+        """Have the workers that are made from now on measure at the level `monitoring`.
 
         `timed`: measure each dispatch even when it is "off", for a placement policy.
         """

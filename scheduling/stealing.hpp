@@ -1,34 +1,35 @@
-// How workers share their work: who has nothing to do takes half of what another cannot get to.
+// Work stealing: an idle worker takes half of the work that waits in vain at another.
 //
-// A cell that roams becomes ready where its waker runs (make_ready), so what talks together gets together
-// without anybody's plan. What is independent spreads, because idle workers take it. All of that is the
-// idle ones' business. A busy worker pays for it with a lock of two plain stores (core/threads/biased_lock.hpp),
-// and looks at one word after a put.
+// A cell that roams becomes ready where its waker runs (make_ready), so cells that talk to each other get
+// together without a plan. Independent cells spread, because idle workers take them. Idle workers do all of
+// this. A busy worker pays for it with a lock of two plain stores (core/threads/biased_lock.hpp), and a look at
+// one word after a put.
 //
-// Taking a cell that its worker would have come to in a moment costs both of them more than it saves: its
-// mailbox, its state, and all that it talks to are in the other one's caches. So a thief takes what waits in
-// vain: of two cells or more that were seen on two looks, or what stood still behind a long dispatch. And a
-// thief whom that kept busy for less than the theft cost them both sleeps before the next one, each time for
-// longer: many cells with next to nothing to do are best left where they are. A stolen cell keeps its home:
-// it moves for good when a worker wakes it. Cells that keep a thief busy, and yet all of its team slower, are
-// given back, and the thief keeps apart for a while: see stealing_trials.hpp. Until then it takes what stands
-// still behind a dispatch of a millisecond, and nothing else.
+// Taking a cell that its worker would have come to in a moment costs both workers more than it saves. For the
+// cell's mailbox, its state and its partners are in the other worker's caches. So a thief takes only cells that
+// wait in vain: some of two or more cells that were seen on two looks, or cells behind a long dispatch. A theft
+// may keep the thief busy for less than it cost both workers. Then the thief sleeps before the next theft, each
+// time for longer: many cells with little work are best left where they are. A stolen cell keeps its home: it
+// moves for good when a worker wakes it. Cells that keep a thief busy, but make its team slower, are given back,
+// and the thief keeps apart for a while: see stealing_trials.hpp. Until that ends it takes only cells that stand
+// still behind a dispatch of a millisecond.
 //
 // At most one worker of a team watches; it keeps that role while it naps between looks. Rules:
-//   1. Who has nothing to do takes the role if it is free, looks for as long as a worker does before it
-//      sleeps, then naps, each time for longer. Without the role it sleeps, as one of the `sleepers`.
-//   2. A watcher that has napped, and finds all others at rest, gives the role up and sleeps as well.
-//   3. Who is about to take something, be it stolen or announced, gives the role up before it puts that; if
+//   1. An idle worker takes the role if it is free, looks for as long as a worker does before it sleeps, then
+//      naps, each time for longer. Without the role it sleeps, as one of the `sleepers`.
+//   2. A watcher that has napped, and finds all others idle, gives the role up and sleeps as well.
+//   3. A watcher that is about to take cells, stolen or announced, gives the role up before it puts them. If
 //      others are busy, it calls one of the sleepers to take the role over.
-//   4. Who puts a cell that can be stolen, and sees that there are sleepers and no watcher, calls one of
-//      them: it makes it the watcher and wakes it (Worker::call()).
-//   5. So does who announces such a cell to a busy worker, from outside of the team (Worker::wake()).
-//   6. Who is apart leaves the watch to a sleeper that takes part, if there is one.
-// So whatever waits behind a long dispatch is seen: by the watcher, within a nap or two; where there is none, by
-// whom the put calls. Between these rules: who gives up the role says so (by rule 2 also that it sleeps), and
-// then looks whether all others rest; who begins to work counts its rest as ended, and then, after a put, looks
-// at the role and at the sleepers. All of these are sequentially consistent, so one of the two sees the other.
-// To be safe, sleepers look again now and then unless all others rest.
+//   4. A worker puts a cell that can be stolen, and looks for sleepers and a watcher. If there are sleepers and
+//      no watcher, it calls a sleeper: it makes that one the watcher and wakes it (Worker::call()).
+//   5. So does a thread that announces such a cell to a busy worker, from outside of the team (Worker::wake()).
+//   6. A worker that keeps apart leaves the role to a sleeper that takes part, if there is one.
+// So a cell that waits behind a long dispatch is seen: by the watcher, within a nap or two; without a watcher,
+// by the sleeper that the put calls. Why no cell falls between these rules. A worker that gives up the role says
+// so (by rule 2 also that it sleeps), and then looks whether all others rest. A worker that begins to work
+// counts its rest as ended, and then, after a put, looks at the role and at the sleepers. All of these are
+// sequentially consistent, so one of the two sees the other. To be safe, sleepers look again now and then while
+// any other works.
 #pragma once
 
 #include <algorithm>
@@ -45,8 +46,8 @@ namespace callboard {
 
 // Nanoseconds.
 inline constexpr std::int64_t look_every = 1'000;    // each look pulls a line out of another core's cache
-inline constexpr std::int64_t in_vain = 10'000;      // so long a worker's turn lasts before others take what waits
-inline constexpr std::int64_t in_vain_apart = 1'000'000;  // before one takes it who is of no use otherwise
+inline constexpr std::int64_t in_vain = 10'000;      // a worker's turn lasts so long before others take its cells
+inline constexpr std::int64_t in_vain_apart = 1'000'000;  // before an idle worker that keeps apart takes them
 inline constexpr std::int64_t worth_a_theft = 20'000;  // of work: about ten times what one costs
 inline constexpr std::int64_t first_nap = 50'000;
 inline constexpr std::int64_t longest_nap = 4'000'000;
@@ -73,7 +74,7 @@ inline bool try_watch(Worker& worker) {
     return true;
 }
 
-// Whether something waits at another worker in vain: then that one is the victim.
+// Whether cells wait in vain at another worker: then that one is the victim.
 inline bool sees_victim(Worker& worker, std::int64_t now) {
     const TeamState& team = *worker.team;
     for (std::uint32_t step = 1; step < team.members.size(); ++step) {
@@ -101,7 +102,7 @@ inline bool sees_victim(Worker& worker, std::int64_t now) {
     return false;
 }
 
-// Whether the last theft did, if its thief has only now nothing to do again.
+// Whether the last theft did, if its thief is idle again only now.
 inline bool paid_off(Worker& worker) {
     if (worker.stole_at == 0) return true;
     const bool paid = monotonic_ns() - worker.stole_at >= worth_a_theft;
@@ -110,8 +111,8 @@ inline bool paid_off(Worker& worker) {
     return paid;
 }
 
-// The worker's thread. Its ready cells that roam go home, or if that is here, to the one it stole from last. False: its
-// policy does not give them all.
+// The worker's thread. Its ready cells that roam go home, or if that is here, to the worker it stole from last.
+// False: its policy does not give them all.
 inline bool give_back(Worker& worker) {
     while (worker.stealable.load(relaxed) != 0) {
         worker.lock.lock();
@@ -148,7 +149,7 @@ inline void pass_watch(Worker& worker) {
     }
 }
 
-// A worker without anything to do. True: somebody announced an actor, or the end, or there is a victim.
+// A worker without anything to do. True: a thread announced an actor, or the end, or there is a victim.
 inline bool find_work(Context* context) {
     Worker& worker = *context->worker;
     const auto announced = [&worker] {
@@ -212,7 +213,7 @@ inline bool sleep(Worker& worker, std::int64_t nanoseconds) {
     return again;
 }
 
-// What was announced to a busy worker: those that roam, the newest first. The others are announced anew.
+// Takes the roaming cells that were announced to a busy worker, the newest first. The others are announced anew.
 inline Cell* take_announced(Worker& victim) {
     Cell *taken = nullptr, *following = nullptr;
     for (Cell* cell = oldest_first(victim.inbox.take_all()); cell != nullptr; cell = following) {
@@ -229,7 +230,7 @@ inline Cell* take_announced(Worker& victim) {
 
 // Half of the ready cells that roam, the newest first.
 inline Cell* take_half(Worker& victim) {
-    // Acquire pairs with Worker::count(): what the victim did without its lock is over.
+    // Acquire pairs with Worker::count(): the victim's actions without its lock are over.
     if (victim.stealable.load(acquire) == 0 || !victim.lock.try_visit()) return nullptr;
     Cell* taken = nullptr;
     for (auto wanted = std::min((victim.stealable.load(relaxed) + 1) / 2, most_stolen); wanted > 0; --wanted) {
@@ -242,8 +243,8 @@ inline Cell* take_half(Worker& victim) {
     return taken;
 }
 
-// The worker's thread, which has nothing to do. Takes from its victim. True: the worker has something now.
-// False: there is no victim, or nothing to be had of it, and then the worker naps before it looks again.
+// The worker's thread, which is idle. Takes from its victim. True: the worker has a cell now. False: there
+// is no victim, or nothing to take from it; then the worker naps before it looks again.
 inline bool steal(Worker& worker) {
     Worker* const victim = std::exchange(worker.victim, nullptr);
     if (victim == nullptr) return false;

@@ -1,14 +1,14 @@
-// Whether a worker that takes others' work is of use to them: measured, by turns.
+// Trials: whether a worker's stealing helps its team, measured in turns with and without it.
 //
-// Actors that tell one another much, in messages of a few nanoseconds, do less on two cores than on one: with
-// each message a core waits for lines of memory that the other one wrote. Where everybody talks to everybody, no
-// placement mends that. So a worker that stole compares how many messages its team handles while it takes part
-// and while it keeps apart. It stays with what is better, for a longer term each time that this is confirmed, and
-// then tries the other way again for a moment.
+// Actors that exchange many messages of a few nanoseconds do less on two cores than on one. With each message a
+// core waits for cache lines that the other one wrote. If all actors talk to all, no placement helps. So a worker
+// that stole compares how many messages its team handles while it takes part and while it keeps apart. It stays
+// with the better way, for a longer term each time that this is confirmed. Then it tries the other way again for a
+// moment.
 //
-// Nothing is compared where that would tell nothing: when the one that it stole from had time to rest without its
-// help (then it is the load that says how many messages there are, not the workers), or is apart itself, or when the
-// messages are long ones, beside which what they cost the others is nothing. Then it takes part.
+// It compares nothing in three cases, and takes part. The worker that it stole from was idle at times without its
+// help: then the load limits the messages, not the workers. Or that worker keeps apart itself. Or the messages are
+// long, so that their cost to others does not matter.
 #pragma once
 
 #include <algorithm>
@@ -19,17 +19,17 @@
 
 namespace callboard {
 
-// What has happened until now, as a worker sees it.
+// The counts until now, as a worker sees them.
 struct TeamCounts {
     std::uint64_t handled;  // messages, by all of the team
     std::uint64_t own;      // of these, by this worker
-    // Of the one that it stole from last:
+    // About the worker that it stole from last:
     std::uint64_t rests;    // an odd number while it rests
     bool is_apart;
 };
 
-// One worker of a team tries something at a time: what two of them try at once, neither could tell apart. For a
-// limited time, so that one that falls asleep in the middle holds nobody up. Any thread; times in nanoseconds.
+// One worker of a team has a trial at a time: two could not tell their effects apart. For a limited time, so
+// that a worker that falls asleep in the middle does not hold up others. Any thread; times in nanoseconds.
 class TrialLease {
 public:
     // Returns the end of the lease; 0: another has it.
@@ -52,10 +52,10 @@ public:
     static constexpr std::int64_t counting = 2'000'000;  // twice the longest dispatch, which counts at its end
     static constexpr std::int64_t trial = settling + counting;
     static constexpr std::int64_t lease_time = 4 * trial;  // for one of each kind, one after the other
-    static constexpr std::int64_t first = 8'000'000;  // of what a trial said, and four times longer at each further one
+    static constexpr std::int64_t first = 8'000'000;  // how long a trial's result holds; four times longer at each
     static constexpr std::int64_t longest = 128'000'000;
     static constexpr std::int64_t long_message = 2'000;
-    static constexpr double worth_while = 0.95;  // so much of the rate without it: going apart costs, too
+    static constexpr double worth_while = 0.95;  // times the rate without it: going apart costs, too
 
     Atomic<bool> is_apart{false};
 
@@ -85,7 +85,7 @@ public:
         }
         const double rate = static_cast<double>(counts.handled - then_.handled) / static_cast<double>(now - since_);
         const bool has_short = (counts.own - then_.own) * long_message > static_cast<std::uint64_t>(now - since_);
-        const bool is_as_before = counts.rests == then_.rests;  // busy all the time, or at rest
+        const bool is_as_before = counts.rests == then_.rests;  // busy all the time, or idle
         if (was_apart && is_as_before && counts.rests % 2 == 0) {
             rate_apart_ = rate;
             begin(may_try(now, lease) ? Term::together : Term::apart, now, trial);
@@ -113,7 +113,7 @@ public:
 private:
     static constexpr std::int64_t never = INT64_MAX;
 
-    // What the worker does until it considers again: takes part or keeps apart, or tries to keep apart and then
+    // The worker's mode until it considers again: it takes part or keeps apart, or tries to keep apart and then
     // to take part.
     enum class Term : std::uint8_t { part, apart, alone, together };
 
@@ -132,7 +132,7 @@ private:
         begin(term, now, length_);
     }
 
-    // The trial in progress is this worker's, or nobody's.
+    // The trial in progress is this worker's, or there is none.
     bool may_try(std::int64_t now, TrialLease& lease) {
         if (now >= lease_end_) lease_end_ = lease.take(now, lease_time);
         return lease_end_ != 0;
@@ -155,7 +155,7 @@ private:
 
     std::int64_t due_{never};  // when the term is settled, and then when it ends
     std::int64_t ends_{0};
-    std::int64_t since_{0};    // when counting began, and what there was then
+    std::int64_t since_{0};    // when counting began, and the counts of then
     TeamCounts then_{};
     std::int64_t next_look_{never}, seen_at_{0};
     std::uint64_t seen_{0};    // messages, at the last look

@@ -8,7 +8,7 @@ cdef class Team(Roster):
     cdef object drainer
     cdef readonly bint token
     cdef readonly bint shares     # its workers take each other's work
-    cdef set running              # the workers that have a thread, which has not come to its end
+    cdef set running              # the workers whose thread has not ended
     cdef bint is_over             # the workers' threads have ended
 
     cdef bint wait_until(self, int64_t deadline) except -1

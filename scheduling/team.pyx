@@ -1,4 +1,4 @@
-"""The team: the workers of one system, their coming to rest and their end."""
+"""The team: the workers of one system, their idleness and their end."""
 
 import threading
 import time
@@ -21,7 +21,7 @@ from callboard.scheduling.priority import Fifo
 
 
 def obstacle_to_waiting(Team team):
-    """Say why the calling thread must not wait until `team` comes to rest or ends; None if it may.
+    """Say why the calling thread must not wait until `team` is idle or ends; None if it may.
 
     A thread of its own, that of a dedicated actor, may wait for the actors of another system.
     """
@@ -44,7 +44,7 @@ cdef class Team(Roster):
     """The workers of one system, from the first start to the last end."""
 
     def __cinit__(self, bint token):
-        self.drainer = threading.Lock()  # who has it waits on state.rested; others wait for it
+        self.drainer = threading.Lock()  # its owner waits on state.rested; others wait for the lock
         self.token = token
         self.running = set()
 
@@ -58,14 +58,14 @@ cdef class Team(Roster):
         self.shares = True
 
     def start(self, int workers):
-        """Start the first `workers` threads, those that did not start yet. In any thread.
+        """Start those of the first `workers` threads that did not start yet. In any thread.
 
         Raises CallboardError if there may be no more threads.
         """
         cdef WorkerThread worker
         with self.lock:
             if self.state.is_stopping(acquire):
-                return  # what a late spawn makes ready is swept up
+                return  # actors that a late spawn makes ready are swept up
             for worker in self.workers[self.started:workers]:
                 try:
                     self.start_one(worker)
@@ -87,7 +87,7 @@ cdef class Team(Roster):
         return 0
 
     def is_at_rest(self):
-        """Tell whether no worker has anything to do and no actor is in the middle of a message.
+        """Tell whether all workers are idle and no actor is in the middle of a message.
 
         True means that there was such a moment during the call. Every worker counts its rests; if
         all rested with empty inboxes, and the counts are the same on a second look, none ran in
@@ -109,14 +109,17 @@ cdef class Team(Roster):
         return counts == [(<WorkerThread>worker).core.get_rests(acquire) for worker in self.everyone]
 
     def add_waiting(self, int64_t cells):
-        """Count in and out what the team is not at rest with: actors in the middle of a message, or
-        backing off, and asks that wait for an actor's own future. In any thread."""
+        """Count in and out the work that keeps the team from idleness, in any thread.
+
+        That is actors in the middle of a message, or backing off, and asks that wait for an actor's
+        own future.
+        """
         self.state.add_waiting(cells, acq_rel)
         if cells < 0 and self.state.is_draining(acquire):
             self.state.rested.unpark()  # perhaps no worker will have a reason to
 
     def wait_for_rest(self, double timeout):
-        """Sleep until the team is at rest; False if it was not within `timeout` seconds."""
+        """Sleep until the team is idle; False if it was not within `timeout` seconds."""
         cdef int64_t deadline = monotonic_ns() + <int64_t>(min(max(timeout, 0.0), 1e9) * 1e9)
         while not self.drainer.acquire(timeout=min(max(deadline - monotonic_ns(), 0), SLICE_NS) / 1e9):
             if monotonic_ns() >= deadline:
@@ -181,37 +184,38 @@ cdef class Team(Roster):
         return len(ended) == len(everyone)
 
     def note_end(self, worker):
-        """Note that a worker's thread ends. With the last of them ends the team, whoever waits for that."""
+        """Note that a worker's thread ends. The last one wakes all threads that wait for the team."""
         with self.lock:
             self.running.discard(worker)
             self.end_if_last()
 
     cdef int end_if_last(self) except -1:
-        """Dispatch what came after the loops' ends, if all of them have ended. The caller has the lock."""
+        """Dispatch the actors that came after the loops' ends, if all have ended. The caller has the
+        lock."""
         if not self.running and self.state.is_stopping(acquire):
             self.is_over = True
             self.sweep()
         return 0
 
     def sweep_if_over(self):
-        """Dispatch what the caller made ready, if there are no workers any more that would."""
+        """Dispatch the actors that the caller made ready, if the workers are gone."""
         with self.lock:
             if self.is_over:
                 self.sweep()
 
     cdef int sweep(self) except -1:
-        # Under the lock: who announces an actor and then finds the team not over yet has announced it
-        # before the end's own sweep.
+        # Under the lock: a thread that announces an actor and then finds the team still running has
+        # announced it before the end's own sweep.
         cdef WorkerThread worker
         cdef bint found = True
-        while found:  # what one of them dispatches may wake what lives on another
+        while found:  # a dispatch on one of them may wake an actor of another
             found = False
             for worker in self.workers + self.dedicated:  # of which some may end before their actors
                 found = worker.sweep() or found
         return 0
 
     def tell_stopping(self):
-        """Make every worker end its loop when it has nothing left to do."""
+        """Make every worker end its loop when it has no work left."""
         cdef WorkerThread worker
         self.state.set_stopping(1, release)
         for worker in self.everyone:

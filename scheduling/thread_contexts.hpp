@@ -14,7 +14,8 @@ namespace callboard {
 // initial-exec: one instruction instead of a call for each access from a shared object.
 inline thread_local Context* this_context __attribute__((tls_model("initial-exec"))) = nullptr;
 
-// Makes the contexts: a Context, or what the floor above derives from it. Set before the first one.
+// Makes the contexts: a Context, or a type of the floor above that derives from it. Set before the
+// first one.
 inline Context* (*new_context)() = [] { return new Context; };
 inline Atomic<bool> has_contexts{false};
 

@@ -1,22 +1,22 @@
-// A turn: how many messages a dispatch handles. The quantum, but for slow messages, and for a flood.
+// A turn: how many messages a dispatch handles. It is the quantum, except for slow messages and for a flood.
 //
 // A dispatch begins no more messages when its time slice is over (a "throughput deadline", as others call
-// it): else an actor whose messages take a tenth of a second would keep its worker for a whole quantum of
-// them. To look at the clock after each message costs too much where messages are short, so each cell has a
+// it). Otherwise an actor whose messages take a tenth of a second would keep its worker for a whole quantum
+// of them. A look at the clock after each message costs too much if messages are short. So each cell has a
 // pace: how many messages it handles from one look to the next. It is 1 for a cell that is new or slow, which
-// also looks when its turn begins; each quick stretch doubles it, up to 8. So a quick actor that becomes slow
-// does so unseen for 8 messages at most, once. A turn of one message, as in a ping-pong, never looks. The
-// clock is the coarse one: who has a slice of 5 ms gets one of 4 to 9, at the kernel's usual ticks.
+// also looks when its turn begins; each quick stretch doubles it, up to 8. So if a quick actor becomes slow,
+// it is noticed after 8 messages at most. A turn of one message, as in a ping-pong, never looks. The clock is
+// the coarse one: a slice of 5 ms lasts 4 to 9 ms, at the kernel's usual ticks.
 //
-// A sender that is far ahead of its receiver fills the mailbox faster than equal turns empty it; its
-// nodes leave the caches, and each message costs several times as much. The flood is seen where it
-// costs nothing to look: a thread in balance with its receivers finds spare nodes, one that is ahead
-// has to make new ones. A dispatch that made many ends, and then the worker's dispatches take more than
-// the quantum, for as long as that lets receivers catch up. Nobody is held up by another (Pony mutes such
-// senders, and needs rules against the deadlocks that this may make): all actors get their turns, of
-// another length. Where the length is a promise (Worker::exact), it is kept.
+// A sender that is far ahead of its receiver fills the mailbox faster than equal turns empty it. Its nodes
+// leave the caches, and each message costs several times as much. The flood is seen where it costs nothing to
+// look: a thread in balance with its receivers finds spare nodes, but one that is ahead has to make new ones.
+// A dispatch that made many nodes ends. Then the worker's dispatches take more than the quantum, for as long
+// as that lets receivers catch up. No actor is held up by another; all get their turns, of another length.
+// (Pony mutes such senders, and needs rules against the deadlocks that this may cause.) If the length is
+// fixed (Worker::exact), it is kept.
 //
-// A dispatch may go past the quantum for a millisecond: in that time a Python actor of 0.4 us a message
+// A dispatch may go past the quantum for a millisecond. In that time a Python actor of 0.4 us a message
 // catches up with ten senders that ended early, and one of 2 us with two. Where a message costs more than
 // that, the state of the caches does not matter, and the others' turns do.
 #pragma once
@@ -75,8 +75,8 @@ inline std::uint32_t begin_turn(Cell* cell, Context* context, std::uint32_t quan
 }
 
 // The limit of a dispatch that came to it, or that needed the last of many nodes: the same, less or more.
-// While receivers catch up, nodes from their pools count as well: else a sender would take all that they
-// gave back, and a few new ones each time.
+// While receivers catch up, nodes from their pools count as well: otherwise a sender would take all that
+// they gave back, and a few new ones each time.
 __attribute__((noinline)) inline std::uint32_t extended(
     Context* context, std::uint32_t handled, std::uint32_t limit) {
     auto& nodes = context->nodes;
@@ -99,8 +99,8 @@ __attribute__((noinline)) inline std::uint32_t extended(
     return handled + (quantum < most_stretch ? quantum : most_stretch);
 }
 
-// The end of a dispatch that found no more messages. One that went past the quantum was right to: for
-// others like it, that goes on.
+// The end of a dispatch that found no more messages. If it went past the quantum, that paid, and later
+// dispatches may do so, too.
 inline void end_turn(Context* context, std::uint32_t limit) {
     if (__builtin_expect(context->catching_up != 0, 0) && limit > context->worker->quantum)
         context->catching_up = long_dispatches;

@@ -1,4 +1,4 @@
-// A worker: its ready set, its inbox, and what it shares with its team.
+// A worker: its ready set, its inbox, and the state that it shares with its team.
 //
 // Prokesch 2011, section 4.2: workers have disjoint ready sets that only they touch, or a thief; a wake-up that
 // concerns another worker's actor travels to that worker as a message (section 4.2.3).
@@ -32,23 +32,23 @@ struct ReadySet {
     Cell* (*fetch_roaming)(void* state){nullptr};  // passes others by, where it can; null: none near
 };
 
-// What the workers of one system share.
+// The shared state of the workers of one system.
 struct TeamState {
-    // The interpreter token: who owns it runs Python cells; the others delegate theirs to it.
+    // The interpreter token: its owner runs Python cells; the others delegate theirs to it.
     Delegation<Cell> token;
-    // Cells in state waiting, and answers that actors owe; a system with one of them is not at rest.
+    // Cells in state waiting, and answers that actors owe; a system with one of them is not idle.
     alignas(cache_line) Atomic<std::int64_t> waiting{0};
     Atomic<std::uint32_t> stopping{0};
-    Atomic<std::uint32_t> draining{0};  // somebody waits on `rested`
+    Atomic<std::uint32_t> draining{0};  // a thread waits on `rested`
     Parker rested;
-    // Of workers that take each other's work: see stealing.hpp.
+    // For workers that take each other's work: see stealing.hpp.
     alignas(cache_line) Atomic<Worker*> watcher{nullptr};
     Atomic<std::uint32_t> sleepers{0};
     TrialLease trial_lease;
     std::vector<Worker*> members;  // all of them, by their index, before the first one runs
 };
 
-// What a watcher saw of another worker.
+// A watcher's observation of another worker.
 struct Sighting {
     std::uint64_t dispatches{0};
     std::int64_t since{0};  // when it was seen first that cells wait, and that number; 0: none wait
@@ -62,7 +62,7 @@ struct Worker {
     Atomic<bool> is_asleep{false};  // and one of the team's sleepers
 
     // --- the worker's thread writes, others read ---------------------------------------------------
-    alignas(cache_line) Atomic<std::uint64_t> rests{1};  // ended and begun ones; odd: it has nothing to do
+    alignas(cache_line) Atomic<std::uint64_t> rests{1};  // ended and begun ones; odd: it is idle
     Atomic<std::uint64_t> current{0};                    // the number of the cell that it dispatches
     // Monotonic ns, now and then. Where messages take long: when the one in work began.
     Atomic<std::int64_t> loop_time{0};
@@ -80,10 +80,10 @@ struct Worker {
     alignas(cache_line) TeamState* team{nullptr};
     bool shares{false};           // its ready cells that roam with the others of its team, and theirs
     bool may_be_robbed{false};    // it had such a cell: from then on it takes its lock
-    Worker* victim{nullptr};      // who was seen to have more than it can do
+    Worker* victim{nullptr};      // the worker that was seen to have more than it can do
     Worker* robbed{nullptr};      // the last one that it stole from
     Trials trials;                // whether that is of use
-    std::int64_t stole_at{0};     // until it has nothing to do again
+    std::int64_t stole_at{0};     // until it is idle again
     std::int64_t nap_ns{0};       // how long it sleeps between two watches
     std::vector<Sighting> sightings;  // by the others' numbers
     std::uint32_t index{0};
@@ -91,10 +91,10 @@ struct Worker {
     bool has_token{false};
     bool timed{false};            // measure each dispatch, for a policy or for monitoring
     bool notes_waits{false};      // into the ring, too
-    std::uint32_t quantum{64};    // how many messages a dispatch handles, but for a flood
+    std::uint32_t quantum{64};    // how many messages a dispatch handles, except in a flood
     bool exact{false};            // no dispatch takes more than the quantum: a replay is the same
     std::uint32_t look_mask{0};   // it looks at the clock after each dispatch, or after each second, or ...
-    std::int64_t slice_ns{0};     // after so long a dispatch begins no more messages; 0: it may
+    std::int64_t slice_ns{0};     // after so long a dispatch begins no more messages; 0: no limit
     RecordRing* ring{nullptr};    // where to note each dispatch
     std::int64_t started{0};      // of the dispatch in work: when the last dispatch or wait ended
     Counter busy_ns;              // in dispatches, if timed
@@ -117,7 +117,7 @@ struct Worker {
         return cell;
     }
 
-    // Makes ready what other threads announced or delegated. True if there was anything.
+    // Makes ready the cells that other threads announced or delegated. True if there was anything.
     bool take_in() {
         if (inbox.is_empty() && !(has_token && team->token.has_pending())) return false;
         take_in_all();
@@ -140,9 +140,10 @@ struct Worker {
         return false;
     }
 
-    // Any thread. Where the inbox was not empty, who filled it has woken the worker. One that is busy may be so
-    // for long: then others are to look at what came. (Sequentially consistent, as are the end of its rest and
-    // its look at the inbox after that: either it sees the cell then, or it is seen to be busy here.)
+    // Any thread. If the inbox was not empty, the thread that filled it has woken the worker. A busy worker may
+    // be busy for long: then others are to look at its inbox. (Sequentially consistent, as are the end of the
+    // worker's rest and its look at the inbox after that. Either it sees the cell then, or it is seen to be
+    // busy here.)
     void wake(Cell* cell) {
         const bool may_move = shares && cell->has(roaming_cell);  // after the push it is another's
         if (inbox.push(cell, seq_cst)) parker.unpark();
@@ -168,7 +169,7 @@ struct Worker {
 
     bool is_watching() const { return team->watcher.load(relaxed) == this; }
 
-    // False: it was taken away in the meantime, by who gave it: see call().
+    // False: it was taken away in the meantime, by the thread that gave it: see call().
     bool give_up_watch() {
         Worker* self = this;
         return team->watcher.compare_exchange_strong(self, nullptr, seq_cst);
@@ -186,9 +187,9 @@ struct Worker {
         return true;
     }
 
-    // Any thread. A sleeper is to come and look what waits in vain, unless there is a watcher; one that is apart,
-    // if there is no other. The role comes first: who was woken by another meanwhile, and is busy now, does not
-    // get it.
+    // Any thread. Calls a sleeper to look for cells that wait in vain, unless there is a watcher. It calls one
+    // that keeps apart only if there is no other. The role comes first: a sleeper that another thread woke
+    // meanwhile, and that is busy now, does not get it.
     __attribute__((noinline)) void call() {
         if (team->watcher.load(seq_cst) != nullptr) return;
         const auto count = static_cast<std::uint32_t>(team->members.size());

@@ -26,8 +26,8 @@ cdef class WorkerThread:
     cdef bint retiring            # its only actor has ended
     cdef bint runs                # on a thread, from now on its own
     cdef OtherSleep other_sleep   # all null until there is one
-    cdef object sleeper           # keeps what that needs alive
-    cdef Roster team              # keeps what the worker shares alive
+    cdef object sleeper           # keeps its state alive
+    cdef Roster team              # keeps the shared state alive
     cdef readonly object thread
     cdef readonly str name
     cdef bytes short_name

@@ -1,14 +1,14 @@
 # cython: nonecheck=False
-# A worker has its team and its policy from its making on, and these are lines that each dispatch passes.
+# A worker has its team and its policy from its construction on, and each dispatch passes these lines.
 """Workers: threads that dispatch actors cooperatively.
 
-The loop is LPEL's (Prokesch 2011, section 4.2.1): pick a ready actor, dispatch it, note what
-happened, take in what other threads announced, and pick again; with nothing to do, park.
+The loop is LPEL's (Prokesch 2011, section 4.2.1): pick a ready actor, dispatch it, note the outcome,
+take in the cells that other threads announced, and pick again. An idle worker parks.
 
-The interpreter is a resource that is delegated, not waited for. Who owns the team's token runs Python
-actors; a worker that finds it owned hands its ready Python actor to the owner and goes on. The owner
-attaches to the interpreter once for a run of Python actors, and lets the token go only when nothing
-was handed to it (Das et al. 2009, principle 4.1).
+The interpreter is a resource that is delegated: workers do not wait for it. The owner of the team's
+token runs Python actors; a worker that finds it owned hands its ready Python actor to the owner and goes
+on. The owner attaches to the interpreter once for a run of Python actors, and releases the token only
+when nothing was handed to it (Das et al. 2009, principle 4.1).
 """
 
 import os
@@ -47,15 +47,15 @@ cdef extern from "sys/prctl.h" nogil:
 # How long a worker sleeps before it takes a burst to be over. The next burst allocates its nodes anew,
 # which costs a few nanoseconds for each message.
 cdef int64_t TIDY_NS = 10_000_000
-# How many dispatches may pass before the worker looks whether sharing pays, and before it does what the
-# interpreter asks of it.
+# How many dispatches may pass before the worker looks whether sharing pays, and before it obeys the
+# interpreter's requests.
 cdef uint64_t CLOCK_EVERY = 64
-# What the interpreter asks of a thread, to let it go or to stop for the collector, is looked at when
-# Python code runs. Handlers that are compiled, all of them, never run any: so this does, now and then.
+# CPython looks for its requests to a thread, to release it or to stop for the collector, only when
+# Python code runs. Compiled handlers never run any, so the worker calls this now and then.
 cdef object glance = eval("lambda: None")
-# Who sets a quantum below the default wants turns that short, in a flood too.
+# A quantum below the default asks for turns that short, in a flood too.
 cdef uint32_t FAIR = 64
-# What a worker's ring holds: 0.4 MB.
+# The records in a worker's ring: 0.4 MB.
 cdef uint64_t RECORDS = 8192
 
 
@@ -102,7 +102,7 @@ cdef class WorkerThread:
         self.policy = policy
         self.team = team
         self.name = name
-        self.short_name = name[max(0, len(name) - 15):].encode()  # what the kernel keeps, and debuggers show
+        self.short_name = name[max(0, len(name) - 15):].encode()  # the kernel's limit; debuggers show it
         self.cpu = cpu
         if not dedicated:
             team.workers.append(self)
@@ -119,7 +119,7 @@ cdef class WorkerThread:
 
     @property
     def is_resting(self):
-        """True while the worker has nothing to do: it looks for work, or is parked."""
+        """True while the worker is idle: it looks for work, or is parked."""
         return self.core.get_rests(acquire) % 2 == 1
 
     @property
@@ -129,8 +129,10 @@ cdef class WorkerThread:
 
     @property
     def clock_read_at(self):
-        """When the worker read its clock last, in monotonic ns: where messages take long, when the one in work
-        began; else within the last 8 dispatches."""
+        """When the worker read its clock last, in monotonic ns.
+
+        Where messages take long, that is when the one in work began; else within the last 8 dispatches.
+        """
         return self.core.get_loop_time(relaxed)
 
     @property
@@ -155,12 +157,12 @@ cdef class WorkerThread:
 
     @property
     def waits(self):
-        """How often the worker had nothing to do."""
+        """How often the worker was idle."""
         return (self.core.get_rests(relaxed) - 1) // 2
 
     @property
     def waited_ns(self):
-        """The time without anything to do, in nanoseconds, that of a wait in progress included."""
+        """The idle time in nanoseconds, that of a wait in progress included."""
         return self.core.get_idle_ns()
 
     def read_records(self, uint64_t since):
@@ -168,7 +170,7 @@ cdef class WorkerThread:
 
         A record is (time, spent, actor, dispatch, messages, queue): a `DispatchRecord` of
         `core/records.hpp`. Those that were overwritten are missing at the front. Any thread may read; it
-        disturbs nobody.
+        disturbs no other.
         """
         cdef RecordRing* ring = self.core.ring
         cdef DispatchRecord record
@@ -184,7 +186,7 @@ cdef class WorkerThread:
                 found.append((record.time, record.spent, record.actor, record.dispatch,
                               record.messages, record.queue))
             else:
-                found.clear()  # the writer came past: what stood before is a gap now
+                found.clear()  # the writer came past: the older records are a gap now
             number += 1
         return found, end
 
@@ -192,11 +194,11 @@ cdef class WorkerThread:
         """Make `actor` live on this worker.
 
         The actor moves when it becomes ready the next time, or after the dispatch in work. No message
-        is lost or reordered: messages wait in the actor's mailbox, which does not move. What moves is
-        its readiness, and that is handed on at one place, make_ready(), by the one thread that has it;
-        each time it goes to the home that this thread reads there, the old one or this. Both are
-        workers of one team, which run as long as there are actors, so either will dispatch it, and
-        a dispatch on this worker comes after one on the old because it has the readiness from it.
+        is lost or reordered: messages wait in the actor's mailbox, which does not move. Only its
+        readiness moves. The one thread that has it hands it on at one place, make_ready(), each time
+        to the home that this thread reads there: the old one or this. Both are workers of one team,
+        which run as long as there are actors, so either will dispatch the actor. A dispatch on this
+        worker comes after one on the old worker, because it got the readiness from there.
 
         Raises PolicyError for an actor of another system, one with a worker of its own, or one that
         lives wherever it is woken.
@@ -249,7 +251,7 @@ cdef class WorkerThread:
         self.team.note_end(self)
 
     cdef bint sweep(self) noexcept:
-        """Dispatch what came after the loop's end. False: there was nothing."""
+        """Dispatch the actors that came after the loop's end. False: there was nothing."""
         cdef Worker* other = current_context().worker
         cdef bint found = False
         self.adopt_thread()

@@ -1,8 +1,9 @@
-// A buffer: memory of a Python object (NumPy, Arrow, bytes) or of our own, shared by counted reference.
+// A buffer: memory of a Python object (NumPy, Arrow, bytes) or of our own, shared by reference
+// counting.
 //
 // The count is ours and not the interpreter's, because native actors pass buffers on without the
-// interpreter. The last reference to an object's memory cannot let the object go without the
-// interpreter either: it puts the buffer on a list, which a thread that has the interpreter empties.
+// interpreter. Only a thread with the interpreter may release a Python object. So the last reference to
+// an object's memory puts the buffer on a list, and a thread that has the interpreter empties the list.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,7 @@ struct Buffer {
 
     void retain() { references.fetch_add(1, relaxed); }
 
-    // Any thread. Release and acquire: the memory is let go after everybody's last use of it.
+    // Any thread. Release and acquire: the memory is released after its last use by any thread.
     void drop() {
         if (references.fetch_sub(1, acq_rel) == 1) bury(this);
     }
@@ -54,7 +55,8 @@ struct Buffer {
     }
 };
 
-// Buffers whose Python owners can be let go. Who pushes the first one asks somebody to take them.
+// Buffers whose Python owners can be released. The thread that pushes the first one asks another to
+// take them.
 using DeadBuffers = Stack<Buffer>;
 
 }  // namespace callboard

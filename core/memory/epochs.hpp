@@ -1,27 +1,31 @@
-// When may memory be used again that others may still be reading? When everybody who was inside has left.
+// Epoch-based reclamation: memory that others may still be reading is used again when all who were inside have
+// left.
 //
-// Epoch-based reclamation (Fraser 2004, "Practical lock-freedom", section 5.2.3). Members announce the epoch
-// in which they enter; the epoch goes on when all who are inside have announced the current one. Who unlinks a
-// thing, so that nobody who enters later finds it, retires it with the epoch that it has itself announced. The thing
-// may be used again when the epoch is three beyond that: two beyond the current one, of which who retired
-// knows only that it is at most one beyond its own.
+// After Fraser 2004, "Practical lock-freedom", section 5.2.3. Members announce the epoch in which they enter. The
+// epoch advances when all who are inside have announced the current one. A member unlinks a thing, so that nobody
+// who enters later finds it, and retires it with the epoch that the member has announced. The thing may be used
+// again when the epoch is three beyond that. Two beyond the current epoch would do, but the member knows only that
+// the current one is at most one beyond its own.
 //
 // Why three. Let a member unlink a thing while it is inside with `mine`.
-//   1. The epoch is at most mine + 1 until it leaves: to go on from e, all inside must have announced e. This needs
-//      that who looks for members sees each that is inside. enter() stores its announcement and then finds the
-//      epoch unchanged; try_advance() finds the epoch and then loads the announcements. All four are seq_cst, so
-//      if the epoch that enter() found came before the one that try_advance() found, the announcement was seen.
-//   2. So whoever moved the epoch to mine + 2 has acquired the unlinker's leaving, or its next announcement, and
-//      released it with the epoch; enter() acquires the epoch. Hence who entered in mine + 2 or later does not find
-//      the thing, and all who may hold it are inside with mine + 1 or less.
+//   1. The epoch is at most mine + 1 until it leaves: to advance from e, all inside must have announced e. For
+//      this, a thread that looks for members must see each member that is inside. enter() stores its announcement
+//      and then finds the epoch unchanged. try_advance() finds the epoch and then loads the announcements. All four
+//      are seq_cst. So if the epoch that enter() found came before the one that try_advance() found, the
+//      announcement was seen.
+//   2. So the thread that moved the epoch to mine + 2 has acquired the unlinker's leaving, or its next
+//      announcement. It has released that with the epoch, and enter() acquires the epoch. Hence a member that
+//      entered in mine + 2 or later does not find the thing, and all who may hold it are inside with mine + 1 or
+//      less.
 //   3. By 1 the epoch is at most mine + 2 while any of them is inside. At mine + 3 all of them have left, and
 //      has_passed() has acquired that.
 //
-// Visitors are members for a while, on places that they share.
+// Visitors are temporary members, on places that they share.
 //
-// Progress: enter() is lock-free: it tries again when the epoch has gone on. leave() is wait-free. A member that
-// stays inside, because it was preempted, say, holds up the epoch, and so what is retired is not used again; it
-// holds up nothing else. Who retires must bound how much waits: by leaving, and yielding until the epoch goes on.
+// Progress: enter() is lock-free: it tries again when the epoch has advanced. leave() is wait-free. A member that
+// stays inside, because it was preempted, say, holds up the epoch: retired memory is not used again meanwhile. It
+// holds up nothing else. A member that retires things must bound how many of them wait: it leaves, and yields until
+// the epoch advances.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +52,7 @@ public:
         }
     }
 
-    // Release pairs with try_advance(): what it did inside comes before the epoch that goes on.
+    // Release pairs with try_advance(): the member's actions inside come before the next epoch.
     void leave(unsigned index) { announced_[index].epoch.store(outside, release); }
 
     // Any thread. Returns its place among the members, for leave_as_visitor(). While there is none free, it waits.
@@ -76,11 +80,12 @@ public:
             const std::uint64_t announced = announced_[place].epoch.load(seq_cst);
             if (announced != outside && announced != epoch) return false;
         }
-        // Release pairs with enter() and has_passed(); who was slower learns nothing.
+        // Release pairs with enter() and has_passed(); a slower thread's exchange fails and orders
+        // nothing.
         return epoch_.compare_exchange_strong(epoch, epoch + 1, seq_cst, relaxed);
     }
 
-    // Nobody holds what a member retired that had announced this epoch. Acquire pairs with try_advance().
+    // No thread holds a thing that a member with this epoch retired. Acquire pairs with try_advance().
     bool has_passed(std::uint64_t announced) const { return epoch_.load(acquire) >= announced + 3; }
 
 private:

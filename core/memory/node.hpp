@@ -1,12 +1,12 @@
-// A node: the queue's link that carries one message, and the two places where spare ones wait.
+// A node: the queue's link that carries one message, and the two places where spare nodes wait.
 //
 // Spare nodes (LPEL, Prokesch 2011, section 4.2.2): a sender takes a node from the free pool of the
 // receiver's mailbox, the receiver gives it back. The paper's pool is a stack popped with a counted
-// 16-byte compare-and-swap. Ours is taken whole with one exchange into a cache of the sending
-// thread, which then takes nodes without any atomic operation. No node is ever compared by address
-// while another thread may recycle it, so there is no ABA problem, no 16-byte operation, and the
-// same code serves x86-64 and aarch64. `docs/design/free-pools.md` has the measurements. What a burst
-// left in a pool is freed when a worker has been without work for a while.
+// 16-byte compare-and-swap. Ours is taken whole with one exchange into a cache of the sending thread,
+// which then takes nodes without any atomic operation. While another thread may recycle a node,
+// nobody compares its address. So there is no ABA problem and no 16-byte operation, and the same code
+// serves x86-64 and aarch64. `docs/design/free-pools.md` has the measurements. The nodes that a burst
+// left in a pool are freed when a worker has been idle for a while.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,8 @@
 
 namespace callboard {
 
-// What a node carries. `first` and `second` are owned references for the kinds marked (P).
+// The message that a node carries. `first` and `second` are owned references for the kinds marked
+// (P).
 enum class Kind : std::uint8_t {
     python,    // (P) message, sender or null
     ask,       // (P) message, future that waits for the answer
@@ -57,13 +58,13 @@ static_assert(sizeof(Node) <= Slab::room, "a node to a cache line");
 
 class FreePool;
 
-// The pools that got more than a batch of nodes, until somebody who has nothing else to do frees what is
-// beyond. A lock, because pools end; it is taken once for each pool and burst.
+// The pools that got more than a batch of nodes, until an idle thread frees the rest. A lock, because
+// pools end; it is taken once for each pool and burst.
 class Surplus {
 public:
     explicit Surplus(std::uint32_t kept) : kept_(kept) {}
 
-    // Any thread, who keeps the pool alive.
+    // Any thread. The caller keeps the pool alive.
     void note(FreePool& pool);
 
     // Any thread, a hint.
@@ -72,7 +73,7 @@ public:
     // Any thread.
     void free_all();
 
-    // Around a fork, so that the child does not find it locked by a thread that it does not have.
+    // Around a fork, so that the child does not find it locked by a thread of the parent.
     void lock() { lock_.lock(); }
     void unlock() { lock_.unlock(); }
 
@@ -80,7 +81,7 @@ private:
     friend class FreePool;
     void forget(FreePool& pool);
 
-    const std::uint32_t kept_;  // what a pool may keep
+    const std::uint32_t kept_;  // the most that a pool keeps
     std::mutex lock_;
     std::vector<FreePool*> pools_;
     Atomic<std::size_t> count_{0};
@@ -114,8 +115,8 @@ public:
         give(first, last, count);
     }
 
-    // Acquire pairs with the release in Surplus::free_all(): who finds the pool in no list, because
-    // that took it out, comes after its trim().
+    // Acquire pairs with the release in Surplus::free_all(), which took the pool out of its list. So a
+    // thread that finds the pool in no list comes after free_all()'s trim().
     ~FreePool() {
         if (Surplus* surplus = listed_.load(acquire)) surplus->forget(*this);
         free_chain(take_all());
@@ -163,10 +164,10 @@ inline void Surplus::forget(FreePool& pool) {
 
 // The spare nodes of one thread: up to two batches of those that it consumed itself, then those it
 // took from receivers. Beyond two batches it gives one back, with one exchange, to the pool of the
-// mailbox that it consumes from; a mailbox keeps about `pool_limit` nodes for its senders, and what is
-// beyond that is freed. Two batches and not one, so that a thread that takes and gives by turns at the
-// border of a batch does not go to the pool each time. A pool that got more than a batch is noted in
-// `surplus`, if there is one.
+// mailbox that it consumes from. A mailbox keeps about `pool_limit` nodes for its senders; nodes
+// beyond that are freed. With two batches instead of one, a thread that takes and gives by turns at
+// the border of a batch does not go to the pool each time. A pool that got more than a batch is noted
+// in `surplus`, if there is one.
 template <std::uint32_t batch, std::uint32_t pool_limit>
 class BasicNodeCache {
 public:
@@ -194,9 +195,9 @@ public:
         ++held_;
     }
 
-    // How many nodes the thread needed beyond its own two batches, since clear_needs(): those that had to
-    // be made, because none was spare, and while `pooled` is on, those from pools. So much did the
-    // mailboxes that it sends to grow, or would, but for what others gave back.
+    // How many nodes the thread needed beyond its own two batches, since clear_needs(): newly made ones,
+    // because none was spare, and, while `pooled` is on, those from pools. By so much the mailboxes that
+    // it sends to grew, or would have grown if others had given nothing back.
     std::uint32_t needs() const { return needs_; }
     std::uint32_t made() const { return made_; }
     void clear_needs(bool pooled) {

@@ -1,26 +1,27 @@
 // Slabs: memory for small things that different threads write, each alone on its cache line.
 //
-// A thread makes lines one after another from a slab of its own, and any thread frees one. Behind what it
-// holds, a line says which slab it is of. A slab counts its lines that are in use or not made yet. Rules:
+// A thread makes lines one after another from a slab of its own, and any thread frees one. Behind its
+// contents, a line names its slab. A slab counts its lines that are in use or not made yet. Rules:
 //   1. A slab is made with all its lines counted, and for its maker alone. Only the maker's thread makes
 //      lines of it, and these stay counted: making one writes nothing that another thread reads.
-//   2. Who frees a line has it alone, as with any memory: it comes after all that was done to the line.
-//   3. Who frees a line takes 1 off the count and touches the line no more. A thread that ends takes off
-//      the lines that it did not make.
-//   4. Who takes the last off frees the slab: all lines are freed, and none will be made.
-// Memory orders. The subtraction of rule 3 releases: what was done to the line comes before it. It
-// acquires, too, for rule 4: all subtractions are read-modify-writes, so the last comes after each of
-// them, and no use of a line comes after the slab was freed.
+//   2. The thread that frees a line has it alone, as with any memory: all other uses of the line happened
+//      before.
+//   3. Freeing a line takes 1 off the count. The thread does not touch the line any more. A thread that
+//      ends takes off the lines that it did not make.
+//   4. The thread that takes the last 1 off frees the slab: all lines are freed, and none will be made.
+// Memory orders. The subtraction of rule 3 releases: all uses of the line come before it. It acquires,
+// too, for rule 4: all subtractions are read-modify-writes, so the last comes after each of them, and no
+// use of a line comes after the slab was freed.
 //
-// Why a line names its slab, and its address does not. Slabs that are found by cutting an address have to
-// lie on multiples of their size. For such a one glibc (2.36) looks for twice the room, so it does not
-// take what another has left, and a program with bursts grows with each of them. A slab from here is an
-// ordinary piece of memory, with malloc's own word 2 KiB, and fits where one was.
+// Why a line names its slab, and its address does not. A slab that is found by masking an address has to
+// lie on a multiple of its size. For such a slab glibc (2.36) looks for twice the room. So it does not
+// reuse the room of a freed slab, and a program with bursts grows with each of them. A slab from here is
+// an ordinary piece of memory, 2 KiB with malloc's own word, and fits where another slab was.
 //
-// Why 2 KiB. A slab stays for as long as one line of it is used: it should be small. Its first line is the
-// count's: it should be large. Measured in docs/design/free-pools.md.
+// Why 2 KiB. A slab stays for as long as one line of it is used, so it should be small. Its first line
+// holds the count, so it should be large. Measured in docs/design/free-pools.md.
 //
-// A process that was forked keeps the slabs of threads that it does not have.
+// A forked process keeps the slabs of its parent's threads, though it does not have these threads.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +41,7 @@ class Slab {
 
 public:
     static constexpr std::size_t size = 2048 - sizeof(std::size_t);
-    static constexpr std::size_t room = cache_line - sizeof(Slab*);  // for what a line holds
+    static constexpr std::size_t room = cache_line - sizeof(Slab*);  // for a line's contents
 
     // Any thread, of any extension module: each has slabs of its own. Throws std::bad_alloc.
     static void* make_line() {
@@ -49,7 +50,7 @@ public:
         Line* const line = unmade.next++;
         --unmade.count;
         line->slab = unmade.slab;
-        if (unmade.ended) give_back(unmade);  // after the thread's end nobody else would
+        if (unmade.ended) give_back(unmade);  // after the thread's end no other thread would
         return line;
     }
 

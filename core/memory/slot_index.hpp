@@ -1,10 +1,10 @@
 // A table from hashes to slots: where counted keys are found, and the cells of joins.
 //
-// A bucket is a cache line with eight places. Of each it has a tag, a byte of the key's hash with its highest bit
-// set, and all eight are compared at once, in one word. So who looks for a key that is not there mostly reads one line
-// and takes no branch that is hard to guess; and who changes one key for another does not move third ones.
-// A key whose home bucket is full goes to the next with room, and is counted in each that it passes:
-// where nobody has passed, the search is over (after Knuth, volume 3, section 6.4, exercise 43: buckets).
+// A bucket is a cache line with eight places. Each place has a tag, a byte of the key's hash with its highest bit
+// set, and all eight tags are compared at once, in one word. So a search for an absent key mostly reads one line,
+// and takes no branch that is hard to predict. A change from one key to another does not move third ones. A key
+// whose home bucket is full goes to the next with room, and is counted in each bucket that it passes. Where no key
+// has passed, the search is over (after Knuth, volume 3, section 6.4, exercise 43: buckets).
 #pragma once
 
 #include <cstddef>
@@ -75,7 +75,8 @@ public:
         __builtin_prefetch(&buckets_[home(hash)]);
     }
 
-    // The slot that find() will most likely look at first, or any other, for whoever wants to fetch its memory early.
+    // The slot that find() will most likely look at first, or any other: for a caller that wants to fetch its
+    // memory early.
     std::uint32_t guess(std::uint64_t hash) const {
         const Bucket& bucket = buckets_[home(hash)];
         return bucket.slots[place(bucket.match(hash) | std::uint64_t{1} << 63)];
@@ -93,7 +94,7 @@ private:
         std::uint32_t slots[places]{};
         std::uint32_t passed{0};  // keys whose search goes on behind this bucket
 
-        // The highest bit of each byte that is the hash's tag. Of x, exactly the bytes that are 0 carry nothing.
+        // The highest bit of each byte that is the hash's tag. Exactly the bytes of x that are 0 carry nothing.
         std::uint64_t match(std::uint64_t hash) const {
             const std::uint64_t x = tags ^ (lowest * tag(hash));
             return ~(((x & ~highest) + ~highest) | x | ~highest);

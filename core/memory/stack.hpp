@@ -1,14 +1,15 @@
-// A stack that any thread pushes to and that is taken whole: how threads hand work over here, be it cells
-// that became ready, system messages, spare nodes, dead buffers or delegated requests.
+// A stack that any thread pushes to and that is taken whole. By it threads hand over work: cells that
+// became ready, system messages, spare nodes, dead buffers, delegated requests.
 //
-// Items are linked by their member `next`, a pointer or an Atomic of one, which is the stack's for as long
-// as the item is in it.
+// Items are linked by their member `next`, a pointer or an Atomic of one, which belongs to the stack while
+// the item is in it.
 //
 // Why one compare-and-swap is enough. Nothing is ever taken out of the middle, and no pop looks into an
-// item, so there is no ABA: if the top was taken and pushed again between a pusher's load and its
-// compare-and-swap, then it is the top again, and the pusher's link to it is the truth.
+// item, so there is no ABA problem. Suppose that the top was taken and pushed again between a pusher's
+// load and its compare-and-swap. Then it is the top again, and the pusher's link to it is right.
 //
-// Progress: push is lock-free (one that fails means that another got through), take_all is wait-free.
+// Progress: push is lock-free (a failed compare-and-swap means that another thread got through); take_all
+// is wait-free.
 #pragma once
 
 #include <type_traits>
@@ -17,7 +18,7 @@
 
 namespace callboard {
 
-// The link, plain or atomic. relaxed: who takes the stack orders its items after their pushes.
+// The link, plain or atomic. relaxed: take_all() orders the items after their pushes.
 template <class Item>
 Item* get_next(const Item* item) {
     if constexpr (std::is_pointer_v<decltype(item->next)>) return item->next;
@@ -30,7 +31,7 @@ void set_next(Item* item, Item* next) {
     else item->next.store(next, relaxed);
 }
 
-// What was taken, which is the newest first, turned over.
+// Turns over the items that were taken, which are the newest first.
 template <class Item>
 Item* oldest_first(Item* newest) {
     Item* oldest = nullptr;
@@ -46,8 +47,8 @@ Item* oldest_first(Item* newest) {
 template <class Item>
 class Stack {
 public:
-    // Any thread. True: it was empty. Release pairs with take_all(): who takes an item sees all that its
-    // pusher did before.
+    // Any thread. True: it was empty. Release pairs with take_all(): the taker of an item sees all that
+    // its pusher did before.
     bool push(Item* item, std::memory_order order = release) { return push(item, item, order); }
 
     // The items from `first` to `last`, which are linked already, with `first` as the top.
@@ -59,13 +60,14 @@ public:
         return top == nullptr;
     }
 
-    // Any thread. All items, the newest first; null if there are none. Acquire pairs with push(). Release
-    // pairs with is_empty(): who finds the stack empty because of this exchange sees what the taker did
+    // Any thread. All items, the newest first; null if there are none. Acquire pairs with push(). Release pairs
+    // with is_empty(): a thread that finds the stack empty because of this exchange sees what the taker did
     // before it.
     Item* take_all() { return top_.exchange(nullptr, acq_rel); }
 
-    // Any thread. Acquire pairs with take_all()'s release; and what is read after it is read after. seq_cst, with
-    // pushes that are: who then looks whether anybody would see the item is told so here, or sees that.
+    // Any thread. Acquire pairs with take_all()'s release, and later reads stay after it. seq_cst pairs with
+    // pushes that are seq_cst, too. Say that a pusher then looks whether anybody would see its item. Either this
+    // call sees the item, or the pusher sees what this thread announced before.
     bool is_empty() const { return top_.load(seq_cst) == nullptr; }
 
     // Any thread, a hint.

@@ -1,1 +1,1 @@
-"""What threads need of each other: sleep and wake-ups, locks, the interpreter, the cores."""
+"""Tools for threads: sleep and wake-ups, locks, the interpreter, the cores."""

@@ -1,20 +1,20 @@
-// A lock that costs its owner no atomic read-modify-write and no fence, because others want it seldom.
+// A biased lock: it costs its owner no atomic read-modify-write and no fence, because others want it seldom.
 //
-// Quickly reacquirable locks (Dice, Moir, Scherer 2003) on asymmetric barriers. Owner and visitor each
-// announce themselves, and then look for the other (Dekker). That is correct only if each one's announcement
-// is seen before its look. The visitor pays for both: membarrier(2) makes every running thread of the process
-// pass a full barrier, so either the owner's announcement was before that, and the visitor sees it, or
-// the owner's look comes after it, and sees the visitor's. It costs the visitor some microseconds.
+// Quickly reacquirable locks (Dice, Moir, Scherer 2003) on asymmetric barriers. Owner and visitor each announce
+// themselves, and then look for the other (Dekker). That is correct only if each one's announcement is seen
+// before its look. The visitor pays for both: membarrier(2) makes every running thread of the process pass a full
+// barrier. If the owner's announcement was before that barrier, the visitor sees it. Otherwise the owner's look
+// comes after the barrier, and sees the visitor's announcement. It costs the visitor some microseconds.
 //
 // Rules:
 //   1. The owner announces itself by `owner_`, then looks at `visitor_`. If a visitor is there, the owner takes
 //      its announcement back and waits for the end of the visit: the visitor goes first. (If it did not, a
 //      visitor would never get in: its barrier lasts longer than the owner stays away.)
-//   2. A visitor announces itself by `visitor_`, which only one at a time can, passes the barrier, and then
-//      looks at `owner_`. An owner who is still there came before, and will be gone in a moment; if it is not,
-//      it has lost its core, and the visitor goes away.
-//   3. Both release by a release store, which pairs with the acquire loads of the looks. So what one of them
-//      did under the lock happens before what the other does.
+//   2. A visitor announces itself by `visitor_`, which only one can do at a time, passes the barrier, and then
+//      looks at `owner_`. An owner that is still there came before, and will be gone in a moment. If it stays, it
+//      has lost its core, and the visitor goes away.
+//   3. Both release by a release store, which pairs with the acquire loads of the looks. So the actions of one
+//      under the lock happen before those of the next.
 //
 // Where the kernel has no membarrier, and without prepare(), the owner's announcement is a sequentially consistent
 // exchange.

@@ -12,8 +12,8 @@ _CGROUPS = Path("/sys/fs/cgroup")
 def usable_cores() -> int:
     """Return how many threads of this process can run at a time, at least 1.
 
-    That is what its affinity leaves it, or less if a control group, which a container is, has a
-    quota of processor time. A part of a core counts as one.
+    Its affinity limits them, and so does a quota of processor time of its control group (a
+    container has one). A part of a core counts as one.
     """
     quotas = [quota for quota in map(_quota, _control_groups()) if quota is not None]
     return max(1, math.ceil(min([len(os.sched_getaffinity(0)), *quotas])))

@@ -1,4 +1,4 @@
-"""What gevent or eventlet has replaced in the standard library: the real modules are needed."""
+"""Checks that gevent or eventlet has not replaced modules whose originals are needed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _refuse(what: str, needed: str, modules: tuple[str, ...], remedy: str) -> No
 
 
 def _replacer_of(module: str) -> str | None:
-    """Say who has replaced a module, if anybody has."""
+    """Return the library that has replaced a module, or None."""
     gevent = sys.modules.get("gevent.monkey")
     if gevent is not None and gevent.is_module_patched(module):
         return "gevent.monkey"

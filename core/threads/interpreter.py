@@ -1,4 +1,4 @@
-"""What differs between builds of the interpreter."""
+"""Differences between builds of the interpreter."""
 
 from __future__ import annotations
 

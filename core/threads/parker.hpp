@@ -1,9 +1,9 @@
 // A parker puts its owner's thread to sleep and lets any thread wake it, without losing a wake-up.
 //
-// One word in one of four states. unpark() before park() makes that park() return at once, so the
-// owner may check its queues, find nothing and park without a race. A wake-up costs a system call
-// only when the owner really sleeps. Linux futexes directly: a condition variable would add a mutex
-// and a second wake-up of its own.
+// It is one word in one of four states. An unpark() before park() makes that park() return at once.
+// So the owner may check its queues, find nothing and park without a race. A wake-up costs a system
+// call only when the owner really sleeps. It uses Linux futexes directly: a condition variable
+// would add a mutex and a second wake-up.
 #pragma once
 
 #include <linux/futex.h>
@@ -21,16 +21,16 @@ namespace callboard {
 
 class Parker {
 public:
-    // The owner. Sleeps until unpark(), or for `nanoseconds` if that is not negative.
-    // Returns false if the time was up. Acquire pairs with the release in unpark(); relaxed is enough where the
-    // word is read again before anything is done about it.
+    // The owner. Sleeps until unpark(), or for `nanoseconds` if that is not negative. Returns false if the time
+    // was up. Acquire pairs with the release in unpark(); relaxed is enough where the word is read again before
+    // the owner acts upon it.
     bool park(std::int64_t nanoseconds = -1) {
         std::uint32_t state = empty;
         if (!word_.compare_exchange_strong(state, parked, relaxed)) {
-            // It was `notified`, and only the owner leaves that state. A plain store would be wrong:
-            // another unpark() may have come since, and the store would erase it while the owner's
-            // next look at its queues need not see what that unpark announced. The exchange reads
-            // from the last unpark and acquires all that came before it.
+            // It was `notified`, and only the owner leaves that state. A plain store would be wrong: another
+            // unpark() may have come since. The store would erase it, although the owner's next look at its
+            // queues need not see what that unpark announced. The exchange reads from the last unpark and
+            // acquires all that came before it.
             word_.exchange(empty, acquire);
             return true;
         }
@@ -48,9 +48,9 @@ public:
         return word_.exchange(empty, acquire) == notified;
     }
 
-    // The owner. Sleeps in `wait`, which may look at descriptors: it returns once `bell`, that of an eventfd, can be
-    // read, or when it likes. Returns true if there was an unpark(). The bell may ring after that, and must outlive
-    // the parker; who listens to it again may be woken for nothing, and empties it.
+    // The owner. Sleeps in `wait`, which may look at descriptors: it returns when `bell`, an eventfd, can be read,
+    // or earlier. Returns true if there was an unpark(). The bell may ring after that, and must outlive the parker.
+    // A later listener may have a spurious wake-up, and empties the bell.
     template <class Wait>
     bool park_by(int bell, Wait&& wait) {
         std::uint32_t state = empty;
@@ -75,7 +75,7 @@ public:
 
 private:
     static constexpr std::uint32_t empty = 0, parked = 1, notified = 2;
-    static constexpr std::uint32_t listening = 3;  // and from there on: to the bell of so much less
+    static constexpr std::uint32_t listening = 3;  // and above: listens to the bell of this value less `listening`
 
     void wait(std::int64_t nanoseconds) {
         timespec time{nanoseconds / 1000000000, nanoseconds % 1000000000};

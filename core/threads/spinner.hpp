@@ -1,21 +1,23 @@
-// How a thread waits for what another is about to do, before it goes to sleep.
+// How a thread spins before it goes to sleep, while another thread is about to do what it waits for.
 //
-// To sleep and be woken costs the two threads 10 to 30 microseconds together, so looking for about as
-// long never costs more than twice the best choice. How to look depends on where the other one is:
+// A sleep and a wake-up cost the two threads 10 to 30 microseconds together. So spinning for about as
+// long never costs more than twice the best choice. How to spin depends on where the other thread is:
 //   - On another core, a loop of pauses sees it at once, and the answer is there within a microsecond.
-//   - On this core, each turn of that loop is time in which the other cannot run. And here it often is:
-//     Linux likes to put a woken thread on its waker's core. Then only sched_yield() helps, and it helps
-//     at once: two threads that yield to each other take less than two that wake each other.
-// Where the other one is cannot be asked, but what helped last time helps again. So a thread begins with
-// pauses if they sufficed one of the last times, or for a try now and then; and goes on with yields.
+//   - On this core, the other thread cannot run during that loop. This is frequent: Linux often puts a
+//     woken thread on its waker's core. Then only sched_yield() helps, and it helps at once: two threads
+//     that yield to each other take less time than two that wake each other.
+// A thread cannot ask where the other one is, but the way that helped last time helps again. So a thread
+// begins with pauses if they sufficed one of the last times, and otherwise tries them now and then. It
+// goes on with yields.
 //
-// A yield on a busy machine gives the core to other work for milliseconds, and the scheduler lets who
-// yielded wait longer than who slept. So a thread that was away for so long does not yield for a second;
-// for two, if that happens again soon, then four, up to a minute.
+// On a busy machine a yield gives the core to other work for milliseconds, and the scheduler lets a thread
+// that yielded wait longer than one that slept. So a thread that was away for so long does not yield for a
+// second. If that happens again soon, it does not yield for two seconds, then four, up to a minute.
 //
-// Rejected: pauses alone (two threads of one core wait 35 microseconds for each other, every time, and a
-// scheduler that would move one of them seldom finds both ready to run); a yield after every few pauses
-// (half a microsecond more for an answer from another core); to sleep at once (a wake-up for each answer).
+// Rejected: pauses alone. Two threads of one core wait 35 microseconds for each other, every time; a
+// scheduler that would move one of them seldom finds both ready to run. Rejected: a yield after every few
+// pauses, which costs half a microsecond more for an answer from another core. Rejected: to sleep at once,
+// which costs a wake-up for each answer.
 #pragma once
 
 #include <sched.h>
@@ -34,7 +36,7 @@ struct Processor {
     static void yield() { sched_yield(); }
 };
 
-// One for each thread, which alone uses it. Core is another one in tests.
+// One for each thread, which alone uses it. Tests give another Core.
 template <class Core>
 class BasicSpinner {
 public:
@@ -43,7 +45,7 @@ public:
     static constexpr std::int64_t first_rest = 1'000'000'000;  // without yields
     static constexpr std::int64_t longest_rest = 64 * first_rest;
     static constexpr std::uint32_t tries = 4;             // without success, before pauses are given up
-    static constexpr std::uint32_t retry = 16;            // pauses that did not help are tried again so much later
+    static constexpr std::uint32_t retry = 16;            // unsuccessful pauses are tried again so much later
 
     // True as soon as `holds()`; false when it is time to sleep, after about `patience` nanoseconds.
     template <class Holds>

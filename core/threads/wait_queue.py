@@ -1,4 +1,4 @@
-"""Threads that wait until something is so, and may be left waiting by a signal."""
+"""A condition to wait for, which signal handlers may interrupt safely."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ _SLICE = 0.05
 
 
 class WaitQueue:
-    """Where threads wait until something is so.
+    """A queue of threads that wait until a predicate is true.
 
-    A signal's handler that raises ends the wait with what it raised. Not so threading.Condition's,
-    nor that of an Event: there is a moment at which it has let its lock go and does not know that
-    yet; a handler that raises just then has the lock let go again, and RuntimeError comes out.
-    Here each waiter has a lock of its own, which it does not let go itself.
+    A signal handler that raises ends the wait with its exception. The waits of threading.Condition
+    and Event fail here: at one moment they have released their lock and do not know it yet. If a
+    handler raises just then, they release the lock again, which raises RuntimeError. Here each
+    waiter has a lock of its own, and does not release it itself.
 
-    Who waits is in the queue before it looks, and who changes something does so before it notifies:
-    so no change is missed, and none needs a lock.
+    A waiter is in the queue before it looks, and a change is made before its notification. So no
+    change is missed, and no change needs a lock.
     """
 
     def __init__(self) -> None:
         self._asleep: deque[threading.Lock] = deque()
 
     def notify_all(self) -> None:
-        """Have all who wait look again; in any thread.
+        """Have all waiting threads look again; in any thread.
 
-        What a signal's handler raises meanwhile comes out when all have been woken.
+        If a signal handler raises meanwhile, its exception is raised when all have been woken.
         """
         raised: BaseException | None = None
         while True:
@@ -44,7 +44,7 @@ class WaitQueue:
             raise raised
 
     def _wake_all(self) -> None:
-        # Who waits leaves the queue after it was woken: an interruption in between loses nobody.
+        # A waiter leaves the queue after it was woken: an interruption in between loses no waiter.
         while True:
             try:
                 lock = self._asleep[0]
@@ -58,7 +58,8 @@ class WaitQueue:
     def wait_for(self, predicate: Callable[[], object], timeout: float | None = None) -> bool:
         """Wait until `predicate()` is true; False if it is not after `timeout` seconds.
 
-        It is asked in the caller's thread: at the start, after each notify_all(), at the end.
+        The predicate runs in the caller's thread: at the start, after each notify_all(), at the
+        end.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         hears_signals = threading.current_thread() is threading.main_thread()

@@ -1,1 +1,1 @@
-"""What the rounds of a stream wait in: rings, worklists, the hybrid queue, the reorder buffer."""
+"""Queues for the rounds of a stream: rings, worklists, the hybrid queue, the reorder buffer."""

@@ -1,31 +1,32 @@
-// The worklist of a partitioned stateful operator: each partition's values in order and by one worker at a
-// time, any number of workers at once, and all of it almost in the order of arrival.
+// The worklist of a partitioned stateful operator. One worker at a time serves a partition's values, in
+// order. Any number of workers serve partitions at once, almost in the order of arrival.
 //
 // Prasaad, Ramalingam and Rajan 2018, section 4.3, figure 7. Values wait in a queue for each partition. A
 // master queue holds, for each value, its partition only. A worker takes a partition from the master queue
-// and claims one value of it, whichever. If the partition has an owner, the claim is the owner's business
-// (a counted delegation), and the worker goes on to the next partition. Otherwise it owns the partition
-// and serves what is claimed, its own and others' claims.
+// and claims any one value of it. If the partition has an owner, the owner serves the claim (a counted
+// delegation), and the worker goes on to the next partition. Otherwise it owns the partition and serves all
+// claims, its own and others'.
 //
 //     add(2, c)     master  0 2 0 2        partition 0: a, b     claims 0
 //                                          partition 2: x, c     claims 0
 //
 // Why a partition's values are served in order, each once, by one worker at a time (theorem 4.1). A value
-// enters its partition's queue before its partition enters the master queue, so for each claim there is a
-// value: the owner finds one as often as it is due. Only the owner takes from the queue, which is first
-// in, first out. There is one owner at a time by CountedDelegation's argument; and what an owner did is
-// seen by the next, which acquires what settle() released.
+// enters its partition's queue before its partition enters the master queue. So there is a value for each
+// claim, and the owner finds one as often as it is due. Only the owner takes from the queue, which is first
+// in, first out. There is one owner at a time by CountedDelegation's argument; and the next owner sees what
+// this one did, because it acquires what settle() released.
 //
-// A worker serves so many values of a partition at most, and looks at its clock again. If more is due then,
-// it passes the ownership on: the partition, still owned, goes into a second queue, from which workers
-// take before they look at the master queue, since what waits there is older. Whoever takes it is the
-// owner, without a claim of its own. So a partition with something due is at every moment owned by one
-// worker, or is in that queue once: nothing is left, and nothing is served twice. If the second queue
-// has no room at this very moment (a worker stopped in the middle of taking from it), the owner serves one
-// more value and tries again. The rejected alternative, to put the partition back at the master queue's
-// end, makes the partition with the most work the last one to be served, and all outputs wait for it.
+// A worker serves a bounded number of a partition's values, and looks at its clock again. If more is due
+// then, it passes the ownership on: the partition, still owned, goes into a second queue. Workers look
+// there before they look at the master queue, because the values there are older. The worker that takes the
+// partition is its owner, without a claim of its own. So at every moment a partition with something due is
+// owned by one worker, or is in that queue once: nothing is left, and nothing is served twice. If the
+// second queue has no room at this very moment (a worker stopped in the middle of taking from it), the
+// owner serves one more value and tries again. The rejected alternative puts the partition back at the
+// master queue's end. Then the partition with the most work is served last, and all outputs wait for it.
 //
-// Progress: add() is wait-free, consume_one() lock-free: who meets an owned partition loses no time.
+// Progress: add() is wait-free, and consume_one() is lock-free: a worker that meets an owned partition
+// goes on at once.
 #pragma once
 
 #include <algorithm>
@@ -60,8 +61,8 @@ public:
     }
 
     // Any worker. Takes one partition, and either leaves the claim to its owner, or owns it and serves, by
-    // `visit(partition, value)`, what is due: `most` values at most. False: there was nothing to
-    // take. Visit gets a T&, and must not throw.
+    // `visit(partition, value)`, the values that are due: `most` values at most. False: there was nothing
+    // to take. Visit gets a T&, and must not throw.
     template <class Visit>
     bool consume_one(Visit&& visit, std::int64_t most = 16) {
         std::uint32_t partition;
@@ -73,8 +74,8 @@ public:
         return true;
     }
 
-    // Any thread. What is there for one more worker: values that nobody has claimed, and partitions that
-    // were passed on. A hint, and a promise to whoever goes to sleep, as Spmc::size() has it.
+    // Any thread. The work for one more worker: values that nobody has claimed, and partitions that were
+    // passed on. A hint, and a guarantee to a thread that goes to sleep, as in Spmc::size().
     std::int64_t waiting() const { return master_->size() + passed_on_.size(); }
 
 private:
@@ -84,7 +85,8 @@ private:
         alignas(cache_line) CountedDelegation claims;
     };
 
-    // The owner. Serves what is due, and lets go or passes the rest on.
+    // The owner. Serves the values that are due. Then releases the partition, or passes the rest
+    // on.
     template <class Visit>
     void serve(std::uint32_t index, Visit& visit, std::int64_t most) {
         Partition& partition = *partitions_[index];

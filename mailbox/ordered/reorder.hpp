@@ -1,30 +1,30 @@
 // A reorder buffer: values arrive from any worker in any order, and leave in the order of their serial
 // numbers. No worker waits for another.
 //
-// Prasaad, Ramalingam and Rajan 2018, section 3.2: a bounded ring; a worker puts its value into it, whoever
-// is sending, and if nobody is, it sends all that is next. In their figure 4, one flag says whether somebody
-// is sending (FlagReorderBuffer is that figure): all workers write it for each value, and it takes a
-// second look after clearing it lest a value be left. Here the flag is where it matters: who stops sending
-// leaves a mark in the slot of the value that was missing, and the worker that brings that value, and no
-// other, finds the mark and goes on. Workers that bring other values write their own slots only.
+// Prasaad, Ramalingam and Rajan 2018, section 3.2: a bounded ring. A worker puts its value into it, even
+// while another is sending. If no worker is, it sends all values that are next. In their figure 4, one flag
+// says whether a worker is sending (FlagReorderBuffer is that figure). All workers write the flag for each
+// value, and look a second time after clearing it lest a value be left. Here the flag is in the slots: a
+// worker that stops sending leaves a mark in the slot of the missing value. Only the worker that brings that
+// value finds the mark and goes on. Workers that bring other values write their own slots only.
 //
 //     slots     | 8: wanted | 9: here | 10: here | 11: - | 4 (sent) | 5 (sent) | ...
 //                 ^ whoever brings 8 sends 8, 9 and 10, and leaves "wanted" in 11
 //
 // Why values leave in order, each once (the paper's theorem 3.1). There is one baton. Either one worker has
 // it and is about to send n, or slot n says "wanted"; and all before n have been sent. So it is at the
-// beginning, with n = 0. Slot n changes by read-modify-writes: the worker that brings n exchanges it for
-// "here", the baton's owner, if it does not find "here", compares and swaps in "wanted". If bringing came
+// beginning, with n = 0. Slot n changes by read-modify-writes. The worker that brings n exchanges it for
+// "here". The baton's owner, if it does not find "here", compares and swaps in "wanted". If bringing came
 // first, the swap fails, and the owner sends n. If the mark came first, the exchange returns it, and the
-// one who brought n has the baton. There is no third case, so n is not left behind, nor sent by two, and
-// then it is n + 1's turn. What is sent as n is value n: "here" carries the serial number.
+// worker that brought n has the baton. There is no third case. So n is sent by exactly one worker, and then
+// it is n + 1's turn. The value that is sent as n is value n: "here" carries the serial number.
 //
-// Why a value is read before its slot is used again. Value t enters its slot only below the limit, which the
-// baton's owner raises beyond t after it has sent t - capacity.
+// Why a value is read before its slot is used again. Value t enters its slot only below the limit. The
+// baton's owner raises the limit beyond t after it has sent t - capacity.
 //
-// Progress: to bring a value is wait-free. The baton's owner sends what others bring meanwhile, for as long
-// as they do. A value that does not fit is refused at once: its worker does something else and comes back.
-// The value with the serial number next() always fits, so somebody can always go on.
+// Progress: to bring a value is wait-free. The baton's owner sends the values that others bring meanwhile,
+// for as long as they do. A value that does not fit is refused at once: its worker does something else and
+// comes back. The value with the serial number next() always fits, so one worker can always go on.
 #pragma once
 
 #include <utility>
@@ -58,7 +58,8 @@ public:
     }
 
     // Any thread. True stays true until the value is sent. While value n is being sent, there is room for
-    // all up to n + capacity / 2. (Room is told of twice a ring: each time costs everybody a cache miss.)
+    // all up to n + capacity / 2. (Room is announced twice a ring: each time costs every worker a cache
+    // miss.)
     bool has_room(std::int64_t serial) const {
         return serial < limit_.load(acquire);  // pairs with send_run()
     }
@@ -96,7 +97,7 @@ private:
     }
 
     const Ring<Slot> slots_;
-    alignas(cache_line) Atomic<std::int64_t> limit_;   // the baton's owner, seldom; everybody reads
+    alignas(cache_line) Atomic<std::int64_t> limit_;   // the baton's owner, seldom; all workers read
     alignas(cache_line) Atomic<std::int64_t> next_{0};  // the baton's owner
 };
 

@@ -1,15 +1,14 @@
 // A bounded ring between one producer and many consumers, for small values.
 //
-// As the run queues of Go's scheduler: a consumer reads the value first and then claims it by a
-// compare-and-swap on the head. To claim is all there is to do, so a consumer that is stopped in the middle
-// holds nothing back, and `full` and `empty` mean just that: the ring is strictly linearizable, which
-// Worklist is not. The price is that values are atomic, since a consumer may read one that it then
-// does not get.
+// It works like the run queues of Go's scheduler: a consumer reads the value first and then claims it by a
+// compare-and-swap on the head. The claim is the last step, so a consumer that is stopped in the middle
+// holds nothing back. `full` and `empty` mean just that: the ring is strictly linearizable, unlike
+// Worklist. The price is that values are atomic, because a consumer may read one that it then does not get.
 //
 // Why it is right. Tail has one writer, head grows by one with each claim. A consumer that saw head h and
 // then tail > h reads slot h, which the producer stored before that tail. The producer writes that slot
-// again only when it has seen head > h; then the claim h to h + 1 fails, whatever was read. So each
-// value is claimed once, in order. Of several slots that are claimed at once, the same is true.
+// again only when it has seen head > h; then the claim h to h + 1 fails, whatever was read. So each value
+// is claimed once, in order. The same is true of several slots that are claimed at once.
 //
 // Progress: push is wait-free, pop lock-free (a failed claim means that another consumer got through).
 #pragma once
@@ -59,10 +58,10 @@ public:
         }
     }
 
-    // Any thread. A hint, and a promise for whoever goes to sleep: if it announces that by a seq_cst
-    // write and then finds 0 here, then a producer that pushes and then reads the announcement with
-    // seq_cst sees it. (Each writes one word and then reads the other's; with less than seq_cst,
-    // both could miss.)
+    // Any thread. A hint, and a guarantee for a thread that goes to sleep. Say that it announces its
+    // sleep by a seq_cst write and then finds 0 here. A producer that pushes and then reads the
+    // announcement with seq_cst sees it. (Each thread writes one word and then reads the other's;
+    // with less than seq_cst, both could miss.)
     std::int64_t size() const {
         const std::int64_t tail = tail_.load(seq_cst);
         const std::int64_t size = tail - head_.load(relaxed);

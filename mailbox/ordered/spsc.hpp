@@ -1,17 +1,17 @@
 // A bounded ring between one producer and one consumer.
 //
-// Lamport's queue, where each end also remembers what it last saw of the other (as in FastForward's and
-// FastFlow's descendants): it reads the other's index, and pays for the cache line, only when the ring
-// seems full or empty by what it remembers.
+// Lamport's queue, with cached indices, as in FastForward's and FastFlow's descendants: each end
+// remembers the other end's index as it last saw it. It reads the index itself, and pays for the cache
+// line, only when the ring seems full or empty by its copy.
 //
 // Why it is right. Each index has one writer and only grows. The producer stores the value and then, with
-// release, the tail; the consumer that acquires the tail sees the value. The consumer moves the value out
-// and then, with release, stores the head; the producer that acquires the head overwrites an
-// empty slot. What an end remembers is a former value of an index that only grows, so it errs on the
-// safe side: too full for the producer, too empty for the consumer; and then it looks.
+// release, the tail. The consumer that acquires the tail sees the value. The consumer moves the value out
+// and then, with release, stores the head. The producer that acquires the head overwrites an empty slot.
+// An end's copy is a former value of an index that only grows, so it errs on the safe side: too full for
+// the producer, too empty for the consumer. Then the end reads the index.
 //
-// "One producer" means one at a time. The role may pass from thread to thread where each comes after the
-// last (by a lock, a flag or a counter that releases and acquires); the same for the consumer.
+// "One producer" means one at a time. The role may pass from thread to thread if a release and an acquire
+// order them (by a lock, a flag or a counter). The same holds for the consumer.
 //
 // Progress: wait-free.
 #pragma once
@@ -64,7 +64,7 @@ public:
         return true;
     }
 
-    // Any thread, a hint. The producer is told at least what waits, the consumer at most that.
+    // Any thread, a hint. The producer gets at least the true number, the consumer at most that.
     std::int64_t size() const {
         const std::int64_t head = head_.load(relaxed);
         const std::int64_t size = tail_.load(relaxed) - head;

@@ -1,25 +1,25 @@
-// A worklist: bounded, many producers, many consumers, first in, first out. What workers share when any
-// of them may do the work.
+// A worklist: a bounded queue, many producers, many consumers, first in, first out. Workers share one
+// when any of them may do the work.
 //
-// Vyukov's bounded queue: a ring whose slots each carry a turn. Slot and position agree on whose turn it
-// is, so a position is claimed by one compare-and-swap on a counter that only grows: no ABA, and
-// no allocation. The position is also the value's serial number, counted from 0: it is what a
-// reorder buffer puts the results in order by (Prasaad et al. 2018, section 3).
+// Vyukov's bounded queue: a ring whose slots each carry a turn. The turn says which position may use the
+// slot, so a position is claimed by one compare-and-swap on a counter that only grows: no ABA, and no
+// allocation. The position is also the value's serial number, counted from 0. A reorder buffer orders the
+// results by it (Prasaad et al. 2018, section 3).
 //
 // The turn of serial number s's slot: 2s, free for s; 2s + 1, holds s; then 2(s + capacity), free for
 // the next that comes here. A capacity of one works, too.
 //
 // Why it is right. Tail and head only grow, by one, by compare-and-swap: each serial number is claimed by
-// one producer and by one consumer. The producer of s claims it after it saw the turn 2s, which only the
-// consumer of s - capacity stores, after it has moved that value out; the consumer of s claims it after it
-// saw 2s + 1, which only the producer of s stores, after it has put the value in. Between claim and
-// store nobody else touches the slot, since all others wait for a turn that is not there yet.
+// one producer and by one consumer. The producer of s claims it after it saw the turn 2s. Only the
+// consumer of s - capacity stores that turn, after it has moved its value out. The consumer of s claims it
+// after it saw 2s + 1. Only the producer of s stores that turn, after it has put the value in. Between
+// claim and store nobody else touches the slot, because all others wait for a later turn.
 //
-// Progress: lock-free among producers, and among consumers. A producer that is stopped between its
-// claim and its store holds back the values behind its own: pop() says `none` meanwhile, and nobody waits
-// in place. (So `none` means "nothing can be had now", which is weaker than "empty": values that came
-// later may be complete. The other end is alike: push() says `none` while the consumer of the slot is
-// stopped in the middle.) Where a queue must be strictly linearizable, `none` included, take a lock.
+// Progress: lock-free among producers, and among consumers. A producer that is stopped between its claim
+// and its store holds back the values behind its own: pop() says `none` meanwhile, and nobody waits in
+// place. So `none` means "nothing can be taken now", which is weaker than "empty": later values may be
+// complete. Likewise push() says `none` while the consumer of the slot is stopped in the middle. Where a
+// queue must be strictly linearizable, `none` included, take a lock.
 #pragma once
 
 #include <utility>
@@ -78,10 +78,11 @@ public:
         }
     }
 
-    // Any thread. A hint, and a promise for whoever goes to sleep: if it announces that by a seq_cst
-    // write and then finds 0 here, then a producer that pushes and then reads the announcement with
-    // seq_cst sees it. (Each writes one word and then reads the other's; with less than seq_cst,
-    // both could miss.) A value that is on its way is counted, though it cannot be had yet.
+    // Any thread. A hint, and a guarantee for a thread that goes to sleep. Say that it announces its
+    // sleep by a seq_cst write and then finds 0 here. A producer that pushes and then reads the
+    // announcement with seq_cst sees it. (Each thread writes one word and then reads the other's;
+    // with less than seq_cst, both could miss.) A value that is being pushed is counted, though it
+    // cannot be taken yet.
     std::int64_t size() const {
         const std::int64_t tail = tail_.load(seq_cst);
         const std::int64_t size = tail - head_.load(relaxed);

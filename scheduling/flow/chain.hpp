@@ -1,9 +1,9 @@
-// A chain: native operators that need no order, one behind the other, as the work of one stage. A round passes them
-// by plain calls on the lane that took it, and is put in order once, behind the last: so the caches keep it, and
-// lanes do not wait for each other at each operator.
+// A chain: native stateless operators in a row, as the work of one stage (operator fusion). A round passes them by
+// plain calls on the lane that took it, and is put in order once, behind the last operator. So the caches keep it,
+// and lanes do not wait for each other at each operator.
 //
-// It is not for operators that must know how many rows came before theirs: an operator in Python names the row
-// that it failed at, and rounds come to a chain's inside in any order. Native ones do not.
+// It is not for operators that must know how many rows came before theirs, because rounds come to a chain's inside
+// in any order. An operator in Python names the row at which it failed; native ones do not.
 #pragma once
 
 #include <cassert>
@@ -20,7 +20,7 @@ public:
     // A lane passes a chain without a break: other actors of its worker wait for so long.
     static constexpr std::uint32_t most_members = 16;
 
-    // So many lanes may be at work on it. One of `sample_every` rounds is timed, member by member.
+    // The most lanes that may be at work on it. One of `sample_every` rounds is timed, member by member.
     Chain(std::uint32_t lanes, std::uint32_t sample_every)
         : lanes_(lanes), sample_every_(sample_every), of_lanes_(std::make_unique<OfLane[]>(lanes)) {}
     Chain(const Chain&) = delete;
@@ -31,7 +31,7 @@ public:
         members_[count_++] = work;
     }
 
-    // What its stage does. Any time; the members may be added later.
+    // The work of its stage. Any time; the members may be added later.
     Work work() { return {this, process, pick, discard, nullptr, nullptr}; }
 
     Figures figures_of(std::uint32_t member) const {
@@ -39,7 +39,8 @@ public:
     }
 
 private:
-    // What one lane at a time writes. Not by locked additions, of which a round would need two for each member.
+    // The figures that one lane at a time writes. Plain additions suffice; locked ones would cost two for each
+    // member and round.
     struct alignas(cache_line) OfLane {
         Atomic<bool> is_taken{false};
         Figure figures[most_members];
@@ -59,8 +60,8 @@ private:
         return output;
     }
 
-    // There is one that is free, as no more lanes are here than there are of these. A thread begins with the same
-    // one each time: its stack tells it from others.
+    // One is free, because there are as many of these as lanes that may be here. A thread begins with the same
+    // one each time: its stack tells it from other threads.
     OfLane& take() {
         const char here = 0;
         for (auto i = reinterpret_cast<std::uintptr_t>(&here) >> 16;; ++i) {

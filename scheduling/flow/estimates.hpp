@@ -1,7 +1,7 @@
-// What a row costs a stage and how many it gives, estimated while the stage works.
+// The cost and the selectivity of a stage, estimated while it works.
 //
-// Prasaad et al. 2018, section 2.2. Any lane writes after a slice, any thread reads. Counts are exact. Of what is
-// estimated, lanes that race lose one measurement, which does no harm.
+// Prasaad et al. 2018, section 2.2. Any lane writes after a slice, any thread reads. Counts are exact. When lanes
+// race, the estimates lose one measurement, which does no harm.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace callboard {
 
-// What some rounds did.
+// The rows of some rounds.
 struct RowCounts {
     std::uint64_t taken{0};  // rows
     std::uint64_t given{0};
@@ -21,7 +21,7 @@ struct RowCounts {
 
 class Estimates {
 public:
-    // After a lane's slice. `alone`: no other lane works here, so nothing needs to be added at once.
+    // After a lane's slice. `alone`: no other lane works here, so additions need not be atomic.
     void note(const RowCounts& rows_of, std::int64_t rounds, std::int64_t spent_ns, bool alone) {
         add(busy_ns_, spent_ns, alone);
         add(taken_, rows_of.taken, alone);
@@ -41,7 +41,7 @@ public:
     std::int64_t busy_ns() const { return busy_ns_.load(relaxed); }
 
     // Worker time in the current window of CT (section 6.4). A stage begins a window when it is first looked at in
-    // it; nobody works on it before that.
+    // it; no lane works on it before that.
     std::int64_t slice_ns() const { return busy_ns() - busy_before_.load(relaxed); }
     void begin_window(std::int64_t begin) {
         if (window_begin_.load(relaxed) == begin) return;
@@ -67,8 +67,8 @@ private:
     Atomic<double> cost_ns_{0}, selectivity_{0}, rows_per_unit_{0};
 };
 
-// What one of several operators did that are one stage, or what it did on one lane: rows exactly, time by samples,
-// as two looks at the clock cost more than most operators' rounds. One thread at a time writes.
+// The figures of one operator of a stage that has several, or its figures on one lane. Rows are exact. Time is
+// sampled, because two looks at the clock cost more than most operators' rounds. One thread at a time writes.
 class Figure {
 public:
     void count(const RowCounts& rows) {
@@ -118,7 +118,8 @@ private:
     std::size_t stride_{0}, lanes_{0};
 };
 
-// Of which rounds an operator's time is taken: one of `every`, by chance, since what comes to it may come in turns.
+// Whether an operator's time is taken in this round. That is one round of `every`, by chance, because the input may
+// have a pattern.
 inline bool is_sampled(std::int64_t serial, std::uint32_t every) {
     return mix(static_cast<std::uint64_t>(serial)) % every == 0;
 }

@@ -1,19 +1,19 @@
 // A flow: the stages of a running stream graph, in pools whose lanes work on them (pool.hpp), and the
 // rounds on their way through it.
 //
-// Admission. Round k enters when fewer than `window` rounds are on their way: k < done() + window,
-// where done() counts the rounds that have left all sinks. So every structure of every stage has
-// room for what comes (stage.hpp), no lane ever waits for another, and memory is bounded. No shape
-// of graph deadlocks: take the oldest round on its way and the first stage, in topological order,
-// that it has not left. All earlier rounds have left that stage, and all stages before it have
-// handed it on, so the round can be taken there, or a lane has it in work.
+// Admission. Round k enters when fewer than `window` rounds are on their way: k < done() + window, where
+// done() counts the rounds that have left all sinks. So every structure of every stage has room for each
+// round (stage.hpp), no lane ever waits for another, and memory is bounded. No shape of graph deadlocks. Take
+// the oldest round on its way and the first stage, in topological order, that it has not left. All earlier
+// rounds have left that stage, and all stages before it have handed the round on. So the round can be taken
+// there, or a lane has it in work.
 //
-// Departure. Each of s sinks, when it delivers round k, adds one to count k modulo the window; who makes it a
-// multiple of s is the last, and adds one to done(). So a round costs a sink the same however many there
-// are. A count needs no reset: round k + window enters only when done() > k, so all counts of the rounds up
-// to k are full. The last ones of two rounds may add to done() in either order. It is still right, as
-// far as it goes: rounds become full in their order, because each sink delivers in order, so n additions
-// mean that the first n rounds have left.
+// Departure. Each of s sinks, when it delivers round k, adds one to count k modulo the window. The sink that
+// makes it a multiple of s is the last, and adds one to done(). So a round costs a sink the same however many
+// sinks there are. A count needs no reset: round k + window enters only when done() > k, so all counts of the
+// rounds up to k are full. The last sinks of two rounds may add to done() in either order. done() is still
+// right: rounds become full in their order, because each sink delivers in order. So n additions mean that the
+// first n rounds have left.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ class Flow final : private SinkObserver {
 public:
     struct Settings : Slices {
         std::uint32_t window{256};       // rounds; a power of two
-        std::uint32_t marker_every{64};  // rounds; of one of so many the latency is measured
+        std::uint32_t marker_every{64};  // rounds; the latency of one in so many is measured
     };
 
     explicit Flow(Settings settings) : settings(settings), markers_(settings.window, settings.marker_every) {}
@@ -53,7 +53,7 @@ public:
         return *pools_.back();
     }
 
-    // Stages are added in topological order. What they wait in, and are put in order by, benchmarks choose.
+    // Stages are added in topological order. Benchmarks choose other queues and reorder buffers.
     template <template <class> class Buffer = ReorderBuffer>
     Stage& add_shared(Pool& pool, const Work& work, LaneKinds runs_on, std::uint32_t most_lanes) {
         return add<SharedStage<Buffer>>(pool, runs_on, most_lanes, work, settings.window);
@@ -121,8 +121,8 @@ public:
         const auto deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(nanoseconds);
         std::unique_lock<std::mutex> lock(mutex_);
         for (;;) {
-            // Then done(); who lets a round go changes that and then looks at `wanted_`. All of it is
-            // sequentially consistent, so one of the two sees the other.
+            // Then it looks at done(). The thread by which a round leaves changes that and then looks
+            // at `wanted_`. All of it is sequentially consistent, so one of the two sees the other.
             if (rounds < wanted_.load(relaxed)) wanted_.store(rounds, seq_cst);
             if (done() >= rounds) return true;
             if (left_.wait_until(lock, deadline) == std::cv_status::timeout) return done() >= rounds;
@@ -131,8 +131,8 @@ public:
 
     // --- the end -----------------------------------------------------------------------------------
 
-    // One thread, when no lane runs and no stage rests: lets all that is on its way go its way. Lanes, which
-    // may be no more, are not told.
+    // One thread, when no lane runs and no stage rests: works on all rounds that are on their way. Lanes are
+    // not told, because they may have ended.
     void drain() {
         for (auto& pool : pools_) pool->retire_lanes();
         for (bool worked = true; worked;) {
@@ -147,7 +147,7 @@ public:
     const Settings settings;
 
 private:
-    static constexpr std::uint32_t sample_every = 64;  // rounds; of one of so many each operator's time is taken
+    static constexpr std::uint32_t sample_every = 64;  // rounds; operators' times are taken in one of so many
 
     template <class Kind, class... Arguments>
     Kind& add(Pool& pool, LaneKinds runs_on, std::uint32_t most_lanes, Arguments&&... arguments) {
@@ -162,16 +162,16 @@ private:
 
     void round_left(std::int64_t serial) override {
         if (sinks_ > 1) {
-            // Release: what this sink did; acquire: what the others did, who added before.
+            // Release: the actions of this sink. Acquire: those of the sinks that added before.
             Atomic<std::uint64_t>& departures = departures_[serial & (settings.window - 1)];
             if ((departures.fetch_add(1, acq_rel) + 1) % sinks_ != 0) return;
         }
-        // With wait_until_done(), and with senders, who may use again what the round has left.
+        // Pairs with wait_until_done(), and with senders, which may reuse the round's room.
         const auto done = done_.fetch_add(1, seq_cst) + 1;
         markers_.left(done);
         if (done < wanted_.load(seq_cst)) return;
         std::lock_guard<std::mutex> lock(mutex_);
-        wanted_.store(INT64_MAX, relaxed);  // who wants more says so again
+        wanted_.store(INT64_MAX, relaxed);  // a thread that waits for more sets it again
         left_.notify_all();
     }
 
@@ -184,7 +184,7 @@ private:
     std::unique_ptr<Atomic<std::uint64_t>[]> departures_;  // of the rounds on their way, from sinks
     alignas(cache_line) Atomic<std::int64_t> admitted_{0};
     alignas(cache_line) Atomic<std::int64_t> done_{0};
-    alignas(cache_line) Atomic<std::int64_t> wanted_{INT64_MAX};  // the least that somebody waits for
+    alignas(cache_line) Atomic<std::int64_t> wanted_{INT64_MAX};  // the least that a thread waits for
     std::mutex mutex_;
     std::condition_variable left_;
 };

@@ -1,13 +1,13 @@
 // Several operators as one stage, run by one lane as plain calls: the threading model `manual` (Schneider and
 // Wu 2017, section 2.2).
 //
-// A round passes the members one after the other, in topological order; what one gives lies in a slot until
-// the next takes it. So nothing waits between members, there is no recursion, however long a chain is, and
-// an operator costs a call. Rings, as of an ordered stage, are only where rounds come from outside; what
-// leaves goes to other stages in order, as there is one lane at a time.
+// A round passes the members one after the other, in topological order. The output of one is in a slot until
+// the next takes it. So nothing waits between members, and an operator costs a call. There is no recursion,
+// however long a chain is. Only inputs from outside have rings, as in an ordered stage. Output goes to other
+// stages in order, because there is one lane at a time.
 //
-// Members keep figures of their own: rows exactly, time by samples, as two looks at the clock cost more
-// than most operators' rounds.
+// Members keep figures of their own. Rows are exact. Time is sampled, because two looks at the clock cost
+// more than most operators' rounds.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ public:
 
     // --- making it, before the first round ---------------------------------------------------------
 
-    // Members are added in topological order. One that listens is called though nothing comes. Returns the
+    // Members are added in topological order. One that listens is called without input, too. Returns the
     // member's number.
     std::uint32_t add_member(const Work& work, std::uint32_t inputs, bool listens = false) {
         figures_.emplace_back();
@@ -50,7 +50,7 @@ public:
     void connect_out(std::uint32_t from, Stage& to, std::uint32_t input) {
         members_[from].edges.push_back({&to.entrance(), input});
         members_[from].to_outside = true;
-        connect(to.entrance(), input);  // for who looks at the graph
+        connect(to.entrance(), input);  // for readers of the graph
     }
 
     // Opens an input of a member to the outside; returns the stage's input.
@@ -69,7 +69,7 @@ public:
 
     bool is_sink() const override { return is_sink_; }
 
-    // Of who runs it alone, on no lane: all rounds that wait.
+    // For a thread that runs it alone, outside of any lane: works on all rounds that wait.
     void work_through() {
         RowCounts counts;
         [[maybe_unused]] const bool entered = enter();
@@ -117,13 +117,13 @@ private:
     struct Inlet {
         Inlet(std::uint32_t window, std::uint32_t slot) : slot(slot), ring(window) {}
         const std::uint32_t slot;
-        alignas(cache_line) Atomic<std::int64_t> brought{0};  // rounds, in all; who puts
+        alignas(cache_line) Atomic<std::int64_t> brought{0};  // rounds, in all; written by the thread that puts
         Spsc<void*> ring;
     };
 
     static constexpr int most_depth = 256;
 
-    // As of an ordered stage: who put the last part of the round that is next announces it, and no other.
+    // As in an ordered stage: only the thread that put the last part of the next round announces it.
     bool is_complete() {
         const auto next = next_.load(relaxed);
         auto input = missing_.load(relaxed);
@@ -134,7 +134,7 @@ private:
         return true;
     }
 
-    // As of an ordered stage: nobody is woken for an empty round. No member is called, so none may listen.
+    // As in an ordered stage: no lane is woken for an empty round. No member is called, so none may listen.
     bool pass_empty(std::int64_t serial) {
         static thread_local int depth = 0;
         if (somebody_listens_ || inlets_.size() != 1 || depth == most_depth || waiting() > 0 || !enter()) return false;
@@ -168,8 +168,7 @@ private:
         return true;
     }
 
-    // A round through all members. A member that nothing comes to gives nothing, and is not called, unless it
-    // listens.
+    // A round through all members. A member without input gives nothing, and is called only if it listens.
     template <bool sampled>
     void pass(std::int64_t serial, RowCounts& counts) {
         std::int64_t time = sampled ? monotonic_ns() : 0;
@@ -228,7 +227,7 @@ private:
     std::vector<void*> slots_;  // of the one lane: each member's inputs, null between rounds
     std::vector<std::unique_ptr<Inlet>> inlets_;
     alignas(cache_line) Atomic<std::int64_t> next_{0};  // the round that the one lane takes next
-    Atomic<std::size_t> missing_{0};  // an inlet that lacked its part of that round, when somebody looked
+    Atomic<std::size_t> missing_{0};  // an inlet that lacked its part of that round at the last look
 };
 
 }  // namespace callboard

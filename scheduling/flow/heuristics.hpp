@@ -1,10 +1,10 @@
 // Which stage a free lane works on next: Prasaad et al. 2018, section 6. A class for each heuristic.
 //
-// Only schedulable stages are considered: input waits, fewer lanes than may are at work, the lane is
-// of the right kind, no throttle holds it. Only those at which something waits are looked at, so a choice costs
-// what is ready, and the latest one costs the same in every graph. None starves a graph: each chooses some
-// stage whenever one is schedulable. Any lane of the pool asks, several at a time; they read estimates that
-// others write, which may be stale by a slice.
+// Only schedulable stages are considered: input waits, fewer lanes than may are at work, the lane is of the
+// right kind, no throttle holds it. A choice looks only at stages where input waits, so its cost grows with the
+// ready stages. The latest one costs the same in every graph. None starves a graph: each chooses some stage
+// whenever one is schedulable. Any lane of the pool asks, several at a time; they read estimates that others
+// write, which may be stale by a slice.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ public:
     // The stage to work on for a lane that worked on `last` before, or on none; null if none is schedulable.
     virtual Stage* choose(ReadyStages& ready, LaneKinds kinds, std::int64_t time, const Stage* last) = 0;
 
-    // A choice is not to be counted as the work of the stage that it chooses.
+    // Whether a choice takes long, and is not to be counted as work of the chosen stage.
     virtual bool takes_long() const { return false; }
 
 protected:
@@ -43,10 +43,9 @@ protected:
     }
 };
 
-// How many rows each stage gives for a row that enters the graph: its cumulative selectivity (section 6.1).
-// A stage with several inputs gets the sum of what comes. All stages are estimated anew after as many choices
-// as there are stages, so that a choice costs the same in every graph. Lanes that race leave each other's
-// estimates.
+// How many rows each stage gives for a row that enters the graph: its cumulative selectivity (section 6.1). A
+// stage with several inputs gets the sum of its inputs. With n stages, all are estimated anew after n
+// choices, so that a choice costs the same in every graph. If lanes race, each estimate is of one of them.
 class RowsPerEntry {
 public:
     void prepare(const Stages& stages) {
@@ -169,7 +168,7 @@ private:
     Atomic<std::int64_t> window_begin_{0};
 };
 
-// What a function says, which is asked where there is a choice. With null from it, the latest stage.
+// Asks a function where there is a choice. If it answers null, the latest stage is chosen.
 class ChooseByAsking final : public Chooser {
 public:
     // At least two schedulable stages, in the order of the graph.

@@ -15,10 +15,10 @@ cdef class OperatorView:
     cdef object flow            # keeps the stage
     cdef Stage* stage
     cdef Figures figures         # of one of several operators that are a stage
-    cdef bint is_waited_at       # what waits for the stage waits for this operator
+    cdef bint is_waited_at       # the stage's input waits at this operator
     cdef readonly str name
 
 
 cdef class Heuristic:
-    # What chooses in one flow, new.
+    # A new chooser for one flow.
     cdef Chooser* chooser(self, int64_t slice_ns, Ask ask, void* asker) except NULL

@@ -85,11 +85,13 @@ cdef class Heuristic:
 
     `choose(operators)` is given the schedulable operators, at least two, in the order of the graph,
     and returns one of them. It runs on any worker's thread, with the interpreter held, before each
-    time slice, so that is its price. Several threads may call it at once: where native operators
-    have lanes of their own, and on a build without an interpreter lock. If it raises or returns
-    nonsense, the last operator is next, and the log says so once. An operator has `name`,
-    `position`, `cost` (seconds a row), `selectivity` (rows out for a row in), `queued` (rows that
-    wait), `workers` (at work on it), `most_workers`, and `busy` (seconds of work in all).
+    time slice, and its time counts there. Several threads may call it at once, if native operators
+    have lanes of their own or the build has no interpreter lock. If it raises or returns an invalid
+    value, the last operator is next, and the log says so once.
+
+    An operator has `name`, `position`, `cost` (seconds a row) and `selectivity` (rows out for a row
+    in). It also has `queued` (rows that wait), `workers` (at work on it), `most_workers`, and `busy`
+    (seconds of work in all).
     """
 
     def choose(self, operators):
@@ -109,9 +111,9 @@ cdef class QueueSizeThrottling(Heuristic):
     """The earliest operator whose output queue is below its threshold (section 6.1, equation 1).
 
     `capacity` is how many rows all queues may hold together; the thresholds are parts of it. It
-    throttles only if it is less than the rows that a run lets in, which are `batch_size` times
-    `window` at most. With more than that no queue reaches its threshold, and the earliest operator
-    for which something waits is next.
+    throttles only if it is less than the rows that a run lets in, which are `batch_size` times `window`
+    at most. With more than that no queue reaches its threshold, and the earliest operator for which
+    input waits is next.
     """
 
     __signature__ = checks.takes(capacity=65536)
@@ -126,11 +128,11 @@ cdef class QueueSizeThrottling(Heuristic):
 
 @cython.final
 cdef class LastInPipeline(Heuristic):
-    """The latest operator for which something waits (section 6.2): low latency.
+    """The latest operator for which input waits (section 6.2): low latency.
 
-    With `follow`, a worker follows its rounds to the operators behind the one that it worked on, whose
-    rows its caches have, and keeps away from those that another is about to bring more to. This is ours,
-    and makes a difference where several workers take part. Without it the rule is the paper's.
+    With `follow`, a worker follows its rounds to the next operators, because its caches have their rows.
+    It avoids operators to which another worker is about to bring more. This option is callboard's, and
+    makes a difference with several workers. Without it the rule is the paper's.
     """
 
     __signature__ = checks.takes(follow=True)

@@ -1,7 +1,8 @@
-// A batch divided among partitions: done share by share, by whoever comes, and put together again in the
-// order of its rows. What a row is, and what it gives, is the operator's business: here are their numbers.
+// A batch divided among partitions. Any lanes work on its shares, and the outputs are put together again
+// in the order of its rows. The operator knows the rows and their outputs; here are only their numbers.
 //
-// One thread divides. Then one thread at a time works on a share, and who ends the last one gathers.
+// One thread divides. Then one thread at a time works on a share, and the thread that ends the last share
+// gathers.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace callboard {
 
 class Division {
 public:
-    // What concerns one partition.
+    // The part of one partition.
     struct Share {
         std::uint32_t partition{0};
         std::vector<std::uint32_t> rows{};  // their places in the batch, in order
@@ -26,7 +27,7 @@ public:
     };
     static constexpr std::uint32_t everybody = ~std::uint32_t{0};
 
-    void* batch{nullptr};    // what is divided; the operator's
+    void* batch{nullptr};    // the divided batch; the operator's
     std::int64_t serial{0};  // of its round; the stage's
 
     // --- dividing ----------------------------------------------------------------------------------
@@ -54,7 +55,7 @@ public:
         owners_.push_back(everybody);
     }
 
-    // The next row is nobody's.
+    // The next row has no partition.
     void add_to_none() { owners_.push_back(everybody); }
 
     // Every partition gets a share, if only for the stream's end.
@@ -84,7 +85,7 @@ public:
     // The share that a row is in; everybody: it is in all, or in none.
     std::uint32_t owner(std::size_t row) const { return owners_[row]; }
 
-    // What the next row of a share gave, and what it gave after its last row.
+    // The range of outputs of a share's next row; after_rows(): where its outputs after the last row begin.
     static Range next(Share& share) {
         const auto row = share.gathered++;
         return {row == 0 ? 0 : share.ends[row - 1], share.ends[row]};

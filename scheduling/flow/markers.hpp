@@ -1,7 +1,7 @@
 // Markers: when every n-th round arrived, was begun and left, for latencies (Prasaad et al. 2018, section 7).
 //
-// A round's number is its marker: nothing travels with it. `Times` of finished rounds are kept, the
-// newest ones, for whoever asks.
+// A round's number is its marker: nothing travels with it. The newest `Times` of finished rounds are kept for
+// readers.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ public:
         slot.arrived.store(monotonic_ns(), relaxed);
     }
 
-    // Who takes the round at a stage that an entry leads to; the first one counts.
+    // A lane that takes the round at a stage that an entry leads to; the first call counts.
     void begun(std::int64_t serial) {
         if (!is_marked(serial)) return;
         std::int64_t nothing = 0;

@@ -1,5 +1,5 @@
-// What a native operator does with lots of values. Nothing here needs the interpreter, but for errors,
-// which are Python objects, and rare.
+// The work of a native operator on lots of values. Only errors need the interpreter: they are Python
+// objects, and rare.
 //
 // A partitioned operator has an object for each partition, and two stages: the first divides lots,
 // the second does the shares. A sequential run does the same, one after the other.
@@ -39,7 +39,7 @@ struct NativeWork {
     Work divider() { return {this, divide, nullptr, discard, nullptr, nullptr}; }
     Work shares() { return {this, nullptr, pick, discard, do_share, gather}; }
 
-    // The same on the calling thread: what a round's lot gives, or null.
+    // The same on the calling thread: the output of a round's lot, or null.
     Values* alone(Values* lot, bool divided) {
         RowCounts counts;
         void* input = lot;
@@ -53,7 +53,8 @@ struct NativeWork {
     }
 
 private:
-    // What a share gave, and where it broke off, if it did: at which of its values, or at the stream's end.
+    // The outputs of a share, and where it failed, if it did: at which of its values, or at the stream's
+    // end.
     struct ShareResult {
         Values* outputs{nullptr};
         const char* failure{nullptr};
@@ -68,7 +69,8 @@ private:
 
     bool is_dropped(std::int64_t serial) const { return serial > stopped_at->load(relaxed); }
 
-    // What `out` holds as the round's output. The lot that it was made of is let go.
+    // Takes the contents of `out` as the round's output, and releases the lot that they were made
+    // of.
     void* output_of(std::int64_t serial, Values* lot, Output& out, const char* failure) {
         void* error = failure != nullptr ? make_error(owner, failure) : lot->error;
         if (failure == nullptr && error != nullptr) retain_error(error);
@@ -110,7 +112,7 @@ private:
         return gather(self, *division);
     }
 
-    // Who takes it is the last, or holds another reference.
+    // The caller takes it last, or holds another reference.
     static void* pick(void* self, void* output, std::uint32_t edge) {
         NativeWork& work = of(self);
         auto* lot = static_cast<Values*>(output);
@@ -168,8 +170,8 @@ private:
         share.ends.resize(share.rows.size(), Division::after_rows(share));
     }
 
-    // All outputs in the order of the values, up to the first failure; what comes at the stream's end by
-    // partition.
+    // All outputs in the order of the values, up to the first failure. The outputs at the stream's end
+    // are in the order of partitions.
     static void* gather(void* self, Division& division) {
         NativeWork& work = of(self);
         auto* divided = static_cast<DividedLot*>(&division);
@@ -206,7 +208,7 @@ private:
         for (auto i = begin; i < end; ++i) out.push(result.outputs->begin()[i]);
     }
 
-    std::int64_t passed_{0};  // of who picks
+    std::int64_t passed_{0};  // written by the thread that picks
 };
 
 }  // namespace callboard

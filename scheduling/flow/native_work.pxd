@@ -1,4 +1,4 @@
-# What native operators do as stages: see native_work.hpp.
+# The work of native operators as stages: see native_work.hpp.
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libcpp cimport bool as cbool
 from libcpp.vector cimport vector

@@ -1,12 +1,13 @@
-// A stateful stage, or one where one lane is all there is: an inlet for each input, one lane at a time, and
-// output in the order of input.
+// A stateful stage, or one with a single lane: an inlet for each input, one lane at a time, and output in the
+// order of input.
 //
-// A round's batch lies in the slot of its serial number. Who puts counts rounds in `brought`, the lane in `next_`;
-// what lies between them waits. An inlet begins with a few slots, which are all that is used while rows are
-// handled as they come: so a stage is small, and a large graph fits into the caches. The first round that
-// finds them taken makes a ring for the whole window; it and all later rounds go there (`ring_from`). That is
-// never full, as at most `window` rounds are on their way: round k + window is put when round k has left the
-// graph, so its slot has been read.
+// A round's batch lies in the slot of its serial number. The thread that puts counts rounds in `brought`, the lane
+// counts them in `next_`; the rounds between the two wait.
+//
+// An inlet begins with a few slots, which suffice while rows are handled as they come. So a stage is small, and a
+// large graph fits into the caches. The first round that finds the slots taken makes a ring for the whole window;
+// it and all later rounds go there (`ring_from`). The ring is never full, because at most `window` rounds are on
+// their way. Round k + window is put when round k has left the graph, so its slot has been read.
 #pragma once
 
 #include <algorithm>
@@ -47,7 +48,7 @@ public:
     }
 
 private:
-    // All of it is written by who puts. A line of the cache, whatever waits.
+    // Only the thread that puts writes here. One cache line, however many rounds wait.
     struct alignas(cache_line) Inlet {
         static constexpr std::int64_t few = 4;
 
@@ -56,8 +57,9 @@ private:
         std::unique_ptr<Ring<void*>> ring;
         void* slots[few];
 
-        // Who puts, and the lane, of a round that was brought. Relaxed: if the ring is made meanwhile, it is for
-        // later rounds; if it was made for this one or before, who sees what was brought sees that.
+        // The thread that puts, and the lane, for a round that was brought. Relaxed: if the ring is made
+        // meanwhile, it is for later rounds. If it was made for this round or an earlier one, a thread that sees
+        // `brought` sees it.
         bool has_ring(std::int64_t serial) const { return serial >= ring_from.load(relaxed); }
         void*& slot(std::int64_t serial) { return has_ring(serial) ? (*ring)[serial] : slots[serial % few]; }
 
@@ -71,8 +73,8 @@ private:
 
     Inlet& inlet(std::size_t input) { return input == 0 ? first_ : *others_[input - 1]; }
 
-    // Who put the last part of the round that is next announces it, and no other. It begins to look where a part
-    // was missing the last time: with many inputs, each is looked at about once for a round.
+    // Only the thread that put the last part of the next round announces it. It begins to look where a part was
+    // missing the last time. So with many inputs, each is looked at about once for a round.
     bool is_complete() {
         const auto next = next_.load(relaxed);
         const auto inputs = others_.size() + 1;
@@ -84,11 +86,11 @@ private:
         return true;
     }
 
-    // Who puts an empty round into a stage that has nothing to do lets it pass: no lane is woken for
-    // it, nor the interpreter wanted. Nothing comes meanwhile, as one thread puts at a time.
+    // A thread that puts an empty round into an idle stage lets it pass: this wakes no lane and needs no
+    // interpreter. No other round comes meanwhile, because one thread puts at a time.
     //
-    // In a chain of such stages each does so within the last one's call, so it ends, and a lane goes on, before
-    // the thread's stack does.
+    // In a row of such stages each call is within the last one's. So the depth is limited, and a lane goes on,
+    // before the thread's stack overflows.
     bool pass_empty(std::int64_t serial) {
         static thread_local int depth = 0;
         if (!others_.empty() || depth == most_depth || waiting() > 0 || !enter()) return false;
@@ -128,7 +130,7 @@ private:
     }
 
     Atomic<std::int64_t> next_{0};  // the round that the one lane takes next
-    Atomic<std::size_t> missing_{0};  // an input that lacked its part of that round, when somebody looked
+    Atomic<std::size_t> missing_{0};  // an input that lacked its part of that round at the last look
     std::vector<std::unique_ptr<Inlet>> others_;
     Inlet first_;
     const std::uint32_t window_;

@@ -1,33 +1,33 @@
 // A pool: stages of a flow, and the lanes that work on them.
 //
-// Prasaad et al. 2018, section 2.2: a worker asks a central structure for an operator, works on it
-// for a time slice, and asks again. A lane is a worker's part in this: whoever runs it, an actor or
-// a waiting sender, calls run() and is told when there is nothing left to do. What is chosen is the
-// heuristic's business (heuristics.hpp). A pool is that central structure: its lanes choose among its
-// stages only. A flow has one pool for all, or one for each worker, or for each operator; rows pass from one
-// to another as within one.
+// Prasaad et al. 2018, section 2.2: a worker asks a central structure for an operator, works on it for a
+// time slice, and asks again. A lane is a worker's part in this. Its runner, an actor or a waiting sender,
+// calls run() and is told when there is nothing left to do. The heuristic chooses the stage
+// (heuristics.hpp). A pool is that central structure: its lanes choose among its stages only. A flow has one
+// pool for all, or one for each worker, or for each operator. Rows pass between pools as within one.
 //
 // Idleness: why no round is left beside idle lanes. All operations named here are sequentially consistent,
 // that is, in one order.
-//   1. Who makes something waiting publishes it (Stage::waiting()), then sees to it that the stage is in the
+//   1. A thread that brings input publishes it (Stage::waiting()), then ensures that the stage is in the
 //      ready index, and then looks at `idle_`.
 //   2. A lane that finds nothing sets its bit in `idle_`, and then looks through the index once more.
-//   3. Who finds that nothing waits at a stage in the index takes it out, and looks at waiting() once more. If
-//      something does, it goes on as in rule 1.
-//   4. Taking a stage out may hide others for a moment (ready_index.hpp). Who did that looks at `idle_` for
-//      all that waits.
-//   5. Who leaves a stage at which something still waits sees to it that it is in the index: a partition that
-//      was passed on was not announced.
-// Say that something waits. Who published it found the stage in the index, or put it there. Who took it out
-// after that look sees it by rule 3, and puts it back. So it is in the index, or is put there by somebody who
-// looks at `idle_` after that. A lane whose last look was before that had its bit set before that look, so it
-// is seen, and woken. A lane whose last look was later has found the stage.
+//   3. A thread that finds no input at a stage in the index takes the stage out, and looks at waiting() once
+//      more. If input waits there, it goes on as in rule 1.
+//   4. Taking a stage out may hide others for a moment (ready_index.hpp). The thread that did so looks at
+//      `idle_` for all input that waits.
+//   5. A lane that leaves a stage at which input still waits ensures that the stage is in the index: a
+//      partition that was passed on was not announced.
+// Say that input waits. The thread that published it found the stage in the index, or put it there. A thread
+// that took the stage out after that look sees the input by rule 3, and puts the stage back. So the stage is
+// in the index, or is put there by a thread that looks at `idle_` after that. A lane whose last look was
+// before that had its bit set before that look, so it is seen, and woken. A lane whose last look was later has
+// found the stage.
 //
-// A lane that is not idle looks before it becomes so; therefore one awake lane that can do the work is enough,
-// and more are woken only for more work than a round (wake-ups cost microseconds). But a lane that goes
-// to work on something long will not look for a while: it sets its bit in `away_`, looks at what else waits,
-// and wakes others for that. These two, and the looks at `waiting` and at `away_` of who makes something
-// waiting, are sequentially consistent for the same reason.
+// A busy lane looks before it becomes idle. So one awake lane that can do the work is enough, and more are
+// woken only for more work than a round (wake-ups cost microseconds). But a lane that begins a long piece of
+// work will not look for a while. It sets its bit in `away_`, looks at what else waits, and wakes others for
+// that. These two, and the looks at `waiting` and at `away_` of a thread that brings input, are sequentially
+// consistent for the same reason.
 #pragma once
 
 #include <cassert>
@@ -56,7 +56,7 @@ public:
     static constexpr std::uint32_t most_lanes = 64;
     static constexpr std::int64_t never = INT64_MAX;
 
-    // What run() says: nothing to do, to be woken; or a turn is over; or nothing before a time.
+    // The answer of run(): idle, to be woken; or a turn is over; or idle until a time.
     struct Rest {
         enum Reason { idle, turn_over, until } reason;
         std::int64_t time;
@@ -75,8 +75,8 @@ public:
         if (chooser_ != nullptr) chooser_->prepare(stages);
     }
 
-    // A lane, idle. `wake(lane)` is called, by any thread, when it is and something waits: then it is to
-    // run() until that says that it is idle.
+    // A new lane, idle. Any thread calls `wake(lane)` when the lane is idle and input waits. Then the
+    // lane is to run() until that says that it is idle.
     std::uint32_t add_lane(LaneKinds kinds, void (*wake)(void*), void* lane) {
         const auto number = static_cast<std::uint32_t>(lanes_.size());
         assert(number < most_lanes);
@@ -90,7 +90,7 @@ public:
 
     // --- lanes -------------------------------------------------------------------------------------
 
-    // By whoever runs the lane. Works until there is nothing to do, or the turn is over.
+    // By the runner of the lane. Works until there is nothing to do, or the turn is over.
     Rest run(std::uint32_t lane) {
         const LaneKinds kinds = lanes_[lane].kinds;
         const auto bit = std::uint64_t{1} << lane;
@@ -119,8 +119,9 @@ public:
         return step_at(kinds, time, 0, nullptr) != nullptr;
     }
 
-    // The same for who is no lane and may not come back, such as a sender that waits for room. A lane that
-    // found the stage taken may have become idle, and sees what is left only if it is told.
+    // The same for a thread that is not a lane and may not come back, such as a sender that waits for
+    // room. A lane that found the stage taken may have become idle, and sees the rest of the input only if
+    // it is told.
     bool help(LaneKinds kinds) {
         std::int64_t time = slices_.now();
         Stage* stage = step_at(kinds, time, 0, nullptr);
@@ -143,8 +144,8 @@ private:
         void* lane;
     };
 
-    // `bit` is the lane's; 0 of who is none. `time` is now, also when it returns: the clock is read once for a
-    // slice, whose end is the next one's begin.
+    // `bit` is the lane's; 0 for a thread that is not a lane. `time` is now, also when it returns: the clock
+    // is read once for a slice, because the end of one is the beginning of the next.
     Stage* step_at(LaneKinds kinds, std::int64_t& time, std::uint64_t bit, const Stage* last) {
         Stage* stage =
             chooser_ == nullptr ? latest(kinds, time, last) : chooser_->choose(*this, kinds, time, last);
@@ -162,14 +163,15 @@ private:
         return stage;
     }
 
-    // A round takes longer than a slice, or nobody knows.
+    // A round takes longer than a slice, or its time is unknown.
     bool may_take_long(const Stage& stage) const {
         if (slices_.one_by_one) return false;
         const double round_ns = stage.cost_ns() * stage.rows_per_unit();
         return round_ns == 0.0 || round_ns > static_cast<double>(slices_.slice_ns);
     }
 
-    // Who entered the stage. Section 6: as many rows as the slice holds by the estimated cost.
+    // For a thread that entered the stage. Section 6: as many rows as the slice holds by the estimated
+    // cost.
     void work(Stage& stage, std::int64_t& time) {
         RowCounts counts;
         const double cost = stage.cost_ns();
@@ -221,7 +223,7 @@ private:
     const std::unique_ptr<Chooser> chooser_;
     std::vector<Lane> lanes_;
     std::uint64_t of_kind_[4]{};
-    alignas(cache_line) Atomic<std::uint64_t> idle_{0};  // lanes; who goes idle, and who wakes
+    alignas(cache_line) Atomic<std::uint64_t> idle_{0};  // lanes; written when one goes idle, or is woken
     Atomic<std::uint64_t> away_{0};                      // lanes at something long
 };
 

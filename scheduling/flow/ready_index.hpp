@@ -1,7 +1,6 @@
-// A ready index: a set of small numbers, the places of a pool's stages at which something waits. Any
-// thread puts a place in or takes it out, and finds the first or the last one, at a cost that does not
-// grow with the number of places (but for the height of the tree: one level for 64 of them, two for
-// 4,096, three for 262,144).
+// A ready index: a set of small numbers, the places of a pool's stages at which input waits. Any thread
+// puts a place in or takes it out, and finds the first or the last one. The cost grows only with the
+// height of the tree: one level for 64 places, two for 4,096, three for 262,144.
 //
 // A tree of words of 64 bits: a bit of the lowest level is a place, a bit above says that the word below
 // it is not zero.
@@ -10,21 +9,22 @@
 //     level 0   0...0010   0...0000   0...1001           places 1, 128 and 131
 //
 // Rules, with all operations sequentially consistent, that is, in one order:
-//   1. set() makes its place's bit one, and then each bit above it. It writes where a bit is zero only,
-//      so a place that is there already costs loads of lines that nobody writes.
-//   2. clear() makes its place's bit zero. If that leaves the word zero, it makes the bit above zero, looks
-//      at the word once more, and if that is not zero by now, makes the bit above one again, as set() does.
+//   1. set() makes its place's bit one, and then each bit above it. It writes only where a bit is zero. So
+//      a place that is there already costs only loads, of lines that nobody writes.
+//   2. clear() makes its place's bit zero. If that leaves the word zero, it makes the bit above zero, and
+//      looks at the word once more. If the word is nonzero by now, clear() makes the bit above one again,
+//      as set() does.
 //
-// So no place is lost: whoever sets a bit in a word looks at the bit above after it. If that is zero, it
-// sets it. If it is one, and made zero by a clear() afterwards, that clear() looks at the word later still,
-// and finds it not zero. Hence whenever no clear() is in the middle, a place whose set() has returned is
-// found, until it is cleared. While one is, it may hide for a moment places that others have set; it
-// returns true then, and its caller tells those who may have looked in vain.
+// So no place is lost: a thread that sets a bit in a word looks at the bit above after it. If that is zero,
+// the thread sets it. If it is one, and made zero by a clear() afterwards, that clear() looks at the word
+// later still, and finds it nonzero. Hence whenever no clear() is in the middle, a place whose set() has
+// returned is found, until it is cleared. A clear() in the middle may hide for a moment places that others
+// have set. Then it returns true, and its caller tells the threads that may have looked in vain.
 //
 // A bit may stay one above a word that is zero, when set() is overtaken by a clear() of its own place. A
 // search passes over it, and the next place that comes and goes in that word takes it away.
 //
-// Progress: all operations are wait-free, but for searches that places come and go under.
+// Progress: all operations are wait-free, except searches while places come and go.
 #pragma once
 
 #include <cassert>
@@ -39,7 +39,8 @@ class ReadyIndex {
 public:
     static constexpr std::uint32_t none = ~std::uint32_t{0};
 
-    // One thread, before anything else: room for places below `places`. Of 64 and less nothing is allocated.
+    // One thread, before anything else: room for places below `places`. For 64 places or fewer, nothing is
+    // allocated.
     void make_room(std::uint32_t places) {
         std::uint32_t words = 0;
         levels_ = 0;

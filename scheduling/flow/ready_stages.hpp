@@ -1,7 +1,7 @@
-// A pool's stages, and which of them something waits at: what heuristics choose from.
+// A pool's stages, and those at which input waits: heuristics choose from these.
 //
-// Whoever looks here meets stages at which something waits, or waited a moment ago, and no others: what it
-// costs grows with what is ready, not with what there is. pool.hpp says why none is overlooked.
+// A search meets only stages at which input waits, or waited a moment ago. So its cost grows with the
+// number of ready stages, not of all stages. pool.hpp says why none is overlooked.
 #pragma once
 
 #include <cstdint>
@@ -86,7 +86,7 @@ protected:
         if (hid_others) anything_waits();
     }
 
-    // Others may have looked in vain for what waits at stages that they do not know.
+    // Other lanes may have missed input that waits at stages that they do not know.
     virtual void anything_waits() = 0;
 
 private:
@@ -127,8 +127,8 @@ private:
 
     std::vector<Stage*> stages_;
     std::uint32_t kinds_{0};  // a bit for each `runs_on` among them
-    // One for each set of kinds that a stage may run on, so that a native lane does not look through what
-    // waits for the interpreter.
+    // One for each set of kinds that a stage may run on, so that a native lane does not look at stages
+    // that need the interpreter.
     alignas(cache_line) ReadyIndex index_[all_lanes];
 };
 

@@ -11,7 +11,8 @@ namespace callboard {
 template <template <class> class Buffer>
 class RoundsInOrder {
 public:
-    // Twice the window, because the buffer tells late what has left it. So it takes every round in flight.
+    // Twice the window, because the buffer announces late which rounds have left it. So it takes every
+    // round in flight.
     explicit RoundsInOrder(std::uint32_t window) : buffer_(2 * window) {}
 
     template <class Sink>

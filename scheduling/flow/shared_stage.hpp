@@ -41,7 +41,8 @@ private:
     static constexpr std::int64_t most_at_once = 16;
 
     // Several short rounds at once: each claim, and each change of hands in the reorder buffer, costs
-    // cache misses. Not more than half of what waits, so that other lanes find some. Returns how many.
+    // cache misses. At most half of the waiting rounds, so that other lanes find some. Returns how
+    // many.
     std::int64_t work_on_some(RowCounts& counts) {
         void* rounds[most_at_once];
         std::int64_t first;

@@ -1,11 +1,11 @@
-// A stage: an operator of a stream graph, or several, as the scheduler sees it. How many lanes work on it, what it
-// costs, and where its output goes, in order.
+// A stage: one operator of a stream graph, or several, as the scheduler sees it. It knows how many lanes work on
+// it, its cost, and where its output goes, in order.
 //
 // Prasaad et al. 2018, sections 2.2 and 5. Each round, a batch with its serial number, passes each
 // stage once, empty or not, and leaves it in order. So a stage's n-th round is round n everywhere,
 // and stages with several inputs find the parts of a round by taking one batch from each.
 //
-// Where input waits, and how output gets into order, is what the kinds of stages differ in:
+// The kinds of stages differ in where input waits and how output gets into order:
 //
 //   SharedStage   stateless: any number of lanes, each on rounds of its own   (shared_stage.hpp)
 //                 or several such operators in a row, as a Chain            (chain.hpp)
@@ -14,15 +14,16 @@
 //   FusedStage    several operators, one lane at a time, as plain calls       (fused_stage.hpp)
 //
 // Room. At most `window` rounds are between the senders and the last sink (flow.hpp), and every
-// structure has room for as many. So nothing that is pushed in a graph finds it full.
+// structure has room for as many. So a push in a graph always finds room.
 //
 // Rules:
-//   1. enter() gives a lane the right to take input; of an ordered stage to one lane at a time, so the
-//      consumer's ends of its rings, and the operator's state, pass from lane to lane by `lanes_`.
-//   2. A lane that finds that something waits may still find the queue empty (another lane was first),
-//      and looks elsewhere.
-//   3. deliver() is called by one thread at a time, in order: by the one lane of an ordered stage,
-//      within the reorder buffer's exit section of the others.
+//   1. enter() gives a lane the right to take input. An ordered stage gives it to one lane at a time.
+//      So the consumer's ends of its rings, and the operator's state, pass from lane to lane by
+//      `lanes_`.
+//   2. A lane that sees that input waits may still find the queue empty (another lane was first). Then
+//      it looks elsewhere.
+//   3. deliver() is called by one thread at a time, in order. That is the one lane of an ordered
+//      stage, and in other stages the thread that sends the reorder buffer's outputs.
 #pragma once
 
 #include <cassert>
@@ -36,8 +37,8 @@
 
 namespace callboard {
 
-// What a stage does with batches, which are opaque here. A null batch is an empty one. Functions own
-// what they are given and give away what they return.
+// The work of a stage on batches, which are opaque here. A null batch is an empty one. Functions own
+// their arguments and give away their results.
 struct Work {
     void* self{nullptr};
     // One round; a batch for each input.
@@ -45,9 +46,9 @@ struct Work {
     // The batch for the outgoing edge `edge` of an output; asked for each in turn, the last one takes
     // the output itself. Null where there is one edge, which gets the output as it is.
     void* (*pick)(void* self, void* output, std::uint32_t edge){nullptr};
-    // Lets an output go that nobody is to get.
+    // Frees an output that has no receiver.
     void (*discard)(void* self, void* output){nullptr};
-    // Of keyed stages, whose batches are Divisions. One share of a batch, which stays the stage's.
+    // For keyed stages, whose batches are Divisions: one share of a batch, which the stage keeps.
     void (*share)(void* self, Division& division, std::uint32_t share, RowCounts& counts){nullptr};
     // The output of a batch whose shares are done.
     void* (*gather)(void* self, Division& division){nullptr};
@@ -59,7 +60,7 @@ inline constexpr LaneKinds native_lanes = 1, python_lanes = 2, all_lanes = 3;
 
 class Stage;
 
-// Who wants to know what waits at stages: their pool. Called by whoever put.
+// A stage tells its pool here that input waits. Called by the thread that put it.
 class StageObserver {
 public:
     virtual void something_waits(Stage& stage) = 0;
@@ -68,7 +69,8 @@ protected:
     ~StageObserver() = default;
 };
 
-// Who wants to know what leaves by a sink: the flow. Called by whoever delivers, in the order of rounds.
+// A sink tells the flow here which rounds leave. Called by the thread that delivers, in the order of
+// rounds.
 class SinkObserver {
 public:
     virtual void round_left(std::int64_t serial) = 0;
@@ -119,7 +121,7 @@ public:
 
     // --- admission of lanes ------------------------------------------------------------------------
 
-    // Any lane. False: as many lanes as may are at work here. Acquire pairs with the release in leave(). Sequentially
+    // Any lane. False: the most lanes are at work here. Acquire pairs with the release in leave(). Sequentially
     // consistent, as a cancel and a look at lanes() after it are: a lane that is not seen then sees the cancel.
     bool enter() {
         auto lanes = lanes_.load(relaxed);
@@ -129,8 +131,9 @@ public:
         return true;
     }
 
-    // Sequentially consistent, as is the lane's next look at `waiting`: a round that another lane left
-    // alone because this one was here is either seen by this one, or was seen to be free.
+    // Sequentially consistent, as is the lane's next look at `waiting`. Say that another lane left a round
+    // alone because this lane was here. Either this lane sees the round, or the other saw that the stage was
+    // free.
     void leave() { lanes_.fetch_sub(1, seq_cst); }
 
     std::uint32_t lanes() const { return lanes_.load(seq_cst); }
@@ -145,12 +148,12 @@ public:
     // Rounds (shares of rounds, where keyed) that can be taken: the least of all inputs.
     virtual std::int64_t waiting() const = 0;
 
-    // One thread at a time and in order, for each input. The round's batch is the stage's. What waits from
-    // now on is announced, after it can be seen by a sequentially consistent look at waiting().
+    // One thread at a time and in order, for each input. The stage owns the round's batch. A round that
+    // waits from now on is announced, after a sequentially consistent look at waiting() can see it.
     virtual void put(std::uint32_t input, std::int64_t serial, void* batch) = 0;
 
-    // A lane that entered. Takes rounds, processes them and sends their output, until it has taken
-    // `rows` rows, or nothing is there. A round counts as a row, too. Returns how many rounds.
+    // For a lane that entered. Takes rounds, processes them and sends their output, until it has taken
+    // `rows` rows, or none is left. A round counts as a row, too. Returns how many rounds.
     virtual std::int64_t work(RowCounts& counts, double rows) = 0;
 
     // Rows that wait, estimated.
@@ -161,7 +164,7 @@ public:
     }
 
 protected:
-    // Of what work() has taken so far, so that it goes on.
+    // Whether work() has taken less than `rows` so far, and goes on.
     static bool is_less(std::int64_t rounds, const RowCounts& counts, double rows) {
         return static_cast<double>(rounds) + static_cast<double>(counts.taken) < rows;
     }
@@ -194,10 +197,10 @@ private:
     SinkObserver& flow_;
     Markers* markers_{nullptr};
     std::vector<Edge> edges_;
-    // Of lanes. In large graphs a stage costs the lines that it lies on, so there are no more of them than needed.
+    // The number of lanes. In large graphs a stage costs its cache lines, so it has only as many as needed.
     alignas(cache_line) Atomic<std::uint32_t> lanes_{0};
     Atomic<std::int64_t> not_before_{0};
-    std::int64_t delivered_{0};  // rounds; of who delivers
+    std::int64_t delivered_{0};  // rounds; written by the thread that delivers
 };
 
 using Stages = std::vector<std::unique_ptr<Stage>>;

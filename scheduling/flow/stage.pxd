@@ -1,4 +1,4 @@
-# What a stage is and does: see stage.hpp, keyed_division.hpp.
+# Stages and their work: see stage.hpp, keyed_division.hpp.
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libcpp cimport bool as cbool
 from libcpp.vector cimport vector

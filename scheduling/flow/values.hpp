@@ -1,4 +1,4 @@
-// Native values in lots: what native operators of streams read and write.
+// Native values in lots: the input and output of native operators of streams.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace callboard {
 
-// As in a node: what `integer`, `real`, `buffer` mean is said by `kind`; a record's 16 bytes are
+// As in a node: `kind` says which of `integer`, `real`, `buffer` is used; a record's 16 bytes are
 // `bytes` and, behind them, `rest`.
 struct Value {
     union {
@@ -27,8 +27,8 @@ struct Value {
 };
 static_assert(sizeof(Value) == 24, "a plain value");
 
-// A lot of values, counted because several stages may read it. Who made it may write until it is
-// handed on; nobody afterwards. One allocation: the values follow.
+// A lot of values, reference-counted because several stages may read it. Its maker may write until
+// it is handed on; nobody may afterwards. It is one allocation: the values follow.
 class Values {
 public:
     static Values* make(std::uint64_t capacity) {
@@ -42,7 +42,8 @@ public:
     const Value* begin() const { return reinterpret_cast<const Value*>(this + 1); }
     std::uint64_t count() const { return count_; }
 
-    // Of the round: it is the last one; what failed in it (a Python object, owned) or null.
+    // Facts about the round: whether it is the last one; its error (a Python object, owned) or
+    // null.
     bool final{false};
     void* error{nullptr};
     std::int64_t first{0};  // how many values passed this place of the graph before
@@ -52,7 +53,7 @@ public:
     // Any thread. True: it was the last reference, and the caller must free() the values.
     [[nodiscard]] bool drop() { return references_.fetch_sub(1, acq_rel) == 1; }
 
-    // `error` has been let go.
+    // `error` has been released.
     void free() {
         if (has_buffers_)
             for (std::uint64_t i = 0; i < count_; ++i)
@@ -64,7 +65,7 @@ private:
     friend class Output;
     Values() = default;
 
-    // Who makes it: one more value, to be written where it is. Growing moves the values.
+    // For its maker: one more value, to be written in place. Growing moves the values.
     static Value& next(Values*& values) {
         if (__builtin_expect(values->count_ == values->capacity_, 0)) values = grow(values);
         return reinterpret_cast<Value*>(values + 1)[values->count_++];

@@ -1,5 +1,5 @@
-// A test harness in one page: TEST registers a sentence, CHECK and CHECK_EQUAL count failures and
-// show values, run_all() runs what was registered and names what failed.
+// A test harness in one page: TEST registers a sentence. CHECK and CHECK_EQUAL count failures and
+// show values. run_all() runs the registered tests and names those that failed.
 //
 // A check may run on any thread: the count is atomic, the message one write to stderr.
 #pragma once

@@ -29,8 +29,8 @@ using callboard::Summary;
 constexpr std::uint64_t seed = 0x51ed2701a3f1c6b5;
 constexpr auto all = std::numeric_limits<std::size_t>::max();
 
-// `is_one`: there is one counter for a key, so counts add up to what was counted, and an estimate is the key's row.
-// `is_current`: an answer has what was counted before it was asked for, while others count, too.
+// `is_one`: there is one counter for a key, so counts add up to the total, and an estimate is the key's row.
+// `is_current`: an answer includes all that was counted before it was asked for, while others count, too.
 // `is_divided`: there are partitions, each with counters and with unseen keys of its own.
 template <template <class> class Type, bool one, bool current, bool divided = false>
 struct Design {
@@ -132,7 +132,7 @@ auto by_key(const Answer<Sort>& answer) {
     return rows;
 }
 
-// Nobody counts. All three promises, and that all ways to ask say the same.
+// No thread counts. Checks all three promises, and that all ways to ask say the same.
 template <class Sort, class Of>
 void hold_to_promises(const Of&, Summary<typename Sort::Keys>& summary, const Exact<Sort>& exact,
                       std::uint32_t capacity) {

@@ -1,8 +1,9 @@
 // Recorded histories of a gate, and a search for an order of their calls that explains all answers.
 //
-// As Wing and Gong 1993, "Testing and verifying concurrent objects": one of the calls that began before any other
-// ended comes first; take each in turn, ask the model, and go on with the rest where it gives the same answer. How
-// many calls of each thread are done says all about the model's state, so no such numbers are searched twice.
+// After Wing and Gong 1993, "Testing and verifying concurrent objects". One of the calls that began before any
+// other ended comes first. The search takes each in turn, asks the model, and goes on with the rest where the
+// model gives the same answer. The numbers of calls that each thread has done determine the model's state, so the
+// search visits them only once.
 #pragma once
 
 #include <set>

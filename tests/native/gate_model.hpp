@@ -1,4 +1,4 @@
-// A gate as it should be: all that was added, sorted anew for each question, and what is ready by definition.
+// A gate as it should be: all added values, sorted anew for each question, and the ready ones by definition.
 #pragma once
 
 #include <algorithm>

@@ -1,13 +1,14 @@
-// Recorded histories: who called what from when to when, and whether one order of moments explains it all.
+// Recorded histories: the calls of each thread with their beginnings and ends, and whether one order
+// explains them all.
 //
-// One counter stamps the beginning and the end of every call. A history is linearizable if each call can be
-// given a moment between its stamps such that the calls, in the order of these moments, are a run of
-// the sequential object (Herlihy and Wing 1990). Where the answers say which call must come before
-// which (the serial numbers of a queue do), no search is needed: give each call the earliest moment that its
-// own beginning and those before it allow. If that is after its end, there is no such order.
+// One counter stamps the beginning and the end of every call. Linearizable means (Herlihy and Wing 1990):
+// each call can be given a moment between its stamps, and the calls, in the order of these moments, are a
+// run of the sequential object. If the answers say which call must come before which, as the serial numbers
+// of a queue do, no search is needed. Give each call the earliest moment that its own beginning and the
+// calls before it allow. If that is after its end, there is no such order.
 //
-// The stamps order memory, too, so what a missing memory order breaks may not show here. The tests that
-// look for that take no stamps.
+// The stamps order memory, too, so a missing memory order may not show here. The tests that look for one
+// take no stamps.
 #pragma once
 
 #include <algorithm>
@@ -72,8 +73,8 @@ struct Queue {
         return all;
     }
 
-    // Whoever found nothing was there at a moment at which all that was in the queue had been claimed, up to
-    // a value that was not complete: for some i, pops 0 to i - 1 had begun and push i had not ended.
+    // A pop that found nothing was there at a moment at which all values in the queue had been claimed, up
+    // to an incomplete one. That is, for some i, pops 0 to i - 1 had begun and push i had not ended.
     bool nones_are_honest() const {
         return std::all_of(nones.begin(), nones.end(), [this](const Call& none) {
             std::int64_t claimed = -1;  // when the last of the pops before i began

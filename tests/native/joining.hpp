@@ -1,4 +1,4 @@
-// A join in three nested loops, without windows, blocks or cells: what joins are held against. And streams to join.
+// A reference for joins: three nested loops, without windows, blocks or cells. And streams to join.
 #pragma once
 
 #include <algorithm>
@@ -155,7 +155,7 @@ std::vector<JoinMatch> join_plainly(const Stream<Time>& stream, const JoinSettin
     return matches;
 }
 
-// What a join says, in batches of that many rows, with rows numbered as in the stream.
+// The matches of a join, given batches of `size` rows, with rows numbered as in the stream.
 template <class Join, class Time>
 std::vector<JoinMatch> join_in_batches(Join& join, const Stream<Time>& stream, std::size_t size) {
     std::vector<JoinMatch> all, matches{{7, 7}};

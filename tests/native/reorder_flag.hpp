@@ -1,37 +1,38 @@
 // The reorder buffer of figure 4 in Prasaad, Ramalingam and Rajan 2018, section 3.2: a bounded ring, a
-// try-flag, and a second look. The same interface as ReorderBuffer, which is what to use; this is what it
-// is measured against.
+// try-flag, and a second look. It has the interface of ReorderBuffer, which is the one to use; this one is a
+// peer for measurements.
 //
-// A worker puts its value into the ring, whoever is sending; then, if nobody is sending, it sends all that is
-// next. It differs from the figure in three places. A slot says which serial number it holds, so it is never
-// emptied, and what is found in it needs no argument. The second look is a loop, not a recursion. And `next`
-// is published for runs of values: those who add read it all the time, and each change costs them a cache
-// miss. All of them write the flag for each value, though, and that costs several.
+// A worker puts its value into the ring, even while another is sending. Then, if no worker is sending, it
+// sends all values that are next. It differs from the figure in three places. A slot says which serial number
+// it holds, so it is never emptied, and its contents are never in doubt. The second look is a loop, not a
+// recursion. And `next` is published for runs of values: adding workers read it all the time, and each change
+// costs them a cache miss. But all workers write the flag for each value, and that costs several.
 //
 //     slots     | 8: - | 9: value | 10: value | 11: - | 4 (sent) | 5 (sent) | ...
 //     next = 8    ^ whoever adds 8 sends 8, 9 and 10, and leaves next = 11
 //
 // Why values leave in order, each once (the paper's theorem 3.1). Only the flag's owner sends, and the flag
-// has one owner at a time: it goes from clear to set by one exchange, and only its owner clears it. An
-// owner sends, for each n in turn, the value of the slot whose stamp says n, and stops where there is none;
-// the next owner goes on with the n where it stopped, which it acquires with the flag. So what leaves is
-// 0, 1, 2 and so on, without a gap or a second time, provided that a slot stamped n holds value n. It does
-// when the owner reads it. Value t enters its slot only while next is in (t - capacity, t]. There
-// `t - capacity` has been sent: its slot was read, and nobody reads it again. And t has not: nobody adds t
-// twice, so nobody but t's sender writes this slot until next is beyond t, which is published after the
-// slot was read. That next is published late makes the ring look fuller than it is, never emptier.
+// has one owner at a time: it goes from clear to set by one exchange, and only its owner clears it. An owner
+// sends, for each n in turn, the value of the slot whose stamp says n, and stops where there is none. The
+// next owner goes on with the n where it stopped, which it acquires with the flag. So the values leave as 0,
+// 1, 2 and so on, without a gap and once each, provided that a slot stamped n holds value n. It does when the
+// owner reads it. Value t enters its slot only while next is in (t - capacity, t]. There `t - capacity` has
+// been sent: its slot was read, and no worker reads it again. And t has not: no worker adds t twice. So only
+// t's sender writes this slot until next is beyond t, which is published after the slot was read. The late
+// publication of next makes the ring look fuller than it is, never emptier.
 //
-// Why no value is left behind. Suppose the sender of t finds the flag set and goes. Its exchange on the
-// flag comes after its stamp, and before the owner's clearing exchange in the flag's order of changes. The
-// clearing exchange reads what the exchanges before it wrote, and acquires what they released: the stamp
-// is seen by the owner's second look, after clearing. If t is next, the owner tries again, or another owns
-// the flag by then, of whom the same is true. Both exchanges are needed: with a plain load to see whether
-// the flag is set, or a plain store to clear it, each side could look before its own write is out (store,
-// then load, on two words: Dekker's pattern), and t would be left. They make seq_cst unnecessary.
+// Why no value is left behind. Suppose the sender of t finds the flag set and goes. Its exchange on the flag
+// comes after its stamp, and before the owner's clearing exchange in the flag's order of changes. The
+// clearing exchange reads what the exchanges before it wrote, and acquires what they released: the owner's
+// second look, after clearing, sees the stamp. If t is next, the owner tries again, or another worker owns
+// the flag by then, for which the same holds. Both exchanges are needed. With a plain load to see whether the
+// flag is set, or a plain store to clear it, each side could look before its own write is out, and t would be
+// left. (Store, then load, on two words: Dekker's pattern.) The exchanges make seq_cst unnecessary.
 //
-// Progress: send() is wait-free for who finds the flag set. The owner sends what others add meanwhile, for
-// as long as they do. A value that does not fit is refused at once: its worker does something else and comes
-// back. The value with the serial number next() always fits, so somebody can always go on.
+// Progress: send() is wait-free for a worker that finds the flag set. The owner sends the values that others
+// add meanwhile, for as long as they do. A value that does not fit is refused at once: its worker does
+// something else and comes back. The value with the serial number next() always fits, so one worker can
+// always go on.
 #pragma once
 
 #include <utility>
@@ -88,7 +89,8 @@ private:
     void send_pending(Sink&& sink) {
         std::int64_t next;
         do {
-            // Acquire: the last owner's next, and what its sink did. Release: the stamp, to whoever clears.
+            // Acquire: the last owner's next, and its sink's actions. Release: the stamp, to the owner that
+            // clears.
             if (flag_.exchange(true, acq_rel)) return;
             next = send_run(sink);
             // Release: next, to the next owner. Acquire: the stamps of those who found the flag set.
@@ -96,7 +98,8 @@ private:
         } while (slots_[next].stamp.load(relaxed) == next);
     }
 
-    // The flag's owner. Sends what is next as far as there is any; the serial number of the first missing.
+    // The flag's owner. Sends the next values as far as there are any. Returns the serial number of the
+    // first missing one.
     template <class Sink>
     std::int64_t send_run(Sink&& sink) {
         std::int64_t published = next_.load(relaxed), next = published;
@@ -113,7 +116,7 @@ private:
     }
 
     const Ring<Slot> slots_;
-    alignas(cache_line) Atomic<std::int64_t> next_{0};  // the flag's owner; everybody reads
+    alignas(cache_line) Atomic<std::int64_t> next_{0};  // the flag's owner; all workers read
     alignas(cache_line) Atomic<bool> flag_{false};
 };
 

@@ -1,4 +1,5 @@
-// What the stress tests share: threads that start together, a ledger of what arrived, small caches.
+// Tools of the stress tests: threads that start together, a ledger of arrived messages, small
+// caches.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +58,7 @@ void await(Condition holds) {
 #endif
 
 // Rounds in which threads answer each other. On a busy machine each may take a time slice, so there are
-// `most` of them or what fits into STRESS_SECONDS. One thread drives; the others look at over().
+// `most` of them or as many as fit into STRESS_SECONDS. One thread drives; the others look at over().
 class Rounds {
 public:
     explicit Rounds(int most) : most_(most) {}
@@ -98,9 +99,9 @@ inline std::int64_t stamp(int producer, int number) {
     return std::int64_t{producer} << 32 | static_cast<std::uint32_t>(number);
 }
 
-// What arrived. Its fields are plain on purpose: whoever receives must be ordered after who received
-// before, and ThreadSanitizer sees it if not. Broken order, loss and doubling all show as a message
-// that was not the next one of its producer.
+// The messages that arrived. Its fields are plain on purpose: each receiver must be ordered after
+// the last one, and ThreadSanitizer reports it if not. Broken order, loss and doubling all show as a
+// message that was not the next one of its producer.
 class Ledger {
 public:
     explicit Ledger(int producers) : next_(static_cast<std::size_t>(producers), 0) {}

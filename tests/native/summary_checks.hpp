@@ -1,4 +1,4 @@
-// What a design of a summary has promised, held against exact counts; and keys of both sorts to count.
+// The guarantees of a summary's design, checked against exact counts; and keys of both sorts to count.
 #pragma once
 
 #include <algorithm>
@@ -75,7 +75,7 @@ void is_sound(const Sort& sort, const Answer& answer, std::size_t most, bool add
     }
 }
 
-// A summary that nobody counts in, of at most so many counters, against exact counts by number.
+// A summary in which no thread counts, of at most so many counters, against exact counts by number.
 template <class Sort, class Summary>
 void holds(const Sort& sort, Summary& summary, const std::vector<std::uint64_t>& exact, std::uint64_t capacity) {
     std::uint64_t total = 0, sum = 0;

@@ -1,8 +1,9 @@
-// The stream pipeline that natives play: operators that each add 1, row by row or in batches, between a source
-// of consecutive numbers and a sink that sees whether each comes out once, in order, 1 added by each operator.
+// The stream pipeline that native programs run: operators that each add 1, row by row or in batches. A source
+// before them gives consecutive numbers. A sink behind them checks that each comes out once, in order, with 1
+// added by each operator.
 //
-// Batches are callboard's, and so is what an operator does with one: it reads one lot and writes another, since
-// others might read the first. So what is measured is who runs what, and when.
+// Batches and the work on them are callboard's: an operator reads one lot and writes another, because others
+// might read the first. So the measurement shows only the scheduling.
 #pragma once
 
 #include <chrono>
@@ -52,7 +53,7 @@ struct Sink {
     }
 };
 
-// Of a run that began when the first row was made.
+// The result of a run that began when the first row was made.
 class Timed {
 public:
     Result result(const Source& source, const Sink& sink) const {

@@ -1,23 +1,23 @@
 // Lossy Counting by streams that cooperate: Manku and Motwani 2002, section 4.2, in the framework of Das et al. 2009,
 // section 4.4.
 //
-// Elements come in rounds of `width`, which is 1 / epsilon rounded up. A key gets a counter when it comes: (f, delta),
-// where f counts it from then on and delta is how many rounds are over, so the most that it may have come before. At
-// the end of a round, counters with f + delta <= rounds are removed, bucket by bucket from the least frequent one
-// on. Of N elements, weights included, and while nobody counts:
-//   1. A counter's `count` is f + delta and its `error` delta. No count is below the key's true one, and none above it
-//      by more than `error`, at most N / width.
+// Elements come in rounds of `width`, which is 1 / epsilon rounded up. A key gets a counter when it comes: (f,
+// delta). f counts it from then on. delta is the number of rounds that are over, so the most that the key may have
+// come before. At the end of a round, counters with f + delta <= rounds are removed, bucket by bucket from the
+// least frequent one on. Let N be the number of elements, weights included. While no thread counts:
+//   1. A counter's `count` is f + delta and its `error` is delta. Every count is at least the key's true one, and
+//      at most `error` above it, which is at most N / width.
 //   2. A key without a counter came at most `unseen` times, the number of rounds that are over, at most N / width.
-//   3. How many counters there are is not fixed: at most about width * log(N / width) (their theorem 4.2), those that
-//      came since the last round ended, and those of which somebody had an increment in hand then. The counts do not
-//      add up to N: what was removed is in none.
+//   3. The number of counters varies. There are at most about width * log(N / width) of them (their theorem 4.2).
+//      To these add those that came since the last round ended, and those of which a thread had an increment in
+//      hand then. The counts do not add up to N, because removed counters are missing.
 // A stream announces up to a thousand elements before it counts them, and ends the rounds that they complete
-// afterwards. So elements of a round that is over may be counted in the next one. That adds to no error: a round that is over
-// is announced before anything is removed, and delta is read when the key is in the search structure; so who comes back
-// after a removal has a delta with that round in it.
+// afterwards. So elements of a round that is over may be counted in the next one. That adds no error: the end of a
+// round is announced before counters are removed, and delta is read when the key is in the search structure. So a
+// key that comes back after a removal has a delta with that round in it.
 //
-// When memory fails, some counters may stay for a round longer, and of what was not counted then the rounds know, the
-// total does not.
+// When memory fails, some counters may stay for a round longer. The rounds then include the elements that were not
+// counted; the total does not.
 #pragma once
 
 #include <algorithm>

@@ -1,16 +1,16 @@
-// The operator scheduler of IBM Streams 4.2, to be measured against: Schneider and Wu 2017, section 4.1, figures
-// 2 to 5.
+// The operator scheduler of IBM Streams 4.2, as a peer for measurements: Schneider and Wu 2017, section 4.1,
+// figures 2 to 5.
 //
-// Each operator's input port has a ring of tuples, and the ports that nobody works on are in a free list. A
-// scheduler thread takes a port from the front, works on it until its ring is empty, and puts it at the back.
-// A thread that finds the ring full into which it must push works on that port for a quarter of the ring.
+// Each operator's input port has a ring of tuples, and the ports on which no thread works are in a free list. A
+// scheduler thread takes a port from the front, works on it until its ring is empty, and puts it at the back. A
+// thread that finds the ring full into which it must push works on that port for a quarter of the ring.
 //
 // Rules:
-//   1. Only who holds a port's `producer` pushes, and only who holds its `consumer` pops; so the ring, and the
-//      operator's state, pass from thread to thread by the flags.
+//   1. Only the holder of a port's `producer` pushes, and only the holder of its `consumer` pops. So the ring,
+//      and the operator's state, pass from thread to thread by the flags.
 //   2. A port is in the free list, or in the hands of the one scheduler thread that popped it. A pusher works
 //      on it by the flag alone and does not look for it in the list.
-//   3. Whoever meets contention in something that need not succeed gives it up and does something else.
+//   3. A thread that meets contention in an optional step gives it up and does something else.
 //
 // Where this differs from the figures:
 //   - Figure 2 keeps `prodLocked` after a push that succeeded, which would end the port. It is released.
@@ -20,13 +20,13 @@
 //   - A port knows its ring, which saves `queues_table`, and a tuple is found at its port, which saves its
 //     `port()`. Both are to that scheduler's advantage.
 //   - The ring is ours instead of Boost's, and so is the list, which has a bound that all ports fit in. The ring
-//     says "full" and "empty" for no other reasons; the list says so as well while another thread is stopped
-//     in the middle of a call.
-//   - Who waits for a port that another works on yields after some looks. With more threads than cores, the
-//     loop as printed would spend whole time slices.
-// As printed: a thread goes to sleep for a time, and whoever pushes wakes nobody.
+//     says "full" and "empty" only when it is; the list says so as well while another thread is stopped in the
+//     middle of a call.
+//   - A thread that waits for a port on which another works yields after some looks. With more threads than
+//     cores, the loop as printed would spend whole time slices.
+// As printed: a thread goes to sleep for a time, and a pusher wakes no thread.
 //
-// Progress: a pusher waits for the thread that works on the port, the rest is lock-free, as the text has it.
+// Progress: a pusher waits for the thread that works on the port; the rest is lock-free, as the text says.
 #pragma once
 
 #include <chrono>
@@ -60,7 +60,7 @@ private:
     Atomic<bool> locked_{false};
 };
 
-// An operator's input port: figure 2's SPSCEnforcer, with what its tuples are for.
+// An operator's input port: figure 2's SPSCEnforcer, with the operator of its tuples.
 template <class Tuple>
 class Port {
     static_assert(std::is_trivially_copyable_v<Tuple>, "tuples are copied; one that was refused is still there");
@@ -139,11 +139,11 @@ public:
     }
 
 private:
-    // A thread's record. It has copies of its own of what all threads look at before each tuple, so that they
-    // share no cache line; who changes them goes from thread to thread (4.1.2).
+    // A thread's record. It has its own copies of the fields that all threads look at before each tuple, so
+    // that they share no cache line. A thread that changes them goes from record to record (4.1.2).
     struct alignas(cache_line) Thread {
         Atomic<bool> suspended{false}, shut_down{false}, ports_closed{false};
-        // Whoever ends the run did so after all that its ending means: acquire pairs with end().
+        // Acquire pairs with end(): all that happened before the end of the run is seen.
         bool is_finished() const { return shut_down.load(acquire) || ports_closed.load(acquire); }
         bool is_suspended() const { return suspended.load(relaxed); }
 
@@ -228,7 +228,7 @@ private:
         for (int look = 1; !port.push(tuple) && !is_finished(); ++look) {
             if (port.try_consume()) {
                 Tuple next;
-                // At least one, though the thread be suspended: nobody else may make room.
+                // At least one, even if the thread is suspended: there may be no other to make room.
                 for (std::int64_t i = 0; i < limit && port.pop(next); ++i) {
                     port.execute(next);
                     if (is_finished() || is_suspended()) break;
@@ -243,7 +243,7 @@ private:
         }
     }
 
-    // An operator's thread has no record, and looks at what is global. Acquire pairs with end().
+    // An operator's thread has no record, and looks at the global flags. Acquire pairs with end().
     bool is_finished() const {
         return current_ != nullptr ? current_->is_finished() : shut_down_.load(acquire) || ports_closed_.load(acquire);
     }

@@ -1,12 +1,13 @@
-// A summary for each stream, merged when somebody asks: Das et al. 2009, section 3.1.
+// A summary for each stream; a query merges them: Das et al. 2009, section 3.1.
 //
-// Streams share nothing, and each has `capacity` counters, or it would miss what is frequent in all (lemma 3.1). A
-// query copies every stream's counters and merges the copies (merge.hpp), so it costs more, the more streams there are.
+// Streams share nothing, and each has `capacity` counters. With fewer it would miss keys that are frequent in all
+// streams together (lemma 3.1). A query copies every stream's counters and merges the copies (merge.hpp), so it
+// costs more, the more streams there are.
 //
-// A stream has a lock of its own, which nobody else wants but queries. It lets go of it after each lot; as it would
-// have it again before a query that slept is awake, it looks first whether there is one, and lets it in at the gate.
+// A stream has a lock of its own, which only queries want, too. It releases the lock after each lot. It would have
+// the lock again before a query that slept is awake. So it looks first whether there is a query, and lets it in.
 //
-// An answer has each stream as it was at one moment. What was counted before the query began is in it.
+// An answer has each stream as it was at one moment. It includes all that was counted before the query began.
 #pragma once
 
 #include <algorithm>
@@ -82,7 +83,7 @@ public:
         return total;
     }
 
-    // Of what is merged.
+    // The counters of a merged answer.
     std::uint32_t size() override {
         bool is_full = false;
         for (auto& stream : streams_)
@@ -107,7 +108,7 @@ private:
         Stream(std::uint32_t capacity, std::uint64_t seed) : counters(capacity, seed) {}
         Lock lock;
         Counters<Keys> counters;
-        alignas(cache_line) Atomic<int> asking{0};  // a hint: who counts goes on a lot too early, or waits in vain
+        alignas(cache_line) Atomic<int> asking{0};  // a hint: a count goes on a lot too early, or waits in vain
         Lock gate;
     };
 

@@ -1,25 +1,25 @@
 // A stream summary that threads share, with a lock on each bucket: Das et al. 2009, section 3.2.
 //
 // A bucket has the elements of one count; buckets stand in a list in ascending order of their counts. An element is
-// owned by at most one thread, which the caller sees to; its owner moves it from the source to the destination with
-// both locked, and the source stays in the list until the element has arrived. So who has the first bucket that is not
-// empty locked has the least count of all, of elements on their way, too. Space Saving stands and falls with that: a
+// owned by at most one thread, which the caller ensures. Its owner moves it from the source to the destination with
+// both locked, and the source stays in the list until the element has arrived. So a thread that has locked the
+// first bucket with elements has the least count of all, moving elements included. Space Saving depends on that: a
 // key that is overwritten at one count and returns below it would have lost some.
 //
-// Who guards what:
-//   - A bucket's lock guards its `next`, its elements' links and changes of its count. Counts only grow, so whoever has
-//     the bucket before it locked may read a count without its lock: it was that or is more.
+// The guards:
+//   - A bucket's lock guards its `next`, its elements' links and changes of its count. Counts only grow, so a
+//     thread that has locked the bucket before it may read a count without its lock: the count was that or is more.
 //   - An element's `bucket` is its owner's.
-//   - `previous` is written by whoever has the bucket before locked. Others read it as a hint, which `next` of the
-//     bucket that it names then confirms, under that one's lock. Buckets live as long as the summary.
+//   - `previous` is written by the thread that has locked the bucket before. Others read it as a hint. `next` of
+//     the bucket that it names then confirms it, under that bucket's lock. Buckets live as long as the summary.
 //
-// No deadlock: who has a bucket locked waits for none but the one behind the last that it has locked, and while it
-// does, that one stays there. So of waiting threads, the one that holds the rearmost bucket waits for somebody who does
-// not wait. To lock backwards is only tried.
+// No deadlock: a thread that has locked buckets waits only for the bucket behind its last one, and meanwhile that
+// bucket stays there. So among the waiting threads, the one that holds the rearmost bucket waits for a thread that
+// does not wait. Locking backwards is only tried.
 //
-// An empty bucket is taken out by who emptied it, if it can lock the one before; if not, by the next that comes by from
-// there. Nobody else can be on the way to it then: it has no elements, and the one before is locked. So it can
-// be used anew at once.
+// The thread that emptied a bucket takes it out, if it can lock the one before. If not, the next thread that passes
+// from there takes it out. No other thread can be on the way to the bucket then: it has no elements, and the one
+// before is locked. So it can be reused at once.
 #pragma once
 
 #include <cstddef>
@@ -90,8 +90,8 @@ public:
     // The owner of an element. A bucket's count changes only with its one element.
     std::uint64_t count_of(const Element& element) const { return element.bucket->count.load(relaxed); }
 
-    // Any thread. Visits (element, count) in ascending order, each bucket locked, until `visit` returns false. Nobody
-    // overtakes, so none is visited twice, and none left out that was there when the first was visited.
+    // Any thread. Visits (element, count) in ascending order, each bucket locked, until `visit` returns false. No
+    // thread overtakes, so each element that was there when the first was visited is visited exactly once.
     template <class Visit>
     void visit(const Visit& visit) {
         std::unique_lock<Lock> held(head_.lock);
@@ -177,7 +177,7 @@ private:
         if (element.next != nullptr) element.next->previous = element.previous;
     }
 
-    // A bucket from the spares, locked, behind one that is. Somebody with an old hint may look at it just now.
+    // A bucket from the spares, locked, behind one that is. A thread with an old hint may look at it just now.
     static Bucket* link(Bucket* before, std::uint64_t count, Spares& spares) {
         Bucket* const made = std::exchange(spares.first_, spares.first_->next_spare);
         --spares.count_;

@@ -1,8 +1,8 @@
 // The baseline of gates: a lock around everything.
 //
-// What is not ready waits in a heap; what is ready goes into one queue, which all readers go along. A source that
-// comes to a later time moves what has become ready; the slowest reader takes out what all have read. It is here
-// to be measured against.
+// Values that are not ready wait in a heap. Ready ones go into one queue, which all readers go along. A source
+// that comes to a later time moves the values that have become ready. The slowest reader takes out the values
+// that all have read. It is a peer for measurements.
 #pragma once
 
 #include <algorithm>

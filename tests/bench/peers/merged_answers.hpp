@@ -1,17 +1,17 @@
 // Summaries of two streams as a summary of both: Das et al. 2009, section 3.1; Agarwal et al. 2012, "Mergeable
 // summaries", section 3, for the bound.
 //
-// A key that only one side has a counter for came to the other at most as often as that side's `unseen`, which is added
-// to its count and to its error. Of the sums the `capacity` greatest are kept. What is dropped came at most as often as
-// the greatest count among it says, and a key that neither side has at most the sum of both `unseen`; what is dropped
-// is not below that.
+// If only one side has a counter for a key, the key came to the other side at most `unseen` times. That side's
+// `unseen` is added to the key's count and to its error. The `capacity` greatest sums are kept. A dropped key came
+// at most as often as the greatest dropped count says. A key that neither side has came at most as often as the sum
+// of both `unseen`, and no dropped count is below that sum.
 //
 // Why that is still at most N / C, for C counters: let u be the sum of both `unseen`. No count is below its side's
-// `unseen`, and a side whose `unseen` is not 0 has C counters, whose counts add up to its part of N or less. So what
-// the sums have above u is together at most N - C u. If the greatest one that is dropped has d above u, so have the C
-// that are kept: (C + 1) d <= N - C u, and u + d <= (N + u) / (C + 1) <= N / C, for u <= N / C. And what was supposed
-// of each side holds of the sum: no kept count is below the new `unseen`, there are C if that is not 0, and they add up
-// to at most C u + N - C u. So what was merged may be merged again.
+// `unseen`. A side whose `unseen` is not 0 has C counters, whose counts add up to its part of N or less. So the
+// excesses of the sums above u are together at most N - C u. If the greatest dropped sum exceeds u by d, each of
+// the C kept sums exceeds it by at least d: (C + 1) d <= N - C u, and u + d <= (N + u) / (C + 1) <= N / C, for u <=
+// N / C. The assumptions about each side hold for the result: no kept count is below the new `unseen`, there are C
+// if that is not 0, and they add up to at most C u + N - C u. So a merged summary may be merged again.
 #pragma once
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // A baseline of the hybrid queue: a queue for each partition, and a worker takes a partition and works on it.
 //
-// Prasaad et al. 2018, section 4.2. Nothing says in which order partitions have work, so outputs wait for
-// partitions that nobody is at; and there is no use in more partitions than one has workers, so
-// a skewed partition is one worker's alone. It is here to be measured against.
+// Prasaad et al. 2018, section 4.2. The order in which partitions have work is unknown, so outputs wait for
+// partitions on which no worker works. More partitions than workers do not help, so a skewed partition has
+// one worker alone. It is a peer for measurements.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@
 
 namespace callboard {
 
-// As HybridQueue. waiting() counts what owned partitions hold, too: a call of consume_one() may find nothing
-// although something waits, and who looks for work comes again.
+// The interface of HybridQueue. waiting() counts the values of owned partitions, too. So a call of
+// consume_one() may find nothing although values wait, and a worker that looks for work comes again.
 template <class T>
 class PartitionedQueue {
 public:
@@ -50,7 +50,7 @@ public:
         return false;
     }
 
-    // Any thread. A hint, and a promise to whoever goes to sleep, as Spmc::size() has it.
+    // Any thread. A hint, and a guarantee to a thread that goes to sleep, as in Spmc::size().
     std::int64_t waiting() const {
         const std::int64_t added = added_.load(seq_cst);
         const std::int64_t waiting = added - served_.load(relaxed);

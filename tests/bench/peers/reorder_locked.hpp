@@ -1,7 +1,7 @@
 // The baseline of the reorder buffer: figure 2 of Prasaad et al. 2018, a lock around everything.
 //
-// The same interface as ReorderBuffer, and a ring like it. Whoever holds the lock sends; all others wait
-// for it, even those who only want to put a value aside. It is here to be measured against.
+// It has the interface of ReorderBuffer, and a ring like it. The holder of the lock sends; all other
+// threads wait for it, even those that only want to put a value aside. It is a peer for measurements.
 #pragma once
 
 #include <mutex>

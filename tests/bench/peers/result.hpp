@@ -1,4 +1,4 @@
-// What every native program prints: one line of JSON that the harness reads and checks.
+// The output of every native program: one line of JSON that the harness reads and checks.
 #pragma once
 
 #include <cstdint>

@@ -1,34 +1,34 @@
 // A gate without a list: each source writes a ring of its own, and each reader merges all rings by itself.
 //
-// In ScaleJoin's gate (Gulisano et al. 2015, section V-C; ScaleGate is that) sources merge: each value goes to its
-// place in a list that all share, and the sources compete for the links. But sources are in order already, so a
-// merge needs no more than their next values. Here a source touches its own ring only, and readers repeat the
-// merge, which costs each a few comparisons for a value. In return each cache line has one writer, there is no
-// read-modify-write, and nothing to reclaim: a slot is written again when all readers are beyond it.
+// In ScaleJoin's gate (Gulisano et al. 2015, section V-C; here ScaleGate) the sources merge: each value goes to
+// its place in a list that all share, and the sources compete for the links. But sources are in order already, so
+// a merge needs only their next values. Here a source touches its own ring only, and readers repeat the merge,
+// which costs each a few comparisons for a value. In return each cache line has one writer, no read-modify-write
+// is needed, and nothing has to be reclaimed: a slot is written again when all readers are beyond it.
 //
 //     source 0's ring     1  4  4  7            A reader is at 1, 2 and 4: 1 is first. Then at 4, 2 and 4: 2 is.
 //     source 1's ring     2  5                  Then both 4 of source 0, and at 7, 5 and 4 it stops: source 2 is
 //     source 2's ring     (has come to 4)       first, and may bring a 4.
 //
-// A reader keeps for each source the earliest moment at which its next value can be: the value's own if the reader
-// has seen it, else what the source had come to when the reader last looked. A tournament says which source is
-// first. If that one has a value, it is next. If not, the reader looks again whether there is a value or a later
-// time, and if neither, nothing is ready.
+// A reader keeps for each source the earliest moment at which its next value can be. That is the value's own moment
+// if the reader has seen it, else the time to which the source had come at the last look. A tournament says which
+// source is first. If that one has a value, it is next. If not, the reader looks again whether there is a value or
+// a later time, and if neither, nothing is ready.
 //
-// Why readers get what is ready, in order.
-//   1. What a reader keeps of a source is never later than what that still brings. This is clear of a value seen,
-//      for a source's times do not go down. To look is to load the time and then the tail. Acquiring the time,
-//      the reader sees the tails that were stored before it: so a value that the tail does not show comes after,
-//      and is not before that time.
-//   2. Let the first source have a value. By 1., no source brings an earlier one: each other is at a later
-//      moment, and by the definition of a moment its source has come there. So the value is ready, and it
-//      is the first of those that are not read.
-//   3. Let a look at the first source find neither value nor later time. When the time was loaded, that source
-//      had come no further, and had no value for this reader: the tail, which only grows, showed none even
-//      later. By 1., no other source has a value before what that one may bring. So nothing was ready then.
+// Why readers get the ready values, in order.
+//   1. The moment that a reader keeps of a source is never later than the source's next value. This is clear for a
+//      value that was seen, because a source's times never decrease. To look is to load the time and then the tail.
+//      Acquiring the time, the reader sees the tails that were stored before it. So a value that the tail does not
+//      show comes after, and is at that time or later.
+//   2. Let the first source have a value. By 1., no source brings an earlier one: each other is at a later moment,
+//      and by the definition of a moment its source has come there. So the value is ready, and it is the first
+//      unread one.
+//   3. Let a look at the first source find neither value nor later time. When the time was loaded, that source had
+//      come no further, and had no value for this reader: the tail, which only grows, showed none even later. By
+//      1., no other source has a value before the next one of this source. So nothing was ready then.
 //
 // Why a slot is not written under a reader. A source writes value n only below the limit, that is, when all readers
-// have stored counts above n - window, which they do after they have copied that one.
+// have stored counts above n - window. They do so after they have copied value n - window.
 //
 // Progress: wait-free for sources. A reader goes on for as long as values become ready or the first source comes to
 // later times, up to `most` values.
@@ -119,7 +119,7 @@ private:
         Time time = begin_of_time<Time>;
     };
 
-    // What a reader knows of a source. While there is a value at head, the tournament has its time.
+    // A reader's view of a source. While there is a value at head, the tournament has its time.
     struct alignas(cache_line) Lane {
         std::int64_t head = 0, tail = 0;
     };

@@ -1,37 +1,39 @@
 // ScaleGate: sources merge, by putting each value in its place in one sorted list that all share.
 //
 // Gulisano et al. 2015 ("ScaleJoin"), section V-C, algorithm 2. The list has levels, as a skip list has: a node is
-// linked on the lowest, and by chance on some above. A source looks for a value's place from its last one, and
-// links the node on each level by compare-and-swap. After that it writes, in a word of its own, what it has written
-// last. A reader goes along the lowest level for as long as what comes next is ready. It is here to be measured
-// against.
+// linked on the lowest level, and by chance on some above. A source looks for a value's place from its last one,
+// and links the node on each level by compare-and-swap. After that it writes the time of its last value into a word
+// of its own. A reader goes along the lowest level for as long as the next value is ready. It is a peer for
+// measurements.
 //
 //     level 3   o --------------------------------- 7 ->     source 0 has come to 7, source 1 to 5,
 //     level 0   o --- 1 --- 2 --- 4 --- 4 --- 5 --- 7 ->     so what is up to 5 is ready
 //               ^ cursors   ^ a reader's head
 //
-// What differs from the paper. Values of one time are ordered by source, and the word says a time instead of a
-// tuple, so that a source can come to a time without a value there. (In the paper a value is ready when its own source
-// has written another: this is enough because all sources' last values are in the list.)
+// Differences from the paper. Values of one time are ordered by source. The word holds a time instead of a tuple,
+// so that a source can come to a time without a value there. (In the paper a value is ready when its own source has
+// written another: this is enough because all sources' last values are in the list.)
 //
-// Why readers get what is ready, in order. A source links a value before it stores its word, so who acquires the
-// word finds in the list all that came before that. A reader looks at all words first, and takes their earliest moment.
-// What the source of a word still brings is behind that, by the contract. So what is before it in the list then is all
-// that will ever be there, and it is sorted: it was linked, on the lowest level, behind what is not greater and
-// before what is greater, by a compare-and-swap on the link between the two; and nothing is ever unlinked there.
+// Why readers get the ready values, in order. A source links a value before it stores its word, so a thread that
+// acquires the word finds in the list all earlier values. A reader looks at all words first, and takes their
+// earliest moment. By the contract, later values of a source are behind its word. So the values before that moment
+// in the list are all that will ever be there. They are sorted: each was linked on the lowest level, behind a value
+// that is not greater and before one that is greater, by a compare-and-swap on the link between them. No value is
+// ever unlinked there.
 //
-// Why nodes can be used again (section V-C: the prefix that nobody can reach).
+// Why nodes can be reused (section V-C: the prefix that no thread can reach).
 //   1. A source starts at its cursor, a node that has all levels, and a reader at its head. Both only go forwards,
-//      because links only lead forwards; and they store where they are after they have left what lies before.
-//   2. Who reclaims loads all cursors and heads, and takes the first of these nodes. All who were before it have left,
-//      which the loads acquire, and nobody starts before it any more. Links to nodes before it start before it.
-//      So nobody reaches these nodes, nor compares a link with their addresses: there is no ABA problem.
-//   3. One at a time reclaims, so the nodes at which it found cursors are there while it compares them.
+//      because links only lead forwards. They store their positions after they have left the nodes before.
+//   2. A thread that reclaims loads all cursors and heads, and takes the first of these nodes. All threads that
+//      were before it have left, which the loads acquire, and none starts before it any more. Links to nodes before
+//      it start before it. So no thread reaches these nodes, or compares a link with their addresses: there is no
+//      ABA problem.
+//   3. One thread at a time reclaims, so the nodes at which it found cursors are there while it compares them.
 // A source that adds nothing moves its cursor by come_to() and end(), so that it holds up no memory. A node goes back
 // to the source that made it, through a stack, so no source makes more than it needs itself.
 //
-// Progress: lock-free for sources (a failed swap means that another's succeeded), wait-free for readers. Who is stopped
-// while it reclaims, or holds a cursor, holds up memory, and no values.
+// Progress: lock-free for sources (a failed swap means that another's succeeded), wait-free for readers. A thread
+// that is stopped while it reclaims, or holds a cursor, holds up memory, but no values.
 #pragma once
 
 #include <algorithm>
@@ -133,7 +135,7 @@ private:
     struct alignas(cache_line) Source {
         Atomic<Time> written{begin_of_time<Time>};  // the source writes, readers look
         Atomic<Node*> cursor{nullptr};              // the source writes; null when it has ended
-        alignas(cache_line) Stack<Node> returned;   // who reclaims gives
+        alignas(cache_line) Stack<Node> returned;   // written by the reclaiming thread
         alignas(cache_line) Time time = begin_of_time<Time>;  // the source's own, as is what follows
         std::int64_t added = 0, limit = 0, last_reclaimed = -batch;
         Node* spare = nullptr;
@@ -180,14 +182,14 @@ private:
         ++source.added;
     }
 
-    // Links the node on the level, behind `before` or what has come between.
+    // Links the node on the level, behind `before` or a node that has come between.
     static void link(Node* node, unsigned level, Node* before) {
         for (;;) {
             before = last_before(node->moment, level, before);
             Node* next = before->link(level).load(acquire);
             if (next != nullptr && next->moment <= node->moment) continue;
             node->link(level).store(next, relaxed);
-            // Release pairs with whoever comes along here, and sees what the node holds.
+            // Release pairs with the threads that come along here, and see the node's contents.
             if (before->link(level).compare_exchange_strong(next, node, release, relaxed)) return;
         }
     }
@@ -223,7 +225,7 @@ private:
         return !(other->moment <= one->moment) || one->position < other->position;
     }
 
-    // Gives back all nodes that nobody can reach, unless another is doing that.
+    // Gives back all nodes that no thread can reach, unless another is doing that.
     void reclaim() {
         if (reclaims_.exchange(true, acquire)) return;  // pairs with the last one's release
         Node* first = nullptr;
@@ -235,7 +237,7 @@ private:
         for (unsigned i = 0; i < reader_count_; ++i) keep(readers_[i].head.load(acquire));
         while (oldest_ != first) {
             Node* const node = oldest_;
-            oldest_ = node->next.load(relaxed);  // who linked what follows it has left
+            oldest_ = node->next.load(relaxed);  // the thread that linked its successor has left
             Returns& returns = returns_[node->moment.source];
             set_next(node, returns.first);
             if (returns.first == nullptr) returns.last = node;
@@ -254,7 +256,7 @@ private:
     const std::unique_ptr<Reader[]> readers_;
     ReadCounts read_;
     alignas(cache_line) Atomic<bool> reclaims_{false};
-    Node* oldest_ = nullptr;  // who reclaims has it, and what follows
+    Node* oldest_ = nullptr;  // the reclaiming thread owns it, and its successors
     std::vector<Returns> returns_;
 };
 

@@ -1,9 +1,9 @@
 // A baseline of the hybrid queue: one queue, and a lock on each partition.
 //
-// Prasaad et al. 2018, section 4.1. A value must leave the queue and lock its partition in one step, or two
-// values of a partition could be overtaken between the two; so there is a lock around both. A worker that
+// Prasaad et al. 2018, section 4.1. A value must leave the queue and lock its partition in one step, or one
+// value of a partition could overtake another in between. So there is a lock around both. A worker that
 // finds the oldest value's partition locked finds nothing: it does not wait, but all values behind that one
-// do. It is here to be measured against.
+// do. It is a peer for measurements.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,8 @@
 
 namespace callboard {
 
-// As HybridQueue. waiting() counts what is behind a locked partition, too: a call of consume_one() may find
-// nothing although something waits, and who looks for work comes again.
+// The interface of HybridQueue. waiting() counts the values behind a locked partition, too. So a call of
+// consume_one() may find nothing although values wait, and a worker that looks for work comes again.
 template <class T>
 class SharedQueue {
 public:
@@ -51,7 +51,7 @@ public:
         return true;
     }
 
-    // Any thread. A hint, and a promise to whoever goes to sleep, as Spmc::size() has it.
+    // Any thread. A hint, and a guarantee to a thread that goes to sleep, as in Spmc::size().
     std::int64_t waiting() const {
         const std::int64_t tail = tail_.load(seq_cst);
         const std::int64_t waiting = tail - head_.load(relaxed);

@@ -1,24 +1,24 @@
-// One structure for all streams, behind locks: Das et al. 2009, section 3.2. It is here to be measured against.
+// One structure for all streams, behind locks: Das et al. 2009, section 3.2. It is a peer for measurements.
 //
-// The search structure is a table of chains with a lock each. There are no fewer chains than counters, so a chain's
-// lock is as good as a lock on each element, and cheaper: looking for a key and owning it is one lock. Who counts a key
-// keeps its chain locked until that is done, so threads with the same key wait for each other, as they do in the paper.
-// The stream summary with a lock on each bucket is in locked_buckets.hpp.
+// The search structure is a table of chains with a lock each. There are at least as many chains as counters. So a
+// chain's lock is as good as a lock on each element, and cheaper: one lock serves to look for a key and to own it.
+// A thread that counts a key keeps its chain locked until that is done. So threads with the same key wait for each
+// other, as they do in the paper. The stream summary with a lock on each bucket is in locked_buckets.hpp.
 //
 // A key without a counter overwrites one of the least count. Its chain is locked by then, and the victim's is only
-// tried, with the bucket locked. If all elements of the bucket are busy, their owners are on their way to it; then the
-// thread lets go of everything, waits for one of them, and begins anew. To take a victim of a greater count instead
-// would be wrong: see locked_buckets.hpp. Nor does anybody overwrite before there are `capacity` counters: a key that
-// begins at its first count would come in below one that was overwritten.
+// tried, with the bucket locked. If all elements of the bucket are busy, their owners are on their way to it; then
+// the thread releases everything, waits for one of them, and begins anew. A victim of a greater count would be
+// wrong: see locked_buckets.hpp. No thread overwrites before there are `capacity` counters: a key that begins at
+// its first count would come in below one that was overwritten.
 //
-// No deadlock: a thread waits for a chain while it holds nothing, for the lock of growing while it holds a chain, and
-// for buckets in their order; nobody who holds a bucket waits for the former two.
+// No deadlock: a thread waits for a chain while it holds nothing, for the lock of growing while it holds a chain,
+// and for buckets in their order. A thread that holds a bucket waits for neither a chain nor the lock of growing.
 //
-// A key that is replaced is in no chain, and its bucket is locked, so nobody reads it. The new one is made in the
-// stream's own memory before, and swapped in: nobody waits for a malloc, and nothing fails half done.
+// A replaced key is in no chain, and its bucket is locked, so no thread reads it. The new one is made in the
+// stream's own memory before, and swapped in. So no thread waits for a malloc, and nothing fails half done.
 //
-// An answer is one walk through all buckets, from the least on. What was counted before it began is in it, and the
-// counts of its rows together are at most its total.
+// An answer is one walk through all buckets, from the least on. It includes all that was counted before it began,
+// and the counts of its rows together are at most its total.
 #pragma once
 
 #include <algorithm>
@@ -176,7 +176,7 @@ private:
         *link = counter.following;
     }
 
-    // Before what was counted can be seen, so that no answer has counts beyond its total.
+    // Before the counts can be seen, so that no answer has counts beyond its total.
     static void counts(Stream& own, std::uint64_t weight) {
         own.total.store(own.total.load(relaxed) + weight, relaxed);
     }

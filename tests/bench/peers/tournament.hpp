@@ -1,9 +1,10 @@
-// Which of several sources is at the earliest moment? A tree of losers answers in about log2(sources) comparisons.
+// A tournament (tree of losers) finds which of several sources is at the earliest moment, in about log2(sources)
+// comparisons.
 //
-// Knuth, "The Art of Computer Programming", volume 3, section 5.4.1. Each inner node of a tree holds who lost there
-// against the other side's winner; who has won everywhere stands on top. When the winner gets a later time, it meets
-// again those whom it has beaten, on its way from its leaf to the top, and nobody else. In a heap, each level
-// would take two comparisons. Sources of one time are ordered by their number, so that there is no tie.
+// Knuth, "The Art of Computer Programming", volume 3, section 5.4.1. Each inner node of the tree holds the source
+// that lost there against the other side's winner. The source that has won everywhere is on top. When the winner
+// gets a later time, it meets only the sources that it has beaten, on its way from its leaf to the top. In a heap,
+// each level would take two comparisons. Sources of one time are ordered by their number, so there are no ties.
 //
 // For one thread.
 #pragma once
@@ -28,7 +29,7 @@ public:
             std::tie(winners[at], nodes_[at].loser) = std::minmax(winners[2 * at], winners[2 * at + 1]);
     }
 
-    // Who is at the earliest moment.
+    // The source at the earliest moment.
     Moment<Time> first() const { return {nodes_[first_].time, first_}; }
 
     // The first one is at a later time now. Returns who is first then.

@@ -1,4 +1,4 @@
-// What the benchmarks share: interleaved rounds, medians, a table in Markdown, and how busy the
+// Tools of the benchmarks: interleaved rounds, medians, a table in Markdown, and how busy the
 // machine was with other things meanwhile.
 //
 // All candidates of a case run one after the other in each round, so that a slow minute of the
@@ -171,7 +171,7 @@ inline void row(const std::string& name, const std::vector<Sample>& samples) {
     std::fflush(stdout);
 }
 
-// Ends a table: what else went on.
+// Ends a table with the machine's other load.
 inline void foot() {
     const Sample noise = summary(noise_of_table());
     std::printf("\nOther processes used %.0f%% (%.0f to %.0f) of the machine in these rounds.\n\n",

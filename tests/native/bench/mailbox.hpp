@@ -1,4 +1,4 @@
-// A mailbox with one of the candidates for its spare nodes, and what keeps producers from running away.
+// A mailbox with one of the candidates for its spare nodes, and a limit to how far producers run ahead.
 #pragma once
 
 #include "callboard/mailbox/mpsc.hpp"

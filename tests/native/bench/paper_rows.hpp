@@ -1,5 +1,5 @@
 // The rows of the benchmark of Gulisano et al., "ScaleJoin", section VI: x is a 32-bit integer and y a float, both
-// uniform in 1 to 10,000, and rows match that are at most 10 apart in both: 1 pair of 250,000.
+// uniform in 1 to 10,000. Rows match if they are at most 10 apart in both: 1 pair of 250,000.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace bench {
 
-// What a join has found, in whatever order.
+// The matches of a join, in any order.
 struct Answer {
     std::uint64_t matches{0}, sum{0};
 
@@ -32,7 +32,7 @@ struct Rows {
     std::vector<std::int32_t> x;
     std::vector<float> y;
 
-    // Of one side, or of both in turn; 1,000 units of time are a second.
+    // Rows of one side, or of both in turn; 1,000 units of time are a second.
     Rows(std::uint64_t seed, std::size_t count, std::uint64_t first, std::int64_t time, std::int64_t per_second,
          int only_side = -1, int range = 10000) {
         for (std::size_t i = 0; i < count; ++i) {

@@ -19,7 +19,8 @@ struct Unpooled {
     };
 };
 
-// What callboard ships: taken whole with one exchange, given back in batches, cached by the thread.
+// The pool of callboard: taken whole with one exchange, given back in batches, cached by the
+// thread.
 struct Batches {
     static constexpr const char* name = "take all, in batches (ours)";
     using Pool = callboard::FreePool;

@@ -1,9 +1,9 @@
 // Streams of keys with a Zipf distribution, and how often each key comes in all of them.
 //
-// Draws by rejection-inversion: Hörmann and Derflinger 1996, "Rejection-inversion to generate variates from monotone
-// discrete distributions". It needs no table, so 32 million draws take seconds. A point is drawn on the integral of
-// x^-alpha, on which each rank has an interval; the rank is taken if the point is in the upper part of it that is
-// as long as the rank is probable.
+// Draws by rejection-inversion: Hörmann and Derflinger 1996, "Rejection-inversion to generate variates from
+// monotone discrete distributions". It needs no table, so 32 million draws take seconds. A point is drawn on the
+// integral of x^-alpha, on which each rank has an interval. The upper part of the interval is as long as the rank
+// is probable. The rank is taken if the point is in that part.
 #pragma once
 
 #include <algorithm>

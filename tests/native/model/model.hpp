@@ -1,4 +1,4 @@
-// The words in which a test is written. One source file is one program.
+// The vocabulary of a test. One source file is one program.
 //
 //     MODEL("a message is seen") {
 //         Atomic<int> ready{0};
@@ -7,9 +7,9 @@
 //                         [&] { model::await([&] { return ready.load(acquire) == 1; }); CHECK(message == 7); });
 //     }
 //
-// The body runs once for each execution, and must do the same whenever it reads the same. The checker finds: a CHECK
-// that fails; a race on a Plain, or on an Atomic that is not made yet or has ended; memory that is lost or freed
-// twice; and a wait for something that nobody does any more.
+// The body runs once for each execution, and must do the same whenever it reads the same. The checker finds: a
+// CHECK that fails; a race on a Plain, or on an Atomic that is not made yet or has ended; memory that is lost or
+// freed twice; and a wait for something that no thread will do.
 //
 //     PROGRAM [SENTENCE]                    those tests whose sentence contains that
 //     PROGRAM --weaken FILE:LINE:FROM:TO    with the order FROM in that line as TO: see weakened.sh
