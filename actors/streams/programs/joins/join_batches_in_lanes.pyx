@@ -15,7 +15,9 @@ from libc.stdint cimport int64_t, uint8_t
 
 from callboard.streams.programs.columns.batches_in_time cimport BatchesInTime
 from callboard.streams.programs.joins.join_batches cimport JoinBatches, JoinKind
-from callboard.streams.programs.joins.join_in_lanes cimport BEGIN, COME_TO, ENDED, FAILED, LATE, LOT, REACH, LanePrograms
+from callboard.streams.programs.joins.join_in_lanes cimport (
+    BEGIN, COME_TO, ENDED, FAILED, LATE, LOT, REACH, LanePrograms,
+)
 from callboard.streams.programs.joins.lot_finder cimport OrderedRows, LotFinder
 from callboard.streams.programs.merging.listening cimport Listening
 from callboard.streams.programs.merging.merge cimport Merge
