@@ -23,6 +23,7 @@
 // A process that was forked keeps the slabs of threads that it does not have.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -46,6 +47,7 @@ public:
     static void* make_line() {
         Unmade& unmade = unmade_;
         if (unmade.count == 0) renew(unmade);
+        assert(unmade.count != 0 && reinterpret_cast<std::uintptr_t>(unmade.next) % cache_line == 0);
         Line* const line = unmade.next++;
         --unmade.count;
         line->slab = unmade.slab;
@@ -58,6 +60,7 @@ public:
         if (memory == nullptr) return;
         Line* const line = static_cast<Line*>(memory);
         Slab* const slab = line->slab;
+        assert(slab != nullptr);
 #if defined(__SANITIZE_ADDRESS__)
         __asan_poison_memory_region(line, sizeof(Line));  // until the slab is freed
 #endif
@@ -90,6 +93,7 @@ private:
     explicit Slab(std::uint32_t lines) : counted_(lines) {}
 
     __attribute__((noinline)) static void renew(Unmade& unmade) {
+        assert(unmade.count == 0 && "the last slab's lines are made");
         thread_local UnmadeEnd end;
         // The first line of the memory that has room for the count before it. The last line ends with the
         // memory, or a little before.
@@ -97,6 +101,7 @@ private:
         const auto begin = reinterpret_cast<std::uintptr_t>(memory);
         const std::uintptr_t lines = (begin + sizeof(Slab) + cache_line - 1) & ~(cache_line - 1);
         unmade.count = static_cast<std::uint32_t>((begin + size - lines) / cache_line);
+        assert(unmade.count != 0 && lines + unmade.count * sizeof(Line) <= begin + size);
         unmade.next = reinterpret_cast<Line*>(lines);
         unmade.slab = new (memory) Slab(unmade.count);
     }
@@ -111,6 +116,7 @@ private:
 
     // Release pairs with acquire, both here: see above.
     void take_off(std::uint32_t lines) {
+        assert(lines != 0 && counted_.load(relaxed) >= lines && "a line is freed once");
         if (counted_.fetch_sub(lines, acq_rel) == lines) ::operator delete(this, size);
     }
 

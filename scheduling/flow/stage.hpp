@@ -30,6 +30,7 @@
 #include <memory>
 #include <vector>
 
+#include "callboard/core/one_at_a_time.hpp"
 #include "callboard/scheduling/flow/estimates.hpp"
 #include "callboard/scheduling/flow/keyed_division.hpp"
 #include "callboard/scheduling/flow/markers.hpp"
@@ -77,7 +78,7 @@ protected:
     ~SinkObserver() = default;
 };
 
-class Stage : public Estimates {
+class Stage : public Estimates, OneAtATime<Producer> {
 public:
     struct Edge {
         Stage* to;
@@ -94,7 +95,9 @@ public:
 
     Stage(const Site& site, const Work& work)
         : position(site.position), place(site.place), runs_on(site.runs_on), most_lanes(site.most_lanes),
-          work_(work), pool_(site.pool), flow_(site.flow) {}
+          work_(work), pool_(site.pool), flow_(site.flow) {
+        assert(runs_on != 0 && runs_on <= all_lanes && most_lanes != 0);
+    }
     Stage(const Stage&) = delete;
     virtual ~Stage() = default;
 
@@ -124,6 +127,7 @@ public:
     bool enter() {
         auto lanes = lanes_.load(relaxed);
         do {
+            assert(lanes <= most_lanes);
             if (lanes >= most_lanes) return false;
         } while (!lanes_.compare_exchange_weak(lanes, lanes + 1, seq_cst, relaxed));
         return true;
@@ -131,7 +135,10 @@ public:
 
     // Sequentially consistent, as is the lane's next look at `waiting`: a round that another lane left
     // alone because this one was here is either seen by this one, or was seen to be free.
-    void leave() { lanes_.fetch_sub(1, seq_cst); }
+    void leave() {
+        assert(lanes_.load(relaxed) != 0 && "who leaves has entered");
+        lanes_.fetch_sub(1, seq_cst);
+    }
 
     std::uint32_t lanes() const { return lanes_.load(seq_cst); }
 
@@ -167,6 +174,7 @@ protected:
     }
 
     void deliver(void* output) {
+        const Alone<Producer> alone(*this);  // rule 3
         const auto serial = delivered_++;
         for (std::size_t i = 0; i < edges_.size(); ++i) {
             void* batch = output;

@@ -11,6 +11,7 @@
 // The lock is held for a look at one chain, and by nobody who owns anything.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <thread>
@@ -66,6 +67,7 @@ public:
     // An element with its key and hash, owned by the caller, which nobody else has seen. Returns it, or the one that
     // the key has already. Throws std::bad_alloc, and then it is as before.
     Element* insert(Element* element, const Probe& key) {
+        assert((reinterpret_cast<std::uintptr_t>(element) & tags) == 0);
         Line& first = line_of(element->hash);
         const Lock lock(first);
         typename Element::Place* free = nullptr;
@@ -95,6 +97,7 @@ public:
     // An element that is closed. Whoever comes first empties its place. Release and acquire pair with each other and
     // with find(): who does not find the element, for that reason, comes after what its closer did.
     void erase(Element* element) {
+        assert(element->place != nullptr && element->pending.is_closed() && "only what is closed is erased");
         std::uintptr_t held = tagged(element);
         element->place->compare_exchange_strong(held, 0, acq_rel, acquire);
     }
@@ -148,6 +151,7 @@ private:
 
     // Release pairs with who finds it.
     static void fill(typename Element::Place& place, Element* element) {
+        assert(place.load(relaxed) == 0 && "a place has one element");
         element->place = &place;
         place.store(tagged(element), release);
     }
