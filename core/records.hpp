@@ -4,11 +4,13 @@
 // log lines a record can be turned into).
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <memory>
 
 #include "callboard/core/atomics.hpp"
 #include "callboard/core/clock.hpp"
+#include "callboard/core/one_at_a_time.hpp"
 
 namespace callboard {
 
@@ -18,7 +20,10 @@ namespace callboard {
 class Counter {
 public:
     // The writer. Not a read-modify-write: there is one writer.
-    void add(std::uint64_t amount) { count_.store(get() + amount, relaxed); }
+    void add(std::uint64_t amount) {
+        assert(amount >> 63 == 0 && "a count only grows");
+        count_.store(get() + amount, relaxed);
+    }
 
     // Any thread.
     std::uint64_t get() const { return count_.load(relaxed); }
@@ -33,8 +38,14 @@ private:
 class IdleTime {
 public:
     // The thread itself, by turns.
-    void begin(std::int64_t now) { word_.store(word_.load(relaxed) - now, release); }
-    void end(std::int64_t now) { word_.store(word_.load(relaxed) + now, release); }
+    void begin(std::int64_t now) {
+        assert(word_.load(relaxed) >= 0 && "the last wait has ended");
+        word_.store(word_.load(relaxed) - now, release);
+    }
+    void end(std::int64_t now) {
+        assert(word_.load(relaxed) < 0 && "a wait has begun");
+        word_.store(word_.load(relaxed) + now, release);
+    }
 
     // Any thread. Acquire pairs with the release in begin(): the clock is read after it, and is later.
     std::int64_t get() const {
@@ -64,14 +75,18 @@ struct DispatchRecord {
 // acquire of that word orders the store of begun_ before the reader's last load, which sees it and
 // refuses. The rejected alternative, plain words between two fences, is faster on aarch64, but
 // ThreadSanitizer does not see fences.
-class RecordRing {
+class RecordRing : OneAtATime<Producer> {
 public:
     explicit RecordRing(std::uint64_t capacity)  // a power of two
-        : mask_(capacity - 1), words_(new Atomic<std::int64_t>[capacity * words]()) {}
+        : mask_(capacity - 1), words_(new Atomic<std::int64_t>[capacity * words]()) {
+        assert(capacity != 0 && (capacity & mask_) == 0 && "a power of two");
+    }
 
     // The worker. Overwrites the oldest record when the ring is full.
     void write(const DispatchRecord& record) {
+        const Alone<Producer> alone(*this);
         const std::uint64_t at = written_.load(relaxed);
+        assert(begun_.load(relaxed) == at && "the last record is whole");
         begun_.store(at + 1, relaxed);
         auto* slot = &words_[(at & mask_) * words];
         // Release on each word pairs with read(): a reader of the word also sees that begun_ has

@@ -28,6 +28,8 @@
 // requests are served when that thread comes. If it is stopped before, it is like an owner that is stopped.
 #pragma once
 
+#include <cassert>
+
 #include "callboard/mailbox/delegation.hpp"
 
 namespace callboard {
@@ -40,7 +42,9 @@ public:
     // Any thread. mine: the caller owns the resource, and its request is due. Acquire pairs with the last owner's
     // settle() or try_close(), release with this owner's settle() and due().
     [[nodiscard]] Handed own_or_delegate(std::int64_t weight) {
+        assert(weight > 0);
         const std::int64_t before = pending_.fetch_add(weight, acq_rel);
+        assert((before < 0 ? before < -weight : before <= INT64_MAX - weight) && "all that is added is below 2**63");
         return before == 0 ? Handed::mine : before > 0 ? Handed::delegated : Handed::refused;
     }
 
@@ -61,7 +65,10 @@ public:
 
     // For a thread that alone has the resource, before others can find it: the caller owns it, and
     // `weight` is due.
-    void open(std::int64_t weight) { pending_.store(weight, relaxed); }
+    void open(std::int64_t weight) {
+        assert(weight > 0);
+        pending_.store(weight, relaxed);
+    }
 
 private:
     static constexpr std::int64_t closed_ = INT64_MIN;
@@ -82,6 +89,7 @@ public:
     // Any thread that owns nothing. mine: the caller owns the resource, and still has its request. Acquire pairs with
     // the last owner's release, release with the owner's take() or own_left().
     [[nodiscard]] Handed own_or_delegate(Request* request) {
+        assert(request != nullptr);
         std::uintptr_t state = state_.load(relaxed);
         for (;;) {
             if (state == free_) {
@@ -97,6 +105,7 @@ public:
     // Any thread. first: the resource was free, and the caller must call own_left() as soon as it owns nothing.
     // Release pairs with the owner's take() or own_left().
     [[nodiscard]] Left leave(Request* request) {
+        assert(request != nullptr);
         std::uintptr_t state = state_.load(relaxed);
         while (state != closed_) {
             const bool first = state == free_;
@@ -135,7 +144,10 @@ private:
     // It was not closed when `state` was read. False: it is another now, read again.
     bool put(std::uintptr_t& state, Request* request) {
         static_assert(alignof(Request) >= 4, "two bits of its address are the state's");
+        assert(state != closed_ && "nothing comes to what is closed");
         const std::uintptr_t below = state == owned_ ? free_ : state;
+        assert(untagged(below) != request && "a request is pending once");
+        assert((reinterpret_cast<std::uintptr_t>(request) & (owned_ | left_)) == 0);
         set_next(request, untagged(below));
         const std::uintptr_t unowned = state == free_ ? left_ : state & left_;
         return state_.compare_exchange_weak(state, reinterpret_cast<std::uintptr_t>(request) | unowned, release,

@@ -35,6 +35,7 @@
 // queue. Or it passes the ownership on, with the pending requests, as HybridQueue does.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 
 #include "callboard/core/atomics.hpp"
@@ -50,6 +51,7 @@ public:
     // Any thread. True: the caller owns the resource and still has its request. False: the owner
     // has it. Acquire pairs with the last owner's release, release with the owner's take().
     bool own_or_delegate(Request* request) {
+        assert(request != nullptr);
         std::uintptr_t state = state_.load(relaxed);
         for (;;) {
             if (state == free_) {
@@ -68,6 +70,7 @@ public:
 
     // Any thread. Hands the request over if there is an owner; false if there is none.
     bool delegate_if_owned(Request* request) {
+        assert(request != nullptr);
         std::uintptr_t state = state_.load(relaxed);
         while (state != free_) {
             if (push(state, request)) return true;
@@ -77,7 +80,10 @@ public:
 
     // The owner. All pending requests, oldest first, linked by `next`; null if none.
     Request* take() {
-        if (state_.load(relaxed) == owned_) return nullptr;
+        const std::uintptr_t state = state_.load(relaxed);
+        assert(state != free_ && "the owner alone takes");
+        assert((state == owned_ || !(state & owned_)) && "an owner that takes is awake");
+        if (state == owned_) return nullptr;
         // Acquire pairs with the delegators' release, release with has_pending().
         return oldest_first(reinterpret_cast<Request*>(state_.exchange(owned_, acq_rel)));
     }
@@ -85,6 +91,7 @@ public:
     // The owner. True: the resource is free. False: requests are pending, take() them first.
     bool try_release() {
         std::uintptr_t state = owned_;
+        assert(state_.load(relaxed) != free_ && "the owner alone releases");
         return state_.compare_exchange_strong(state, free_, release, relaxed);
     }
 
@@ -99,6 +106,7 @@ public:
     // The owner, after try_sleep() answered true, before anything else.
     void stay_awake() {
         std::uintptr_t state = state_.load(relaxed);
+        assert(state != free_ && "the owner alone calls this");
         if (state & owned_) state_.compare_exchange_strong(state, owned_, relaxed);
     }
 
@@ -115,6 +123,8 @@ protected:  // for ClosableDelegation
 
     // There was an owner when `state` was read. False: it is another now, read again.
     bool push(std::uintptr_t& state, Request* request) {
+        assert(state != free_ && state != reinterpret_cast<std::uintptr_t>(request) && "a request is pending once");
+        assert((reinterpret_cast<std::uintptr_t>(request) & owned_) == 0);
         set_next(request, state & owned_ ? nullptr : reinterpret_cast<Request*>(state));
         if (!state_.compare_exchange_weak(state, reinterpret_cast<std::uintptr_t>(request),
                                           release, relaxed))
@@ -145,6 +155,7 @@ public:
     // due now; at 0 the resource is free. Release pairs with the next owner's own_or_delegate(), acquire
     // with those of the senders whose requests are due.
     [[nodiscard]] std::int64_t settle(std::int64_t served) {
+        assert(served > 0 && pending_.load(relaxed) >= served && "no more is served than was due");
         return pending_.fetch_sub(served, acq_rel) - served;
     }
 

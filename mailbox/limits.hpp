@@ -15,6 +15,7 @@
 // Progress: reserve() and exceed() are lock-free, and so is give_back() when no thread waits.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <mutex>
 
@@ -28,7 +29,9 @@ namespace callboard {
 class Limits {
 public:
     Limits(std::int64_t capacity, std::int64_t timeout_ns, bool senders_pop = false)
-        : capacity(capacity), timeout_ns(timeout_ns), senders_pop(senders_pop) {}
+        : capacity(capacity), timeout_ns(timeout_ns), senders_pop(senders_pop) {
+        assert(capacity > 0);
+    }
 
     const std::int64_t capacity;    // messages; INT64_MAX for a mailbox that is only prioritised
     const std::int64_t timeout_ns;  // the longest wait for room; for throttle, the slice to wait
@@ -40,6 +43,7 @@ public:
         for (;;) {
             const std::int64_t room = capacity - count;
             const std::int64_t taken = wanted < room ? wanted : room > 0 ? room : 0;
+            assert(wanted >= 0 && count >= 0 && "a limit is never negative");
             if (taken == 0) return 0;
             // relaxed: the count says nothing about the messages, the queue publishes those.
             if (count_.compare_exchange_weak(count, count + taken, relaxed, relaxed)) {
@@ -51,11 +55,13 @@ public:
 
     // Any thread. Takes room past the capacity (throttle, and messages that must not be refused).
     void exceed(std::int64_t messages) {
+        assert(messages >= 0);
         note_peak(count_.fetch_add(messages, relaxed) + messages);
     }
 
     // The receiver, or a thread that drops a message. seq_cst pairs with wait_for_room().
     void give_back(std::int64_t messages) {
+        assert(messages >= 0 && count_.load(relaxed) >= messages && "no more is given back than was taken");
         count_.fetch_sub(messages, seq_cst);
         if (waiting_.load(seq_cst) != 0) wake_all();
     }
@@ -96,6 +102,7 @@ private:
 
     void enter(Waiter& waiter) {
         const std::lock_guard<std::mutex> guard(lock_);
+        assert(waiter.before == nullptr && waiters_ != &waiter && "a waiter is in the list once");
         waiter.behind = waiters_;
         if (waiters_ != nullptr) waiters_->before = &waiter;
         waiters_ = &waiter;
@@ -103,6 +110,8 @@ private:
 
     void leave(Waiter& waiter) {
         const std::lock_guard<std::mutex> guard(lock_);
+        assert((waiter.before == nullptr ? waiters_ : waiter.before->behind) == &waiter && "a waiter leaves once");
+        assert(waiter.behind == nullptr || waiter.behind->before == &waiter);
         (waiter.before == nullptr ? waiters_ : waiter.before->behind) = waiter.behind;
         if (waiter.behind != nullptr) waiter.behind->before = waiter.before;
     }
@@ -114,6 +123,7 @@ private:
     }
 
     void note_peak(std::int64_t count) {
+        assert(count >= 0 && "a limit is never negative");
         std::int64_t most = peak.load(relaxed);
         while (count > most && !peak.compare_exchange_weak(most, count, relaxed, relaxed)) {}
     }

@@ -19,9 +19,11 @@
 // and comes back; it never waits in place.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 
 #include "callboard/core/memory/node.hpp"
+#include "callboard/core/one_at_a_time.hpp"
 
 namespace callboard {
 
@@ -29,7 +31,9 @@ namespace callboard {
 class MpscTail {
 public:
     MpscTail(Node* dummy, bool idle)
-        : tail_(reinterpret_cast<std::uintptr_t>(dummy) | (idle ? idle_bit : 0)) {}
+        : tail_(reinterpret_cast<std::uintptr_t>(dummy) | (idle ? idle_bit : 0)) {
+        assert((reinterpret_cast<std::uintptr_t>(dummy) & bits) == 0);
+    }
 
     // Any thread. True: the consumer was idle, and the caller, who now owns its readiness, must make it ready.
     // Acquire pairs with the release in try_idle(): the thread that wakes the consumer sees all that it did.
@@ -38,8 +42,11 @@ public:
 
     // Any thread. The nodes from `first` to `last`, linked by `next`, in one exchange.
     [[nodiscard]] bool push_chain(Node* first, Node* last) {
+        assert(first != nullptr && last != nullptr);
         last->next.store(nullptr, relaxed);
         const auto before = tail_.exchange(reinterpret_cast<std::uintptr_t>(last), acq_rel);
+        assert((before & ~bits) != reinterpret_cast<std::uintptr_t>(last) && "a node is pushed once");
+        assert((before & bits) != bits && "an idle consumer has looked at its signal");
         // The exchange took a signal away with the old tail. It is put back before the link. The consumer cannot
         // pass this node, let alone go idle, until the link is there. relaxed: later updates continue signal()'s
         // release sequence.
@@ -55,6 +62,7 @@ public:
         auto before = tail_.load(relaxed);
         while (!tail_.compare_exchange_weak(before, (before & ~idle_bit) | signal_bit, acq_rel,
                                             relaxed)) {}
+        assert((before & bits) != bits && "an idle consumer has looked at its signal");
         return before & idle_bit;
     }
 
@@ -72,7 +80,7 @@ private:
 };
 
 // The consumer's end: all of it belongs to the owner of the consumer's readiness.
-class MpscHead {
+class MpscHead : OneAtATime<Consumer> {
 public:
     explicit MpscHead(Node* dummy) : head_(dummy) {}
     MpscHead(const MpscHead&) = delete;
@@ -81,8 +89,10 @@ public:
     // The node that carries the oldest message, or null. The node stays in the queue as its new
     // dummy: read it before the next pop. `spent` is the old dummy, now the caller's.
     Node* pop(Node*& spent) {
+        const Alone<Consumer> alone(*this);
         Node* const next = head_->next.load(acquire);
         if (next == nullptr) return nullptr;
+        assert(next != head_ && "a node is pushed once");
         spent = head_;
         return head_ = next;
     }
@@ -94,6 +104,7 @@ public:
     // at nothing.
     bool try_idle(MpscTail& tail) {
         auto expected = reinterpret_cast<std::uintptr_t>(head_);
+        assert((expected & MpscTail::bits) == 0);
         return tail.tail_.compare_exchange_strong(expected, expected | MpscTail::idle_bit, release,
                                                   relaxed);
     }

@@ -26,6 +26,7 @@
 // the sender sees that the actor waits.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 
 #include "callboard/core/memory/node.hpp"
@@ -80,6 +81,7 @@ struct Cell {
 
     // Any thread. Pushes a system message; true: the caller now owns the cell's readiness.
     [[nodiscard]] bool push_system(Node* node) {
+        assert(node != nullptr);
         system.push(node);
         return tail.signal() || open_gate();
     }
@@ -97,6 +99,8 @@ struct Cell {
 
     // The owner. True: the cell is idle and has no owner; do not touch it. False: there is work.
     [[nodiscard]] bool try_idle() {
+        assert(ready_on.load(relaxed) == nullptr && "a cell that runs is in no ready set (rule 1)");
+        assert(!tail.is_idle() && "who is idle has given its readiness up (rule 3)");
         if (head.try_idle(tail)) return true;
         if (!tail.is_signalled() || has_system()) return false;
         // A signal without a message. The message was taken between its sender's push and signal, or
@@ -109,6 +113,8 @@ struct Cell {
     // The owner, which keeps the cell alive. True: the cell waits and has no owner, until a system
     // message wakes it. False: a system message is there, and the caller still owns the readiness.
     [[nodiscard]] bool try_wait() {
+        assert(ready_on.load(relaxed) == nullptr && "a cell that runs is in no ready set (rule 1)");
+        assert(!is_waiting() && "who waits has given its readiness up (rule 3)");
         gate.fetch_or(waiting_bit, acq_rel);
         if (system.seems_empty()) return true;
         return !open_gate();

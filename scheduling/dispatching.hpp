@@ -1,6 +1,7 @@
 // How a cell becomes ready, is dispatched, and is charged for it.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 
 #include "callboard/core/clock.hpp"
@@ -91,7 +92,10 @@ __attribute__((noinline)) inline void make_ready_away(Cell* cell, Context* conte
 
 // The caller, on the thread of `context`, has the readiness of `cell` and gives it to a worker.
 inline void make_ready(Cell* cell, Context* context) {
+    assert(cell->ready_on.load(relaxed) == nullptr && "its readiness is the caller's (rule 2)");
+    assert(!cell->tail.is_idle() && "a ready cell is not idle");
     Worker* const home = cell->home.load(relaxed);
+    assert(home != nullptr);
     if (__builtin_expect(home == context->worker, 1)) home->put(cell);
     else make_ready_away(cell, context, home);
 }
@@ -108,6 +112,7 @@ __attribute__((noinline)) inline void look_at_clock(Worker* worker) {
 // happens, or null. If work is left, the cell is ready again, on its new worker if it was moved meanwhile.
 inline void dispatch(Cell* cell, Context* context, Cell* outer) {
     Worker* const worker = context->worker;
+    assert(cell != outer && cell->ready_on.load(relaxed) == nullptr && "a cell that runs is in no ready set (rule 1)");
     worker->current.store(cell->number, relaxed);
     context->current = cell;
     if (cell->run(cell, context, worker->quantum) == Outcome::more) make_ready(cell, context);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <queue>
 
@@ -18,6 +19,7 @@ class alignas(cache_line) ReadyQueue {
 public:
     void put(Cell* cell) {
         cell->next = nullptr;
+        assert((first_ == nullptr || (last_ != cell && last_->next == nullptr)) && "a cell is in one ready set");
         (first_ == nullptr ? first_ : last_->next) = cell;
         last_ = cell;
     }
@@ -46,6 +48,7 @@ public:
     Cell* take_after(Cell* before) {
         if (before == nullptr) return fetch();
         Cell* const cell = before->next;
+        assert(cell != nullptr && (cell->next != nullptr || last_ == cell));
         before->next = cell->next;
         if (last_ == cell) last_ = before;
         return cell;
@@ -64,6 +67,7 @@ public:
     void put(Cell* cell) {
         cell->next = nullptr;
         set_previous(cell, last_);
+        assert((first_ == nullptr || (last_ != cell && last_->next == nullptr)) && "a cell is in one ready set");
         (first_ == nullptr ? first_ : last_->next) = cell;
         last_ = cell;
         ++count_;
@@ -71,8 +75,10 @@ public:
 
     // `cell` is one of these.
     void take(Cell* cell) {
+        assert(count_ != 0 && (cell->next != nullptr || last_ == cell));
         passes_ = cell == first_ ? 0 : passes_ + 1;
         Cell* const before = previous(cell);
+        assert((before == nullptr ? first_ : before->next) == cell && "the policy takes what is ready");
         (before == nullptr ? first_ : before->next) = cell->next;
         if (cell->next == nullptr) {
             last_ = before;
@@ -80,6 +86,7 @@ public:
             set_previous(cell->next, before);
         }
         --count_;
+        assert((first_ == nullptr) == (count_ == 0));
     }
 
     Cell* first() const { return first_; }
@@ -135,6 +142,7 @@ public:
             return low_.fetch();
         }
         if (low_.first() != nullptr) ++passed_;
+        assert((low_.first() == nullptr || passed_ <= patience_) && "nobody is passed by for longer");
         return high_.fetch();
     }
 
@@ -148,6 +156,7 @@ private:
 class alignas(cache_line) RankedReady {
 public:
     void put(Cell* cell, std::int64_t rank) {
+        assert(cell != nullptr);
         heap_.push({rank, ++puts_, cell});
     }
 
@@ -206,6 +215,7 @@ public:
         const auto cost = static_cast<std::int64_t>(std::min<std::uint64_t>(mean, INT32_MAX));
         // When the worker began to measure the dispatch in work: near enough, and costs no system call.
         const Worker* const worker = cell->ready_on.load(relaxed);
+        assert(worker != nullptr && cost >= 0);
         RankedReady::put(cell, worker->started + patience_ * cost);
     }
 
@@ -240,6 +250,7 @@ public:
             }
             before = before->next;
         }
+        assert(passed_ < window_ && "nobody is passed by for longer");
         passed_ = before_longest == nullptr ? 0 : passed_ + 1;
         return queue_.take_after(before_longest);
     }

@@ -33,6 +33,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -59,6 +60,7 @@ inline constexpr std::int64_t most_stolen = 128;  // at a time: the victim may w
 inline void let_share(TeamState& team, const std::vector<Worker*>& members) {
     team.members = members;
     for (Worker* worker : members) {
+        assert(!worker->shares && worker->index < members.size() && members[worker->index] == worker);
         worker->lock.prepare();
         worker->shares = true;
         worker->nap_ns = first_nap;
@@ -80,8 +82,10 @@ inline bool sees_victim(Worker& worker, std::int64_t now) {
     for (std::uint32_t step = 1; step < team.members.size(); ++step) {
         const std::uint32_t number = static_cast<std::uint32_t>((worker.index + step) % team.members.size());
         Worker& other = *team.members[number];
+        assert(&other != &worker);
         Sighting& seen = worker.sightings[number];
         const std::int64_t ready = other.stealable.load(relaxed);
+        assert(ready >= 0);
         if (ready == 0 && (other.inbox.is_empty() || other.rests.load(relaxed) % 2 == 1)) {
             seen.since = 0;
             continue;
@@ -108,6 +112,7 @@ inline bool paid_off(Worker& worker) {
     const bool paid = monotonic_ns() - worker.stole_at >= worth_a_theft;
     worker.stole_at = 0;
     worker.nap_ns = paid ? first_nap : std::min(2 * worker.nap_ns, longest_nap);
+    assert(worker.nap_ns <= longest_nap);
     return paid;
 }
 
@@ -119,6 +124,7 @@ inline bool give_back(Worker& worker) {
         Cell* const cell = worker.remove_roaming();
         worker.lock.unlock();
         if (cell == nullptr) return false;
+        assert(worker.robbed != nullptr && worker.robbed != &worker && "what is stealable here was stolen");
         if (cell->home.load(relaxed) == &worker) cell->home.store(worker.robbed, relaxed);
         cell->home.load(relaxed)->wake(cell);
     }
@@ -129,6 +135,7 @@ inline bool give_back(Worker& worker) {
 inline void consider_sharing(Worker& worker, std::int64_t now) {
     Trials& trials = worker.trials;
     if (__builtin_expect(!trials.is_due(now), 1) || worker.team->stopping.load(relaxed) != 0) return;
+    assert(worker.robbed != nullptr && "trials begin with a theft");
     const Worker& robbed = *worker.robbed;
     const std::uint64_t rests = robbed.rests.load(relaxed) + (std::uint64_t{robbed.index} << 48);
     TeamCounts counts{0, worker.handled.get(), rests, robbed.trials.is_apart.load(relaxed)};
@@ -176,6 +183,7 @@ inline bool find_work(Context* context) {
 
 // From here on others may call it. Before it looks for the last time whether they rest.
 inline void begin_sleeping(Worker& worker) {
+    assert(!worker.is_asleep.load(relaxed) && "a worker sleeps once");
     worker.is_asleep.store(true, relaxed);
     worker.team->sleepers.fetch_add(1, seq_cst);
 }
@@ -196,6 +204,7 @@ inline bool sleep(Worker& worker, std::int64_t nanoseconds) {
     };
     if (worker.is_watching()) {
         const std::int64_t nap = worker.nap_ns;
+        assert(nap > 0 && nap <= longest_nap);
         worker.nap_ns = std::min(2 * nap, longest_nap);
         if (worker.parker.park(nap) || !worker.others_rest()) return true;
         worker.give_up_watch();
@@ -248,6 +257,7 @@ inline Cell* take_half(Worker& victim) {
 inline bool steal(Worker& worker) {
     Worker* const victim = std::exchange(worker.victim, nullptr);
     if (victim == nullptr) return false;
+    assert(victim != &worker && victim->team == worker.team && "who has nothing to do steals of another");
     worker.stole_at = monotonic_ns();
     Cell* taken = take_half(*victim);
     if (taken == nullptr) taken = take_announced(*victim);

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <utility>
 
@@ -34,6 +35,7 @@ class TrialLease {
 public:
     // Returns the end of the lease; 0: another has it.
     std::int64_t take(std::int64_t now, std::int64_t length) {
+        assert(length > 0);
         std::int64_t end = end_.load(relaxed);
         return end <= now && end_.compare_exchange_strong(end, now + length, relaxed) ? now + length : 0;
     }
@@ -69,6 +71,7 @@ public:
 
     // When due. `lease` is the team's. True: from here on the worker is apart, and was not.
     bool consider(std::int64_t now, const TeamCounts& counts, TrialLease& lease) {
+        assert(counts.handled >= then_.handled && counts.own >= then_.own && "counts only grow");
         const bool was_apart = is_apart.load(relaxed);
         if (now < due_) {
             if (was_apart && has_long(now, counts.handled - seen_)) take_part(now, lease);
@@ -118,6 +121,7 @@ private:
     enum class Term : std::uint8_t { part, apart, alone, together };
 
     void begin(Term term, std::int64_t now, std::int64_t length) {
+        assert(length >= settling);
         const bool apart = term == Term::apart || term == Term::alone;
         term_ = term;
         is_apart.store(apart, relaxed);
@@ -128,6 +132,7 @@ private:
 
     void stay(Term term, std::int64_t now) {
         length_ = term == verdict_ ? std::min(4 * length_, longest) : first;
+        assert(length_ >= first && length_ <= longest);
         verdict_ = term;
         begin(term, now, length_);
     }

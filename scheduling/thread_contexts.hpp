@@ -6,6 +6,8 @@
 
 #include <pthread.h>
 
+#include <cassert>
+
 #include "callboard/core/memory/node.hpp"
 #include "callboard/scheduling/context.hpp"
 
@@ -45,6 +47,7 @@ inline Surplus* surplus_of_process() {
 }
 
 __attribute__((noinline)) inline Context* make_context() {
+    assert(this_context == nullptr && "a thread has one context");
     has_contexts.store(true, relaxed);
     Context* const context = new_context();
     context->nodes.surplus = surplus_of_process();

@@ -21,6 +21,7 @@
 // that, the state of the caches does not matter, and the others' turns do.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 
 #include "callboard/core/clock.hpp"
@@ -38,6 +39,7 @@ inline constexpr std::uint32_t most_pace = 8, no_looks = 0xffffffff;
 // A look at the clock before a dispatch's first message.
 __attribute__((noinline)) inline void look_first(Cell* cell, Context* context) {
     Worker* const worker = context->worker;
+    assert(cell->pace == 1);
     if (worker->slice_ns == 0) {
         cell->pace = no_looks;
         return;
@@ -63,12 +65,14 @@ __attribute__((noinline)) inline std::uint32_t look(Context* context, std::uint3
     } else if (2 * (now - before) >= worker->slice_ns) {
         cell->pace = 1;
     }
+    assert(handled < worker->quantum && cell->pace != 0);
     const std::uint32_t left = worker->quantum - handled;
     return handled + (cell->pace < left ? cell->pace : left);
 }
 
 // The first limit of a dispatch.
 inline std::uint32_t begin_turn(Cell* cell, Context* context, std::uint32_t quantum) {
+    assert(quantum != 0 && cell->pace != 0);
     context->turn_began = 0;
     if (__builtin_expect(cell->pace == 1, 0)) look_first(cell, context);
     return cell->pace < quantum ? cell->pace : quantum;
@@ -82,6 +86,7 @@ __attribute__((noinline)) inline std::uint32_t extended(
     auto& nodes = context->nodes;
     const std::uint32_t quantum = context->worker->quantum;
     if (handled < quantum && nodes.needs() < most_needs) return look(context, handled);
+    assert(context->catching_up <= long_dispatches);
     const bool floods = nodes.needs() >= most_needs;
     if (floods && nodes.made() != 0) context->catching_up = long_dispatches;
     if (context->worker->exact) context->catching_up = 0;

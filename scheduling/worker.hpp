@@ -4,6 +4,7 @@
 // concerns another worker's actor travels to that worker as a message (section 4.2.3).
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <vector>
 
@@ -101,6 +102,7 @@ struct Worker {
     IdleTime idle;                // without anything to do
 
     void put(Cell* cell) {
+        assert(cell->ready_on.load(relaxed) == nullptr && "a cell is in one ready set");
         cell->ready_on.store(this, relaxed);
         const std::uint32_t flags = cell->flags.load(relaxed);
         if (may_be_robbed || (flags & ready.lent)) return put_locked(cell);
@@ -112,6 +114,7 @@ struct Worker {
         if (may_be_robbed) return remove_locked();
         Cell* const cell = ready.fetch(ready.state);
         if (cell == nullptr) return nullptr;
+        assert(cell->ready_on.load(relaxed) == this && "a cell is fetched where it was put");
         cell->ready_on.store(nullptr, relaxed);
         keep(cell->flags.load(relaxed), -1);
         return cell;
@@ -132,6 +135,7 @@ struct Worker {
 
     // True: the token is free. False: cells were delegated meanwhile, which are ready here now.
     bool release_token() {
+        assert(has_token);
         if (team->token.try_release()) {
             has_token = false;
             return true;
@@ -145,6 +149,7 @@ struct Worker {
     // worker's rest and its look at the inbox after that. Either it sees the cell then, or it is seen to be
     // busy here.)
     void wake(Cell* cell) {
+        assert(cell->ready_on.load(relaxed) == nullptr && "a cell is in one place at a time (rule 1)");
         const bool may_move = shares && cell->has(roaming_cell);  // after the push it is another's
         if (inbox.push(cell, seq_cst)) parker.unpark();
         if (may_move && rests.load(seq_cst) % 2 == 0 && team->sleepers.load(seq_cst) != 0) call();
@@ -231,20 +236,25 @@ private:
 
     Cell* removed(Cell* cell) {
         if (cell == nullptr) return nullptr;
+        assert(cell->ready_on.load(relaxed) == this && "a cell is fetched where it was put");
         cell->ready_on.store(nullptr, relaxed);
         count(cell, -1);
         return cell;
     }
 
     void count(const Cell* cell, std::int64_t change) {
+        assert(stealable.load(relaxed) >= 0);
         const std::uint32_t flags = cell->flags.load(relaxed);
         if (!(flags & ready.lent)) return keep(flags, change);
         stealable.store(stealable.load(relaxed) + change, release);  // pairs with take_half()
+        assert(stealable.load(relaxed) >= 0 && "what is fetched was put");
     }
 
     void keep(std::uint32_t flags, std::int64_t change) {
         kept_ready += change;
+        assert(kept_ready >= 0 && "what is fetched was put");
         if (flags & wants_token) python_ready += change;
+        assert(python_ready >= 0 && "what is fetched was put");
     }
 
     __attribute__((noinline)) void take_in_all() {

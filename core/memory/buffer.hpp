@@ -6,6 +6,7 @@
 // an object's memory puts the buffer on a list, and a thread that has the interpreter empties the list.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <cstdlib>
 #include <new>
@@ -29,20 +30,26 @@ struct Buffer {
     Buffer* next{nullptr};        // among the dead
     Atomic<std::int64_t> references{1};
 
-    void retain() { references.fetch_add(1, relaxed); }
+    void retain() {
+        assert(references.load(relaxed) > 0 && "who retains has a reference");
+        references.fetch_add(1, relaxed);
+    }
 
     // Any thread. Release and acquire: the memory is released after its last use by any thread.
     void drop() {
+        assert(references.load(relaxed) > 0 && "a reference is dropped once");
         if (references.fetch_sub(1, acq_rel) == 1) bury(this);
     }
 
     static void free_memory(Buffer* buffer) {
+        assert(buffer->owner == nullptr && "an owner's memory is the owner's to free");
         std::free(buffer->data);
         delete buffer;
     }
 
     // Throws std::bad_alloc, as `new` does.
     static Buffer* allocate(std::int64_t bytes) {
+        assert(bytes >= 0);
         auto* buffer = new Buffer;
         buffer->data = std::malloc(static_cast<std::size_t>(bytes));
         if (buffer->data == nullptr && bytes != 0) {

@@ -28,6 +28,7 @@
 // the epoch advances.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <thread>
@@ -43,11 +44,13 @@ public:
 
     // Member `index`, which is outside. Returns the epoch that it announced.
     std::uint64_t enter(unsigned index) {
+        assert(index < places_ && !is_inside(index) && "a member enters once");
         std::uint64_t epoch = epoch_.load(relaxed);
         for (;;) {
             announced_[index].epoch.store(epoch, seq_cst);  // see 1.
             const std::uint64_t now = epoch_.load(seq_cst);  // acquire pairs with try_advance()
             if (now == epoch) return epoch;
+            assert(now > epoch && "the epoch only grows");
             epoch = now;
         }
     }
@@ -68,10 +71,13 @@ public:
         }
     }
     void leave_as_visitor(unsigned place) {
+        assert(place >= members_ && place < places_ && is_inside(place));
         leave(place);
         announced_[place].taken.store(false, release);  // pairs with the next visitor
     }
 
+    // The member's thread. For assertions: what others may retire is read from inside only.
+    bool is_inside(unsigned index) const { return announced_[index].epoch.load(relaxed) != outside; }
     // Any thread, inside or not. Moves the epoch on if all who are inside have announced it.
     bool try_advance() {
         std::uint64_t epoch = epoch_.load(seq_cst);  // see 1.

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <mutex>
 #include <new>
@@ -18,6 +19,7 @@
 #include "callboard/core/atomics.hpp"
 #include "callboard/core/memory/slab.hpp"
 #include "callboard/core/memory/stack.hpp"
+#include "callboard/core/one_at_a_time.hpp"
 
 namespace callboard {
 
@@ -96,6 +98,7 @@ public:
 
     // Any thread. The nodes from `first` to `last`, linked by `next`.
     void give(Node* first, Node* last, std::uint32_t count) {
+        assert(count != 0);
         const bool was_empty = nodes_.push(first, last);
         held_.store(was_empty ? count : held_.load(relaxed) + count, relaxed);
     }
@@ -149,6 +152,7 @@ inline void Surplus::note(FreePool& pool) {
 inline void Surplus::free_all() {
     const std::lock_guard<std::mutex> hold(lock_);
     for (FreePool* pool : pools_) {
+        assert(pool->listed_.load(relaxed) == this && "a pool is in one list");
         pool->trim(kept_);
         pool->listed_.store(nullptr, release);  // from here on it may end
     }
@@ -169,7 +173,7 @@ inline void Surplus::forget(FreePool& pool) {
 // the border of a batch does not go to the pool each time. A pool that got more than a batch is noted
 // in `surplus`, if there is one.
 template <std::uint32_t batch, std::uint32_t pool_limit>
-class BasicNodeCache {
+class BasicNodeCache : OneAtATime<Owner> {
 public:
     static constexpr std::uint32_t batch_size = batch;
 
@@ -177,8 +181,10 @@ public:
 
     // A node to send to the owner of `pool`.
     Node* take(FreePool& pool) {
+        const Alone<Owner> alone(*this);
         Node* node = filling_;
         if (__builtin_expect(node != nullptr, 1)) {
+            assert(held_ != 0 && held_ <= batch);
             filling_ = node->next.load(relaxed);
             --held_;
             return node;
@@ -188,7 +194,10 @@ public:
 
     // A consumed node, for this thread's next send, or for the senders to the owner of `pool`.
     void give(Node* node, FreePool& pool) {
+        const Alone<Owner> alone(*this);
+        assert(node != nullptr && node != filling_ && "a node is given back once");
         if (__builtin_expect(held_ == batch, 0)) put_aside(pool);
+        assert(held_ < batch && (filling_ == nullptr) == (held_ == 0));
         if (filling_ == nullptr) oldest_ = node;
         node->next.store(filling_, relaxed);
         filling_ = node;
@@ -213,6 +222,7 @@ public:
 
 private:
     __attribute__((noinline)) Node* take_slowly(FreePool& pool) {
+        assert(filling_ == nullptr && held_ == 0 && "what it holds comes first");
         if (full_ != nullptr) {
             filling_ = full_;
             oldest_ = full_oldest_;
@@ -228,10 +238,12 @@ private:
         }
         ++needs_;
         ++made_;
+        assert(made_ <= needs_);
         return new Node;
     }
 
     __attribute__((noinline)) void put_aside(FreePool& pool) {
+        assert(held_ == batch && oldest_->next.load(relaxed) == nullptr && "a whole batch");
         if (full_ != nullptr) {
             if (pool.held() < pool_limit) pool.give(full_, full_oldest_, batch);
             else FreePool::free_chain(full_);

@@ -24,6 +24,7 @@
 // A forked process keeps the slabs of its parent's threads, though it does not have these threads.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -47,6 +48,7 @@ public:
     static void* make_line() {
         Unmade& unmade = unmade_;
         if (unmade.count == 0) renew(unmade);
+        assert(unmade.count != 0 && reinterpret_cast<std::uintptr_t>(unmade.next) % cache_line == 0);
         Line* const line = unmade.next++;
         --unmade.count;
         line->slab = unmade.slab;
@@ -59,6 +61,7 @@ public:
         if (memory == nullptr) return;
         Line* const line = static_cast<Line*>(memory);
         Slab* const slab = line->slab;
+        assert(slab != nullptr);
 #if defined(__SANITIZE_ADDRESS__)
         __asan_poison_memory_region(line, sizeof(Line));  // until the slab is freed
 #endif
@@ -91,6 +94,7 @@ private:
     explicit Slab(std::uint32_t lines) : counted_(lines) {}
 
     __attribute__((noinline)) static void renew(Unmade& unmade) {
+        assert(unmade.count == 0 && "the last slab's lines are made");
         thread_local UnmadeEnd end;
         // The first line of the memory that has room for the count before it. The last line ends with the
         // memory, or a little before.
@@ -98,6 +102,7 @@ private:
         const auto begin = reinterpret_cast<std::uintptr_t>(memory);
         const std::uintptr_t lines = (begin + sizeof(Slab) + cache_line - 1) & ~(cache_line - 1);
         unmade.count = static_cast<std::uint32_t>((begin + size - lines) / cache_line);
+        assert(unmade.count != 0 && lines + unmade.count * sizeof(Line) <= begin + size);
         unmade.next = reinterpret_cast<Line*>(lines);
         unmade.slab = new (memory) Slab(unmade.count);
     }
@@ -112,6 +117,7 @@ private:
 
     // Release pairs with acquire, both here: see above.
     void take_off(std::uint32_t lines) {
+        assert(lines != 0 && counted_.load(relaxed) >= lines && "a line is freed once");
         if (counted_.fetch_sub(lines, acq_rel) == lines) ::operator delete(this, size);
     }
 

@@ -7,6 +7,7 @@
 // has passed, the search is over (after Knuth, volume 3, section 6.4, exercise 43: buckets).
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -43,6 +44,7 @@ public:
 
     // There is room.
     void insert(std::uint64_t hash, std::uint32_t slot) {
+        assert(slot != none && 8 * (count_ + 1) <= 5 * places * buckets_.size() && "there is room");
         for (std::size_t i = home(hash);; i = next(i)) {
             Bucket& bucket = buckets_[i];
             if (const auto free = ~bucket.tags & highest) {
@@ -50,6 +52,7 @@ public:
                 bucket.slots[place(free)] = slot;
                 break;
             }
+            assert(bucket.passed != ~std::uint32_t{0});
             ++bucket.passed;
         }
         ++count_;
@@ -57,6 +60,7 @@ public:
 
     // It is there.
     void erase(std::uint64_t hash, std::uint32_t slot) {
+        assert(count_ != 0);
         --count_;
         for (std::size_t i = home(hash);; i = next(i)) {
             Bucket& bucket = buckets_[i];
@@ -65,6 +69,7 @@ public:
                 bucket.tags &= ~(std::uint64_t{0xff} << 8 * place(found));
                 return;
             }
+            assert(bucket.passed != 0 && "it is there");
             --bucket.passed;
         }
     }
@@ -108,6 +113,7 @@ private:
     void grow(const HashOf& hash_of) {
         std::vector<Bucket> old(2 * buckets_.size());
         old.swap(buckets_);
+        assert(shift_ != 0 && (buckets_.size() & (buckets_.size() - 1)) == 0);
         --shift_;
         count_ = 0;
         for (const Bucket& bucket : old)

@@ -12,6 +12,7 @@
 // is wait-free.
 #pragma once
 
+#include <cassert>
 #include <type_traits>
 
 #include "callboard/core/atomics.hpp"
@@ -53,8 +54,10 @@ public:
 
     // The items from `first` to `last`, which are linked already, with `first` as the top.
     bool push(Item* first, Item* last, std::memory_order order = release) {
+        assert(first != nullptr && last != nullptr);
         Item* top = top_.load(relaxed);
         do {
+            assert(top != first && "an item is pushed once");
             set_next(last, top);
         } while (!top_.compare_exchange_weak(top, first, order, relaxed));
         return top == nullptr;

@@ -25,6 +25,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cassert>
+
 #include "callboard/core/atomics.hpp"
 
 namespace callboard {
@@ -33,10 +35,14 @@ class BiasedLock {
 public:
     // Before the first use. Makes the process known to the kernel for its barriers: once, and where it has several
     // threads already that takes milliseconds.
-    void prepare() { is_asymmetric_ = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED); }
+    void prepare() {
+        assert(!owner_.load(relaxed) && !visitor_.load(relaxed) && "before the first use");
+        is_asymmetric_ = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+    }
 
     // The owner, one thread at a time. Waits for a visit to end, which is short.
     void lock() {
+        assert(!owner_.load(relaxed) && "an owner locks once");
         announce();
         // Acquire pairs with leave(); seq_cst, with the visitor's exchange, without a membarrier.
         if (__builtin_expect(visitor_.load(seq_cst), 0)) lock_after_visit();

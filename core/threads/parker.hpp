@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cassert>
 #include <cstdint>
 #include <ctime>
 
@@ -27,6 +28,7 @@ public:
     bool park(std::int64_t nanoseconds = -1) {
         std::uint32_t state = empty;
         if (!word_.compare_exchange_strong(state, parked, relaxed)) {
+            assert(state == notified && "the owner alone parks");
             // It was `notified`, and only the owner leaves that state. A plain store would be wrong: another
             // unpark() may have come since. The store would erase it, although the owner's next look at its
             // queues need not see what that unpark announced. The exchange reads from the last unpark and
@@ -44,6 +46,7 @@ public:
             wait(left);
             state = notified;
             if (word_.compare_exchange_strong(state, empty, acquire)) return true;
+            assert(state == parked && "the owner alone ends its park");
         }
         return word_.exchange(empty, acquire) == notified;
     }
@@ -53,8 +56,10 @@ public:
     // A later listener may have a spurious wake-up, and empties the bell.
     template <class Wait>
     bool park_by(int bell, Wait&& wait) {
+        assert(bell >= 0);
         std::uint32_t state = empty;
         if (word_.compare_exchange_strong(state, listening + static_cast<std::uint32_t>(bell), relaxed)) wait();
+        assert((state == empty || state == notified) && "the owner alone parks");
         return word_.exchange(empty, acquire) == notified;
     }
 

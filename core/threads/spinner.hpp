@@ -23,10 +23,12 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 
 #include "callboard/core/atomics.hpp"
 #include "callboard/core/clock.hpp"
+#include "callboard/core/one_at_a_time.hpp"
 
 namespace callboard {
 
@@ -38,7 +40,7 @@ struct Processor {
 
 // One for each thread, which alone uses it. Tests give another Core.
 template <class Core>
-class BasicSpinner {
+class BasicSpinner : OneAtATime<Owner> {
 public:
     static constexpr std::int64_t first_look = 2'000;     // nanoseconds, as are the others
     static constexpr std::int64_t away = 1'000'000;       // a yield that took so long gave the core to other work
@@ -51,6 +53,7 @@ public:
     template <class Holds>
     bool wait_until(Holds&& holds, std::int64_t patience) {
         if (holds()) return true;
+        const Alone<Owner> alone(*this);
         const std::int64_t begin = Core::now();
         const bool yields = begin >= no_yield_before_;
         if (!yields || missed_ < tries || missed_ % retry == 0) {
@@ -86,6 +89,7 @@ private:
         const bool again = now - no_yield_before_ < 4 * rest_;
         rest_ = again ? std::min(2 * rest_, longest_rest) : first_rest;
         no_yield_before_ = now + rest_;
+        assert(rest_ >= first_rest && rest_ <= longest_rest);
     }
 
     std::uint32_t missed_{0};         // how often in a row pauses did not help, or were not tried

@@ -30,6 +30,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <memory>
 #include <utility>
 
@@ -48,6 +49,7 @@ public:
     // Room for `each` values in a partition, rounded up to a power of two.
     HybridQueue(std::uint32_t partitions, std::size_t each)
         : partitions_(new std::unique_ptr<Partition>[partitions]), passed_on_(partitions) {
+        assert(partitions != 0 && each != 0);
         for (std::uint32_t i = 0; i < partitions; ++i) partitions_[i].reset(new Partition(each));
         const auto all = static_cast<std::size_t>(partitions_[0]->values.capacity()) * partitions;
         master_.reset(new Spmc<std::uint32_t>(all));
@@ -57,7 +59,9 @@ public:
     [[nodiscard]] bool add(std::uint32_t partition, T value) {
         if (!partitions_[partition]->values.try_push(std::move(value))) return false;
         // There is room: for each partition that it holds, a value waits.
-        return master_->try_push(partition);
+        [[maybe_unused]] const bool fits = master_->try_push(partition);
+        assert(fits && "the ring is never full");
+        return true;
     }
 
     // Any worker. Takes one partition, and either leaves the claim to its owner, or owns it and serves, by
@@ -65,6 +69,7 @@ public:
     // to take. Visit gets a T&, and must not throw.
     template <class Visit>
     bool consume_one(Visit&& visit, std::int64_t most = 16) {
+        assert(most > 0);
         std::uint32_t partition;
         if (passed_on_.pop(partition) == passed_on_.none) {
             if (!master_->try_pop(partition)) return false;
@@ -91,9 +96,11 @@ private:
     void serve(std::uint32_t index, Visit& visit, std::int64_t most) {
         Partition& partition = *partitions_[index];
         for (std::int64_t due = 1;;) {
+            assert(due > 0);
             for (std::int64_t i = 0; i < due; ++i) {
                 T value{};
-                (void)partition.values.try_pop(value);  // there is one for each claim
+                [[maybe_unused]] const bool found = partition.values.try_pop(value);
+                assert(found && "there is a value for each claim");
                 visit(index, value);
             }
             most -= due;

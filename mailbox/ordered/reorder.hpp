@@ -27,6 +27,7 @@
 // comes back. The value with the serial number next() always fits, so one worker can always go on.
 #pragma once
 
+#include <cassert>
 #include <utility>
 
 #include "callboard/core/atomics.hpp"
@@ -49,6 +50,7 @@ public:
     // caller's; try again after other work. Either way, all that is next is sent, here or by another.
     template <class Sink>
     [[nodiscard]] bool send(std::int64_t serial, T&& value, Sink&& sink) {
+        assert(serial >= 0);
         if (!has_room(serial)) return false;
         Slot& slot = slots_[serial];
         slot.value = std::move(value);
@@ -82,7 +84,10 @@ private:
     template <class Sink>
     void send_run(std::int64_t next, Sink&& sink) {
         std::int64_t limit = limit_.load(relaxed);
+        assert(next < limit && limit <= next + slots_.capacity() && "what has room is within a ring of what is next");
         for (;;) {
+            assert(next_.load(relaxed) == next && "the baton's owner sends what is next");
+            assert(slots_[next].state.load(relaxed) == here(next) && "what is sent is here");
             sink(slots_[next].value);
             // Release pairs with next(), and with has_room(): the slots have been read.
             next_.store(++next, release);

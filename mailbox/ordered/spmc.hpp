@@ -13,23 +13,29 @@
 // Progress: push is wait-free, pop lock-free (a failed claim means that another consumer got through).
 #pragma once
 
+#include <cassert>
+
 #include "callboard/core/atomics.hpp"
+#include "callboard/core/one_at_a_time.hpp"
 #include "callboard/mailbox/ordered/ring.hpp"
 
 namespace callboard {
 
 // T is small enough for a lock-free atomic.
 template <class T>
-class Spmc {
+class Spmc : OneAtATime<Producer> {
 public:
     // Room for `capacity` values, rounded up to a power of two.
     explicit Spmc(std::size_t capacity) : slots_(capacity) {}
 
     // One producer at a time. False: no room.
     [[nodiscard]] bool try_push(T value) {
+        const Alone<Producer> alone(*this);
         const std::int64_t tail = tail_.load(relaxed);
+        assert(head_seen_ <= tail && tail - head_seen_ <= slots_.capacity());
         if (tail - head_seen_ == slots_.capacity()) {
             head_seen_ = head_.load(acquire);  // pairs with the claim
+            assert(head_seen_ <= tail && "no more is taken than was put");
             if (tail - head_seen_ == slots_.capacity()) return false;
         }
         slots_[tail].store(value, relaxed);
@@ -47,6 +53,7 @@ public:
     // Any thread. Takes the oldest values, `most` of them at most, by one claim, and returns how many. `first`
     // is the serial number of the first one; they count from 0 in the order of pushes.
     [[nodiscard]] std::int64_t try_pop(T* values, std::int64_t most, std::int64_t& first) {
+        assert(most > 0);
         first = head_.load(acquire);  // pairs with the claim before: tail is seen beyond it
         for (;;) {
             const std::int64_t there = tail_.load(acquire) - first;  // pairs with try_push()

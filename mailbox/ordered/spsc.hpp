@@ -16,25 +16,30 @@
 // Progress: wait-free.
 #pragma once
 
+#include <cassert>
 #include <utility>
 
 #include "callboard/core/atomics.hpp"
+#include "callboard/core/one_at_a_time.hpp"
 #include "callboard/mailbox/ordered/ring.hpp"
 
 namespace callboard {
 
 // T is default-constructible and movable; a slot keeps the moved-from value.
 template <class T>
-class Spsc {
+class Spsc : OneAtATime<Producer>, OneAtATime<Consumer> {
 public:
     // Room for `capacity` values, rounded up to a power of two.
     explicit Spsc(std::size_t capacity) : slots_(capacity) {}
 
     // The producer. False: no room.
     [[nodiscard]] bool try_push(T value) {
+        const Alone<Producer> alone(*this);
         const std::int64_t tail = tail_.load(relaxed);
+        assert(head_seen_ <= tail && tail - head_seen_ <= slots_.capacity());
         if (tail - head_seen_ == slots_.capacity()) {
             head_seen_ = head_.load(acquire);  // pairs with discard()
+            assert(head_seen_ <= tail && "no more is taken than was put");
             if (tail - head_seen_ == slots_.capacity()) return false;
         }
         slots_[tail] = std::move(value);
@@ -44,9 +49,12 @@ public:
 
     // The consumer. The oldest value, which stays in the ring; null if there is none.
     [[nodiscard]] T* peek() {
+        const Alone<Consumer> alone(*this);
         const std::int64_t head = head_.load(relaxed);
+        assert(head <= tail_seen_ && "no more is taken than was put");
         if (head == tail_seen_) {
             tail_seen_ = tail_.load(acquire);  // pairs with try_push()
+            assert(tail_seen_ - head <= slots_.capacity() && "the ring is never overfull");
             if (head == tail_seen_) return nullptr;
         }
         return &slots_[head];
@@ -57,6 +65,7 @@ public:
 
     // The consumer. False: there is none.
     [[nodiscard]] bool try_pop(T& value) {
+        const Alone<Consumer> alone(*this);
         T* const oldest = peek();
         if (oldest == nullptr) return false;
         value = std::move(*oldest);

@@ -22,6 +22,7 @@
 // queue must be strictly linearizable, `none` included, take a lock.
 #pragma once
 
+#include <cassert>
 #include <utility>
 
 #include "callboard/core/atomics.hpp"
@@ -53,6 +54,7 @@ public:
                 serial = tail_.load(relaxed);
             } else if (tail_.compare_exchange_weak(serial, serial + 1, seq_cst, relaxed)) {
                 // The counter says nothing about the slot, the turn does. seq_cst with size().
+                assert(slot.turn.load(relaxed) == 2 * serial && "it is this producer's turn");
                 slot.value = std::move(value);
                 slot.turn.store(2 * serial + 1, release);  // pairs with pop()
                 return serial;
@@ -71,6 +73,7 @@ public:
             if (ahead > 0) {
                 serial = head_.load(relaxed);
             } else if (head_.compare_exchange_weak(serial, serial + 1, relaxed, relaxed)) {
+                assert(slot.turn.load(relaxed) == 2 * serial + 1 && "it is this consumer's turn");
                 value = std::move(slot.value);
                 slot.turn.store(2 * (serial + slots_.capacity()), release);  // pairs with push()
                 return serial;

@@ -35,6 +35,7 @@ public:
     Work work() { return {this, process, pick, discard, nullptr, nullptr}; }
 
     Figures figures_of(std::uint32_t member) const {
+        assert(member < most_members && lanes_ != 0);
         return {&of_lanes_[0].figures[member], sizeof(OfLane), lanes_};
     }
 
@@ -56,6 +57,7 @@ private:
         const bool sampled = is_sampled(serial, chain.sample_every_) || !own.figures[0].has_sample();
         void* const output = sampled ? chain.pass<true>(own, serial, batch, counts)
                                      : chain.pass<false>(own, serial, batch, counts);
+        assert(own.is_taken.load(relaxed) && "the lane is this round's");
         own.is_taken.store(false, release);  // pairs with take()
         return output;
     }
@@ -102,7 +104,10 @@ private:
         last.discard(last.self, output);
     }
 
-    const Work& last() const { return members_[count_ - 1]; }
+    const Work& last() const {
+        assert(count_ != 0);
+        return members_[count_ - 1];
+    }
 
     const std::uint32_t lanes_, sample_every_;
     std::uint32_t count_{0};

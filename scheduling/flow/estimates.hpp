@@ -4,6 +4,7 @@
 // race, the estimates lose one measurement, which does no harm.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 
@@ -23,6 +24,7 @@ class Estimates {
 public:
     // After a lane's slice. `alone`: no other lane works here, so additions need not be atomic.
     void note(const RowCounts& rows_of, std::int64_t rounds, std::int64_t spent_ns, bool alone) {
+        assert(spent_ns >= 0 && (rounds > 0 || rows_of.taken == 0));
         add(busy_ns_, spent_ns, alone);
         add(taken_, rows_of.taken, alone);
         add(given_, rows_of.given, alone);
@@ -121,6 +123,7 @@ private:
 // Whether an operator's time is taken in this round. That is one round of `every`, by chance, because the input may
 // have a pattern.
 inline bool is_sampled(std::int64_t serial, std::uint32_t every) {
+    assert(every != 0);
     return mix(static_cast<std::uint64_t>(serial)) % every == 0;
 }
 

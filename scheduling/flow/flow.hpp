@@ -17,6 +17,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -25,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "callboard/core/one_at_a_time.hpp"
 #include "callboard/scheduling/flow/chain.hpp"
 #include "callboard/scheduling/flow/fused_stage.hpp"
 #include "callboard/scheduling/flow/keyed_stage.hpp"
@@ -35,14 +37,16 @@
 
 namespace callboard {
 
-class Flow final : private SinkObserver {
+class Flow final : private SinkObserver, OneAtATime<Producer> {
 public:
     struct Settings : Slices {
         std::uint32_t window{256};       // rounds; a power of two
         std::uint32_t marker_every{64};  // rounds; the latency of one in so many is measured
     };
 
-    explicit Flow(Settings settings) : settings(settings), markers_(settings.window, settings.marker_every) {}
+    explicit Flow(Settings settings) : settings(settings), markers_(settings.window, settings.marker_every) {
+        assert(settings.window != 0 && (settings.window & (settings.window - 1)) == 0 && "a power of two");
+    }
     Flow(const Flow&) = delete;
 
     // --- making it; one thread, before the first round ---------------------------------------------
@@ -105,6 +109,8 @@ public:
 
     // There is room. A batch for each of the entries' edges; null: empty.
     void admit(void** batches) {
+        const Alone<Producer> alone(*this);
+        assert(has_room());
         const auto serial = admitted();
         markers_.arrived(serial);
         admitted_.store(serial + 1, relaxed);

@@ -19,12 +19,13 @@
 #include <vector>
 
 #include "callboard/core/clock.hpp"
+#include "callboard/core/one_at_a_time.hpp"
 #include "callboard/mailbox/ordered/spsc.hpp"
 #include "callboard/scheduling/flow/stage.hpp"
 
 namespace callboard {
 
-class FusedStage final : public Stage {
+class FusedStage final : public Stage, OneAtATime<Consumer> {
 public:
     // One of `sample_every` rounds is timed, member by member; 0: none.
     FusedStage(const Site& site, std::uint32_t window, std::uint32_t sample_every)
@@ -35,6 +36,7 @@ public:
     // Members are added in topological order. One that listens is called without input, too. Returns the
     // member's number.
     std::uint32_t add_member(const Work& work, std::uint32_t inputs, bool listens = false) {
+        assert(inputs != 0);
         figures_.emplace_back();
         members_.push_back({work, &figures_.back(), static_cast<std::uint32_t>(slots_.size()), inputs, listens});
         somebody_listens_ |= listens;
@@ -45,9 +47,11 @@ public:
     // The edges of a member in the order in which its Work picks.
     void connect_within(std::uint32_t from, std::uint32_t to, std::uint32_t input) {
         assert(from < to);
+        assert(to < members_.size() && input < members_[to].inputs);
         members_[from].edges.push_back({nullptr, members_[to].first_slot + input});
     }
     void connect_out(std::uint32_t from, Stage& to, std::uint32_t input) {
+        assert(from < members_.size());
         members_[from].edges.push_back({&to.entrance(), input});
         members_[from].to_outside = true;
         connect(to.entrance(), input);  // for readers of the graph
@@ -55,6 +59,7 @@ public:
 
     // Opens an input of a member to the outside; returns the stage's input.
     std::uint32_t open(std::uint32_t to, std::uint32_t input) {
+        assert(to < members_.size() && input < members_[to].inputs);
         members_[to].from_outside = true;
         inlets_.push_back(std::make_unique<Inlet>(window_, members_[to].first_slot + input));
         return static_cast<std::uint32_t>(inlets_.size() - 1);
@@ -89,6 +94,7 @@ public:
     void put(std::uint32_t input, std::int64_t serial, void* batch) override {
         if (batch == nullptr && pass_empty(serial)) return;
         Inlet& to = *inlets_[input];
+        assert(to.brought.load(relaxed) == serial && "an input's rounds come in order");
         [[maybe_unused]] const bool fits = to.ring.try_push(batch);
         assert(fits);
         to.brought.store(serial + 1, seq_cst);
@@ -96,6 +102,7 @@ public:
     }
 
     std::int64_t work(RowCounts& counts, double rows) override {
+        const Alone<Consumer> alone(*this);  // rule 1 of stage.hpp
         std::int64_t rounds = 0;
         while (is_less(rounds, counts, rows) && work_on_next(counts)) ++rounds;
         return rounds;
@@ -140,6 +147,8 @@ private:
         if (somebody_listens_ || inlets_.size() != 1 || depth == most_depth || waiting() > 0 || !enter()) return false;
         const bool is_next = waiting() <= 0;
         if (is_next) {
+            const Alone<Consumer> alone(*this);
+            assert(next_.load(relaxed) == serial && "nothing came before");
             ++depth;
             note_beginning(serial);
             next_.store(serial + 1, relaxed);
@@ -156,6 +165,7 @@ private:
     bool work_on_next(RowCounts& counts) {
         if (waiting() <= 0 || rests()) return false;
         for (auto& inlet : inlets_) {
+            assert(slots_[inlet->slot] == nullptr && "what lay there has been taken");
             [[maybe_unused]] const bool found = inlet->ring.try_pop(slots_[inlet->slot]);
             assert(found);
         }
@@ -208,6 +218,7 @@ private:
             void* batch = output;
             if (output != nullptr && work.pick != nullptr)
                 batch = work.pick(work.self, output, static_cast<std::uint32_t>(i));
+            assert((edge.to != nullptr || slots_[edge.input] == nullptr) && "what lay there has been taken");
             if (edge.to == nullptr) slots_[edge.input] = batch;
             else edge.to->put(edge.input, serial, batch);
         }

@@ -7,6 +7,7 @@
 // write, which may be stale by a slice.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -65,7 +66,10 @@ public:
         if (choices >= stages_.size()) estimate();
     }
 
-    double given_by(std::size_t position) const { return given_[position].load(relaxed); }
+    double given_by(std::size_t position) const {
+        assert(position < stages_.size());
+        return given_[position].load(relaxed);
+    }
     double sum() const { return sum_.load(relaxed); }
 
 private:
@@ -74,6 +78,7 @@ private:
         for (std::size_t i = 0; i < stages_.size(); ++i) {
             double rows = sources_[i].empty() ? 1.0 : 0.0;
             for (const auto source : sources_[i]) rows += given_by(source);
+            assert(stages_[i]->position == i);
             given_[i].store(rows * stages_[i]->selectivity(), relaxed);
             sum += given_by(i);
         }

@@ -5,6 +5,7 @@
 // gathers.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <vector>
 
@@ -42,6 +43,7 @@ public:
 
     // The next row, to a partition of the caller's choice.
     std::uint32_t add_to(std::uint32_t partition) {
+        assert(partition < share_of_.size());
         const auto share = share_in(partition);
         shares_[share].rows.push_back(static_cast<std::uint32_t>(owners_.size()));
         owners_.push_back(share);
@@ -66,28 +68,39 @@ public:
     // Keys are often neighbours, or multiples of something, and so are the hashes of Python's integers:
     // unmixed, multiples of the number of partitions would all be in one.
     static std::uint32_t partition_of(std::uint64_t key, std::uint32_t partitions) {
+        assert(partitions != 0);
         return static_cast<std::uint32_t>(mix(key) % partitions);
     }
 
     // --- doing -------------------------------------------------------------------------------------
 
     std::uint32_t count() const { return static_cast<std::uint32_t>(shares_.size()); }
-    Share& share(std::uint32_t number) { return shares_[number]; }
+    Share& share(std::uint32_t number) {
+        assert(number < count());
+        return shares_[number];
+    }
 
     // Before the shares are handed out, and after each. True: it was the last one.
     void begin() { pending_.store(count(), relaxed); }
-    [[nodiscard]] bool end_share() { return pending_.fetch_sub(1, acq_rel) == 1; }
+    [[nodiscard]] bool end_share() {
+        assert(pending_.load(relaxed) != 0 && "a share ends once");
+        return pending_.fetch_sub(1, acq_rel) == 1;
+    }
 
     // --- gathering ---------------------------------------------------------------------------------
 
     std::size_t rows() const { return owners_.size(); }
 
     // The share that a row is in; everybody: it is in all, or in none.
-    std::uint32_t owner(std::size_t row) const { return owners_[row]; }
+    std::uint32_t owner(std::size_t row) const {
+        assert(row < rows());
+        return owners_[row];
+    }
 
     // The range of outputs of a share's next row; after_rows(): where its outputs after the last row begin.
     static Range next(Share& share) {
         const auto row = share.gathered++;
+        assert(row < share.ends.size() && (row == 0 || share.ends[row - 1] <= share.ends[row]));
         return {row == 0 ? 0 : share.ends[row - 1], share.ends[row]};
     }
     static std::uint64_t after_rows(const Share& share) { return share.ends.empty() ? 0 : share.ends.back(); }

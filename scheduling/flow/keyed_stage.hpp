@@ -5,6 +5,8 @@
 // Benchmarks make it with another queue (tests/bench/peers/partitioned_queue.hpp, shared_queue.hpp), or buffer.
 #pragma once
 
+#include <cassert>
+
 #include "callboard/mailbox/ordered/hybrid.hpp"
 #include "callboard/mailbox/ordered/reorder.hpp"
 #include "callboard/scheduling/flow/rounds_in_order.hpp"
@@ -61,6 +63,7 @@ private:
     }
 
     void work_on(const Piece& piece, RowCounts& counts) {
+        assert(piece.division != nullptr && piece.share < piece.division->count());
         note_beginning(piece.division->serial);
         work_.share(work_.self, *piece.division, piece.share, counts);
         if (piece.division->end_share()) gather(*piece.division);

@@ -4,6 +4,7 @@
 // readers.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -46,6 +47,7 @@ public:
         std::lock_guard<std::mutex> lock(mutex_);
         const std::int64_t now = monotonic_ns();
         for (auto serial = next_.load(relaxed); serial < done; serial += every_) {
+            assert(is_marked(serial));
             Slot& slot = slot_of(serial);
             const Times times{serial, slot.arrived.load(relaxed), slot.begun.load(relaxed), now};
             if (finished_.size() < kept) finished_.push_back(times);

@@ -5,6 +5,7 @@
 // the second does the shares. A sequential run does the same, one after the other.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <vector>
 
@@ -47,6 +48,7 @@ struct NativeWork {
     }
 
     void let_go(Values* lot) {
+        assert(lot != nullptr);
         if (!lot->drop()) return;
         if (lot->error != nullptr) drop_error(lot->error);
         lot->free();
@@ -116,6 +118,7 @@ private:
     static void* pick(void* self, void* output, std::uint32_t edge) {
         NativeWork& work = of(self);
         auto* lot = static_cast<Values*>(output);
+        assert(edge < work.edges && lot != nullptr);
         if (edge == 0) {
             lot->first = work.passed_;
             work.passed_ += static_cast<std::int64_t>(lot->count());
@@ -149,6 +152,7 @@ private:
         NativeWork& work = of(self);
         auto& divided = static_cast<DividedLot&>(division);
         Division::Share& share = division.share(number);
+        assert(number < divided.results.size() && share.partition < work.objects.size());
         ShareResult& result = divided.results[number];
         if (!work.is_dropped(division.serial)) {
             counts.taken += share.rows.size();
@@ -188,6 +192,7 @@ private:
 
     static const char* put_together(DividedLot& divided, Output& out) {
         for (std::size_t row = 0; row < divided.rows(); ++row) {
+            assert(divided.owner(row) != Division::everybody && "a key's row is in one share");
             Division::Share& share = divided.share(divided.owner(row));
             const ShareResult& result = divided.results[divided.owner(row)];
             const auto here = share.gathered;
@@ -205,6 +210,7 @@ private:
     }
 
     static void push(Output& out, const ShareResult& result, std::uint64_t begin, std::uint64_t end) {
+        assert(begin <= end && (begin == end || end <= result.outputs->count()));
         for (auto i = begin; i < end; ++i) out.push(result.outputs->begin()[i]);
     }
 

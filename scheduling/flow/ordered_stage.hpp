@@ -11,14 +11,16 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 
 #include "callboard/core/clock.hpp"
+#include "callboard/core/one_at_a_time.hpp"
 #include "callboard/mailbox/ordered/ring.hpp"
 #include "callboard/scheduling/flow/stage.hpp"
 
 namespace callboard {
 
-class OrderedStage final : public Stage {
+class OrderedStage final : public Stage, OneAtATime<Consumer> {
 public:
     OrderedStage(const Site& site, const Work& work, std::uint32_t inputs, std::uint32_t window)
         : Stage(site, work), window_(window), batches_(inputs > 1 ? inputs : 0) {
@@ -34,6 +36,8 @@ public:
     void put(std::uint32_t input, std::int64_t serial, void* batch) override {
         if (batch == nullptr && pass_empty(serial)) return;
         Inlet& to = inlet(input);
+        assert(to.brought.load(relaxed) == serial && "an input's rounds come in order");
+        assert(serial - next_.load(relaxed) < window_ && "the ring is never full");
         // Acquire pairs with the lane that has read the slot.
         if (!to.has_ring(serial) && serial - next_.load(acquire) >= Inlet::few) to.make_ring(serial, window_);
         to.slot(serial) = batch;
@@ -42,6 +46,7 @@ public:
     }
 
     std::int64_t work(RowCounts& counts, double rows) override {
+        const Alone<Consumer> alone(*this);  // rule 1 of stage.hpp
         std::int64_t rounds = 0;
         while (is_less(rounds, counts, rows) && work_on_next(counts)) ++rounds;
         return rounds;
@@ -61,9 +66,13 @@ private:
         // meanwhile, it is for later rounds. If it was made for this round or an earlier one, a thread that sees
         // `brought` sees it.
         bool has_ring(std::int64_t serial) const { return serial >= ring_from.load(relaxed); }
-        void*& slot(std::int64_t serial) { return has_ring(serial) ? (*ring)[serial] : slots[serial % few]; }
+        void*& slot(std::int64_t serial) {
+            assert((ring != nullptr) == (ring_from.load(relaxed) != INT64_MAX) || !has_ring(serial));
+            return has_ring(serial) ? (*ring)[serial] : slots[serial % few];
+        }
 
         void make_ring(std::int64_t serial, std::uint32_t window) {
+            assert(ring == nullptr && serial >= few);
             ring = std::make_unique<Ring<void*>>(window);
             ring_from.store(serial, relaxed);
         }
@@ -96,6 +105,8 @@ private:
         if (!others_.empty() || depth == most_depth || waiting() > 0 || !enter()) return false;
         const bool is_next = waiting() <= 0;
         if (is_next) {
+            const Alone<Consumer> alone(*this);
+            assert(first_.brought.load(relaxed) == serial && next_.load(relaxed) == serial && "nothing came before");
             ++depth;
             note_beginning(serial);
             next_.store(serial + 1, relaxed);
@@ -110,6 +121,7 @@ private:
     bool work_on_next(RowCounts& counts) {
         if (waiting() <= 0 || rests()) return false;
         const auto serial = next_.load(relaxed);
+        assert(first_.brought.load(relaxed) > serial && "the round has been brought");
         void* batch = first_.slot(serial);
         void** batches = &batch;
         if (!others_.empty()) {

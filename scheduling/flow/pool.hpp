@@ -92,6 +92,7 @@ public:
 
     // By the runner of the lane. Works until there is nothing to do, or the turn is over.
     Rest run(std::uint32_t lane) {
+        assert(lane < lanes_.size());
         const LaneKinds kinds = lanes_[lane].kinds;
         const auto bit = std::uint64_t{1} << lane;
         const std::int64_t begin = slices_.now();
@@ -177,6 +178,7 @@ private:
         const double cost = stage.cost_ns();
         const bool one = slices_.one_by_one || cost == 0.0;
         const auto rounds = stage.work(counts, one ? 1.0 : static_cast<double>(slices_.slice_ns) / cost);
+        assert(rounds >= 0 && stage.lanes() != 0 && "who works at a stage has entered it");
         const std::int64_t begin = time;
         time = slices_.now();
         if (rounds != 0) stage.note(counts, rounds, time - begin, stage.most_lanes == 1);
@@ -202,6 +204,7 @@ private:
         if (awake != 0 && stage.waiting() < 2) return;  // an awake lane will see it
         const auto bit = idle & -idle;
         if (idle_.fetch_and(~bit, acq_rel) & bit) {
+            assert(static_cast<std::size_t>(__builtin_ctzll(bit)) < lanes_.size());
             const Lane& lane = lanes_[static_cast<std::size_t>(__builtin_ctzll(bit))];
             lane.wake(lane.lane);
         }

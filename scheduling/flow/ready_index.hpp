@@ -53,7 +53,10 @@ public:
         if (words > 1) many_ = std::make_unique<Atomic<std::uint64_t>[]>(words);
     }
 
-    void set(std::uint32_t place) { set_from(0, place); }
+    void set(std::uint32_t place) {
+        assert(place != none);
+        set_from(0, place);
+    }
 
     // True: it may have hidden other places for a moment.
     [[nodiscard]] bool clear(std::uint32_t place) {
@@ -112,9 +115,11 @@ private:
 
     // The word of a level that a place, or a word of the level below, has its bit in.
     Atomic<std::uint64_t>& word(std::uint32_t level, std::uint32_t place) {
+        assert(level < levels_ && (many_ != nullptr || place < 64));
         return many_ == nullptr ? one_ : many_[begins_[level] + place / 64];
     }
     const Atomic<std::uint64_t>& word(std::uint32_t level, std::uint32_t place) const {
+        assert(level < levels_ && (many_ != nullptr || place < 64));
         return many_ == nullptr ? one_ : many_[begins_[level] + place / 64];
     }
 

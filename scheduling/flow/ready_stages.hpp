@@ -4,6 +4,7 @@
 // number of ready stages, not of all stages. pool.hpp says why none is overlooked.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <vector>
 
@@ -75,10 +76,14 @@ protected:
             if (kinds_ & 1u << runs_on) index_of(runs_on).make_room(static_cast<std::uint32_t>(stages_.size()));
     }
 
-    void remember(const Stage& stage) { index_of(stage.runs_on).set(stage.place); }
+    void remember(const Stage& stage) {
+        assert(has(stage) && (kinds_ & 1u << stage.runs_on) && "a stage of this pool");
+        index_of(stage.runs_on).set(stage.place);
+    }
 
     // Nothing seems to wait there.
     void forget(Stage& stage) {
+        assert(has(stage) && "a stage of this pool");
         ReadyIndex& index = index_of(stage.runs_on);
         if (!index.has(stage.place)) return;
         const bool hid_others = index.clear(stage.place);
@@ -123,7 +128,10 @@ private:
             if ((runs_on & kinds) && (kinds_ & 1u << runs_on)) visit(index_[runs_on - 1]);
     }
 
-    ReadyIndex& index_of(LaneKinds runs_on) { return index_[runs_on - 1]; }
+    ReadyIndex& index_of(LaneKinds runs_on) {
+        assert(runs_on != 0 && runs_on <= all_lanes);
+        return index_[runs_on - 1];
+    }
 
     std::vector<Stage*> stages_;
     std::uint32_t kinds_{0};  // a bit for each `runs_on` among them

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 
 #include "callboard/mailbox/ordered/reorder.hpp"
 #include "callboard/mailbox/ordered/spmc.hpp"
@@ -47,6 +48,7 @@ private:
         void* rounds[most_at_once];
         std::int64_t first;
         const auto count = ring_.try_pop(rounds, at_once(), first);
+        assert(count <= most_at_once && (count == 0 || first >= 0));
         for (std::int64_t i = 0; i < count; ++i) {
             note_beginning(first + i);
             void* output = work_.process(work_.self, first + i, &rounds[i], counts);
@@ -59,6 +61,7 @@ private:
         const double round_ns = cost_ns() * rows_per_unit();
         if (round_ns <= 0 || round_ns >= worth_ns) return 1;
         const auto most = static_cast<std::int64_t>(worth_ns / round_ns) + 1;
+        assert(most > 0);
         const auto half = (ring_.size() + 1) / 2;
         return std::max<std::int64_t>(1, std::min({most, half, most_at_once}));
     }

@@ -31,6 +31,7 @@
 #include <memory>
 #include <vector>
 
+#include "callboard/core/one_at_a_time.hpp"
 #include "callboard/scheduling/flow/estimates.hpp"
 #include "callboard/scheduling/flow/keyed_division.hpp"
 #include "callboard/scheduling/flow/markers.hpp"
@@ -79,7 +80,7 @@ protected:
     ~SinkObserver() = default;
 };
 
-class Stage : public Estimates {
+class Stage : public Estimates, OneAtATime<Producer> {
 public:
     struct Edge {
         Stage* to;
@@ -96,7 +97,9 @@ public:
 
     Stage(const Site& site, const Work& work)
         : position(site.position), place(site.place), runs_on(site.runs_on), most_lanes(site.most_lanes),
-          work_(work), pool_(site.pool), flow_(site.flow) {}
+          work_(work), pool_(site.pool), flow_(site.flow) {
+        assert(runs_on != 0 && runs_on <= all_lanes && most_lanes != 0);
+    }
     Stage(const Stage&) = delete;
     virtual ~Stage() = default;
 
@@ -126,6 +129,7 @@ public:
     bool enter() {
         auto lanes = lanes_.load(relaxed);
         do {
+            assert(lanes <= most_lanes);
             if (lanes >= most_lanes) return false;
         } while (!lanes_.compare_exchange_weak(lanes, lanes + 1, seq_cst, relaxed));
         return true;
@@ -134,7 +138,10 @@ public:
     // Sequentially consistent, as is the lane's next look at `waiting`. Say that another lane left a round
     // alone because this lane was here. Either this lane sees the round, or the other saw that the stage was
     // free.
-    void leave() { lanes_.fetch_sub(1, seq_cst); }
+    void leave() {
+        assert(lanes_.load(relaxed) != 0 && "who leaves has entered");
+        lanes_.fetch_sub(1, seq_cst);
+    }
 
     std::uint32_t lanes() const { return lanes_.load(seq_cst); }
 
@@ -170,6 +177,7 @@ protected:
     }
 
     void deliver(void* output) {
+        const Alone<Producer> alone(*this);  // rule 3
         const auto serial = delivered_++;
         for (std::size_t i = 0; i < edges_.size(); ++i) {
             void* batch = output;

@@ -1,6 +1,7 @@
 // Native values in lots: the input and output of native operators of streams.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -48,10 +49,16 @@ public:
     void* error{nullptr};
     std::int64_t first{0};  // how many values passed this place of the graph before
 
-    void retain() { references_.fetch_add(1, relaxed); }
+    void retain() {
+        assert(references_.load(relaxed) != 0 && "who retains has a reference");
+        references_.fetch_add(1, relaxed);
+    }
 
     // Any thread. True: it was the last reference, and the caller must free() the values.
-    [[nodiscard]] bool drop() { return references_.fetch_sub(1, acq_rel) == 1; }
+    [[nodiscard]] bool drop() {
+        assert(references_.load(relaxed) != 0 && "a reference is dropped once");
+        return references_.fetch_sub(1, acq_rel) == 1;
+    }
 
     // `error` has been released.
     void free() {
@@ -68,10 +75,12 @@ private:
     // For its maker: one more value, to be written in place. Growing moves the values.
     static Value& next(Values*& values) {
         if (__builtin_expect(values->count_ == values->capacity_, 0)) values = grow(values);
+        assert(values->count_ < values->capacity_);
         return reinterpret_cast<Value*>(values + 1)[values->count_++];
     }
 
     static Values* grow(Values* values) {
+        assert(values->count_ == values->capacity_);
         const auto capacity = values->capacity_ < 4 ? 8 : values->capacity_ * 2;
         Values* larger = make(capacity);
         larger->count_ = values->count_;
@@ -101,6 +110,7 @@ public:
     }
     // The same, but the value's reference is the lot's now.
     void take_over(const Value& value) {
+        assert(value.kind != Kind::buffer || value.buffer != nullptr);
         next() = value;
         if (value.kind == Kind::buffer) values_->has_buffers_ = true;
     }

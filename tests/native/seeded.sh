@@ -1,6 +1,7 @@
 #!/bin/sh
-# Seeds defects in copies of the headers, one at a time, and fails unless the stress tests catch each.
-# So a sanitizer that went silent, or an oracle that cannot fail, is noticed.
+# Seeds defects in copies of the headers, one at a time, and fails unless the tests catch each: first those that the
+# tests see by themselves, without assertions, and then those that only an assertion of a header sees.
+# So a sanitizer that went silent, an oracle that cannot fail, or an assertion that says nothing, is noticed.
 #
 #     seeded.sh COMPILER BUILD-FOLDER      (called by `make stress`)
 set -u
@@ -11,9 +12,9 @@ here=$root/tests/native
 missed=0
 seconds=180  # for the attempts at one defect
 
-# seed NAME HEADER WRONG-FOR-RIGHT TEST SENTENCE EXPECTED FLAGS
-seed() {
-    name=$1 header=$2 change=$3 test=$4 sentence=$5 expected=$6 flags=$7
+# copy_wrong NAME HEADER WRONG-FOR-RIGHT TEST: into $copy. False: the line is gone.
+copy_wrong() {
+    name=$1 header=$2 change=$3 test=$4
     copy=$build/seeded/$name
     rm -rf "$copy" && mkdir -p "$copy/callboard/tests/native"
     cp -r "$root/core" "$root/mailbox" "$root/scheduling" "$copy/callboard"
@@ -29,10 +30,21 @@ seed() {
     if cmp -s "$right" "$copy/callboard/$header"; then
         echo "FAIL seed $name: its line is no longer in $header"
         missed=1
-        return
+        return 1
     fi
+}
+
+# compile FLAGS: the test, with the copy.
+compile() {
     # shellcheck disable=SC2086  # the flags are several words
-    $compiler -std=c++17 -pthread -DSTRESS_PATIENCE_S=1 -I"$copy" $flags "$copy/callboard/tests/native/$test.cpp" -o "$copy/$test" || exit 1
+    $compiler -std=c++17 -pthread -DSTRESS_PATIENCE_S=1 -I"$copy" $1 "$copy/callboard/tests/native/$test.cpp" -o "$copy/$test" || exit 1
+}
+
+# seed NAME HEADER WRONG-FOR-RIGHT TEST SENTENCE EXPECTED FLAGS
+seed() {
+    copy_wrong "$1" "$2" "$3" "$4" || return
+    sentence=$5 expected=$6
+    compile "-DNDEBUG $7"
     # A race needs two threads that run at once, and some luck: on a busy machine many attempts, of which some take
     # milliseconds. One that hangs was not caught by what should.
     attempt=0 end=$(($(date +%s) + seconds))
@@ -46,6 +58,29 @@ seed() {
         fi
     done
     echo "FAIL not caught: $name (attempts: $attempt)"
+    missed=1
+}
+
+# asserted NAME HEADER WRONG-FOR-RIGHT TEST SENTENCE ASSERTION: the test passes without assertions, and not with them.
+asserted() {
+    copy_wrong "$1" "$2" "$3" "$4" || return
+    compile "-O1 -DNDEBUG"
+    if ! output=$(timeout 60 "$copy/$test" "$5" 2>&1) && ! output=$(timeout 60 "$copy/$test" "$5" 2>&1); then
+        echo "FAIL seen without its assertion: $name: $(echo "$output" | grep -m 1 "^FAIL\|:")"
+        missed=1
+        return
+    fi
+    compile -O1
+    attempt=0 end=$(($(date +%s) + seconds))
+    while [ "$(date +%s)" -lt $end ]; do
+        attempt=$((attempt + 1))
+        if ! output=$(timeout 30 "$copy/$test" "$5" 2>&1) && echo "$output" | grep "Assertion" | grep -q "$6"; then
+            echo "ok   caught by an assertion: $name (attempt $attempt)"
+            rm -rf "$copy"
+            return
+        fi
+    done
+    echo "FAIL not caught by an assertion: $name (attempts: $attempt)"
     missed=1
 }
 
@@ -149,7 +184,7 @@ seed "a member's input is left in its slot" scheduling/flow/fused_stage.hpp \
     stress_flow "fused" "heap-use-after-free\|double-free" "-O1 -fsanitize=address"
 seed "a fused stage takes a round that not all inputs have brought" scheduling/flow/fused_stage.hpp \
     's/least = std::min(least, inlet/least = std::max(least, inlet/' \
-    stress_flow "fused" "other rows\|Assertion" "-O2"
+    stress_flow "fused" "other rows\|Assertion" "-O2 -UNDEBUG"
 
 seed "two lanes count in one place of a chain" scheduling/flow/chain.hpp \
     's/if (!lane.is_taken.load(relaxed) .* return lane;/return lane;/; s/i % lanes_/0/' \
@@ -267,5 +302,37 @@ seed "a scale gate reclaims one node too many" tests/bench/peers/scale_gate.hpp 
 seed "a value at a time that an earlier source may still come to is ready" tests/bench/peers/gate.hpp \
     's/((time == other\.time) & (source <= other\.source))/(time == other.time)/' \
     stress_gate "of a" "another sequence" "-O2"
+
+# Caught by an assertion.
+asserted "an index of slots grows too late" core/memory/slot_index.hpp \
+    's/if (8 \* (count_ + 1) > 5 \* places/if (8 * (count_ + 1) > 7 * places/' \
+    test_counters "" "there is room"
+asserted "a visitor takes a member's place" core/memory/epochs.hpp \
+    's/for (unsigned place = members_; place < places_; ++place) {/for (unsigned place = 0; place < places_; ++place) {/' \
+    test_epochs "" "place >= members_\|enters once"
+asserted "a fetched cell keeps the name of its ready set" scheduling/worker.hpp \
+    '/Cell\* removed(/,/}/ s/cell->ready_on\.store(nullptr, relaxed);//' \
+    stress_stealing "fetched by another" "ready set"
+asserted "two levels: a cell is passed by once more than the patience says" scheduling/priority.hpp \
+    's/passed_ >= patience_)/passed_ > patience_)/' \
+    test_priority "at random" "passed by for longer"
+asserted "longest queue: a cell is passed by once more than the window is long" scheduling/priority.hpp \
+    's/passed_ >= window_)/passed_ > window_)/' \
+    test_priority "at random" "passed by for longer"
+asserted "a stream rests inside of its epoch" frequency/designs/cooperation.hpp \
+    '/void rest(Stream/,/^    }/ s/epochs_\.leave(stream\.index);//' \
+    stress_cooperative "rest at short queues" "enters once"
+asserted "an element that lost its counter is retired without its epoch" frequency/designs/stream_summary.hpp \
+    's/stream\.elements\.retire(victim, stream\.epoch);/stream.elements.retire(victim, 0);/' \
+    test_cooperative "" "inside an epoch"
+asserted "a row is compared with a block of which it sees nothing" streams/programs/joins/kernel/full_join.hpp \
+    's/seen\[first\]\.end <= begin) ++first;/seen[first].end < begin) ++first;/' \
+    test_joins "around a block" "sees some of the block"
+asserted "a pool has no room for the last block that comes back" streams/programs/joins/kernel/block_pool.hpp \
+    's/free_\.reserve(made() + 1);/free_.reserve(made());/' \
+    test_joins "doubles are" "giving back cannot fail"
+asserted "a pool has no room for the last piece that comes back" streams/programs/joins/kernel/cell_rows.hpp \
+    's/free\.reserve(free\.size() + used_\[size_class\] + 1);/free.reserve(free.size() + used_[size_class]);/' \
+    test_joins "a cell that was large" "giving back cannot fail"
 
 exit $missed

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <mutex>
 #include <vector>
@@ -52,7 +53,9 @@ public:
     // The owner of a partition for which try_take() failed: it has no counter below `least`. Returns the level.
     std::uint64_t raise(std::size_t partition, std::uint64_t least) {
         const std::lock_guard<Lock> guard(lock_);
+        assert(partition < floors_.size());
         floors_[partition] = least;
+        assert(*std::min_element(floors_.begin(), floors_.end()) >= level() && "the level only rises");
         level_.store(*std::min_element(floors_.begin(), floors_.end()), relaxed);
         return level();
     }
@@ -60,6 +63,7 @@ public:
     // The same: it has one counter more than there may be. Returns what the counter's key begins with.
     std::uint64_t overdraw(std::size_t partition) {
         const std::lock_guard<Lock> guard(lock_);
+        assert(partition < floors_.size() && spare_.load(relaxed) <= 0 && "who runs into debt found no counter");
         floors_[partition] = std::min(floors_[partition], level() + 1);
         spare_.fetch_sub(1, relaxed);
         return level();
@@ -75,6 +79,7 @@ public:
 
     // Before anything is counted: there are so many counters, none of them below `level`.
     void load(std::uint64_t counters, std::uint64_t level) {
+        assert(spare_.load(relaxed) >= static_cast<std::int64_t>(counters) && "there is room for them");
         spare_.fetch_sub(static_cast<std::int64_t>(counters), relaxed);
         for (std::size_t at = 0; at < floors_.size(); ++at) raise(at, level);
     }

@@ -27,6 +27,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -56,7 +57,9 @@ public:
     using typename Summary<Keys>::Estimate;
 
     void add(unsigned stream, const Probe* keys, const std::uint64_t* weights, std::size_t count) override {
+        assert(stream < count_);
         Stream& own = streams_[stream];
+        const Alone<Owner> alone(own);
         while (count != 0) {
             const std::size_t many = std::min(count, own.gathering.most);
             const std::size_t different = gathers_ ? own.gathering.gather(seed_, keys, weights, many)
@@ -225,6 +228,7 @@ private:
 
     void count_lot(Stream& stream, std::size_t first, std::size_t end) {
         const auto& all = stream.gathering;
+        assert(first < end && epochs_.is_inside(stream.index) && "elements are read from inside an epoch");
         for (std::size_t i = first; i < end; ++i) search_.prefetch(all[i].hash);
         for (std::size_t i = first; i < end; ++i) search_.prefetch_element(all[i].hash);
         for (std::size_t i = first; i < end; ++i) {
@@ -235,6 +239,7 @@ private:
     }
 
     void count_one(Stream& stream, const Probe& key, std::uint64_t hash, std::uint64_t weight) {
+        assert(weight != 0);
         stream.total.add(weight);
         Element* element = search_.find(key, hash);
         for (;;) {
@@ -259,6 +264,7 @@ private:
 
     // An element that nobody has seen, owned, with so much due; it is stream.fresh, too. Throws std::bad_alloc.
     Element* fresh(Stream& stream, const Probe& key, std::uint64_t hash, std::int64_t weight) {
+        assert(weight > 0 && epochs_.is_inside(stream.index) && "elements are taken from inside an epoch");
         Element* const element = stream.fresh = stream.elements.take();
         Keys::replace(element->key, key, hash);
         element->hash = hash;
@@ -287,6 +293,7 @@ private:
     }
 
     void leave(Stream& stream) {
+        assert(stream.visits.empty() && stream.homeless == nullptr && "who leaves owns nothing");
         epochs_.leave(stream.index);
         stream.elements.reclaim(epochs_);
         stream.buckets.reclaim(epochs_);
@@ -298,6 +305,7 @@ private:
 
     // A stream that is outside lets others go on, and frees what they held up.
     void wait(Stream& stream) {
+        assert(!epochs_.is_inside(stream.index) && "who waits holds up no epoch");
         if (!epochs_.try_advance()) std::this_thread::yield();
         stream.elements.reclaim(epochs_);
         stream.buckets.reclaim(epochs_);
@@ -308,6 +316,7 @@ private:
     // Section 4.3.3: a thread that has seen too long a queue rests a little, and longer if it sees that again at
     // once. It owns nothing, and holds up no epoch.
     void rest(Stream& stream) {
+        assert(stream.visits.empty() && stream.homeless == nullptr && "who rests owns nothing");
         stream.saw_long_queue = false;
         stream.throttled.add(1);
         epochs_.leave(stream.index);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "callboard/core/atomics.hpp"
+#include "callboard/core/one_at_a_time.hpp"
 #include "callboard/frequency/designs/elements.hpp"
 #include "callboard/frequency/designs/gathering.hpp"
 #include "callboard/frequency/designs/retired_pool.hpp"
@@ -35,7 +36,7 @@ private:
 };
 
 template <class Keys>
-struct alignas(cache_line) CountingStream {
+struct alignas(cache_line) CountingStream : OneAtATime<Owner> {
     using Element = CountedElement<Keys>;
     using Bucket = FrequencyBucket<Keys>;
 

@@ -8,6 +8,7 @@
 // a key reads one that is whole. The first line is what all threads look at, the second is the owner's.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 
 #include "callboard/core/atomics.hpp"
@@ -68,7 +69,9 @@ struct alignas(cache_line) FrequencyBucket {
     std::uint64_t retired{0};
 
     void add(Element* element) {
+        assert(element->frequency.load(relaxed) == frequency && "a bucket has one frequency");
         element->bucket = this;
+        assert(first != element && (first == nullptr || first->before == nullptr) && "an element is in one list");
         element->before = nullptr;
         element->after = first;
         if (first != nullptr) first->before = element;
@@ -76,6 +79,8 @@ struct alignas(cache_line) FrequencyBucket {
     }
 
     void remove(Element* element) {
+        assert(element->bucket == this && "it is in the bucket's list");
+        assert((element->before == nullptr ? first : element->before->after) == element && "it is in the list");
         if (element->before != nullptr) element->before->after = element->after;
         else first = element->after;
         if (element->after != nullptr) element->after->before = element->before;

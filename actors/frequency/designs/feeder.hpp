@@ -4,6 +4,7 @@
 // counters stay in one core's cache, and parcels of others are served between two lots of keys.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -25,7 +26,9 @@ public:
 
     // At `home`, a partition, it serves what others hand there while it counts.
     Feeder(Partitions& partitions, std::size_t home, std::uint64_t seed)
-        : partitions_(partitions), home_(*partitions[home]), seed_(seed), open_(partitions.size(), nullptr) {}
+        : partitions_(partitions), home_(*partitions[home]), seed_(seed), open_(partitions.size(), nullptr) {
+        assert((partitions.size() & (partitions.size() - 1)) == 0 && home < partitions.size() && "a power of two");
+    }
     Feeder(const Feeder&) = delete;
 
     // One thread at a time. Waits only for a query that is at work here.
@@ -98,6 +101,7 @@ private:
         }
 
         void serve(Partition<Keys>& partition) override {
+            assert(served <= size && size <= room);
             fetch<0>();  // from the core that filled it
             std::uint64_t hashes[room];
             const auto& counters = partition.counters();
@@ -147,6 +151,7 @@ private:
     }
 
     void hand(std::size_t at) {
+        assert(open_[at] != nullptr && open_[at]->size != 0);
         Parcel& parcel = *std::exchange(open_[at], nullptr);
         if (is_home_ && partitions_[at].get() == &home_) home_.serve_own(parcel);
         else partitions_[at]->hand(parcel);
@@ -170,6 +175,7 @@ private:
     // Out of the cache, with the memory of its key.
     void push_out(typename FrontCache<Keys>::Entry& entry) {
         Parcel& open = open_for(Keys::hash_of(seed_, entry.key));
+        assert(open.size < Parcel::room && entry.count != 0);
         std::swap(open.entries[open.size].key, entry.key);
         open.entries[open.size++].count = std::exchange(entry.count, 0);
     }
@@ -177,6 +183,7 @@ private:
     // A key that the cache would only be a detour for.
     void put(const Probe& key, std::uint64_t hash, std::uint64_t weight) {
         Parcel& open = open_for(hash);
+        assert(open.size < Parcel::room && weight != 0);
         Keys::replace(open.entries[open.size].key, key, hash);
         open.entries[open.size++].count = weight;
     }
@@ -204,6 +211,7 @@ private:
             if (spares_ == nullptr) spares_ = returned_.take_all();
             if (spares_ != nullptr) {
                 Parcel* const parcel = static_cast<Parcel*>(spares_);
+                assert(parcel->size == 0 && parcel->served == 0 && "a parcel comes back when it is counted");
                 spares_ = parcel->next;
                 parcel->template fetch<1>();  // from the core that has counted it
                 return parcel;

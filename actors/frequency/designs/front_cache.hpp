@@ -4,6 +4,7 @@
 // they have counted until then. So of a skewed stream few elements get past it, in bulk, and of a flat one all.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <memory>
 
@@ -30,6 +31,7 @@ public:
     // exchange the key's memory.
     template <class Evict>
     void add(const Probe& key, std::uint64_t hash, std::uint64_t weight, const Evict& evict) {
+        assert(weight != 0);
         Entry& entry = entries_[hash % places];  // the index and the partitions look at the upper bits
         if (__builtin_expect(entry.count != 0, 1)) {
             if (Keys::equal(entry.key, key)) {

@@ -5,6 +5,7 @@
 // meanwhile. And no more elements get in than can be counted.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -15,7 +16,9 @@ namespace callboard {
 
 class StreamGate {
 public:
-    explicit StreamGate(unsigned streams) : streams_(streams), locks_(new Lock[streams]) {}
+    explicit StreamGate(unsigned streams) : streams_(streams), locks_(new Lock[streams]) {
+        assert(streams != 0);
+    }
 
     static constexpr unsigned none = ~0u;
 
@@ -34,7 +37,10 @@ public:
         return usual();
     }
 
-    void give_back(unsigned stream) { locks_[stream].mutex.unlock(); }
+    void give_back(unsigned stream) {
+        assert(stream < streams_);
+        locks_[stream].mutex.unlock();
+    }
 
     // All streams, in an order, so that two who want that do not wait for each other.
     void close() {
@@ -53,7 +59,10 @@ public:
         return true;
     }
     std::uint64_t admitted() const { return admitted_.load(relaxed); }
-    void retract(std::uint64_t elements) { admitted_.fetch_sub(elements, relaxed); }
+    void retract(std::uint64_t elements) {
+        assert(admitted() >= elements);
+        admitted_.fetch_sub(elements, relaxed);
+    }
     void admit_first(std::uint64_t elements) { admitted_.store(elements, relaxed); }
 
 private:

@@ -6,6 +6,7 @@
 // returns.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -24,6 +25,7 @@ public:
 
     // So many elements, at most `most`, whose weights are 1 if there are none. Returns how many keys they have.
     std::size_t gather(std::uint64_t seed, const Probe* keys, const std::uint64_t* weights, std::size_t many) {
+        assert(many <= most);
         std::memset(places_, 0, sizeof places_);
         size_ = 0;
         for (std::size_t i = 0; i < many; ++i) {
@@ -35,6 +37,7 @@ public:
 
     // The same as they come, to measure what they cost one by one.
     std::size_t list(std::uint64_t seed, const Probe* keys, const std::uint64_t* weights, std::size_t many) {
+        assert(many <= most);
         for (std::size_t i = 0; i < many; ++i) {
             const Probe key = keys[i];
             gathered_[i] = {key, Keys::hash(seed, key), weights == nullptr ? 1 : weights[i]};
@@ -42,7 +45,10 @@ public:
         return many;
     }
 
-    const Gathered& operator[](std::size_t index) const { return gathered_[index]; }
+    const Gathered& operator[](std::size_t index) const {
+        assert(index < most);
+        return gathered_[index];
+    }
 
 private:
     static constexpr unsigned bits = 11;  // twice as many places as elements
@@ -51,6 +57,7 @@ private:
         for (std::size_t place = hash >> (64 - bits);; place = (place + 1) & ((std::size_t{1} << bits) - 1)) {
             const std::size_t index = places_[place];
             if (index == 0) {
+                assert(size_ < most);
                 gathered_[size_++] = {key, hash, weight};
                 places_[place] = static_cast<std::uint16_t>(size_);
                 return;

@@ -5,10 +5,12 @@
 // counted by itself, with their counts and the memory of their keys.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <new>
 #include <utility>
 
+#include "callboard/core/one_at_a_time.hpp"
 #include "callboard/core/threads/parker.hpp"
 #include "callboard/frequency/counting/counters.hpp"
 #include "callboard/frequency/designs/budget.hpp"
@@ -17,7 +19,7 @@
 namespace callboard {
 
 template <class Keys>
-class Partition {
+class Partition : OneAtATime<Owner> {
 public:
     class Request {
     public:
@@ -70,6 +72,8 @@ public:
 
     // The owner. The key of this hash came so often; its memory is exchanged if it gets another key's counter.
     void add(typename Keys::Kept& key, std::uint64_t hash, std::uint64_t count) {
+        const Alone<Owner> alone(*this);
+        assert(count != 0);
         while (!counters_.add_kept(key, hash, count, level_)) {
             if (budget_.try_take()) {
                 counters_.grow(0);
@@ -82,6 +86,7 @@ public:
 
     // The owner. Gives up counters that are too many, as far as that is its turn.
     void settle() {
+        const Alone<Owner> alone(*this);
         while (budget_.has_debt() && is_least_at_level() && budget_.try_repay()) counters_.give_up();
     }
 

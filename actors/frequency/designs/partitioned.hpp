@@ -15,6 +15,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -38,6 +39,7 @@ public:
     // The number of partitions is a power of two: about as many as threads that run at once.
     Partitioned(std::uint32_t capacity, std::uint64_t seed, unsigned streams, unsigned partitions)
         : seed_(seed), budget_(capacity, partitions) {
+        assert(partitions != 0 && (partitions & (partitions - 1)) == 0 && "a power of two");
         while (partitions_.size() < partitions)
             partitions_.push_back(std::make_unique<Partition<Keys>>(budget_, partitions_.size(), seed));
         while (feeders_.size() < streams)
@@ -45,6 +47,7 @@ public:
     }
 
     void add(unsigned stream, const Probe* keys, const std::uint64_t* weights, std::size_t count) override {
+        assert(stream < feeders_.size());
         feeders_[stream]->add(keys, weights, count);
     }
 

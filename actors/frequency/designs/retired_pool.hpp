@@ -12,6 +12,7 @@
 // A thing has `next`, a pointer or an Atomic of one, `link` and `retired`, which are the pool's while it is in it.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 
@@ -34,6 +35,7 @@ public:
         // There is one.
         Thing* take() {
             Thing* const thing = free_;
+            assert(thing != nullptr && free_count_ != 0);
             free_ = thing->link;
             --free_count_;
             return thing;
@@ -41,6 +43,7 @@ public:
 
         // Nobody else has seen it, or nobody holds it any more.
         void give(Thing* thing) {
+            assert(thing != nullptr && thing != free_ && "a thing is given once");
             thing->link = free_;
             free_ = thing;
             ++free_count_;
@@ -48,6 +51,7 @@ public:
 
         // It was unlinked by the stream, in the epoch that it has announced.
         void retire(Thing* thing, std::uint64_t announced) {
+            assert(thing != nullptr && announced != 0 && "who retires is inside an epoch");
             thing->retired = announced;
             thing->link = nullptr;
             *last_ = thing;
@@ -65,6 +69,7 @@ public:
                 Thing* const thing = retired_;
                 retired_ = thing->link;
                 if (retired_ == nullptr) last_ = &retired_;
+                assert(retired_count_ != 0);
                 --retired_count_;
                 give(thing);
             }
@@ -109,6 +114,7 @@ public:
             Thing* const first = share.free_;
             Thing* last = first;
             for (std::size_t i = 1; i < lot; ++i) last = last->link;
+            assert(last != nullptr);
             share.free_ = last->link;
             share.free_count_ -= lot;
             last->link = nullptr;

@@ -12,6 +12,7 @@
 // The lock is held for a look at one chain, and only by a thread that owns no element and no bucket.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <thread>
@@ -67,6 +68,7 @@ public:
     // An element with its key and hash, owned by the caller, which nobody else has seen. Returns it, or the one that
     // the key has already. Throws std::bad_alloc, and then it is as before.
     Element* insert(Element* element, const Probe& key) {
+        assert((reinterpret_cast<std::uintptr_t>(element) & tags) == 0);
         Line& first = line_of(element->hash);
         const Lock lock(first);
         typename Element::Place* free = nullptr;
@@ -96,6 +98,7 @@ public:
     // Removes a closed element: the first caller empties its place. Release and acquire pair with each other and
     // with find(): a thread that misses the element for that reason sees its closer's work.
     void erase(Element* element) {
+        assert(element->place != nullptr && element->pending.is_closed() && "only what is closed is erased");
         std::uintptr_t held = tagged(element);
         element->place->compare_exchange_strong(held, 0, acq_rel, acquire);
     }
@@ -149,6 +152,7 @@ private:
 
     // Release pairs with who finds it.
     static void fill(typename Element::Place& place, Element* element) {
+        assert(place.load(relaxed) == 0 && "a place has one element");
         element->place = &place;
         place.store(tagged(element), release);
     }

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cassert>
 #include <cstdint>
 
 #include "callboard/core/atomics.hpp"
@@ -30,6 +31,7 @@ public:
     }
 
     void unlock() {
+        assert(word_.load(relaxed) != open && "who unlocks has locked");
         if (__builtin_expect(word_.exchange(open, release) == awaited, 0))
             syscall(SYS_futex, &word_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
     }

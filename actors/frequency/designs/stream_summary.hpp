@@ -40,6 +40,7 @@
 // buckets and elements before it begins.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <new>
 #include <thread>
@@ -68,6 +69,7 @@ public:
     // then, if not done.
     void increment(Stream& stream, Element* element) {
         element->errand = ElementRequest::increment;
+        assert(element->bucket != nullptr && element->frequency.load(relaxed) != 0 && "it has a counter");
         Bucket& bucket = *element->bucket;
         if (hand_over(stream, bucket, element) == Handed::mine) serve(stream, bucket, element);
         finish(stream);
@@ -75,6 +77,7 @@ public:
 
     // The same of an element without one. If it gets a counter of its own, that begins with `error`.
     void begin(Stream& stream, Element* element, std::uint64_t error) {
+        assert(element->frequency.load(relaxed) == 0 && "it has no counter");
         if (size_.load(acquire) < capacity_) {  // pairs with begin_here(): see 1.
             element->errand = ElementRequest::begin;
             element->error = error;
@@ -254,6 +257,7 @@ private:
     static void take_due(Element* element) { take_due(element, element->frequency.load(relaxed)); }
     static void take_due(Element* element, std::uint64_t before) {
         const auto due = static_cast<std::uint64_t>(element->pending.due());
+        assert(element->pending.due() > 0 && "its owner has something due");
         element->unsettled = due;
         element->frequency.store(before + due, release);  // pairs with queries, which read the error then
     }
@@ -263,6 +267,7 @@ private:
         take_due(element, beginning_);
         place(stream, first_, element);
         size_.fetch_add(1, release);  // pairs with begin() and size()
+        assert(size_.load(relaxed) <= capacity_ && "there are no more counters than there may be");
     }
 
     void send_on(Stream& stream, Element* element) {
@@ -303,6 +308,7 @@ private:
     void place(Stream& stream, Bucket& bucket, Element* element) {
         for (;;) {
             const std::uint64_t frequency = element->frequency.load(relaxed);
+            assert(frequency >= bucket.frequency && "an element goes to greater frequencies");
             if (frequency == bucket.frequency) {
                 bucket.add(element);
                 if (settle(element)) return;
@@ -335,7 +341,9 @@ private:
     // Puts the element into a bucket of its own behind this one. False: its frequency has grown to the next one's.
     bool place_between(Stream& stream, Bucket& bucket, Element* element, Bucket* next) {
         if (__builtin_expect(stream.buckets.free_count() == 0, 0)) insist([&] { buckets_.fill(stream.buckets); });
+        assert(element->frequency.load(relaxed) > bucket.frequency && "buckets ascend");
         Bucket* const fresh = stream.buckets.take();
+        assert((next == nullptr || element->frequency.load(relaxed) < next->frequency) && "buckets ascend");
         fresh->door.open();
         fresh->next.store(next, relaxed);
         fresh->frequency = element->frequency.load(relaxed);
@@ -369,6 +377,7 @@ private:
 
     // The last live bucket, from this one on, whose frequency is not above that; or this one.
     static Bucket* traverse(Bucket* bucket, std::uint64_t frequency) {
+        assert(bucket->frequency <= frequency);
         Bucket* last = bucket;
         for (;;) {
             bucket = bucket->next.load(acquire);  // pairs with place_between()
@@ -386,6 +395,7 @@ private:
         Bucket* next = bucket.next.load(relaxed);
         while (next != nullptr && next->door.is_closed()) {
             Bucket* const closed = next;
+            assert(closed->first == nullptr && closed->deferred == nullptr && "what is closed is empty");
             next = closed->next.load(acquire);
             bucket.next.store(next, release);  // pairs with who traverses
             stream.buckets.retire(closed, stream.epoch + 1);

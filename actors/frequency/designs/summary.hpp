@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -70,6 +71,7 @@ public:
 
 // The whole part of share * total, without rounding; the share is from 0 to below 1.
 inline std::uint64_t part_of(double share, std::uint64_t total) {
+    assert(share >= 0 && share < 1 && total >> 63 == 0);
     int exponent = 0;
     const auto digits = static_cast<std::uint64_t>(std::ldexp(std::frexp(share, &exponent), 53));
     const int shift = 53 - exponent;

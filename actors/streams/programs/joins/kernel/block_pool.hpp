@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -22,7 +23,10 @@ struct JoinColumns {
     std::uint32_t count{0};
     std::uint32_t widths[JoinPredicate::most]{};
 
-    void add(std::uint32_t width) { widths[count++] = width; }
+    void add(std::uint32_t width) {
+        assert(count < JoinPredicate::most && (width == 4 || width == 8));
+        widths[count++] = width;
+    }
 
     static JoinColumns of(const JoinPredicate& predicate) {
         JoinColumns columns;
@@ -55,7 +59,10 @@ public:
     }
 
     const JoinColumns& columns() const { return columns_; }
-    std::size_t offset_of(std::uint32_t column) const { return offsets_[column]; }
+    std::size_t offset_of(std::uint32_t column) const {
+        assert(column < columns_.count);
+        return offsets_[column];
+    }
 
     // Throws std::bad_alloc. All that a block holds has a value, though none that means anything.
     unsigned char* take() {
@@ -73,6 +80,7 @@ public:
     }
 
     void give_back(unsigned char* block) noexcept {
+        assert(used_ != 0 && free_.size() < free_.capacity() && "giving back cannot fail");
         --used_;
         free_.push_back(block);
         while (free_.size() > used_ / 2 + 2) {

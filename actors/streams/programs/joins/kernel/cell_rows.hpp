@@ -7,6 +7,7 @@
 // there are, and 4 for each cell, at most. Pieces that were given back are used again.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -61,6 +62,7 @@ public:
     // A row behind all others, with place `row` of each column. Throws std::bad_alloc, and then nothing has changed.
     void push(CellRows& rows, std::uint64_t number, const void* const* columns, std::size_t row) {
         if (rows.end == rows.room()) make_room(rows);
+        assert(rows.begin <= rows.end && rows.end < rows.room());
         std::memcpy(rows.piece + 8 * std::size_t{rows.end}, &number, sizeof number);
         for (std::uint32_t i = 0; i < columns_.count; ++i) {
             const std::size_t width = columns_.widths[i];
@@ -72,6 +74,7 @@ public:
 
     // The oldest row leaves; there is one. Throws std::bad_alloc, and then nothing has changed.
     void pop(CellRows& rows) {
+        assert(rows.begin < rows.end && rows.end <= rows.room() && "there is a row");
         if (rows.count() == 1) {
             give_back(rows.piece, rows.size_class);
             rows = CellRows{};
@@ -123,6 +126,7 @@ private:
 
     // Copies the rows to the front of a piece, which may be their own.
     void move_within(unsigned char* piece, const CellRows& rows, std::uint32_t size_class) {
+        assert(rows.count() <= std::size_t{4} << size_class);
         const std::size_t room = std::size_t{4} << size_class;
         std::memmove(piece, rows.piece + 8 * std::size_t{rows.begin}, 8 * std::size_t{rows.count()});
         for (std::uint32_t i = 0; i < columns_.count; ++i) {
@@ -149,6 +153,8 @@ private:
 
     void give_back(unsigned char* piece, std::uint32_t size_class) noexcept {
         auto& free = free_[size_class];
+        assert(piece != nullptr && used_[size_class] != 0);
+        assert(free.size() < free.capacity() && "giving back cannot fail");
         free.push_back(piece);
         for (--used_[size_class]; free.size() > used_[size_class] / 2 + (64 >> size_class); free.pop_back())
             free_memory(free.back());

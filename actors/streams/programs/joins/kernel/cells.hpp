@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -59,6 +60,7 @@ public:
             free_ = static_cast<std::uint32_t>(entries_.size() - 1);
         }
         slot = free_;
+        assert(slot < entries_.size() && entries_[slot].rows.count() == 0 && "a free slot has no rows");
         Entry& entry = entries_[slot];
         pieces_.push(entry.rows, number, columns, row);
         free_ = static_cast<std::uint32_t>(entry.hash);  // of a free slot, the next one
@@ -71,6 +73,7 @@ public:
     // A cell's oldest row leaves. Throws std::bad_alloc.
     void pop(std::uint32_t slot) {
         Entry& entry = entries_[slot];
+        assert(slot < entries_.size() && count_ != 0);
         pieces_.pop(entry.rows);
         if (entry.rows.count() != 0) return;
         index_.erase(entry.hash, slot);

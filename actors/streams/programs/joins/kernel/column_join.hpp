@@ -4,6 +4,7 @@
 // One thread at a time. It waits for nobody.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 
@@ -53,6 +54,7 @@ public:
                 outputs_.give(sides[row], now, static_cast<std::int64_t>(matches[at].partner));
             outputs_.keep(sides[row], now);
         }
+        assert((at == count || matches[at].row >= first + rows) && "matches are in the order of rows");
         return at;
     }
 

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -83,6 +84,7 @@ private:
     void compare_block(const Seen& seen, const JoinWindow<Time>& window, std::uint64_t block) {
         const auto begin = static_cast<std::uint32_t>(std::max(seen.begin, block) - block);
         const auto end = static_cast<std::uint32_t>(std::min<std::uint64_t>(seen.end - block, BlockPool::rows));
+        assert(begin < end && end <= BlockPool::rows && "the row sees some of the block");
         const std::uint32_t first_word = begin / 64, end_word = (end + 63) / 64;
         const Interval* const intervals = probes_.intervals(seen.row);
         const JoinPredicate& predicate = probes_.predicate();

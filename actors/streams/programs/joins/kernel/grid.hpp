@@ -13,6 +13,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -87,13 +88,22 @@ public:
     }
 
     // False: the row has a NaN, and is in no cell.
-    bool is_number(std::size_t row) const { return places_[row].is_number; }
+    bool is_number(std::size_t row) const {
+        assert(row < places_.size());
+        return places_[row].is_number;
+    }
 
     // The cell that a row lies in.
-    std::uint64_t cell_of(std::size_t row) const { return places_[row].hash; }
+    std::uint64_t cell_of(std::size_t row) const {
+        assert(row < places_.size());
+        return places_[row].hash;
+    }
 
     // The cells that may have rows which match a row. None: nothing matches it.
-    CellRange cells(std::size_t row) const { return {cells_.data() + ends_[row], cells_.data() + ends_[row + 1]}; }
+    CellRange cells(std::size_t row) const {
+        assert(row + 1 < ends_.size() && ends_[row] <= ends_[row + 1]);
+        return {cells_.data() + ends_[row], cells_.data() + ends_[row + 1]};
+    }
 
 private:
     static constexpr double far = 4503599627370496;  // 2**52

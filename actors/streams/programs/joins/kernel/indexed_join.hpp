@@ -11,6 +11,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -81,6 +82,7 @@ private:
 
     std::uint32_t slot_at(std::uint32_t side, std::uint64_t position) const {
         const JoinWindow<Time>& window = windows_.of(side);
+        assert(position < window.end());
         return reinterpret_cast<const std::uint32_t*>(window.column_at(position, 0))[window.place_of(position)];
     }
 

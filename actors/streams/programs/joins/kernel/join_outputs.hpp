@@ -11,6 +11,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -59,6 +60,8 @@ public:
     }
 
     void give(std::uint32_t side, Time now, std::int64_t partner) {
+        assert(static_cast<std::uint64_t>(partner) >= begin(1 - side) && "a partner is in its window");
+        assert(static_cast<std::uint64_t>(partner) < end(1 - side) && "a partner is in its window");
         Kept& other = windows_[1 - side][static_cast<std::uint64_t>(partner) - begins_[1 - side]];
         const std::uint64_t own = end(side);
         if (pairs_) add(side, own, partner, std::min(now, other.time));
@@ -69,6 +72,7 @@ public:
 
     void keep(std::uint32_t side, Time now) {
         std::deque<Kept>& window = windows_[side];
+        assert((rule_ == JoinRule::last_rows || window.empty() || !(now < window.back().time)) && "times do not fall");
         window.push_back({now, is_partner_});
         is_partner_ = false;
         if (rule_ == JoinRule::last_rows) {
@@ -106,6 +110,7 @@ private:
     };
 
     void let_go(std::uint32_t side) {
+        assert(!windows_[side].empty());
         const Kept kept = windows_[side].front();
         windows_[side].pop_front();
         const std::uint64_t number = begins_[side]++;

@@ -4,6 +4,7 @@
 // One thread at a time. It waits for nobody.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -53,6 +54,7 @@ private:
 
     template <class Time>
     void match(IndexedJoin<Time>& join, std::vector<Time>& times, std::vector<JoinMatch>& matches) {
+        assert(times.size() == sides_.size() && "a row has one time");
         JoinBatch<Time> batch;
         batch.rows = sides_.size();
         batch.sides = sides_.data();

@@ -1,6 +1,7 @@
 // A batch's rows as what stored rows are compared with: an interval for each term of each.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -19,6 +20,7 @@ public:
     // Throws std::bad_alloc.
     template <class Time>
     void read(const JoinBatch<Time>& batch) {
+        assert(batch.rows >> 32 == 0);
         intervals_.resize(batch.rows * predicate_.count);
         is_possible_.assign(batch.rows, 1);
         for (std::uint32_t term = 0; term < predicate_.count; ++term)
@@ -28,7 +30,10 @@ public:
     }
 
     // False: the row matches nothing.
-    bool is_possible(std::size_t row) const { return is_possible_[row] != 0; }
+    bool is_possible(std::size_t row) const {
+        assert(row < is_possible_.size());
+        return is_possible_[row] != 0;
+    }
 
     // One for each term.
     const Interval* intervals(std::size_t row) const { return intervals_.data() + row * predicate_.count; }

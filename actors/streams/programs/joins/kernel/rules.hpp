@@ -19,6 +19,7 @@
 //               side, all of them and not the lane's alone, within n - 1.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 
@@ -49,7 +50,9 @@ public:
           lanes_(settings.lanes),
           lane_(settings.lane),
           turns_{settings.passed[0], settings.passed[1]},
-          pool_(columns) {}
+          pool_(columns) {
+        assert(lane_ < lanes_ && !(within_ < Time{}));
+    }
 
     // A row of the batch. `see(window)` is called with the other side's window, whose rows from begin() to end() are
     // seen; `store(window, time)` if the row is this lane's to store; `expired(side, position)` for each row that is
@@ -58,6 +61,7 @@ public:
     void take(const JoinBatch<Time>& batch, std::size_t row, const See& see, const Store& store,
               const Expired& expired) {
         const std::uint32_t side = batch.sides[row];
+        assert(side < 2 && row < batch.rows);
         const std::uint64_t turn = turns_[side]++;
         const Time now = rule_ == JoinRule::last_rows ? static_cast<Time>(turn) : batch.times[row];
         if (rule_ == JoinRule::strict) {

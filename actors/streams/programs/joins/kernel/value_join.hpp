@@ -4,6 +4,7 @@
 // One thread at a time. It waits for nobody.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -25,25 +26,34 @@ public:
 
     // The next row. The calls that follow are about it.
     void add(std::uint8_t side, std::uint64_t number) {
+        assert(side < 2);
         turns_.push_back({});
         turns_.back().side = side;
         turns_.back().number = number;
     }
     // The oldest row of a window leaves: before the row is compared, if that was not asked for as yet, else after it.
     void expire(std::uint8_t side) {
+        assert(!turns_.empty() && side < 2);
         Turn& turn = turns_.back();
         ++(turn.is_compared ? turn.after : turn.before)[side];
     }
     // It is compared with the other side's window. A buffer is kept as long as need be.
     void compare(const Value& value) {
+        assert(!turns_.empty() && !turns_.back().is_compared && "a row is compared once");
         if (value.kind == Kind::buffer) value.buffer->retain();
         turns_.back().value = value;
         turns_.back().is_compared = true;
     }
     // It comes into its own side's window, after all that.
-    void store() { turns_.back().is_stored = true; }
+    void store() {
+        assert(!turns_.empty());
+        turns_.back().is_stored = true;
+    }
     // It is neither compared nor stored, whatever was said.
-    void refuse() { turns_.back().is_refused = true; }
+    void refuse() {
+        assert(!turns_.empty());
+        turns_.back().is_refused = true;
+    }
 
     // How many comparisons that makes, at most.
     std::size_t due() const {
@@ -54,6 +64,7 @@ public:
 
     std::size_t rows() const { return turns_.size(); }
     bool begin(std::size_t row) {
+        assert(row < turns_.size());
         if (row == 0) matches.clear();
         Turn& turn = turns_[row];
         for (int side : {0, 1}) windows_[side].drop_first(turn.before[side]);
@@ -67,6 +78,7 @@ public:
     const Value* others(std::size_t row) const { return windows_[1 - side(row)].values(); }
     std::size_t count(std::size_t row) const { return windows_[1 - side(row)].count(); }
     void found(std::size_t row, std::size_t place) {
+        assert(place < count(row));
         matches.push_back({static_cast<std::uint32_t>(row), windows_[1 - side(row)].numbers()[place]});
     }
     void end(std::size_t row) {
@@ -118,6 +130,7 @@ private:
             }
         }
         void drop_first(std::size_t many) {
+            assert(many <= count() && values_.size() == numbers_.size());
             for (; many != 0; --many) drop(values_[first_++]);
             if (2 * first_ < values_.size()) return;
             const auto gone = static_cast<std::ptrdiff_t>(first_);

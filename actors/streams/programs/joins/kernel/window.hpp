@@ -4,6 +4,7 @@
 // comes now. Rows before begin() keep their memory until purge(): rows of the batch in work may see it.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -40,11 +41,13 @@ public:
     // A row, which comes after all others, with place `row` of each column. Throws std::bad_alloc, and then
     // nothing has changed.
     void push(Time time, std::uint64_t number, const void* const* columns, std::size_t row) {
+        assert(kept_ <= begin_ && begin_ <= end_);
         if (end_ - kept_ == blocks_.size() * std::uint64_t{BlockPool::rows}) {
             blocks_.reserve(blocks_.size() + 1);
             blocks_.push_back(pool_.take());
         }
         const std::uint32_t place = place_of(end_);
+        assert((begin_ == end_ || !(time < times(block_at(end_ - 1))[place_of(end_ - 1)])) && "times do not fall");
         unsigned char* const block = block_at(end_);
         times(block)[place] = time;
         numbers(block)[place] = number;
@@ -84,7 +87,10 @@ private:
     static std::uint64_t* numbers(unsigned char* block) {
         return reinterpret_cast<std::uint64_t*>(block + 8 * BlockPool::rows);
     }
-    unsigned char* block_at(std::uint64_t position) const { return blocks_[(position - kept_) / BlockPool::rows]; }
+    unsigned char* block_at(std::uint64_t position) const {
+        assert(position >= kept_ && (position - kept_) / BlockPool::rows < blocks_.size() && "it was not purged");
+        return blocks_[(position - kept_) / BlockPool::rows];
+    }
 
     BlockPool& pool_;
     std::uint64_t kept_{0};  // the first position of the first block
