@@ -91,7 +91,6 @@ public:
     // The owner. True: the resource is free. False: requests are pending, take() them first.
     bool try_release() {
         std::uintptr_t state = owned_;
-        assert(state_.load(relaxed) != free_ && "the owner alone releases");
         return state_.compare_exchange_strong(state, free_, release, relaxed);
     }
 
