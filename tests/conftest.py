@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import sysconfig
+from collections.abc import Generator
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
@@ -58,3 +59,15 @@ def wheel() -> Distribution:
     if origin.get("dir_info", {}).get("editable"):
         pytest.skip("callboard is installed in editable mode, so there is no wheel to look into")
     return installed
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Escape lone surrogates in what a test has printed: they cannot be sent to another process."""
+    report = yield
+    report.sections = [
+        (name, text.encode("utf-8", "backslashreplace").decode()) for name, text in report.sections
+    ]
+    return report
