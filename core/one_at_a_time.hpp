@@ -31,9 +31,9 @@ struct Owner;
 template <class Role>
 class OneAtATime {
 public:
-    class Entered {
+    class ThreadInside {
     public:
-        explicit Entered(const OneAtATime&) {}
+        explicit ThreadInside(const OneAtATime&) {}
     };
 };
 static_assert(std::is_empty_v<OneAtATime<Owner>>);
@@ -44,14 +44,14 @@ static_assert(std::is_empty_v<OneAtATime<Owner>>);
 template <class Role>
 class OneAtATime {
 public:
-    class Entered {
+    class ThreadInside {
     public:
-        explicit Entered(const OneAtATime& place)
+        explicit ThreadInside(const OneAtATime& place)
             : place_(place), before_(__atomic_exchange_n(&place.thread_, this_thread(), __ATOMIC_RELAXED)) {
             assert((before_ == nobody || before_ == this_thread()) && "another thread is inside");
         }
-        ~Entered() { __atomic_store_n(&place_.thread_, before_, __ATOMIC_RELAXED); }
-        Entered(const Entered&) = delete;
+        ~ThreadInside() { __atomic_store_n(&place_.thread_, before_, __ATOMIC_RELAXED); }
+        ThreadInside(const ThreadInside&) = delete;
 
     private:
         const OneAtATime& place_;
@@ -69,6 +69,6 @@ private:
 
 // For as long as it lives, its thread is inside.
 template <class Role>
-using Alone = typename OneAtATime<Role>::Entered;
+using Alone = typename OneAtATime<Role>::ThreadInside;
 
 }  // namespace callboard

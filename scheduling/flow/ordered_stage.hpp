@@ -67,7 +67,7 @@ private:
         // `brought` sees it.
         bool has_ring(std::int64_t serial) const { return serial >= ring_from.load(relaxed); }
         void*& slot(std::int64_t serial) {
-            assert((ring != nullptr) == (ring_from.load(relaxed) != INT64_MAX) || !has_ring(serial));
+            assert(!has_ring(serial) || ring != nullptr);
             return has_ring(serial) ? (*ring)[serial] : slots[serial % few];
         }
 
