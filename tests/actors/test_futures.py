@@ -166,7 +166,7 @@ def test_a_callback_may_wait_for_what_other_callbacks_of_its_thread_do() -> None
     assert answers == [3]
 
 
-class Doubler(Actor):
+class Doubler(Actor[Any]):
     def receive(self, message: int) -> int:
         return 2 * message
 
