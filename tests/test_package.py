@@ -94,7 +94,8 @@ def test_the_packages_give_about_ninety_names() -> None:
 def test_every_public_compiled_module_has_a_stub(wheel: Distribution) -> None:
     stubs = {file.with_suffix("") for file in wheel.files or [] if file.suffix == ".pyi"}
     modules = {file.with_name(file.name.partition(".")[0]) for file in extensions(wheel)}
-    public = {module for module in modules if len(module.parts) <= 3}  # below are insides
+    # Below are insides, as is a module with an underscore.
+    public = {each for each in modules if len(each.parts) <= 3 and not each.name.startswith("_")}
     assert public
     assert public - stubs == set()
 

@@ -128,4 +128,4 @@ def test_a_relative_socket_goes_with_its_server_from_another_directory(
 
 def test_a_place_that_is_not_there_is_an_error(start: Start, tmp_path: Path) -> None:
     with pytest.raises(AddressError, match="cannot listen on unix:"):
-        start(f"unix:{tmp_path}/no/such/folder")
+        start(f"unix:{tmp_path}/no/f")
