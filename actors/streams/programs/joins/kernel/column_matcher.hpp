@@ -48,10 +48,12 @@ public:
         for (std::size_t row = 0; row < rows; ++row) numbers_.push_back(counts_[sides[row]]++);
         batch.numbers = numbers_.data();
         for (std::uint32_t i = 0; i < terms_; ++i) batch.values[i] = values[i];
-        if (indexed_ != nullptr) indexed_->join(batch, found_);
-        else full_->join(batch, found_);
-        for (const JoinMatch& match : found_)
-            matches.push_back({static_cast<std::uint32_t>(first) + match.row, match.partner});
+        const bool is_first = matches.empty();  // mostly: then nothing is copied
+        std::vector<JoinMatch>& found = is_first ? matches : found_;
+        if (indexed_ != nullptr) indexed_->join(batch, found);
+        else full_->join(batch, found);
+        for (JoinMatch& match : found) match.row += static_cast<std::uint32_t>(first);
+        if (!is_first) matches.insert(matches.end(), found.begin(), found.end());
     }
 
     std::uint64_t compared() const override { return indexed_ != nullptr ? indexed_->compared() : full_->compared(); }
