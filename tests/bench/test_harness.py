@@ -287,7 +287,14 @@ def test_a_long_pipeline_starts_and_ends(phase: str) -> None:
     assert result.got == result.want
 
 
-@pytest.mark.parametrize("by", ["asyncio", "trio", "anyio", "culsans", "threads", "callboard"])
+@pytest.mark.parametrize(
+    ("by", "library"),
+    [
+        ("callboard", "callboard.channels"),
+        ("threads", "threading"),
+        *((library, library) for library in ("asyncio", "trio", "anyio", "culsans")),
+    ],
+)
 @pytest.mark.parametrize(
     ("benchmark", "size", "options"),
     [
@@ -298,11 +305,11 @@ def test_a_long_pipeline_starts_and_ends(phase: str) -> None:
     ],
 )
 def test_channels_bring_every_value(
-    benchmark: str, size: int, options: dict[str, int], by: str
+    benchmark: str, size: int, options: dict[str, int], by: str, library: str
 ) -> None:
     import one
 
-    pytest.importorskip("callboard.channels" if by == "callboard" else by.replace("threads", "queue"))
+    pytest.importorskip(library)
     result = one.play(f"channels.{benchmark}", "none", size, {"by": by, **options})
     assert result.got == result.want
 

@@ -1,8 +1,8 @@
 """What the tasks of the benchmarks do, in words that every library understands.
 
 A part is given the ends of its channels as functions: `send(value)` and `receive()`. A task awaits
-them in `run()`. A thread calls them in `block()`, and they block. The part that has the answer hands
-it to `done`.
+them in `run()`. A thread calls them in `block()`, and they block. The part that has the answer
+hands it to `done`.
 """
 
 from collections.abc import Callable, Sequence
