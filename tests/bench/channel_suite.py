@@ -13,9 +13,10 @@ COUNTS = (10, 1_000, 10_000)  # of channels to select from
 OTHERS = {  # a library's title, and its rate against callboard's, roughly
     "asyncio": ("asyncio.Queue", 1 / 5),
     "trio": ("trio", 1 / 25),
-    "anyio": ("anyio", 1 / 15),
-    "culsans": ("culsans", 1 / 25),
-    "threads": ("threads, SimpleQueue", 1 / 25),
+    "anyio": ("anyio", 1 / 25),
+    "culsans": ("culsans", 1 / 15),
+    "threads": ("threads, SimpleQueue", 1 / 15),
+    "bounded_threads": ("threads, queue.Queue", 1 / 50),
 }
 TELL = "callboard, tell to an async def receive"
 GO = 4  # its rate, likewise
@@ -128,6 +129,18 @@ def monitoring(smoke: bool) -> Benchmark:
     return Benchmark("channels_monitoring", title, "values/s", everyone)
 
 
+def tasks_or_threads(smoke: bool, module: str, size: int, smallest: int, title: str) -> Benchmark:
+    """Play one of the thesis's pipelines (Prokesch 2011, section 6.1) as it does."""
+    game = Game(f"channels.{module}", size, smallest, smoke)
+    everyone = [
+        game.alone("callboard", "ours"),
+        game.alone("callboard, 2 workers", "ours", workers=2),
+        game.alone("callboard, monitored", "ours", monitoring=MONITORING[-1]),
+        game.alone("callboard, a thread for each", "ours", 1 / 10, dedicated="true"),
+    ]
+    return Benchmark(f"channels_{module}", title, "operations/s", everyone)
+
+
 CHANNELS: dict[str, Callable[[bool], Benchmark]] = {
     "channels_ping_pong": ping_pong,
     **{f"channels_one_to_one_{c}": partial(one_to_one, capacity=c) for c in CAPACITIES},
@@ -137,4 +150,12 @@ CHANNELS: dict[str, Callable[[bool], Benchmark]] = {
     **{f"channels_select_{count}": partial(select_over, count=count) for count in COUNTS},
     "channels_thread_and_task": thread_and_task,
     "channels_monitoring": monitoring,
-}
+    "channels_replication": partial(
+        tasks_or_threads, module="replication", size=2_000, smallest=5,
+        title="Deep replication pipeline, up to 1,000 stages",
+    ),
+    "channels_synchrocells": partial(
+        tasks_or_threads, module="synchrocells", size=40_000, smallest=50,
+        title="Synchronisation pipeline: a task for each pair",
+    ),
+}  # fmt: skip

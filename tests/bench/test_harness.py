@@ -292,6 +292,7 @@ def test_a_long_pipeline_starts_and_ends(phase: str) -> None:
     [
         ("callboard", "callboard.channels"),
         ("threads", "threading"),
+        ("bounded_threads", "threading"),
         *((library, library) for library in ("asyncio", "trio", "anyio", "culsans")),
     ],
 )
@@ -344,6 +345,20 @@ def test_a_thread_and_a_task_answer_each_other(by: str, library: str) -> None:
 
     pytest.importorskip(library)
     result = one.play("channels.thread_and_task", "none", 50, {"by": by})
+    assert result.got == result.want
+
+
+@pytest.mark.parametrize("dedicated", [False, True])
+@pytest.mark.parametrize(
+    ("benchmark", "options"), [("replication", {"depth": 9}), ("synchrocells", {})]
+)
+def test_the_pipelines_of_the_thesis_lose_no_record(
+    benchmark: str, options: dict[str, int], dedicated: bool
+) -> None:
+    import one
+
+    pytest.importorskip("callboard.channels")
+    result = one.play(f"channels.{benchmark}", "none", 20, {"dedicated": dedicated, **options})
     assert result.got == result.want
 
 

@@ -7,7 +7,7 @@ class from the part and its own `Task`, so that nothing stands between. A thread
 
 import asyncio
 from collections.abc import Callable, Sequence
-from queue import SimpleQueue
+from queue import Queue, SimpleQueue
 from threading import Thread
 from typing import Any
 
@@ -144,6 +144,12 @@ class Threads(Library):
         return watch.stop(), answer
 
 
+class BoundedThreads(Threads):
+    def channel(self, capacity: int) -> tuple[Send, Receive]:
+        queue: Queue[Any] = Queue(capacity)
+        return queue.put, queue.get
+
+
 class Callboard(Library):
     """A system of one worker if nothing is said; the options are its constructor's.
 
@@ -192,4 +198,5 @@ LIBRARIES: dict[str, Callable[..., Library]] = {
     "anyio": Anyio,
     "culsans": Culsans,
     "threads": Threads,
+    "bounded_threads": BoundedThreads,
 }
