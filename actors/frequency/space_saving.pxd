@@ -1,16 +1,16 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from callboard.frequency.counting.guard cimport SummaryGuard
-from callboard.frequency.designs.summary cimport StreamGate
+from callboard.frequency.designs.summary cimport StreamSlots
 from callboard.frequency.lot cimport Lot
 from callboard.frequency.store cimport Store, SummaryState
 
 
 cdef class SpaceSaving:
     cdef Store store
-    cdef int mode               # the store's: a hint for threads that are not through the gate
-    cdef StreamGate* gate       # who counts keys that are not objects passes it
-    cdef bint one_at_a_time     # so queries pass it, too
+    cdef int mode               # the store's: a hint for threads without a slot
+    cdef StreamSlots* slots     # a thread that counts keys that are not objects takes one
+    cdef bint one_at_a_time     # so queries take it, too
     cdef list owed              # what the thread in the guard is to count when it leaves
     cdef SummaryGuard guard     # held to ask, to change the store, or to count objects
     cdef readonly double epsilon

@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t, uint64_t
 from libcpp.string cimport string
 
 from callboard.frequency.counting.keys cimport ByteRun
-from callboard.frequency.designs.summary cimport StreamGate, no_stream
+from callboard.frequency.designs.summary cimport StreamSlots, no_stream
 from callboard.frequency.encoding cimport append_key, are_plain, read_integer
 from callboard.frequency.lot cimport Lot, as_bytes, as_integers, as_objects, lot_of_array, lot_of_list, undecided
 from callboard.frequency.store cimport Store, SummaryState
@@ -27,7 +27,7 @@ from callboard.frequency.results import Counted, Frequent
 
 __all__ = ["SpaceSaving"]
 
-# In the order of choice.hpp.
+# In the order of design.hpp.
 DESIGNS = ("sequential", "cooperative", "partitioned")
 MOST_STREAMS = 1024
 
@@ -80,11 +80,11 @@ cdef class SpaceSaving:
         near = round(inverse)
         capacity = near if math.isclose(inverse, near, rel_tol=1e-12) else math.ceil(inverse)
         self.store = Store(DESIGNS.index(self.design), capacity, self.streams, usable_cores())
-        self.gate = new StreamGate(1 if self.one_at_a_time else self.streams)
+        self.slots = new StreamSlots(1 if self.one_at_a_time else self.streams)
         self.capacity = capacity
 
     def __dealloc__(self):
-        del self.gate
+        del self.slots
 
     # --- counting --------------------------------------------------------------------------------
 
@@ -136,8 +136,8 @@ cdef class SpaceSaving:
                     self.store.integers.add(stream, &number, &times, 1)
                     return
             finally:
-                self.gate.give_back(stream)
-            self.gate.retract(times)
+                self.slots.give_back(stream)
+            self.slots.retract(times)
         elif self.mode == as_bytes and times != 0 and not self.guard.is_mine() and append_key(key, room, &run):
             if run.data == NULL:
                 run.data = room.data()
@@ -148,8 +148,8 @@ cdef class SpaceSaving:
                     self.store.runs.add(stream, &run, &times, 1)
                     return
             finally:
-                self.gate.give_back(stream)
-            self.gate.retract(times)
+                self.slots.give_back(stream)
+            self.slots.retract(times)
         self._update([key], [times])
 
     def merge(self, SpaceSaving other):
@@ -177,7 +177,7 @@ cdef class SpaceSaving:
             self._load(SummaryState(rows, mine.total + theirs.total, unseen))
         except BaseException:
             if is_admitted:
-                self.gate.retract(theirs.total)
+                self.slots.retract(theirs.total)
             raise
         finally:
             self._leave(alone=True)
@@ -285,7 +285,7 @@ cdef class SpaceSaving:
             )
         self._enter(alone=True)
         try:
-            self.gate.admit_first(total)
+            self.slots.admit_first(total)
             self._load(SummaryState([Counted(*each) for each in rows], total, unseen))
         finally:
             self._leave(alone=True)
@@ -307,12 +307,12 @@ cdef class SpaceSaving:
                 self.guard.enter()
         if alone or self.one_at_a_time:
             with nogil:
-                self.gate.close()
+                self.slots.close()
         return 0
 
     cdef int _leave(self, bint alone=False) except -1:
         if alone or self.one_at_a_time:
-            self.gate.open()
+            self.slots.open()
         self.guard.leave()
         while self.owed:
             lot = self._next_owed()
@@ -356,25 +356,25 @@ cdef class SpaceSaving:
 
     cdef bint _takes_all_of(self, list keys) except -1:
         """Whether no key of them will be refused, so that they can be counted one lot after another."""
-        if self.capacity == 0 or not self.gate.admit(len(keys)):
+        if self.capacity == 0 or not self.slots.admit(len(keys)):
             return False
-        self.gate.retract(len(keys))
+        self.slots.retract(len(keys))
         return are_plain(keys)
 
-    # --- counting, through the gate ----------------------------------------------------------------
+    # --- counting, with a slot -------------------------------------------------------------------
 
     cdef int _admit(self, uint64_t elements) except -1:
         if self.capacity == 0:
             raise RuntimeError("the summary was not made: __init__ was not called")
-        if elements > MOST or not self.gate.admit(elements):
-            raise ValueError(f"counts are at most 2**63 - 1: {self.gate.admitted()} and {elements} are more")
+        if elements > MOST or not self.slots.admit(elements):
+            raise ValueError(f"counts are at most 2**63 - 1: {self.slots.admitted()} and {elements} are more")
         return 0
 
     cdef unsigned _take_stream(self) noexcept:
-        cdef unsigned stream = self.gate.try_take()
+        cdef unsigned stream = self.slots.try_take()
         if stream == no_stream:
             with nogil:
-                stream = self.gate.take()
+                stream = self.slots.take()
         return stream
 
     def _update(self, list keys, weights):
@@ -411,7 +411,7 @@ cdef class SpaceSaving:
             self.store.add(stream, lot)
             return True
         finally:
-            self.gate.give_back(stream)
+            self.slots.give_back(stream)
 
     cdef int _count_objects(self, Lot lot) except -1:
         cdef list _late = []
@@ -426,7 +426,7 @@ cdef class SpaceSaving:
             for i in range(len(lot.keys)):
                 self.store.add_object(lot.keys[i], 1 if lot.column.weights.empty() else lot.column.weights[i], _late)
         except BaseException:
-            self.gate.retract(lot.total - (self.store.total() - before))
+            self.slots.retract(lot.total - (self.store.total() - before))
             raise
         finally:
             self._leave(alone)
@@ -449,8 +449,8 @@ cdef class SpaceSaving:
                     self.store.add_array(stream, &numbers[0], count)
                     return 0
             finally:
-                self.gate.give_back(stream)
-            self.gate.retract(count)
+                self.slots.give_back(stream)
+            self.slots.retract(count)
         self._update(list(array), None)
         return 0
 

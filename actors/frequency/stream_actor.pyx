@@ -63,9 +63,9 @@ cdef class StreamActor(NativeActor):
         cdef unsigned stream
         cdef bint done = False
         cdef bint is_counted = True
-        if not self.summary.gate.admit(total):
+        if not self.summary.slots.admit(total):
             return False
-        stream = self.summary.gate.take()
+        stream = self.summary.slots.take()
         if self.summary.store.mode == as_integers and not column.has_runs:
             done = True
             is_counted = self.summary.store.integers.try_add(
@@ -74,9 +74,9 @@ cdef class StreamActor(NativeActor):
             done = True
             is_counted = self.summary.store.runs.try_add(
                 stream, column.runs.data(), column.weights_or_null(), column.size())
-        self.summary.gate.give_back(stream)
+        self.summary.slots.give_back(stream)
         if not done:
-            self.summary.gate.retract(total)
+            self.summary.slots.retract(total)
         elif not is_counted:
             self.fail(b"out of memory: some of the keys were counted, and some were not")
         return done

@@ -55,7 +55,7 @@ cdef extern from "callboard/frequency/designs/summary.hpp" namespace "callboard"
         void load(const ByteAnswer& state) except +
 
 
-cdef extern from "callboard/frequency/designs/choice.hpp" namespace "callboard" nogil:
+cdef extern from "callboard/frequency/designs/design.hpp" namespace "callboard" nogil:
     cdef enum Design "callboard::Design":
         pass
 
@@ -65,11 +65,11 @@ cdef extern from "callboard/frequency/designs/choice.hpp" namespace "callboard" 
         Design design, uint32_t capacity, uint64_t seed, unsigned streams, unsigned threads) except +
 
 
-cdef extern from "callboard/frequency/designs/gate.hpp" namespace "callboard" nogil:
-    const unsigned no_stream "callboard::StreamGate::none"
+cdef extern from "callboard/frequency/designs/stream_slots.hpp" namespace "callboard" nogil:
+    const unsigned no_stream "callboard::StreamSlots::none"
 
-    cdef cppclass StreamGate:
-        StreamGate(unsigned streams) except +
+    cdef cppclass StreamSlots:
+        StreamSlots(unsigned streams) except +
         unsigned try_take()
         unsigned take()
         void give_back(unsigned stream)

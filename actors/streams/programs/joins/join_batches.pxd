@@ -7,7 +7,7 @@ from callboard.streams.programs.columns.batches_in_time cimport BatchesInTime
 from callboard.streams.programs.joins.kernel.rules cimport JoinMatch, JoinPredicate, JoinRule
 from callboard.streams.programs.joins.lot_finder cimport ColumnFinder, OrderedRows, Matches
 
-cdef extern from "callboard/streams/programs/joins/kernel/choice.hpp" namespace "callboard" nogil:
+cdef extern from "callboard/streams/programs/joins/kernel/index_choice.hpp" namespace "callboard" nogil:
     cdef enum class VectorPath(uint8_t):
         pass
 

@@ -25,8 +25,8 @@ KINDS = ("inner", "left", "right", "outer", "semi", "anti")
 MOST_TERMS = most_terms - 1  # the last one is about nulls
 
 
-def prefers_cells(rows):
-    """Whether cells are quicker than comparing everything, with so many rows in a window."""
+def prefers_buckets(rows):
+    """Whether buckets are quicker than comparing everything, with so many rows in a window."""
     cdef JoinPredicate predicate
     predicate.add(JoinTerm.equal(NumberType.int64))
     return prefers_index(predicate, best_path(), rows)
@@ -39,14 +39,14 @@ cdef class JoinBatches(BatchesInTime):
     `three_step`   as for Join; and `how`
     `terms`        what is compared: the columns of both streams, and the comparison, or None for equality
     `masks`        for each stream, a function of a row and of rows of the other stream; or None
-    `by_cells`     whether partners are looked for in cells; else all rows in the window are compared
+    `by_buckets`   whether partners are looked for in buckets; else all rows in the window are compared
     `suffix`       is behind the names of columns of the right stream that the left one has, too
     `schemas`      of each stream, its columns, as if it began with a batch without rows; or None
     `finds`        whether it looks for partners itself
     """
 
     def __init__(self, str name, list drops, leaves, *, most, bint three_step, terms, masks, str how,
-                 bint by_cells, str suffix, schemas=(None, None), bint finds=True, **options):
+                 bint by_buckets, str suffix, schemas=(None, None), bint finds=True, **options):
         super().__init__(name, drops, leaves, is_finite=most is None, **options)
         self.masks, self.suffix = masks, suffix
         self.compared = None
@@ -57,7 +57,7 @@ cdef class JoinBatches(BatchesInTime):
         self.lacking = (how in ("right", "outer"), how in ("left", "outer"))
         self.rule, self.most = rule_of(most, three_step), most
         if masks is None and finds:
-            self.finder = ColumnFinder(0, 1, most=most, three_step=three_step, by_cells=by_cells)
+            self.finder = ColumnFinder(0, 1, most=most, three_step=three_step, by_buckets=by_buckets)
         self.windows = [BatchWindow(), BatchWindow()]
         self.halves = []
         for which, schema in enumerate(schemas):
