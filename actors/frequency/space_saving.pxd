@@ -21,7 +21,7 @@ cdef class SpaceSaving:
     cdef int _enter(self, bint alone=*) except -1
     cdef int _leave(self, bint alone=*) except -1
     cdef Lot _next_owed(self)
-    cdef SummaryState _ask(self, size_t most, double share)
+    cdef SummaryState _ask(self, size_t most, double support)
     cdef SummaryState _state(self)
     cdef int _be(self, int mode) except -1
     cdef int _load(self, SummaryState state) except -1

@@ -188,17 +188,17 @@ cdef class SpaceSaving:
         """Return the `k` keys with the greatest counts, or all, the greatest first, as `Counted`."""
         return self._ask(min(whole("k", k, 0), ALL), 0).rows
 
-    def frequent(self, share):
-        """Return the keys that came more often than `share` of all elements, as `Frequent`.
+    def frequent(self, support):
+        """Return the keys above the fraction `support` of all elements, as `Frequent`.
 
-        `share` is from `epsilon` to below 1: a key below `epsilon` may have no counter. Raises ValueError for
-        another share.
+        `support` is from `epsilon` to below 1: a key below `epsilon` may have no counter. Raises ValueError for
+        another number.
         """
-        given, share = share, float(finite("a share", share))
-        if not self.epsilon <= share < 1:
-            raise ValueError(f"a share is a number from epsilon, {self.epsilon}, to below 1, not {given!r}")
-        cdef SummaryState found = self._ask(ALL, share)
-        bar = int(Fraction(share) * found.total)
+        given, support = support, float(finite("support", support))
+        if not self.epsilon <= support < 1:
+            raise ValueError(f"support is a number from epsilon, {self.epsilon}, to below 1, not {given!r}")
+        cdef SummaryState found = self._ask(ALL, support)
+        bar = int(Fraction(support) * found.total)
         answer = Frequent([], [])
         for each in found.rows:
             (answer.guaranteed if each.count - each.error > bar else answer.possible).append(each)
@@ -325,10 +325,10 @@ cdef class SpaceSaving:
         with cython.critical_section(self):
             return self.owed.pop(0) if self.owed else None
 
-    cdef SummaryState _ask(self, size_t most, double share):
+    cdef SummaryState _ask(self, size_t most, double support):
         self._enter()
         try:
-            return self.store.ask(most, share)
+            return self.store.ask(most, support)
         finally:
             self._leave()
 

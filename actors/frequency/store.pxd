@@ -27,7 +27,7 @@ cdef class Store:
     cdef int add_column(self, unsigned stream, const KeyColumn* column) except -1 nogil
     cdef int add_array(self, unsigned stream, const int64_t* keys, size_t count) except -1
     cdef int add_object(self, object key, uint64_t weight, list late) except -1
-    cdef SummaryState ask(self, size_t most, double share)
+    cdef SummaryState ask(self, size_t most, double support)
     cdef SummaryState whole(self)
     cdef object estimate(self, object key)
     cdef uint32_t size(self) except? 0

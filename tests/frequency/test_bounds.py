@@ -100,12 +100,12 @@ def test_merged_ones_are_too(
 
 @given(st.sampled_from([0.2, 0.05, 0.01]), ANY_OPTIONS, KEYS, st.floats(0.2, 0.9))
 def test_frequent_keys_are_all_found(
-    epsilon: float, options: dict[str, Any], keys: list[Hashable], share: float
+    epsilon: float, options: dict[str, Any], keys: list[Hashable], support: float
 ) -> None:
     summary = SpaceSaving(epsilon, **options)
     summary.update(keys)
-    frequent = summary.frequent(share)
-    bar = Fraction(share) * len(keys)
+    frequent = summary.frequent(support)
+    bar = Fraction(support) * len(keys)
     exact = Counter(keys)
     assert {key for key, times in exact.items() if times > bar} <= {
         each.key for each in [*frequent.guaranteed, *frequent.possible]

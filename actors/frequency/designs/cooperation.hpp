@@ -75,7 +75,7 @@ public:
         }
     }
 
-    Answer ask(std::size_t most, double share) override {
+    Answer ask(std::size_t most, double support) override {
         const Visit visit(epochs_);
         std::vector<Found> found;
         found.reserve(summary_.size());
@@ -88,7 +88,7 @@ public:
         const auto is_gone = [](const Found& one) { return one.element->pending.is_closed(); };
         found.erase(std::remove_if(found.begin(), found.end(), is_gone), found.end());
         Answer answer{{}, total(), unseen()};
-        const std::uint64_t bar = part_of(share, answer.total);
+        const std::uint64_t bar = part_of(support, answer.total);
         if (bar != 0) {
             const auto is_low = [bar](const Found& one) { return one.count <= bar; };
             found.erase(std::remove_if(found.begin(), found.end(), is_low), found.end());

@@ -5,7 +5,7 @@ from libcpp.vector cimport vector
 from callboard.frequency.counting.keys cimport ByteRun
 
 cdef extern from "callboard/frequency/designs/summary.hpp" namespace "callboard" nogil:
-    uint64_t part_of(double share, uint64_t total)  # the whole part
+    uint64_t part_of(double support, uint64_t total)  # the whole part
 
     cdef struct KeyEstimate:
         uint64_t count
@@ -25,7 +25,7 @@ cdef extern from "callboard/frequency/designs/summary.hpp" namespace "callboard"
     cdef cppclass IntegerSummary "callboard::Summary<callboard::IntegerKeys>":
         void add(unsigned stream, const int64_t* keys, const uint64_t* weights, size_t count) except +
         bint try_add(unsigned stream, const int64_t* keys, const uint64_t* weights, size_t count)
-        IntegerAnswer ask(size_t most, double share) except +
+        IntegerAnswer ask(size_t most, double support) except +
         KeyEstimate estimate(int64_t key) except +
         uint64_t total()
         uint32_t size() except +
@@ -48,7 +48,7 @@ cdef extern from "callboard/frequency/designs/summary.hpp" namespace "callboard"
     cdef cppclass ByteSummary "callboard::Summary<callboard::ByteKeys>":
         void add(unsigned stream, const ByteRun* keys, const uint64_t* weights, size_t count) except +
         bint try_add(unsigned stream, const ByteRun* keys, const uint64_t* weights, size_t count)
-        ByteAnswer ask(size_t most, double share) except +
+        ByteAnswer ask(size_t most, double support) except +
         KeyEstimate estimate(const ByteRun& key) except +
         uint64_t total()
         uint32_t size() except +

@@ -51,9 +51,9 @@ public:
         }
     }
 
-    Answer ask(std::size_t most, double share) override {
+    Answer ask(std::size_t most, double support) override {
         Answer answer = merged();
-        const std::uint64_t bar = part_of(share, answer.total);
+        const std::uint64_t bar = part_of(support, answer.total);
         auto& rows = answer.rows;
         const auto is_low = [&](const Row& row) { return row.count <= bar; };
         rows.erase(std::remove_if(rows.begin(), rows.end(), is_low), rows.end());

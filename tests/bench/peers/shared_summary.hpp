@@ -71,10 +71,10 @@ public:
         }
     }
 
-    Answer ask(std::size_t most, double share) override {
+    Answer ask(std::size_t most, double support) override {
         Answer answer{{}, 0, least_unseen_};
         auto& rows = answer.rows;
-        const std::uint64_t bar = part_of(share, total());
+        const std::uint64_t bar = part_of(support, total());
         std::size_t at = 0;  // once there are `most` rows, the next one takes the place of the least
         bool begun = false;
         buckets_.visit([&](const Element& element, std::uint64_t count) {
