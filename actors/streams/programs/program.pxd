@@ -74,7 +74,7 @@ cdef class Program:
     cdef readonly tuple ports        # the names of the outputs; the first is the main one
     cdef readonly str errors         # "fail", "skip" or "side"
     cdef public bint releases_gil
-    cdef public object context       # the run, as far as programs see it: see running/tally.py
+    cdef public object tally         # of the run's rows that do not come through; see running/tally.py
     cdef Py_ssize_t failures         # the port of failures, or -1
     cdef dict sides                  # name -> port of the other outputs beside the main one, or None
     cdef bint in_lots                # it takes and gives lots of native values

@@ -44,7 +44,7 @@ class Program:
     errors: str
     releases_gil: bool
     looks_every: float
-    context: Any
+    tally: Any
     def __init__(
         self,
         name: str,

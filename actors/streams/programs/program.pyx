@@ -163,7 +163,7 @@ cdef class Program:
     """The base of all programs.
 
     `errors` says what an exception of the user's code means. "fail" raises StreamError, and the outputs of the rows
-    before are in `into`; "skip" tells the context; "side" puts a Failure on the port "failures". Either way a row
+    before are in `into`; "skip" tells the tally; "side" puts a Failure on the port "failures". Either way a row
     that raised gives nothing else.
     """
 
@@ -261,7 +261,7 @@ cdef class Program:
             self.end_with(StreamError(self.name, serial, row), error)
         failure = Failure(self.name, serial, row, error)
         if self.errors == "skip":
-            self.context.skipped(failure)
+            self.tally.skipped(failure)
             return 0
         cdef Batch failures = into[self.failures]
         failures.rows.append(failure)
@@ -294,7 +294,7 @@ cdef class Program:
         cdef list ports = [self.sides[output.name] if type(output) is Side else 0 for output in outputs]
         for port, output in zip(ports, outputs):  # none is appended if one names no side output
             if port == nowhere:
-                self.context.late(self.name, output.row)
+                self.tally.late(self.name, output.row)
                 continue
             batch = into[port]
             batch.rows.append(output.row if port else output)

@@ -68,7 +68,7 @@ cdef class InTime(Listening):
         cdef Batch side
         cdef Py_ssize_t port = self.sides["late"]
         if port < 0:
-            self.context.late(self.name, entry[3])
+            self.tally.late(self.name, entry[3])
             return 0
         side = into[port]
         side.rows.append(entry[3])

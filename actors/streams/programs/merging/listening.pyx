@@ -25,7 +25,7 @@ cdef class Listening(Merge):
         cdef bint fell_silent = False, was
         cdef Batch batch
         cdef Py_ssize_t which
-        now = self.context.now()
+        now = self.tally.now()
         if self.heard is None:
             self.heard = [now] * len(batches)
         for which, batch in enumerate(batches):

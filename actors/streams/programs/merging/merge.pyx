@@ -163,6 +163,6 @@ cdef class Zip(Merge):
     cdef int finish(self, object origin, list into) except -1:
         for queue in self.waiting:
             for row in queue:
-                self.context.unpaired(self.name, row)
+                self.tally.unpaired(self.name, row)
             queue.clear()
         return 0
