@@ -23,7 +23,8 @@ public:
     };
 
     // One of `every` rounds is measured; 0: none.
-    LatencyMarkers(std::uint32_t window, std::uint32_t every) : every_(every), slots_(window / (every ? every : 1) + 2) {}
+    LatencyMarkers(std::uint32_t window, std::uint32_t every)
+        : every_(every), slots_(window / (every ? every : 1) + 2) {}
 
     // The sender.
     void arrived(std::int64_t serial) {

@@ -169,14 +169,14 @@ def _operator(
     silence = idle_seconds(idle_after)
     options: dict[str, Any] = {"by": names, "lengths": lengths, "size": size}
     steps: tuple[tuple[str, Any], ...] = ()
-    listening: dict[str, Any] = {"idle_after": silence}
+    idleness: dict[str, Any] = {"idle_after": silence}
     if ahead:
         in_order, in_lanes = ahead
-        in_order = partial(in_order, **options, **listening)
-        steps, listening = (("in order", in_order), ("in lanes", in_lanes)), {}
+        in_order = partial(in_order, **options, **idleness)
+        steps, idleness = (("in order", in_order), ("in lanes", in_lanes)), {}
     return Operator(
         kind=kind,
-        program=partial(program, **options, **listening, late_is_counted=not side),
+        program=partial(program, **options, **idleness, late_is_counted=not side),
         ahead=steps,
         joins=True,
         detail=", ".join([detail, *idle_said(silence), f"batches of {size:,} rows"]),

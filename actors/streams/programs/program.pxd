@@ -94,7 +94,7 @@ cdef class Program:
     cpdef DividedBatch divide(self, Batch batch)
     cpdef process_share(self, DividedBatch divided, uint32_t number)
     cpdef gather(self, DividedBatch divided, list into)
-    cpdef bint is_listening(self)
+    cpdef bint wants_heartbeats(self)
     cpdef tuple work_of_lanes(self)
     cpdef tuple rows_of_partitions(self)
     cpdef close(self)

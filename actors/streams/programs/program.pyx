@@ -228,7 +228,7 @@ cdef class Program:
         """Append to `into` what the shares gave, in the order of the rows."""
         raise NotImplementedError
 
-    cpdef bint is_listening(self):
+    cpdef bint wants_heartbeats(self):
         """Whether it wants to be called, as `looks_every` says, until something comes again. In any thread."""
         return False
 

@@ -1,11 +1,11 @@
 # Programs that take the rows of Arrow batches in order of time.
 from libc.stdint cimport int64_t
 
-from callboard.streams.programs.merging.listening cimport Listening
+from callboard.streams.programs.merging.idle_sources cimport IdleSources
 from callboard.streams.programs.merging.time_order cimport TimeOrder
 
 
-cdef class BatchesInTime(Listening):
+cdef class BatchesInTime(IdleSources):
     cdef object times_of   # reads the times of batches
     cdef object order      # the rows that wait for theirs
     cdef TimeOrder early   # watermarks, until a first batch says what times are

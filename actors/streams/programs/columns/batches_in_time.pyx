@@ -8,7 +8,7 @@ import cython
 
 from libc.stdint cimport int64_t
 
-from callboard.streams.programs.merging.listening cimport Listening
+from callboard.streams.programs.merging.idle_sources cimport IdleSources
 from callboard.streams.programs.merging.merge cimport Merge
 from callboard.streams.programs.merging.time_order cimport TimeOrder
 from callboard.streams.programs.program cimport Batch, Watermark
@@ -22,7 +22,7 @@ from callboard.streams.programs.columns.layouts import handed_out, in_common, la
 cdef int64_t most_length = 2**63 - 1
 
 
-cdef class BatchesInTime(Listening):
+cdef class BatchesInTime(IdleSources):
     """The base. `by` has the column of the times of each input, and `size` is how many rows a batch has that is put
     out. `lengths` are lengths of time: "lag" is how far a row may be behind the latest of its input."""
 

@@ -19,7 +19,7 @@ from callboard.streams.programs.joins.join_in_lanes cimport (
     BEGIN, COME_TO, ENDED, FAILED, LATE, LOT, REACH, LanePrograms,
 )
 from callboard.streams.programs.joins.lot_finder cimport OrderedRows, LotFinder
-from callboard.streams.programs.merging.listening cimport Listening
+from callboard.streams.programs.merging.idle_sources cimport IdleSources
 from callboard.streams.programs.merging.merge cimport Merge
 from callboard.streams.programs.program cimport Batch, Program, Watermark
 
@@ -49,7 +49,7 @@ cdef class BatchJoinOrder(JoinBatches):
         if self.leaves is not None:
             end = (<Batch?>batches[0]).end
             out.rows.append((BEGIN, 0 if end is None else end >> self.drops[0]))
-        Listening.process_many(self, batches, into)
+        IdleSources.process_many(self, batches, into)
         out.origins = out.end = None  # these are in the steps
 
     cdef int note(self, tuple step, list into) except -1:

@@ -1,9 +1,9 @@
 # Programs that take the rows of their inputs in order of time.
-from callboard.streams.programs.merging.listening cimport Listening
+from callboard.streams.programs.merging.idle_sources cimport IdleSources
 from callboard.streams.programs.merging.time_order cimport TimeOrder
 
 
-cdef class InTime(Listening):
+cdef class InTime(IdleSources):
     cdef TimeOrder order
     cdef tuple times_of   # for each input, the function that gives a row's time
 

@@ -9,7 +9,7 @@ import cython
 from libc.stdint cimport int64_t
 
 from callboard.core.instants cimport instant_of
-from callboard.streams.programs.merging.listening cimport Listening
+from callboard.streams.programs.merging.idle_sources cimport IdleSources
 from callboard.streams.programs.merging.merge cimport Merge
 from callboard.streams.programs.merging.time_order cimport TimeOrder
 from callboard.streams.programs.program cimport Batch, Watermark
@@ -18,7 +18,7 @@ from callboard.streams.programs.unawaited cimport refuse_unawaited
 from callboard.core.text import safe_repr
 
 
-cdef class InTime(Listening):
+cdef class InTime(IdleSources):
     """The base. `lag` is how far a row may be behind the latest of its input; a row that is further
     behind is late, and so is one before its input's watermark."""
 
