@@ -16,7 +16,7 @@ class Batch:
     rows: list[Any]
     first: int
     final: bool
-    origins: list[int] | None
+    lineages: list[int] | None
     end: int | None
     error: StreamError | None
     def __init__(
@@ -24,7 +24,7 @@ class Batch:
         rows: list[Any],
         first: int = 0,
         final: bool = False,
-        origins: list[int] | None = None,
+        lineages: list[int] | None = None,
         end: int | None = None,
     ) -> None: ...
     def follower(self) -> Batch: ...

@@ -120,9 +120,7 @@ def collect(
                 threading=sites[step].model,
                 thread=sites[step].where,
                 lanes=programs[step].work_of_lanes() if last[step] is operator else (),
-                partitions=(
-                    programs[step].rows_of_partitions() if last[step] is operator else ()
-                ),
+                partitions=(programs[step].rows_of_partitions() if last[step] is operator else ()),
             )
             for step, operator in operators
         ),

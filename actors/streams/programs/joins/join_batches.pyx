@@ -80,8 +80,8 @@ cdef class JoinBatches(BatchesInTime):
     cdef object columns_out(self, bint final):
         return self.expected(0) if self.is_left_alone else self.schema
 
-    cdef int handle(self, list ready, bint final, object origin, list into) except -1:
-        self.do(self.lot_of(ready, final), None, origin, into)
+    cdef int handle(self, list ready, bint final, object lineage, list into) except -1:
+        self.do(self.lot_of(ready, final), None, lineage, into)
         if not final and self.masks is None:
             self.forget(self.windows[0].columns + self.windows[1].columns)
         return 0
@@ -112,7 +112,7 @@ cdef class JoinBatches(BatchesInTime):
             ]
         return lot
 
-    cdef int do(self, OrderedRows lot, object found, object origin, list into) except -1:
+    cdef int do(self, OrderedRows lot, object found, object lineage, list into) except -1:
         """Give what rows and their partners make, and let go what has left its window. `found`: by other finders."""
         cdef Py_ssize_t side
         if self.join == NULL:
@@ -128,7 +128,7 @@ cdef class JoinBatches(BatchesInTime):
             if self.masks is None:
                 self.match(lot, found)
             else:
-                self.ask(lot, origin, into)
+                self.ask(lot, lineage, into)
         self.let_go(lot)
         self.assemble()
         for side in range(2):
@@ -179,7 +179,7 @@ cdef class JoinBatches(BatchesInTime):
                 self.assemble()
         return 0
 
-    cdef int ask(self, OrderedRows lot, object origin, list into) except -1:
+    cdef int ask(self, OrderedRows lot, object lineage, list into) except -1:
         """Give what rows make whose partners are found by the masks that functions answer with."""
         cdef const uint8_t[::1] sides = lot.sides
         cdef const uint8_t[::1] time = lot.times.view(np.uint8)
@@ -190,7 +190,7 @@ cdef class JoinBatches(BatchesInTime):
             try:
                 partners = self.partners(lot, at)
             except Exception as error:
-                self.failed_row(lot, at, error, origin, into)
+                self.failed_row(lot, at, error, lineage, into)
                 continue
             self.join.take(sides[at], &time[8 * at], &partners[0] if partners.shape[0] else NULL, partners.shape[0])
             if self.join.outputs().size() >= <size_t>self.output.size:
@@ -206,7 +206,7 @@ cdef class JoinBatches(BatchesInTime):
         others = self.windows[1 - side].shown(begin, end, self.expected(1 - side))
         return places_of(self.masks[side], self.windows[side].part(number, number + 1), others) + begin
 
-    cdef int failed_row(self, OrderedRows lot, Py_ssize_t at, object error, object origin, list into) except -1:
+    cdef int failed_row(self, OrderedRows lot, Py_ssize_t at, object error, object lineage, list into) except -1:
         """A function raised: it is as if the row had not come."""
         cdef Py_ssize_t side = lot.sides[at]
         cdef uint64_t number = self.join.end(side)
@@ -215,9 +215,9 @@ cdef class JoinBatches(BatchesInTime):
         row = self.windows[side].part(number, number + 1)
         self.windows[side].remove(number)
         self.assemble()
-        self.put_out(False, origin, into)
+        self.put_out(False, lineage, into)
         row = next(handed_out(row, self.expected(side)))
-        return self.failed_at(lot.columns[0][at], row, error, self.left_of(origin), into)
+        return self.failed_at(lot.columns[0][at], row, error, self.left_of(lineage), into)
 
     # --- outputs ----------------------------------------------------------------------------------
 

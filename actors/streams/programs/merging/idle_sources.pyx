@@ -34,8 +34,8 @@ cdef class IdleSources(Merge):
             was = self.idle[which]
             self.idle[which] = now - self.heard[which] >= self.idle_after
             fell_silent |= self.idle[which] and not was
-            if self.leaves is not None and batch.end is None:  # nothing came at all, so nothing has an origin
-                batch.origins, batch.end = [], 0
+            if self.leaves is not None and batch.end is None:  # nothing came at all, so no row has a lineage
+                batch.lineages, batch.end = [], 0
         return fell_silent
 
     cpdef bint wants_heartbeats(self):
