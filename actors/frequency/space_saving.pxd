@@ -2,7 +2,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from callboard.frequency.counting.guard cimport SummaryGuard
 from callboard.frequency.designs.summary cimport StreamSlots
-from callboard.frequency.lot cimport Lot
+from callboard.frequency.key_batch cimport KeyBatch
 from callboard.frequency.store cimport Store, SummaryState
 
 
@@ -20,7 +20,7 @@ cdef class SpaceSaving:
 
     cdef int _enter(self, bint alone=*) except -1
     cdef int _leave(self, bint alone=*) except -1
-    cdef Lot _next_owed(self)
+    cdef KeyBatch _next_owed(self)
     cdef SummaryState _ask(self, size_t most, double support)
     cdef SummaryState _state(self)
     cdef int _be(self, int mode) except -1
@@ -28,7 +28,7 @@ cdef class SpaceSaving:
     cdef bint _takes_all_of(self, list keys) except -1
     cdef int _admit(self, uint64_t elements) except -1
     cdef unsigned _take_stream(self) noexcept
-    cdef int _count_lot(self, Lot lot) except -1
-    cdef bint _count(self, Lot lot) except -1
-    cdef int _count_objects(self, Lot lot) except -1
+    cdef int _count_batch(self, KeyBatch batch) except -1
+    cdef bint _count(self, KeyBatch batch) except -1
+    cdef int _count_objects(self, KeyBatch batch) except -1
     cdef int _update_integers(self, array) except -1

@@ -20,7 +20,7 @@ from callboard.frequency.designs.summary cimport (
     ByteAnswer, ByteRow, Design, IntegerAnswer, IntegerRow, KeyEstimate, make_integers, make_runs, part_of,
 )
 from callboard.frequency.encoding cimport append_key, key_of
-from callboard.frequency.lot cimport Lot, as_bytes, as_integers, as_objects, undecided
+from callboard.frequency.key_batch cimport KeyBatch, as_bytes, as_integers, as_objects, undecided
 
 import os
 
@@ -83,9 +83,9 @@ cdef class Store:
 
     # --- counting: `stream` is the caller's; for objects there is one -----------------------------
 
-    cdef int add(self, unsigned stream, Lot lot) except -1:
+    cdef int add(self, unsigned stream, KeyBatch batch) except -1:
         """Count keys that were read in this store's way, which is not as objects."""
-        cdef const KeyColumn* column = &lot.column
+        cdef const KeyColumn* column = &batch.column
         if column.size() < FEW:
             self.add_column(stream, column)
         else:

@@ -52,13 +52,13 @@ def hold(summary: SpaceSaving, exact: Counter[Any], adds_up: bool = True) -> Non
 
 @given(EPSILONS, ANY_OPTIONS, st.lists(KEYS, max_size=4))
 def test_counts_are_within_their_bounds(
-    epsilon: float, options: dict[str, Any], lots: list[list[Hashable]]
+    epsilon: float, options: dict[str, Any], batches: list[list[Hashable]]
 ) -> None:
     summary = SpaceSaving(epsilon, **options)
     exact: Counter[Any] = Counter()
-    for lot in lots:
-        summary.update(lot)
-        exact.update(lot)
+    for batch in batches:
+        summary.update(batch)
+        exact.update(batch)
         hold(summary, exact)
 
 

@@ -22,15 +22,15 @@ class Clock:
 
 @given(st.sampled_from([0.5, 0.1, 0.01]), st.integers(1, 4), st.lists(KEYS, max_size=8))
 def test_the_panes_of_the_window_count_and_no_others(
-    epsilon: float, panes: int, lots: list[list[Hashable]]
+    epsilon: float, panes: int, batches: list[list[Hashable]]
 ) -> None:
     recent = RecentSpaceSaving(epsilon, panes=panes)
-    for index, lot in enumerate(lots):
+    for index, batch in enumerate(batches):
         if index:
             recent.next_pane()
-        recent.update(lot)
+        recent.update(batch)
         exact: Counter[Any] = Counter()
-        for counted in lots[max(0, index - panes + 1) : index + 1]:
+        for counted in batches[max(0, index - panes + 1) : index + 1]:
             exact.update(counted)
         hold(recent.summary(), exact, adds_up=False)
         assert recent.total == sum(exact.values())

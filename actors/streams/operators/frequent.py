@@ -36,7 +36,7 @@ class _Frequent:
     At the end they are given again only if rows have come since.
     """
 
-    LOT = 256
+    BATCH = 256
 
     def __init__(
         self, by: Callable[[Any], Any], epsilon: float, support: float, every: int | None
@@ -54,7 +54,7 @@ class _Frequent:
         self.count += 1
         if self.every and self.count % self.every == 0:
             return [self.frequent()]
-        if len(self.waiting) == self.LOT:
+        if len(self.waiting) == self.BATCH:
             self.add_waiting()
         return None
 
