@@ -309,12 +309,12 @@ cdef class SpaceSaving:
                 self.guard.enter()
         if alone or self.one_at_a_time:
             with nogil:
-                self.slots.close()
+                self.slots.take_all()
         return 0
 
     cdef int _leave(self, bint alone=False) except -1:
         if alone or self.one_at_a_time:
-            self.slots.open()
+            self.slots.give_back_all()
         self.guard.leave()
         while self.owed:
             batch = self._next_owed()

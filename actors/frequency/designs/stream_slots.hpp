@@ -43,10 +43,10 @@ public:
     }
 
     // All streams, in an order, so that two who want that do not wait for each other.
-    void close() {
+    void take_all() {
         for (unsigned at = 0; at < streams_; ++at) locks_[at].mutex.lock();
     }
-    void open() {
+    void give_back_all() {
         for (unsigned at = 0; at < streams_; ++at) locks_[at].mutex.unlock();
     }
 

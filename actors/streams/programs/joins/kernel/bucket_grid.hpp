@@ -183,7 +183,7 @@ private:
             const double near = std::clamp(scaled, -far, far);
             const auto linear = static_cast<std::int64_t>(near);  // towards 0: the bucket there is twice as wide
             if (scaled == near) return static_cast<std::uint64_t>(linear);
-            return static_cast<std::uint64_t>(Order::place_of(scaled) - Order::place_of(near) + linear);
+            return static_cast<std::uint64_t>(Order::ordinal_of(scaled) - Order::ordinal_of(near) + linear);
         }
     }
 
