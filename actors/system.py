@@ -194,19 +194,26 @@ class ActorSystem(CopiedAsItself):
         ref: ActorRef[M] = spawn(self._runtime, None, cls, args, kwargs)
         return ref
 
-    def run(self, graph: Runnable[R], **options: Any) -> R:
+    def run(
+        self,
+        graph: Runnable[R],
+        *,
+        threading: Any = None,
+        placement: Any = None,
+        policy: Any = None,
+        batch_size: int = 512,
+        window: int = 256,
+        time_slice: float = 0.0005,
+        markers: int = 64,
+    ) -> R:
         """Start a graph of streams in this system, and return its Run.
 
-        Options, by keyword:
-
         - `threading`: the model of operators that have none by `stream.threading()`. The default is
-          the configuration's, else `dynamic`. The results, their order and the errors are the same
-          with each model.
+          the configuration's, else `dynamic`. Each has the same results, order and errors.
 
           - `dynamic`: any worker runs any operator, a stateful one in one at a time.
-          - `manual`: the thread that calls `send()` and `finish()` runs all operators, as plain
-            calls. It is always the same one, or the same actor. Behind a threaded port, which
-            `stream.threaded()` makes, another thread takes over.
+          - `manual`: the thread that calls `send()` and `finish()`, always the same one or the same
+            actor, runs all operators. Behind `stream.threaded()` another thread takes over.
           - `dedicated`: each operator has a thread of its own.
           - `assigned`: each operator lives on a worker, as `placement` says, until
             `run.rebalance()` moves it.
@@ -214,13 +221,13 @@ class ActorSystem(CopiedAsItself):
           default is the configuration's, else `round_robin`.
         - `policy`: the heuristic that chooses among `dynamic` operators; the default is the
           configuration's, else `last_in_pipeline`.
-        - `batch_size`: the most rows that go through the graph together (512). Smaller batches have
-          a lower latency, larger ones a lower cost.
-        - `window`: how many batches may be on their way (256), a power of two. It bounds memory.
-        - `time_slice`: how long a worker stays with an operator, in seconds (0.0005).
-        - `markers`: the latency of one of so many batches is measured (64); 0 measures none.
+        - `batch_size`: the most rows that go through the graph together. Smaller batches have a
+          lower latency, larger ones a lower cost.
+        - `window`: how many batches may be on their way, a power of two. It bounds memory.
+        - `time_slice`: how long a worker stays with an operator, in seconds.
+        - `markers`: the latency of one of so many batches is measured; 0 measures none.
 
-        Raises ConfigError for invalid options, and GraphError for anything but a graph.
+        Raises ConfigError for invalid values, and GraphError for anything but a graph.
         """
         self._runtime.refuse_fork()
         if self._runtime.closed:
@@ -230,7 +237,16 @@ class ActorSystem(CopiedAsItself):
                 "run() takes a graph, which a sink such as collect() makes of a stream, "
                 f"not {safe_repr(graph)}"
             )
-        return graph._run_in(self, **options)
+        return graph._run_in(
+            self,
+            threading=threading,
+            placement=placement,
+            policy=policy,
+            batch_size=batch_size,
+            window=window,
+            time_slice=time_slice,
+            markers=markers,
+        )
 
     def find(self, path: str) -> ActorRef[Any]:
         """Return the live actor that was spawned with the names in `path`: `/shop/cart`.

@@ -275,7 +275,7 @@ seed "a lane counts its own rows only" streams/programs/joins/kernel/rules.hpp \
 seed "a row without a partner is stored" streams/programs/joins/kernel/rules.hpp \
     's/if (!is_alone && turn/if (turn/' \
     test_joins "every rule" "matches for" "-O2"
-seed "a probe does not look into the last cell" streams/programs/joins/kernel/grid.hpp \
+seed "a probe does not look into the last bucket" streams/programs/joins/kernel/bucket_grid.hpp \
     's/if (i == high) return;/if (i == high || i + 1 == high) return;/' \
     test_joins "every rule" "indexed" "-O2"
 seed "what lanes match is put together lane after lane" streams/programs/joins/kernel/column_matcher.hpp \
@@ -331,8 +331,8 @@ asserted "a row is compared with a block of which it sees nothing" streams/progr
 asserted "a pool has no room for the last block that comes back" streams/programs/joins/kernel/block_pool.hpp \
     's/free_\.reserve(made() + 1);/free_.reserve(made());/' \
     test_joins "doubles are" "giving back cannot fail"
-asserted "a pool has no room for the last piece that comes back" streams/programs/joins/kernel/cell_rows.hpp \
+asserted "a pool has no room for the last piece that comes back" streams/programs/joins/kernel/bucket_rows.hpp \
     's/free\.reserve(free\.size() + used_\[size_class\] + 1);/free.reserve(free.size() + used_[size_class]);/' \
-    test_joins "a cell that was large" "giving back cannot fail"
+    test_joins "a bucket that was large" "giving back cannot fail"
 
 exit $missed

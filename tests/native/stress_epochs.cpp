@@ -43,25 +43,25 @@ void exchange_things(int members, int visitors, int turns) {
             return;
         }
         const auto self = static_cast<unsigned>(index);
-        RetiredPool<Thing>::OfStream share;
+        RetiredPool<Thing>::OfStream stock;
         for (int turn = 0; turn < turns; ++turn) {
             const std::uint64_t announced = epochs.enter(self);
-            pool.fill(share);
+            pool.fill(stock);
             for (auto left = random.below(8); left != 0; --left) {
                 look(random);
-                Thing* const fresh = share.take();
+                Thing* const fresh = stock.take();
                 fresh->first = fresh->second = stamp(index, turn);
                 Thing* const old = shown[random.below(slots)].exchange(fresh, acq_rel);
-                if (old != nullptr) share.retire(old, announced);
+                if (old != nullptr) stock.retire(old, announced);
             }
             epochs.leave(self);
             epochs.try_advance();
-            share.reclaim(epochs);
-            pool.spread(share);
+            stock.reclaim(epochs);
+            pool.spread(stock);
         }
-        while (share.retired_count() != 0) {
+        while (stock.retired_count() != 0) {
             epochs.try_advance();
-            share.reclaim(epochs);
+            stock.reclaim(epochs);
             std::this_thread::yield();
         }
         at_work.fetch_sub(1, release);

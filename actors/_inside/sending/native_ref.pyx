@@ -53,10 +53,10 @@ cdef bint admit_or_bury_node(ActorRef to, Fate found, Node* node, Context* conte
 cdef class NativeRef(ActorRef):
     """A ref on a native actor.
 
-    It takes integers of 64 bits, floats, Record, objects with memory, and Tagged with one of these. Objects with
+    It takes integers of 64 bits, floats, NativeRecord, objects with memory, and Tagged with one of these. Objects with
     memory are those of the buffer protocol or Arrow's C data interface (NumPy arrays, bytes, Arrow record batches
     and arrays); no copy is made. It raises TypeError for anything else. An answer is an int, a float, or a
-    NativeBuffer. A Record cannot be asked.
+    NativeBuffer. A NativeRecord cannot be asked.
     """
 
     @cython.always_allow_keywords(False)
@@ -74,7 +74,7 @@ cdef class NativeRef(ActorRef):
         try:
             pack(node, <object>envelope.message)
             if envelope.reply_to != NULL and node.kind == Kind.record:
-                raise TypeError("a Record cannot be asked: its 16 bytes leave no room for the answer")
+                raise TypeError("a NativeRecord cannot be asked: its 16 bytes leave no room for the answer")
         except BaseException:
             context.nodes.give(node, cell.pool)
             raise

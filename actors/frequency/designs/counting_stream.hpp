@@ -47,7 +47,7 @@ struct alignas(cache_line) CountingStream : OneAtATime<Owner> {
     typename RetiredPool<Bucket>::OfStream buckets;
 
     Element* fresh{nullptr};   // that it has just taken, for a new key
-    std::uint64_t lots{0};
+    std::uint64_t batches{0};
 
     // To be done when it owns nothing: buckets where it was the first to leave a request; overwrites, linked by
     // `next`, that go on to the least bucket; whether it closed the first bucket of all.

@@ -1,12 +1,12 @@
 // Where streams get things from that others may read while they are given up: elements and buckets.
 //
-// Each stream has a share: what is free, and what it has retired (memory/epochs.hpp), oldest first. A thing that one
-// stream retires is mostly wanted by another, so free ones go from share to share in lots, by a stack that is
+// Each stream has a stock: what is free, and what it has retired (memory/epochs.hpp), oldest first. A thing that one
+// stream retires is mostly wanted by another, so free ones go from stock to stock in batches, by a stack that is
 // common to all. New memory comes in slabs, which live as long as the pool.
 //
-// The bound of memory. A share has at most 3 * lot free things, and at most `patience` retired ones when its stream
+// The bound of memory. A stock has at most 3 * batch free things, and at most `patience` retired ones when its stream
 // is not inside. has_too_many() says when its stream must leave and let others run until the epoch has gone on. So
-// all shares together withhold at most streams * (patience + 3 * lot) things. With a limit of at least that, plus
+// all stocks together withhold at most streams * (patience + 3 * batch) things. With a limit of at least that, plus
 // the things in use, a stream gets a thing without new memory once others go on. `fill()` keeps the limit.
 //
 // A thing has `next`, a pointer or an Atomic of one, `link` and `retired`, which are the pool's while it is in it.
@@ -27,7 +27,7 @@ class RetiredPool {
     struct Slab;
 
 public:
-    static constexpr std::size_t lot = 32, patience = 256, withheld = patience + 3 * lot;
+    static constexpr std::size_t batch = 32, patience = 256, withheld = patience + 3 * batch;
 
     // One stream's, who alone uses it.
     class OfStream {
@@ -94,31 +94,31 @@ public:
         }
     }
 
-    // Sees to it that the share has a lot of free things. False: there are none, and as many as `limit` were made.
+    // Sees to it that the stock has a batch of free things. False: there are none, and as many as `limit` were made.
     // Throws std::bad_alloc, and nothing has changed.
-    bool fill(OfStream& share, std::size_t limit) {
-        while (share.free_count_ < lot) {
-            if (take_lot(share)) continue;
-            if (made_.load(relaxed) + lot > limit) return false;
-            make(share);
+    bool fill(OfStream& stock, std::size_t limit) {
+        while (stock.free_count_ < batch) {
+            if (take_batch(stock)) continue;
+            if (made_.load(relaxed) + batch > limit) return false;
+            make(stock);
         }
         return true;
     }
 
     // The same whatever was made.
-    void fill(OfStream& share) { fill(share, ~std::size_t{0}); }
+    void fill(OfStream& stock) { fill(stock, ~std::size_t{0}); }
 
-    // Hands on what is more than a share should keep.
-    void spread(OfStream& share) {
-        while (share.free_count_ >= 3 * lot) {
-            Thing* const first = share.free_;
+    // Hands on what is more than a stock should keep.
+    void spread(OfStream& stock) {
+        while (stock.free_count_ >= 3 * batch) {
+            Thing* const first = stock.free_;
             Thing* last = first;
-            for (std::size_t i = 1; i < lot; ++i) last = last->link;
+            for (std::size_t i = 1; i < batch; ++i) last = last->link;
             assert(last != nullptr);
-            share.free_ = last->link;
-            share.free_count_ -= lot;
+            stock.free_ = last->link;
+            stock.free_count_ -= batch;
             last->link = nullptr;
-            lots_.push(first);
+            batches_.push(first);
         }
     }
 
@@ -128,35 +128,35 @@ public:
 private:
     struct Slab {
         Slab* next;
-        Thing things[lot];
+        Thing things[batch];
     };
 
-    bool take_lot(OfStream& share) {
-        if (lots_.seems_empty()) return false;
-        Thing* const first = lots_.take_all();
+    bool take_batch(OfStream& stock) {
+        if (batches_.seems_empty()) return false;
+        Thing* const first = batches_.take_all();
         if (first == nullptr) return false;
         if (Thing* const rest = get_next(first)) {
             Thing* last = rest;
             while (Thing* const further = get_next(last)) last = further;
-            lots_.push(rest, last);
+            batches_.push(rest, last);
         }
         for (Thing* thing = first; thing != nullptr;) {
             Thing* const following = thing->link;
-            share.give(thing);
+            stock.give(thing);
             thing = following;
         }
         return true;
     }
 
-    void make(OfStream& share) {
+    void make(OfStream& stock) {
         auto* const slab = new Slab();
-        made_.fetch_add(lot, relaxed);
+        made_.fetch_add(batch, relaxed);
         slabs_.push(slab);
-        for (Thing& thing : slab->things) share.give(&thing);
+        for (Thing& thing : slab->things) stock.give(&thing);
     }
 
     Stack<Slab> slabs_;
-    Stack<Thing> lots_;  // each linked by `link`, and they by their firsts' `next`
+    Stack<Thing> batches_;  // each linked by `link`, and they by their firsts' `next`
     Atomic<std::size_t> made_{0};
 };
 

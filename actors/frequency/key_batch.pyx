@@ -22,40 +22,40 @@ cdef int check_key(object key) except -1:
     return 0
 
 
-cdef Lot lot_of_list(list keys, weights, int mode):
+cdef KeyBatch batch_of_list(list keys, weights, int mode):
     """Keys that nobody else changes, read in the narrowest way that takes them all, from `mode` on.
 
     Raises TypeError for a key that cannot be hashed, ValueError for NaN, and for a weight below 0.
     """
-    cdef Lot lot = Lot()
+    cdef KeyBatch batch = KeyBatch()
     if weights is None:
-        lot.total = len(keys)
+        batch.total = len(keys)
     else:
         weights = [whole("a weight", weight, 0) for weight in weights]
-        lot.total = min(sum(weights), LARGEST + 1)  # that is too many, too
+        batch.total = min(sum(weights), LARGEST + 1)  # that is too many, too
         for key, weight in zip(keys, weights):
             if weight == 0:
                 check_key(key)
             else:
-                lot.column.weights.push_back(min(weight, LARGEST))
-        if lot.column.weights.size() < <size_t>len(keys):
+                batch.column.weights.push_back(min(weight, LARGEST))
+        if batch.column.weights.size() < <size_t>len(keys):
             keys = [key for key, weight in zip(keys, weights) if weight != 0]
-    lot.keys = keys
-    lot.read(mode)
-    return lot
+    batch.keys = keys
+    batch.read(mode)
+    return batch
 
 
-cdef Lot lot_of_array(object array, int mode):
+cdef KeyBatch batch_of_array(object array, int mode):
     """The keys of an Arrow array without nulls, which is not copied."""
-    cdef Lot lot = Lot()
-    lot.total = len(array)
-    lot.array = array
-    lot.buffer = buffer_of(array)
-    lot.read(mode)
-    return lot
+    cdef KeyBatch batch = KeyBatch()
+    batch.total = len(array)
+    batch.array = array
+    batch.buffer = buffer_of(array)
+    batch.read(mode)
+    return batch
 
 
-cdef class Lot:
+cdef class KeyBatch:
     def __dealloc__(self):
         if self.buffer != NULL:
             self.buffer.drop()

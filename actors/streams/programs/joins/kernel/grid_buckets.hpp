@@ -1,6 +1,6 @@
-// One side's stored rows that are still seen, by cells. A cell without rows is none.
+// One side's stored rows that are still seen, by buckets. A bucket without rows is none.
 //
-// A cell has a slot for as long as it has rows, by which its oldest row leaves it without being looked for.
+// A bucket has a slot for as long as it has rows, by which its oldest row leaves it without being looked for.
 // One thread at a time. It waits for nobody.
 #pragma once
 
@@ -12,19 +12,19 @@
 
 #include "callboard/core/memory/slot_index.hpp"
 #include "callboard/streams/programs/joins/comparing/comparison.hpp"
-#include "callboard/streams/programs/joins/kernel/cell_rows.hpp"
+#include "callboard/streams/programs/joins/kernel/bucket_rows.hpp"
 
 namespace callboard {
 
-class JoinCells {
+class GridBuckets {
 public:
-    explicit JoinCells(const JoinColumns& columns) : pieces_(columns) {}
-    JoinCells(const JoinCells&) = delete;
-    ~JoinCells() {
+    explicit GridBuckets(const JoinColumns& columns) : pieces_(columns) {}
+    GridBuckets(const GridBuckets&) = delete;
+    ~GridBuckets() {
         for (Entry& entry : entries_) pieces_.clear(entry.rows);
     }
 
-    // Memory that a cell's match() or push() will want: its bucket, then its entry, then its rows.
+    // Memory that a bucket's match() or push() will want: the table's line, then its entry, then its rows.
     __attribute__((always_inline)) void prefetch(std::uint64_t hash) const { index_.prefetch(hash); }
     __attribute__((always_inline)) void prefetch_entry(std::uint64_t hash) const {
         __builtin_prefetch(entries_.data() + index_.guess(hash));
@@ -42,12 +42,12 @@ public:
     __attribute__((always_inline)) void prefetch_slot(std::uint32_t slot) const {
         __builtin_prefetch(entries_.data() + slot);
     }
-    __attribute__((always_inline)) void prefetch_cell(std::uint32_t slot) const {
+    __attribute__((always_inline)) void prefetch_bucket(std::uint32_t slot) const {
         index_.prefetch(entries_[slot].hash);
-        __builtin_prefetch(entries_[slot].rows.piece, 1);  // which the next new cell gets, if this one ends
+        __builtin_prefetch(entries_[slot].rows.piece, 1);  // which the next new bucket gets, if this one ends
     }
 
-    // A row behind all others of its cell. Returns the cell's slot. Throws std::bad_alloc.
+    // A row behind all others of its bucket. Returns the bucket's slot. Throws std::bad_alloc.
     std::uint32_t push(std::uint64_t hash, std::uint64_t number, const void* const* columns, std::size_t row) {
         std::uint32_t slot = find(hash);
         if (slot != SlotIndex::none) {
@@ -70,7 +70,7 @@ public:
         return slot;
     }
 
-    // A cell's oldest row leaves. Throws std::bad_alloc.
+    // A bucket's oldest row leaves. Throws std::bad_alloc.
     void pop(std::uint32_t slot) {
         Entry& entry = entries_[slot];
         assert(slot < entries_.size() && count_ != 0);
@@ -82,14 +82,14 @@ public:
         --count_;
     }
 
-    // Calls `found(number)` for each row of a cell that is in all of a predicate's intervals, in order. Returns how
-    // many rows the cell has.
+    // Calls `found(number)` for each row of a bucket that is in all of a predicate's intervals, in order. Returns how
+    // many rows the bucket has.
     template <class Found>
     std::uint32_t match(std::uint64_t hash, const JoinPredicate& predicate, const Interval* intervals,
                const BlockComparison& comparison, const Found& found) const {
         const std::uint32_t slot = find(hash);
         if (slot == SlotIndex::none) return 0;
-        const CellRows& rows = entries_[slot].rows;
+        const BucketRows& rows = entries_[slot].rows;
         const std::uint64_t* const numbers = pieces_.numbers(rows);
         for (std::uint32_t at = rows.begin; at < rows.end; at += 64) {
             const std::uint32_t count = std::min(std::uint32_t{64}, rows.end - at);
@@ -107,14 +107,14 @@ public:
 private:
     struct Entry {
         std::uint64_t hash;
-        CellRows rows;
+        BucketRows rows;
     };
 
     std::uint32_t find(std::uint64_t hash) const {
         return index_.find(hash, [&](std::uint32_t slot) { return entries_[slot].hash == hash; });
     }
 
-    std::uint64_t mask_of(const CellRows& rows, std::uint32_t at, std::uint32_t count, std::uint32_t term,
+    std::uint64_t mask_of(const BucketRows& rows, std::uint32_t at, std::uint32_t count, std::uint32_t term,
                           NumberType type, const Interval& interval, const BlockComparison& comparison) const {
         const unsigned char* const values = pieces_.column(rows, term) + std::size_t{at} * size_of(type);
         if (count < 64) return comparison.rows_of(type)(values, count, interval);

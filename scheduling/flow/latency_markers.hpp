@@ -1,4 +1,4 @@
-// Markers: when every n-th round arrived, was begun and left, for latencies (Prasaad et al. 2018, section 7).
+// Latency markers: when every n-th round arrived, was begun and left, for latencies (Prasaad et al. 2018, section 7).
 //
 // A round's number is its marker: nothing travels with it. The newest `Times` of finished rounds are kept for
 // readers.
@@ -15,7 +15,7 @@
 
 namespace callboard {
 
-class Markers {
+class LatencyMarkers {
 public:
     struct Times {
         std::int64_t serial;
@@ -23,7 +23,8 @@ public:
     };
 
     // One of `every` rounds is measured; 0: none.
-    Markers(std::uint32_t window, std::uint32_t every) : every_(every), slots_(window / (every ? every : 1) + 2) {}
+    LatencyMarkers(std::uint32_t window, std::uint32_t every)
+        : every_(every), slots_(window / (every ? every : 1) + 2) {}
 
     // The sender.
     void arrived(std::int64_t serial) {

@@ -12,7 +12,7 @@ cdef enum:
     as_objects
 
 
-cdef class Lot:
+cdef class KeyBatch:
     cdef list keys          # null until they are wanted, if `column` is an array's
     cdef object array
     cdef Buffer* buffer
@@ -23,5 +23,5 @@ cdef class Lot:
     cdef int read(self, int mode) except -1
 
 
-cdef Lot lot_of_list(list keys, weights, int mode)
-cdef Lot lot_of_array(object array, int mode)
+cdef KeyBatch batch_of_list(list keys, weights, int mode)
+cdef KeyBatch batch_of_array(object array, int mode)

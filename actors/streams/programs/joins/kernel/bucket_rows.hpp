@@ -1,10 +1,10 @@
-// The rows of a cell: their numbers and their columns side by side in one piece of memory, in the order in which
+// The rows of a bucket: their numbers and their columns side by side in one piece of memory, in the order in which
 // they were stored. New ones come behind, old ones leave in front.
 //
-// Pieces have room for 4 rows, or 8, 16 and so on. A cell that fills its piece moves down in it, if a quarter of it
+// Pieces have room for 4 rows, or 8, 16 and so on. A bucket that fills its piece moves down in it, if a quarter of it
 // is free in front, or else to the next larger one. One that keeps an eighth of it moves to the next smaller one.
-// So a move of n rows comes after n / 3 rows or more. The pieces of all cells have room for 8 times as many rows as
-// there are, and 4 for each cell, at most. Pieces that were given back are used again.
+// So a move of n rows comes after n / 3 rows or more. The pieces of all buckets have room for 8 times as many rows as
+// there are, and 4 for each bucket, at most. Pieces that were given back are used again.
 #pragma once
 
 #include <cassert>
@@ -18,7 +18,7 @@
 
 namespace callboard {
 
-struct CellRows {
+struct BucketRows {
     unsigned char* piece{nullptr};  // null: no room for any
     std::uint32_t begin{0}, end{0};  // of its rows
     std::uint32_t size_class{0};
@@ -41,26 +41,26 @@ public:
             for (unsigned char* piece : pieces) free_memory(piece);
     }
 
-    const std::uint64_t* numbers(const CellRows& rows) const {
+    const std::uint64_t* numbers(const BucketRows& rows) const {
         return reinterpret_cast<const std::uint64_t*>(rows.piece);
     }
-    const unsigned char* column(const CellRows& rows, std::uint32_t i) const {
+    const unsigned char* column(const BucketRows& rows, std::uint32_t i) const {
         return rows.piece + std::size_t{rows.room()} * before_[i];
     }
 
     // For who will read the columns, or write behind the rows.
-    __attribute__((always_inline)) void prefetch_columns(const CellRows& rows) const {
+    __attribute__((always_inline)) void prefetch_columns(const BucketRows& rows) const {
         for (std::uint32_t i = 0; i < columns_.count; ++i)
             __builtin_prefetch(column(rows, i) + std::size_t{rows.begin} * columns_.widths[i]);
     }
-    __attribute__((always_inline)) void prefetch_end(const CellRows& rows) const {
+    __attribute__((always_inline)) void prefetch_end(const BucketRows& rows) const {
         __builtin_prefetch(rows.piece + 8 * std::size_t{rows.end}, 1);
         for (std::uint32_t i = 0; i < columns_.count; ++i)
             __builtin_prefetch(column(rows, i) + std::size_t{rows.end} * columns_.widths[i], 1);
     }
 
     // A row behind all others, with place `row` of each column. Throws std::bad_alloc, and then nothing has changed.
-    void push(CellRows& rows, std::uint64_t number, const void* const* columns, std::size_t row) {
+    void push(BucketRows& rows, std::uint64_t number, const void* const* columns, std::size_t row) {
         if (rows.end == rows.room()) make_room(rows);
         assert(rows.begin <= rows.end && rows.end < rows.room());
         std::memcpy(rows.piece + 8 * std::size_t{rows.end}, &number, sizeof number);
@@ -73,21 +73,21 @@ public:
     }
 
     // The oldest row leaves; there is one. Throws std::bad_alloc, and then nothing has changed.
-    void pop(CellRows& rows) {
+    void pop(BucketRows& rows) {
         assert(rows.begin < rows.end && rows.end <= rows.room() && "there is a row");
         if (rows.count() == 1) {
             give_back(rows.piece, rows.size_class);
-            rows = CellRows{};
+            rows = BucketRows{};
             return;
         }
         if (rows.size_class != 0 && rows.count() <= rows.room() / 8) move(rows, rows.size_class - 1);
         ++rows.begin;
     }
 
-    // Clears the rows of a cell that leaves with all of them.
-    void clear(CellRows& rows) noexcept {
+    // Clears the rows of a bucket that leaves with all of them.
+    void clear(BucketRows& rows) noexcept {
         if (rows.piece != nullptr) give_back(rows.piece, rows.size_class);
-        rows = CellRows{};
+        rows = BucketRows{};
     }
 
     // Bytes of pieces, also of those that wait to be used.
@@ -98,13 +98,13 @@ public:
     }
 
 private:
-    static constexpr std::uint32_t classes = 29;  // up to 2**30 rows in a cell
+    static constexpr std::uint32_t classes = 29;  // up to 2**30 rows in a bucket
 
     std::size_t size_of_piece(std::uint32_t size_class) const { return (std::size_t{4} << size_class) * bytes_; }
 
     static void free_memory(unsigned char* piece) noexcept { ::operator delete(piece, std::align_val_t{cache_line}); }
 
-    void make_room(CellRows& rows) {
+    void make_room(BucketRows& rows) {
         if (rows.piece == nullptr) {
             rows.piece = take(0);
             rows.size_class = 0;
@@ -117,7 +117,7 @@ private:
         }
     }
 
-    void move(CellRows& rows, std::uint32_t size_class) {
+    void move(BucketRows& rows, std::uint32_t size_class) {
         unsigned char* const piece = take(size_class);
         move_within(piece, rows, size_class);
         give_back(rows.piece, rows.size_class);
@@ -125,7 +125,7 @@ private:
     }
 
     // Copies the rows to the front of a piece, which may be their own.
-    void move_within(unsigned char* piece, const CellRows& rows, std::uint32_t size_class) {
+    void move_within(unsigned char* piece, const BucketRows& rows, std::uint32_t size_class) {
         assert(rows.count() <= std::size_t{4} << size_class);
         const std::size_t room = std::size_t{4} << size_class;
         std::memmove(piece, rows.piece + 8 * std::size_t{rows.begin}, 8 * std::size_t{rows.count()});

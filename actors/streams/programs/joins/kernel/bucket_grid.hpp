@@ -1,15 +1,16 @@
-// Cells of values: rows that match are in the same cell, or in neighbouring ones. Gulisano et al., "ScaleJoin",
+// Buckets of values: rows that match are in the same bucket, or in neighbouring ones. Gulisano et al., "ScaleJoin",
 // section IV-C, leave such structures to the predicate.
 //
 // A term that asks for equality divides rows by the value itself. A band divides them by a function that never
-// falls: cell(x) is x by the cells' width, cut to an integer. The grid is the product of all equalities and of up
-// to two bands.
+// falls: coordinate(x) is x by the buckets' width, cut to an integer. The grid is the product of all equalities and
+// of up to two bands.
 //
 // All matches are found. A probe's interval is exactly what it matches. From low <= x <= high it follows that
-// cell(low) <= cell(x) <= cell(high), whatever was rounded, as cell never falls. So a probe looks into the cells
-// from low's to high's, and no rule is needed of how far neighbours may be. Why these are few: cells are several
-// distances wide. So far from 0 that floats are sparser than cells, each float has its own, and low and high are
-// the value. A hash stands for a cell. Cells with one hash are one: the intervals say what matches, not the cells.
+// coordinate(low) <= coordinate(x) <= coordinate(high), whatever was rounded, as coordinates never fall. So a probe
+// looks into the buckets from low's to high's, and no rule is needed of how far neighbours may be. Why these are few:
+// buckets are several distances wide. So far from 0 that floats are sparser than buckets, each float has its own, and
+// low and high are the value. A hash stands for a bucket. Buckets with one hash are one: the intervals say what
+// matches, not the buckets.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +27,8 @@
 
 namespace callboard {
 
-// Hashes of cells.
-struct CellRange {
+// Hashes of buckets.
+struct BucketRange {
     const std::uint64_t *first, *last;
 
     const std::uint64_t* begin() const { return first; }
@@ -35,14 +36,14 @@ struct CellRange {
     std::size_t size() const { return static_cast<std::size_t>(last - first); }
 };
 
-class CellGrid {
+class BucketGrid {
 public:
-    // How wide cells are, in distances: wider ones are fewer to look into, and hold more rows to compare.
+    // How wide buckets are, in distances: wider ones are fewer to look into, and hold more rows to compare.
     static constexpr unsigned breadth = 4;
     static constexpr std::uint32_t most_bands = 2;
 
-    // Without the seed nobody can choose values whose cells crowd in one place of a table.
-    explicit CellGrid(const JoinPredicate& predicate, std::uint64_t seed = 0) : predicate_(predicate), seed_(seed) {
+    // Without the seed nobody can choose values whose buckets crowd in one place of a table.
+    explicit BucketGrid(const JoinPredicate& predicate, std::uint64_t seed = 0) : predicate_(predicate), seed_(seed) {
         for (std::uint32_t i = 0; i < predicate.count; ++i) {
             const JoinTerm& term = predicate.terms[i];
             if (is_equality(term)) equalities_[equality_count_++] = i;
@@ -50,59 +51,62 @@ public:
         }
     }
 
-    // Whether some term divides rows among cells; else all are in one.
+    // Whether some term divides rows among buckets; else all are in one.
     bool divides() const { return equality_count_ + band_count_ != 0; }
 
     // The rows of a batch, whose intervals are those of `probes`. Throws std::bad_alloc.
     template <class Time>
     void read(const JoinBatch<Time>& batch, const JoinProbes& probes) {
-        Place place;
-        place.hash = seed_;
-        places_.assign(batch.rows, place);
+        Coordinates coordinates;
+        coordinates.hash = seed_;
+        coordinates_.assign(batch.rows, coordinates);
         for (std::uint32_t i = 0; i < predicate_.count; ++i)
             with_type(predicate_.terms[i].type, [&](auto zero) {
                 using T = decltype(zero);
                 const T* const values = static_cast<const T*>(batch.values[i]);
-                for (std::size_t row = 0; row < batch.rows; ++row) places_[row].is_number &= values[row] == values[row];
+                for (std::size_t row = 0; row < batch.rows; ++row)
+                    coordinates_[row].is_number &= values[row] == values[row];
             });
         for (std::uint32_t i = 0; i < equality_count_; ++i)
             with_type(predicate_.terms[equalities_[i]].type, [&](auto zero) {
                 using T = decltype(zero);
                 const T* const values = static_cast<const T*>(batch.values[equalities_[i]]);
                 for (std::size_t row = 0; row < batch.rows; ++row)
-                    places_[row].hash = mix(places_[row].hash ^ bits_of(values[row]));
+                    coordinates_[row].hash = mix(coordinates_[row].hash ^ bits_of(values[row]));
             });
         for (std::uint32_t i = 0; i < band_count_; ++i)
             with_type(predicate_.terms[bands_[i].term].type, [&](auto zero) {
                 using T = decltype(zero);
                 read_band<T>(i, static_cast<const T*>(batch.values[bands_[i].term]), batch.rows, probes);
             });
-        cells_.clear();
+        buckets_.clear();
         ends_.assign(1, 0);
         for (std::size_t row = 0; row < batch.rows; ++row) {
-            Place& place = places_[row];
-            if (probes.is_possible(row)) each_cell(place, [&](std::uint64_t cell) { cells_.push_back(cell); });
-            ends_.push_back(cells_.size());
-            for (std::uint32_t i = 0; i < band_count_; ++i) place.hash = step(place.hash, place.own[i]);
+            Coordinates& coordinates = coordinates_[row];
+            if (probes.is_possible(row))
+                each_bucket(coordinates, [&](std::uint64_t bucket) { buckets_.push_back(bucket); });
+            ends_.push_back(buckets_.size());
+            for (std::uint32_t i = 0; i < band_count_; ++i)
+                coordinates.hash = step(coordinates.hash, coordinates.own[i]);
         }
     }
 
-    // False: the row has a NaN, and is in no cell.
+    // False: the row has a NaN, and is in no bucket.
     bool is_number(std::size_t row) const {
-        assert(row < places_.size());
-        return places_[row].is_number;
+        assert(row < coordinates_.size());
+        return coordinates_[row].is_number;
     }
 
-    // The cell that a row lies in.
-    std::uint64_t cell_of(std::size_t row) const {
-        assert(row < places_.size());
-        return places_[row].hash;
+    // The bucket that a row lies in.
+    std::uint64_t bucket_of(std::size_t row) const {
+        assert(row < coordinates_.size());
+        return coordinates_[row].hash;
     }
 
-    // The cells that may have rows which match a row. None: nothing matches it.
-    CellRange cells(std::size_t row) const {
+    // The buckets that may have rows which match a row. None: nothing matches it.
+    BucketRange buckets(std::size_t row) const {
         assert(row + 1 < ends_.size() && ends_[row] <= ends_[row + 1]);
-        return {cells_.data() + ends_[row], cells_.data() + ends_[row + 1]};
+        return {buckets_.data() + ends_[row], buckets_.data() + ends_[row + 1]};
     }
 
 private:
@@ -120,7 +124,7 @@ private:
         }
     };
 
-    struct Place {
+    struct Coordinates {
         std::uint64_t hash{0};  // of the equalities, and in the end of all
         std::uint64_t own[most_bands]{}, low[most_bands]{}, high[most_bands]{};
         bool is_number{true};
@@ -135,12 +139,13 @@ private:
     static bool is_equality(const JoinTerm& term) { return term.is_equality || term.distance == 0; }
 
     template <class Visit>
-    void each_cell(const Place& place, const Visit& visit) const {
-        if (band_count_ == 0) return visit(place.hash);
-        each_from(place.low[0], place.high[0], [&](std::uint64_t first) {
-            const std::uint64_t hash = step(place.hash, first);
+    void each_bucket(const Coordinates& coordinates, const Visit& visit) const {
+        if (band_count_ == 0) return visit(coordinates.hash);
+        each_from(coordinates.low[0], coordinates.high[0], [&](std::uint64_t first) {
+            const std::uint64_t hash = step(coordinates.hash, first);
             if (band_count_ == 1) return visit(hash);
-            each_from(place.low[1], place.high[1], [&](std::uint64_t second) { visit(step(hash, second)); });
+            each_from(coordinates.low[1], coordinates.high[1],
+                      [&](std::uint64_t second) { visit(step(hash, second)); });
         });
     }
 
@@ -152,7 +157,7 @@ private:
         }
     }
 
-    static std::uint64_t step(std::uint64_t hash, std::uint64_t cell) { return mix(hash ^ cell); }
+    static std::uint64_t step(std::uint64_t hash, std::uint64_t coordinate) { return mix(hash ^ coordinate); }
 
     // Equal values have equal bits: the zeros are made one.
     template <class T>
@@ -168,30 +173,30 @@ private:
     }
 
     template <class T>
-    static std::uint64_t cell(const Band& band, T value) {
+    static std::uint64_t coordinate(const Band& band, T value) {
         if constexpr (std::is_integral_v<T>) {
             const auto bits = static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
             return (bits ^ std::uint64_t{1} << 63) >> band.shift;
         } else {
             using Order = FloatOrder<double>;
-            const double place = static_cast<double>(value) * band.scale;
-            const double near = std::clamp(place, -far, far);
-            const auto linear = static_cast<std::int64_t>(near);  // towards 0: the cell there is twice as wide
-            if (place == near) return static_cast<std::uint64_t>(linear);
-            return static_cast<std::uint64_t>(Order::place_of(place) - Order::place_of(near) + linear);
+            const double scaled = static_cast<double>(value) * band.scale;
+            const double near = std::clamp(scaled, -far, far);
+            const auto linear = static_cast<std::int64_t>(near);  // towards 0: the bucket there is twice as wide
+            if (scaled == near) return static_cast<std::uint64_t>(linear);
+            return static_cast<std::uint64_t>(Order::ordinal_of(scaled) - Order::ordinal_of(near) + linear);
         }
     }
 
     template <class T>
     void read_band(std::uint32_t i, const T* values, std::size_t rows, const JoinProbes& probes) {
         for (std::size_t row = 0; row < rows; ++row) {
-            Place& place = places_[row];
-            if (!place.is_number) continue;
-            place.own[i] = cell(bands_[i], values[row]);
+            Coordinates& coordinates = coordinates_[row];
+            if (!coordinates.is_number) continue;
+            coordinates.own[i] = coordinate(bands_[i], values[row]);
             if (!probes.is_possible(row)) continue;
             const Interval& interval = probes.intervals(row)[bands_[i].term];
-            place.low[i] = cell(bands_[i], interval.low<T>());
-            place.high[i] = cell(bands_[i], interval.high<T>());
+            coordinates.low[i] = coordinate(bands_[i], interval.low<T>());
+            coordinates.high[i] = coordinate(bands_[i], interval.high<T>());
         }
     }
 
@@ -200,8 +205,8 @@ private:
     std::uint32_t equality_count_{0}, band_count_{0};
     std::uint32_t equalities_[JoinPredicate::most]{};
     Band bands_[most_bands]{};
-    std::vector<Place> places_;
-    std::vector<std::uint64_t> cells_;  // of all rows, one after the other
+    std::vector<Coordinates> coordinates_;
+    std::vector<std::uint64_t> buckets_;  // of all rows, one after the other
     std::vector<std::size_t> ends_;
 };
 

@@ -1,15 +1,15 @@
 // The choice of a join: FullJoin, whose cost is the window's, or IndexedJoin. The latter costs a few looks into
-// memory, and the rows in the cells that it looks into.
+// memory, and the rows in the buckets that it looks into.
 //
 // The figures are what tests/native/bench/bench_join.cpp measured on an EPYC of the fourth generation, in
 // nanoseconds for a row. They are good enough for the choice, as the costs mostly lie far apart. From about 1,500
-// rows in the window on the index is quicker, unless values crowd in few cells.
+// rows in the window on the index is quicker, unless values crowd in few buckets.
 #pragma once
 
 #include <cstdint>
 
 #include "callboard/streams/programs/joins/comparing/comparison.hpp"
-#include "callboard/streams/programs/joins/kernel/grid.hpp"
+#include "callboard/streams/programs/joins/kernel/bucket_grid.hpp"
 
 namespace callboard {
 
@@ -27,7 +27,7 @@ constexpr double ns_of_comparison(VectorPath path) {
 inline bool prefers_index(const JoinPredicate& predicate, VectorPath path, double window_rows,
                           double compared_rows = 0) {
     constexpr double looks = 100, compared = 0.5, row = 40;  // the last is what a full join does besides
-    if (!CellGrid(predicate).divides()) return false;
+    if (!BucketGrid(predicate).divides()) return false;
     return looks + compared * compared_rows < row + ns_of_comparison(path) * window_rows;
 }
 

@@ -1,8 +1,8 @@
-// The gate of a summary: threads that feed its streams, and a thread that has it to itself.
+// The slots of a summary's streams: each has one thread that feeds it, and a thread may have all of them.
 //
 // A thread that counts takes a stream that is free, the same one as last time if it is, and waits for one only when
 // all are taken. A thread that changes the summary as a whole waits until none is taken, and no thread takes one
-// meanwhile. And no more elements get in than can be counted.
+// meanwhile. And no more elements are admitted than can be counted.
 #pragma once
 
 #include <cassert>
@@ -14,9 +14,9 @@
 
 namespace callboard {
 
-class StreamGate {
+class StreamSlots {
 public:
-    explicit StreamGate(unsigned streams) : streams_(streams), locks_(new Lock[streams]) {
+    explicit StreamSlots(unsigned streams) : streams_(streams), locks_(new Lock[streams]) {
         assert(streams != 0);
     }
 
@@ -43,10 +43,10 @@ public:
     }
 
     // All streams, in an order, so that two who want that do not wait for each other.
-    void close() {
+    void take_all() {
         for (unsigned at = 0; at < streams_; ++at) locks_[at].mutex.lock();
     }
-    void open() {
+    void give_back_all() {
         for (unsigned at = 0; at < streams_; ++at) locks_[at].mutex.unlock();
     }
 

@@ -5,7 +5,7 @@ from typing_extensions import disjoint_base
 from callboard.streams.programs.merging.merge import Merge
 
 @disjoint_base
-class Listening(Merge):
+class IdleSources(Merge):
     def __init__(
         self,
         name: str,
