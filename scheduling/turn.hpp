@@ -1,4 +1,4 @@
-// A turn: how many messages a dispatch handles. It is the quantum, except for slow messages and for a flood.
+// A turn is one dispatch of an actor. Its budget of messages is the quantum, but for slow messages and a flood.
 //
 // A dispatch begins no more messages when its time slice is over (a "throughput deadline", as others call
 // it). Otherwise an actor whose messages take a tenth of a second would keep its worker for a whole quantum

@@ -103,7 +103,7 @@ def spawn(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs
 
 
 cdef int close_unborn(ActorRef ref) except -1:
-    """Have a worker bury what was sent to an actor whose spawn fails: others may have found it."""
+    """Have a worker dead-letter what was sent to an actor whose spawn fails: others may have found it."""
     cdef Team team = ref.runtime.team
     ref.cell.set_home((<WorkerThread>(<list>team.workers)[0]).core, relaxed)
     ref.mark_closed()

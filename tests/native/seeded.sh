@@ -136,10 +136,10 @@ seed "a reader does not look whether the ring has come round" core/records.hpp \
     's/return begun_\.load(relaxed) <= .*/return true;/' \
     stress_records "is whole" "a torn record" "-O2"
 seed "a worklist's slot is published relaxed" mailbox/ordered/worklist.hpp \
-    's/turn\.store(2 \* serial + 1, release)/turn.store(2 * serial + 1, relaxed)/' \
+    's/sequence\.store(2 \* serial + 1, release)/sequence.store(2 * serial + 1, relaxed)/' \
     stress_worklist "popped once" "data race" "-O1 -fsanitize=thread"
 seed "a worklist's slot is freed relaxed" mailbox/ordered/worklist.hpp \
-    's/turn\.store(2 \* (serial + slots_\.capacity()), release)/turn.store(2 * (serial + slots_.capacity()), relaxed)/' \
+    's/sequence\.store(2 \* (serial + slots_\.capacity()), release)/sequence.store(2 * (serial + slots_.capacity()), relaxed)/' \
     stress_worklist "popped once" "data race" "-O1 -fsanitize=thread"
 seed "a ring's value is published relaxed" mailbox/ordered/spsc.hpp \
     's/tail_\.store(tail + 1, release)/tail_.store(tail + 1, relaxed)/' \

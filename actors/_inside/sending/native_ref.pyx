@@ -6,7 +6,7 @@ from cpython.ref cimport Py_XINCREF
 
 from callboard._inside.sending.actor_cell cimport guarded_cell
 from callboard._inside.sending.admission cimport admit, look_in
-from callboard._inside.sending.burying cimport ADMITTED, REFUSED, Fate, bury_and_go_on
+from callboard._inside.sending.dead_lettering cimport ADMITTED, REFUSED, Fate, dead_letter_and_go_on
 from callboard._inside.sending.envelope cimport Envelope, to_tell
 from callboard._inside.sending.letter cimport Letter, take_letter
 from callboard._inside.sending.system_kind cimport SystemKind
@@ -27,10 +27,10 @@ cdef bint may_send(ActorRef to, Node* node, Context* context) noexcept nogil:
     if found == ADMITTED:
         return True
     with gil:
-        return admit_or_bury_node(to, found, node, context)
+        return admit_or_dead_letter_node(to, found, node, context)
 
 
-cdef bint admit_or_bury_node(ActorRef to, Fate found, Node* node, Context* context) noexcept:
+cdef bint admit_or_dead_letter_node(ActorRef to, Fate found, Node* node, Context* context) noexcept:
     """Wait for room, or make a dead letter: a native sender cannot be raised at."""
     cdef Fate fate
     cdef object refusal = None
@@ -45,7 +45,7 @@ cdef bint admit_or_bury_node(ActorRef to, Fate found, Node* node, Context* conte
         return True
     letter = take_letter(node)
     context.nodes.give(node, to.cell.pool)
-    bury_and_go_on(to, to.runtime, letter, fate, refusal)
+    dead_letter_and_go_on(to, to.runtime, letter, fate, refusal)
     return False
 
 
