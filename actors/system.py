@@ -129,7 +129,7 @@ class ActorSystem(CopiedAsItself):
             self._add_worker(self.config.core_of(index))
         shared = self.config.threading == "dynamic" and self.config.workers > 1
         if shared:
-            self._runtime.team.share()
+            self._runtime.team.let_steal()
         self._start(1 if shared and token else self.config.workers)
         log.info("system started", system=self.config.name, workers=self.config.workers)
 
@@ -279,7 +279,7 @@ class ActorSystem(CopiedAsItself):
         """
         self._runtime.refuse_fork()
         chosen = self.config.placement_policy(policy)
-        if self._runtime.team.shares:
+        if self._runtime.team.steals:
             raise PolicyError(
                 f"the actors of {self.name!r} cannot be arranged by {safe_repr(chosen)}: under "
                 "dynamic threading they run where they are woken; use threading='assigned'"

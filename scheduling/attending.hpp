@@ -26,7 +26,7 @@ inline bool sleep_reading(Worker& worker, int descriptor, int bell, int millisec
         while (worker.parker.park_by(bell, look) && !has_looked && worker.inbox.is_empty() &&
                worker.team->stopping.load(relaxed) == 0) {}
     };
-    if (!worker.shares) {
+    if (!worker.steals) {
         park();
     } else if (!worker.is_watching()) {
         begin_sleeping(worker);

@@ -1,4 +1,4 @@
-// A cell: an actor as the scheduler sees it. A mailbox, a state, a home worker, a function to run.
+// A cell: an actor as the scheduler sees it. A mailbox, a state, an affinity (the worker to wake), a function to run.
 //
 // The state machine. A cell is in one of these states. Parentheses have the bits that say so.
 //   ready    in exactly one ready set, wake-up inbox or token queue (tail's idle bit 0, not waiting)
@@ -42,7 +42,7 @@ namespace callboard {
 inline constexpr std::uint32_t python_cell = 1;     // its dispatch needs the interpreter
 inline constexpr std::uint32_t wants_token = 2;     // ... and the token that says who has it
 inline constexpr std::uint32_t dedicated_cell = 4;  // has a worker of its own
-inline constexpr std::uint32_t roaming_cell = 8;    // no policy chose its home: see stealing.hpp
+inline constexpr std::uint32_t unpinned_cell = 8;    // no policy chose its affinity: see stealing.hpp
 // The flags from here on belong to the actor in the cell, which may set them at any time.
 inline constexpr std::uint32_t first_own_flag = 16;
 
@@ -56,7 +56,7 @@ struct Cell {
     FreePool pool;
 
     // --- read by all, rarely written ------------------------------------------------------------
-    alignas(cache_line) Atomic<Worker*> home{nullptr};
+    alignas(cache_line) Atomic<Worker*> affinity{nullptr};
     Stack<Node> system;  // messages that overtake those of users
     Atomic<std::uint32_t> waiting{0};
     Atomic<std::uint32_t> flags;

@@ -30,8 +30,8 @@ cdef extern from "callboard/scheduling/forward.hpp" namespace "callboard" nogil:
         Cell(Run run, void* owner, uint32_t flags)
         MpscTail tail
         FreePool pool
-        Worker* get_home "home.load" (memory_order)
-        void set_home "home.store" (Worker*, memory_order)
+        Worker* get_affinity "affinity.load" (memory_order)
+        void set_affinity "affinity.store" (Worker*, memory_order)
         uint32_t weight
         uint32_t pace
         void* owner
@@ -87,7 +87,7 @@ cdef extern from "callboard/scheduling/forward.hpp" namespace "callboard" nogil:
         ReadySet ready
         TeamState* team
         int64_t python_ready
-        bint shares
+        bint steals
         uint32_t index
         void* owner
         bint has_token

@@ -12,7 +12,7 @@ from callboard.core.memory.node cimport acq_rel, acquire, relaxed, release, seq_
 from callboard.scheduling.cell cimport Cell, dedicated_cell
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.roster cimport Roster
-from callboard.scheduling.stealing cimport let_share
+from callboard.scheduling.stealing cimport let_steal
 from callboard.scheduling.worker cimport WorkerThread
 from callboard.scheduling.worker_core cimport Worker
 
@@ -30,7 +30,7 @@ def obstacle_to_waiting(Team team):
         if context.current == NULL:
             return None
         # An event loop's thread, in an actor's code.
-        if context.current.get_home(relaxed).team == team.state:
+        if context.current.get_affinity(relaxed).team == team.state:
             return "in an actor would wait for the actor itself"
         return "would block the event loop of another system: spawn the actor with dedicated=True"
     if context.worker.team == team.state:
@@ -48,14 +48,14 @@ cdef class Team(Roster):
         self.token = token
         self.running = set()
 
-    def share(self):
+    def let_steal(self):
         """Let the workers take each other's work. Before the first one starts."""
         cdef vector[Worker*] members
         cdef WorkerThread worker
         for worker in self.workers:
             members.push_back(worker.core)
-        let_share(self.state[0], members)
-        self.shares = True
+        let_steal(self.state[0], members)
+        self.steals = True
 
     def start(self, int workers):
         """Start those of the first `workers` threads that did not start yet. In any thread.
@@ -162,8 +162,8 @@ cdef class Team(Roster):
         cdef WorkerThread worker
         if not cell.has(dedicated_cell):
             return 0
-        worker = <WorkerThread><object>cell.get_home(relaxed).owner
-        cell.set_home((<WorkerThread>self.workers[0]).core, release)
+        worker = <WorkerThread><object>cell.get_affinity(relaxed).owner
+        cell.set_affinity((<WorkerThread>self.workers[0]).core, release)
         worker.retiring = True
         return 0
 

@@ -30,7 +30,7 @@ struct ReadySet {
     void (*destroy)(void* state){nullptr};  // with the policy, if it owns the state
     // Flags of the cells that a thief may fetch, while the worker cannot. None where fetch is a user's code.
     std::uint32_t lent{0};
-    Cell* (*fetch_roaming)(void* state){nullptr};  // passes others by, where it can; null: none near
+    Cell* (*fetch_unpinned)(void* state){nullptr};  // passes others by, where it can; null: none near
 };
 
 // The shared state of the workers of one system.
@@ -79,7 +79,7 @@ struct Worker {
 
     // --- the worker's thread alone ----------------------------------------------------------------
     alignas(cache_line) TeamState* team{nullptr};
-    bool shares{false};           // its ready cells that roam with the others of its team, and theirs
+    bool steals{false};           // it takes unpinned ready cells of the others of its team, and they take its own
     bool may_be_robbed{false};    // it had such a cell: from then on it takes its lock
     Worker* victim{nullptr};      // the worker that was seen to have more than it can do
     Worker* robbed{nullptr};      // the last one that it stole from
@@ -150,7 +150,7 @@ struct Worker {
     // busy here.)
     void wake(Cell* cell) {
         assert(cell->ready_on.load(relaxed) == nullptr && "a cell is in one place at a time (rule 1)");
-        const bool may_move = shares && cell->has(roaming_cell);  // after the push it is another's
+        const bool may_move = steals && cell->has(unpinned_cell);  // after the push it is another's
         if (inbox.push(cell, seq_cst)) parker.unpark();
         if (may_move && rests.load(seq_cst) % 2 == 0 && team->sleepers.load(seq_cst) != 0) call();
     }
@@ -163,10 +163,10 @@ struct Worker {
         }
     }
 
-    // A thief, or the worker's thread, within `lock`. One that roams, if the policy can pass the others by.
-    Cell* remove_roaming() {
+    // A thief, or the worker's thread, within `lock`. An unpinned one, if the policy can pass the others by.
+    Cell* remove_unpinned() {
         if (kept_ready == 0) return remove();
-        return ready.fetch_roaming != nullptr ? removed(ready.fetch_roaming(ready.state)) : nullptr;
+        return ready.fetch_unpinned != nullptr ? removed(ready.fetch_unpinned(ready.state)) : nullptr;
     }
 
     // Its thread.

@@ -21,7 +21,7 @@ from callboard.core.clock cimport monotonic_ns
 from callboard.core.memory.node cimport Surplus, acquire, await_interpreter, relaxed, release, seq_cst
 from callboard.core.records cimport DispatchRecord, RecordRing
 from callboard.core.thread_state cimport set_variables
-from callboard.scheduling.cell cimport Cell, dedicated_cell, python_cell, roaming_cell, wants_token
+from callboard.scheduling.cell cimport Cell, dedicated_cell, python_cell, unpinned_cell, wants_token
 from callboard.scheduling.context cimport Context, current_context
 from callboard.scheduling.dispatching cimport dispatch
 from callboard.scheduling.handle cimport Handle
@@ -196,22 +196,22 @@ cdef class WorkerThread:
         The actor moves when it becomes ready the next time, or after the dispatch in work. No message
         is lost or reordered: messages wait in the actor's mailbox, which does not move. Only its
         readiness moves. The one thread that has it hands it on at one place, make_ready(), each time
-        to the home that this thread reads there: the old one or this. Both are workers of one team,
+        to the affinity that this thread reads there: the old worker or this. Both are workers of one team,
         which run as long as there are actors, so either will dispatch the actor. A dispatch on this
         worker comes after one on the old worker, because it got the readiness from there.
 
         Raises PolicyError for an actor of another system, one with a worker of its own, or one that
         lives wherever it is woken.
         """
-        cdef Worker* home = actor.cell.get_home(relaxed)
-        if home == NULL or home.team != self.core.team:
+        cdef Worker* affinity = actor.cell.get_affinity(relaxed)
+        if affinity == NULL or affinity.team != self.core.team:
             raise PolicyError(f"{actor!r} cannot move to {self.name!r}, a worker of another system")
         if actor.cell.has(dedicated_cell):
             raise PolicyError(f"{actor!r} cannot move to {self.name!r}: it has a worker of its own")
-        if actor.cell.has(roaming_cell):
+        if actor.cell.has(unpinned_cell):
             raise PolicyError(
                 f"{actor!r} cannot be moved to {self.name!r}: under dynamic threading it runs where it is woken")
-        actor.cell.set_home(self.core, relaxed)
+        actor.cell.set_affinity(self.core, relaxed)
 
     def start(self):
         """Start the thread. A daemon: a worker that an actor blocks must not hang the interpreter.
@@ -310,7 +310,7 @@ cdef class WorkerThread:
             dispatch(cell, context, NULL)
             turns += 1
             if turns % CLOCK_EVERY == 0:
-                if core.shares:
+                if core.steals:
                     consider_sharing(core[0], monotonic_ns())
                 if attached:
                     heed_interpreter()

@@ -142,9 +142,9 @@ struct Stage {
             team[i].ready = ready_set(&ready[i]);
             members.push_back(&team[i]);
         }
-        if (flags & roaming_cell) let_share(shared, members);
+        if (flags & unpinned_cell) let_steal(shared, members);
         for (int i = 0; i < actors; ++i) {
-            cast[i].cell.home.store(&team[i % workers], relaxed);
+            cast[i].cell.affinity.store(&team[i % workers], relaxed);
             cast[i].cell.set(flags);
             make_ready(&cast[i].cell, &context);
         }
@@ -274,10 +274,10 @@ TEST("no wake-up is lost when one worker at a time may run the cells") {
 }
 
 TEST("no wake-up is lost between workers that steal") {
-    Stage(roaming_cell, 1, 60000).play();
-    Stage(roaming_cell, 10000, 2).play();
-    Stage(roaming_cell, 1, 30000, 4).play();
-    Stage(roaming_cell, 5000, 2, 4).play();
+    Stage(unpinned_cell, 1, 60000).play();
+    Stage(unpinned_cell, 10000, 2).play();
+    Stage(unpinned_cell, 1, 30000, 4).play();
+    Stage(unpinned_cell, 5000, 2, 4).play();
 }
 
 CHECK_MAIN
