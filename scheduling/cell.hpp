@@ -53,7 +53,7 @@ struct Cell {
 
     // --- the senders' ---------------------------------------------------------------------------
     alignas(cache_line) MpscTail tail;
-    FreePool pool;
+    FreeList spare;
 
     // --- read by all, rarely written ------------------------------------------------------------
     alignas(cache_line) Atomic<Worker*> affinity{nullptr};
@@ -123,7 +123,7 @@ struct Cell {
     bool is_waiting() const { return waiting.load(relaxed) & waiting_bit; }
 
     ~Cell() {
-        FreePool::free_chain(system.take_all());
+        FreeList::free_chain(system.take_all());
         delete limits;
     }
 

@@ -7,7 +7,7 @@ functions in a `.pxd`, too, because Cython writes them into every module that ci
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from callboard.core.memory.node cimport FreePool, Node, NodeCache, Parker, memory_order
+from callboard.core.memory.node cimport FreeList, Node, NodeCache, Parker, memory_order
 from callboard.core.records cimport RecordRing
 from callboard.mailbox.limits cimport Limits
 
@@ -29,7 +29,7 @@ cdef extern from "callboard/scheduling/forward.hpp" namespace "callboard" nogil:
     cdef cppclass Cell:
         Cell(Run run, void* owner, uint32_t flags)
         MpscTail tail
-        FreePool pool
+        FreeList spare
         Worker* get_affinity "affinity.load" (memory_order)
         void set_affinity "affinity.store" (Worker*, memory_order)
         uint32_t weight

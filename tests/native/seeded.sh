@@ -101,7 +101,7 @@ seed "a delegated request is pushed relaxed" mailbox/delegation.hpp \
     stress_delegation "served once" "data race" "-O1 -fsanitize=thread"
 seed "a stack's item is pushed relaxed" core/memory/stack.hpp \
     's/first, order, relaxed));/first, relaxed, relaxed));/' \
-    stress_pool "no node" "data race" "-O1 -fsanitize=thread"
+    stress_free_list "no node" "data race" "-O1 -fsanitize=thread"
 seed "a slab's lines are counted down relaxed" core/memory/slab.hpp \
     's/counted_\.fetch_sub(lines, acq_rel)/counted_.fetch_sub(lines, relaxed)/' \
     stress_slab "free it once" "data race" "-O1 -fsanitize=thread"

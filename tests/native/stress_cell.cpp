@@ -37,7 +37,7 @@ struct Actor {
 };
 
 Node* node_for(Cell& cell, Context* context, Kind kind, std::int64_t value) {
-    Node* node = static_cast<ThreadContext*>(context)->small.take(cell.pool);
+    Node* node = static_cast<ThreadContext*>(context)->small.take(cell.spare);
     node->kind = kind;
     node->integer = value;
     return node;
@@ -63,7 +63,7 @@ bool attend(Actor& actor, Context* context) {
                 actor.watches.receive(node->integer);
                 actor.received.fetch_add(1, relaxed);
             }
-            static_cast<ThreadContext*>(context)->small.give(node, actor.cell.pool);
+            static_cast<ThreadContext*>(context)->small.give(node, actor.cell.spare);
             node = following;
         }
         if (!actor.suspended) {
@@ -89,7 +89,7 @@ Outcome Actor::run(Cell* cell, Context* context, std::uint32_t quantum) {
             if (node == nullptr) break;
             ++handled;
             actor.messages.receive(node->integer);
-            static_cast<ThreadContext*>(context)->small.give(spent, cell->pool);
+            static_cast<ThreadContext*>(context)->small.give(spent, cell->spare);
             if (actor.messages.received() % rest_every == 0) {
                 actor.suspended = true;
                 actor.wants_resume.fetch_add(1, relaxed);
@@ -240,7 +240,7 @@ TEST("a system message that meets the beginning of a wait is not lost") {
                 if (rounds.over()) return;
                 ++sent;
                 for (auto i = random.below(32); i != 0; --i) asm volatile("");
-                if (cell.push_system(nodes.take(cell.pool))) readied.store(true, release);
+                if (cell.push_system(nodes.take(cell.spare))) readied.store(true, release);
             }
         }
         for (int round = 1; rounds.go_on(round); ++round) {
@@ -256,7 +256,7 @@ TEST("a system message that meets the beginning of a wait is not lost") {
                 }
                 node = cell.take_system();
             }
-            nodes.give(node, cell.pool);
+            nodes.give(node, cell.spare);
         }
     });
     CHECK(wanted.load(relaxed) > 0);

@@ -31,14 +31,14 @@ struct Actor {
         Actor& actor = *static_cast<Actor*>(cell->owner);
         Node* spent = nullptr;
         while (cell->head.pop(spent) != nullptr) {
-            static_cast<ThreadContext*>(context)->small.give(spent, cell->pool);
+            static_cast<ThreadContext*>(context)->small.give(spent, cell->spare);
             actor.act(actor, context);
         }
         return cell->try_idle() ? Outcome::done : Outcome::more;
     }
 
     void tell(Context* context) {
-        if (cell.tail.push(static_cast<ThreadContext*>(context)->small.take(cell.pool))) make_ready(&cell, context);
+        if (cell.tail.push(static_cast<ThreadContext*>(context)->small.take(cell.spare))) make_ready(&cell, context);
     }
 
     Show& show;

@@ -158,7 +158,7 @@ def test_a_spawn_that_wants_a_thread_which_cannot_be_made_fails(
             with pytest.raises(CallboardError, match="only 1 of 2 workers could be started"):
                 system.spawn(Worker, placement=Fixed(1))
         assert system.actors == []
-        system.drain()  # till then the first worker has the token; it dead-letters what was not born
+        system.drain()  # till then the first worker has the token: it dead-letters the unborn
         assert system.spawn(Worker, placement=Fixed(1)).ask("where").result(30) == "callboard-1"
 
 

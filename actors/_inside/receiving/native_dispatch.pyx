@@ -66,7 +66,7 @@ cdef Outcome run_loop(
         node = cell.head.pop(spent)
         if node == NULL:
             break
-        context.nodes.give(spent, cell.pool)
+        context.nodes.give(spent, cell.spare)
         handled += 1
         # The node stays as the queue's dummy until the next pop: receive() reads it in place.
         if node.flags & wants_answer:

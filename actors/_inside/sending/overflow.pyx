@@ -232,7 +232,7 @@ cdef object dead_letter_dropped(Handle to, Runtime runtime, Context* context, No
     while node != NULL:
         following = node.get_next(relaxed)
         letter = take_letter(node)
-        context.nodes.give(node, to.cell.pool)
+        context.nodes.give(node, to.cell.spare)
         node = following
         try:
             dead_letter(to, runtime, letter, DROPPED_OLDEST)

@@ -31,7 +31,7 @@ cdef class PriorityIntake(Intake):
         cdef bint has_place
         while node != NULL:
             letter = take_letter(node)
-            context.nodes.give(spent, cell.pool)
+            context.nodes.give(spent, cell.spare)
             has_place = letter.message is not FENCE and self.find_place(letter)
             if not has_place:
                 give_back(cell, 1)

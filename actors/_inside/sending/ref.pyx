@@ -77,14 +77,14 @@ cdef void let_go(ActorCell* cell) noexcept:
     context = current_context()
     while node != NULL:
         take_letter(node)
-        context.nodes.give(spent, cell.pool)
+        context.nodes.give(spent, cell.spare)
         node = cell.head.pop(spent)
     node = cell.take_system()
     while node != NULL:
         following = node.get_next(relaxed)
         Py_XDECREF(<PyObject*>node.first)
         Py_XDECREF(<PyObject*>node.second)
-        context.nodes.give(node, cell.pool)
+        context.nodes.give(node, cell.spare)
         node = following
 
 
@@ -173,7 +173,7 @@ cdef class ActorRef(Waiter):
         if not cell.has(slow_cell):
             try:
                 for message in source:
-                    node = filled(context.nodes.take(cell.pool), to_tell(<PyObject*>message, sender))
+                    node = filled(context.nodes.take(cell.spare), to_tell(<PyObject*>message, sender))
                     if first == NULL:
                         first = node
                     else:
@@ -309,7 +309,7 @@ cdef class ActorRef(Waiter):
         found = look_in(self.cell, True)
         if found != ADMITTED and not self.is_admitted(found, &envelope, context):
             return future
-        node = filled(context.nodes.take(self.cell.pool), envelope)
+        node = filled(context.nodes.take(self.cell.spare), envelope)
         node.flags = wants_answer  # where a native actor looks
         if self.cell.tail.push(node):
             self.wake(context)
@@ -359,7 +359,7 @@ cdef class ActorRef(Waiter):
     cdef void send_system(self, SystemKind kind, object first, object second) noexcept:
         """Push a system message, which overtakes the messages in the mailbox."""
         cdef Context* context = current_context()
-        cdef Node* node = context.nodes.take(self.cell.pool)
+        cdef Node* node = context.nodes.take(self.cell.spare)
         node.kind = <Kind>kind
         Py_INCREF(first)
         Py_INCREF(second)

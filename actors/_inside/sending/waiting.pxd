@@ -25,7 +25,7 @@ cdef inline bint take_oldest(ActorCell* cell, Context* context, Envelope* envelo
     if node == NULL:
         return False
     fetch(node, envelope)
-    context.nodes.give(spent, cell.pool)
+    context.nodes.give(spent, cell.spare)
     if cell.limits != NULL:
         cell.limits.give_back(1)
     return True

@@ -72,7 +72,7 @@ cdef bint dead_letter_queued(ActorRef ref, Context* context, uint32_t most) noex
     node = cell.head.pop(spent)
     while node != NULL:
         letter = take_letter(node)
-        context.nodes.give(spent, cell.pool)
+        context.nodes.give(spent, cell.spare)
         if cell.limits != NULL:
             cell.limits.give_back(1)
         dead_letter_and_go_on(ref, ref.runtime, letter, STOPPED)

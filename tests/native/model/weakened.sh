@@ -84,8 +84,8 @@ seen 'return epoch_.compare_exchange_strong(epoch, epoch + 1, seq_cst, relaxed);
 seen 'bool has_passed(std::uint64_t announced) const { return epoch_.load(acquire) >= announced + 3; }' acquire relaxed epochs "a thing does"
 
 header=core/memory/node.hpp
-seen 'if (Surplus* surplus = listed_.load(acquire)) surplus->forget(*this);' acquire relaxed stack "a pool that"
-seen 'pool->listed_.store(nullptr, release);' release relaxed stack "a pool that"
+seen 'if (Surplus* surplus = listed_.load(acquire)) surplus->forget(*this);' acquire relaxed stack "a list that"
+seen 'list->listed_.store(nullptr, release);' release relaxed stack "a list that"
 
 header=core/threads/parker.hpp
 seen 'word_.exchange(empty, acquire);' acquire relaxed parker "what was written"
