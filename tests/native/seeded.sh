@@ -328,10 +328,10 @@ asserted "an element that lost its counter is retired without its epoch" frequen
 asserted "a row is compared with a block of which it sees nothing" streams/programs/joins/kernel/full_join.hpp \
     's/seen\[first\]\.end <= begin) ++first;/seen[first].end < begin) ++first;/' \
     test_joins "around a block" "sees some of the block"
-asserted "a pool has no room for the last block that comes back" streams/programs/joins/kernel/block_pool.hpp \
+asserted "an arena has no room for the last block that comes back" streams/programs/joins/kernel/block_arena.hpp \
     's/free_\.reserve(made() + 1);/free_.reserve(made());/' \
     test_joins "doubles are" "giving back cannot fail"
-asserted "a pool has no room for the last piece that comes back" streams/programs/joins/kernel/cell_rows.hpp \
+asserted "an arena has no room for the last piece that comes back" streams/programs/joins/kernel/cell_rows.hpp \
     's/free\.reserve(free\.size() + used_\[size_class\] + 1);/free.reserve(free.size() + used_[size_class]);/' \
     test_joins "a cell that was large" "giving back cannot fail"
 

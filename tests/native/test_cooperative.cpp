@@ -60,8 +60,8 @@ struct Parts {
     using Element = CountedElement<IntegerKeys>;
     using Bucket = FrequencyBucket<IntegerKeys>;
 
-    RetiredPool<Element> elements;
-    RetiredPool<Bucket> buckets;
+    RetiredNodes<Element> elements;
+    RetiredNodes<Bucket> buckets;
     SearchStructure<IntegerKeys> search{16};
     StreamSummary<IntegerKeys> summary;
     CountingStream<IntegerKeys> one, other;
