@@ -33,7 +33,7 @@ from callboard.core.threads.green import refuse_green_threads
 from callboard.core.threads.interpreter import has_gil
 from callboard.core.threads.wait_queue import WaitQueue
 from callboard.dead_letters import DeadLetters
-from callboard.diagnosis import all_actors, describe_unrest
+from callboard.diagnosis import all_actors, why_not_idle
 from callboard.mailboxes import BoundedMailbox
 from callboard.scheduling.config import Config
 from callboard.scheduling.monitor import Statistics
@@ -325,10 +325,10 @@ class ActorSystem(CopiedAsItself):
         if timeout is not None:
             seconds = checks.seconds("the timeout of drain()", timeout)
         self._refuse_worker("drain()")
-        if not self._runtime.closed and not self._runtime.team.wait_for_rest(seconds):
+        if not self._runtime.closed and not self._runtime.team.wait_until_idle(seconds):
             raise DrainTimeout(
                 f"the system {self.name!r} did not come to rest in {seconds:g} s\n"
-                + describe_unrest(self._runtime)
+                + why_not_idle(self._runtime)
             )
 
     def join(self, timeout: float | None = None) -> bool:
@@ -367,13 +367,13 @@ class ActorSystem(CopiedAsItself):
         if obstacle_to_waiting(runtime.team) is not None:
             return
         ended = self._wait_ended(seconds)
-        stuck = "" if ended else describe_unrest(runtime)
+        stuck = "" if ended else why_not_idle(runtime)
         runtime.timers.close()
         runtime.event_loop.close(_left(deadline))
         team = runtime.team
         team.tell_stopping()
         if ended and not team.end(_left(deadline)):
-            ended, stuck = False, describe_unrest(runtime)
+            ended, stuck = False, why_not_idle(runtime)
         runtime.closed = True
         _exit.forget(self)
         self._signals.restore()

@@ -30,7 +30,7 @@ inline bool sleep_reading(Worker& worker, int descriptor, int bell, int millisec
         park();
     } else if (!worker.is_watching()) {
         begin_sleeping(worker);
-        if (worker.others_rest()) park();
+        if (worker.others_idle()) park();
         stop_sleeping(worker);
     }
     return looked_at[0].revents != 0;

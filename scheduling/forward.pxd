@@ -70,7 +70,7 @@ cdef extern from "callboard/scheduling/forward.hpp" namespace "callboard" nogil:
         uint32_t is_stopping "stopping.load" (memory_order)
         void set_draining "draining.store" (uint32_t, memory_order)
         uint32_t is_draining "draining.load" (memory_order)
-        Parker rested
+        Parker became_idle
 
     cdef cppclass Inbox "callboard::Stack<callboard::Cell>":
         bint is_empty()
@@ -78,8 +78,8 @@ cdef extern from "callboard/scheduling/forward.hpp" namespace "callboard" nogil:
     cdef cppclass Worker:
         Inbox inbox
         Parker parker
-        uint64_t get_rests "rests.load" (memory_order)
-        uint64_t add_rests "rests.fetch_add" (uint64_t, memory_order)
+        uint64_t get_idles "idles.load" (memory_order)
+        uint64_t add_idles "idles.fetch_add" (uint64_t, memory_order)
         uint64_t get_current "current.load" (memory_order)
         int64_t get_loop_time "loop_time.load" (memory_order)
         void set_loop_time "loop_time.store" (int64_t, memory_order)

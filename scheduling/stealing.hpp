@@ -26,8 +26,8 @@
 //   6. A worker that keeps apart leaves the role to a sleeper that takes part, if there is one.
 // So a cell that waits behind a long dispatch is seen: by the watcher, within a nap or two; without a watcher,
 // by the sleeper that the put calls. Why no cell falls between these rules. A worker that gives up the role says
-// so (by rule 2 also that it sleeps), and then looks whether all others rest. A worker that begins to work
-// counts its rest as ended, and then, after a put, looks at the role and at the sleepers. All of these are
+// so (by rule 2 also that it sleeps), and then looks whether all others are idle. A worker that begins to work
+// counts its idle time as ended, and then, after a put, looks at the role and at the sleepers. All of these are
 // sequentially consistent, so one of the two sees the other. To be safe, sleepers look again now and then while
 // any other works.
 #pragma once
@@ -86,7 +86,7 @@ inline bool sees_victim(Worker& worker, std::int64_t now) {
         Sighting& seen = worker.sightings[number];
         const std::int64_t ready = other.stealable.load(relaxed);
         assert(ready >= 0);
-        if (ready == 0 && (other.inbox.is_empty() || other.rests.load(relaxed) % 2 == 1)) {
+        if (ready == 0 && (other.inbox.is_empty() || other.idles.load(relaxed) % 2 == 1)) {
             seen.since = 0;
             continue;
         }
@@ -138,8 +138,8 @@ inline void consider_sharing(Worker& worker, std::int64_t now) {
     if (__builtin_expect(!trials.is_due(now), 1) || worker.team->stopping.load(relaxed) != 0) return;
     assert(worker.robbed != nullptr && "trials begin with a theft");
     const Worker& robbed = *worker.robbed;
-    const std::uint64_t rests = robbed.rests.load(relaxed) + (std::uint64_t{robbed.index} << 48);
-    TeamCounts counts{0, worker.handled.get(), rests, robbed.trials.is_apart.load(relaxed)};
+    const std::uint64_t idles = robbed.idles.load(relaxed) + (std::uint64_t{robbed.index} << 48);
+    TeamCounts counts{0, worker.handled.get(), idles, robbed.trials.is_apart.load(relaxed)};
     for (const Worker* member : worker.team->members) counts.handled += member->handled.get();
     const bool was_apart = trials.is_apart.load(relaxed);
     TrialLease& lease = worker.team->trial_lease;
@@ -182,7 +182,7 @@ inline bool find_work(Context* context) {
     }, worker_patience);
 }
 
-// From here on others may call it. Before it looks for the last time whether they rest.
+// From here on others may call it. Before it looks for the last time whether they are idle.
 inline void begin_sleeping(Worker& worker) {
     assert(!worker.is_asleep.load(relaxed) && "a worker sleeps once");
     worker.is_asleep.store(true, relaxed);
@@ -207,12 +207,12 @@ inline bool sleep(Worker& worker, std::int64_t nanoseconds) {
         const std::int64_t nap = worker.nap_ns;
         assert(nap > 0 && nap <= longest_nap);
         worker.nap_ns = std::min(2 * nap, longest_nap);
-        if (worker.parker.park(nap) || !worker.others_rest()) return true;
+        if (worker.parker.park(nap) || !worker.others_idle()) return true;
         worker.give_up_watch();
     }
     begin_sleeping(worker);
     bool again = true;
-    if (worker.others_rest()) {
+    if (worker.others_idle()) {
         again = worker.parker.park(nanoseconds);
     } else if (Worker* const watcher = team.watcher.load(seq_cst)) {
         // Rule 6, for one that naps.

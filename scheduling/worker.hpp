@@ -40,8 +40,8 @@ struct TeamState {
     // Cells in state waiting, and answers that actors owe; a system with one of them is not idle.
     alignas(cache_line) Atomic<std::int64_t> waiting{0};
     Atomic<std::uint32_t> stopping{0};
-    Atomic<std::uint32_t> draining{0};  // a thread waits on `rested`
-    Parker rested;
+    Atomic<std::uint32_t> draining{0};  // a thread waits on `became_idle`
+    Parker became_idle;
     // For workers that take each other's work: see stealing.hpp.
     alignas(cache_line) Atomic<Worker*> watcher{nullptr};
     Atomic<std::uint32_t> sleepers{0};
@@ -63,7 +63,7 @@ struct Worker {
     Atomic<bool> is_asleep{false};  // and one of the team's sleepers
 
     // --- the worker's thread writes, others read ---------------------------------------------------
-    alignas(cache_line) Atomic<std::uint64_t> rests{1};  // ended and begun ones; odd: it is idle
+    alignas(cache_line) Atomic<std::uint64_t> idles{1};  // begun and ended ones; odd: it is idle
     Atomic<std::uint64_t> current{0};                    // the number of the cell that it dispatches
     // Monotonic ns, now and then. Where messages take long: when the one in work began.
     Atomic<std::int64_t> loop_time{0};
@@ -146,13 +146,13 @@ struct Worker {
 
     // Any thread. If the inbox was not empty, the thread that filled it has woken the worker. A busy worker may
     // be busy for long: then others are to look at its inbox. (Sequentially consistent, as are the end of the
-    // worker's rest and its look at the inbox after that. Either it sees the cell then, or it is seen to be
+    // worker's idle time and its look at the inbox after that. Either it sees the cell then, or it is seen to be
     // busy here.)
     void wake(Cell* cell) {
         assert(cell->ready_on.load(relaxed) == nullptr && "a cell is in one place at a time (rule 1)");
         const bool may_move = steals && cell->has(unpinned_cell);  // after the push it is another's
         if (inbox.push(cell, seq_cst)) parker.unpark();
-        if (may_move && rests.load(seq_cst) % 2 == 0 && team->sleepers.load(seq_cst) != 0) call();
+        if (may_move && idles.load(seq_cst) % 2 == 0 && team->sleepers.load(seq_cst) != 0) call();
     }
 
     void put_all(Cell* cell) {
@@ -183,12 +183,12 @@ struct Worker {
     // Rule 3 of stealing.hpp.
     void stop_watching() {
         if (__builtin_expect(!is_watching(), 1) || !give_up_watch()) return;
-        if (team->sleepers.load(seq_cst) != 0 && !others_rest()) call();
+        if (team->sleepers.load(seq_cst) != 0 && !others_idle()) call();
     }
 
-    bool others_rest() const {
+    bool others_idle() const {
         for (const Worker* other : team->members)
-            if (other != this && other->rests.load(seq_cst) % 2 == 0) return false;
+            if (other != this && other->idles.load(seq_cst) % 2 == 0) return false;
         return true;
     }
 
@@ -221,7 +221,7 @@ private:
         count(cell, 1);
         ready.put(ready.state, cell);
         lock.unlock();
-        // The put comes after the end of the worker's last rest: see stealing.hpp, between rules 2 and 4.
+        // The put comes after the end of the worker's last idle time: see stealing.hpp, between rules 2 and 4.
         if (stealable.load(relaxed) != 0 && __builtin_expect(team->sleepers.load(seq_cst) != 0, 0)) call();
     }
 

@@ -118,9 +118,9 @@ cdef class WorkerThread:
         return self.core.index
 
     @property
-    def is_resting(self):
+    def is_idle(self):
         """True while the worker is idle: it looks for work, or is parked."""
-        return self.core.get_rests(acquire) % 2 == 1
+        return self.core.get_idles(acquire) % 2 == 1
 
     @property
     def current_actor(self):
@@ -158,7 +158,7 @@ cdef class WorkerThread:
     @property
     def waits(self):
         """How often the worker was idle."""
-        return (self.core.get_rests(relaxed) - 1) // 2
+        return (self.core.get_idles(relaxed) - 1) // 2
 
     @property
     def waited_ns(self):
@@ -276,7 +276,7 @@ cdef class WorkerThread:
         cdef uint64_t turns = 0
         core.started = monotonic_ns()
         core.set_loop_time(core.started, relaxed)
-        core.add_rests(1, seq_cst)  # it rested until now
+        core.add_idles(1, seq_cst)  # it was idle until now
         while True:
             cell = core.fetch()
             if cell == NULL:
@@ -290,14 +290,14 @@ cdef class WorkerThread:
                 if (team.is_stopping(acquire) or self.retiring) and core.inbox.is_empty():
                     core.stop_watching()
                     break
-                self.rest()
+                self.idle()
                 core.set_loop_time(monotonic_ns(), relaxed)
                 continue
             if cell.has(python_cell):
                 if cell.has(wants_token) and not core.own_token_or_delegate(cell):
                     continue
                 if not attached:
-                    await_interpreter(core.get_loop_time(relaxed))  # of the end of its last rest, if recent
+                    await_interpreter(core.get_loop_time(relaxed))  # of the end of its last idle time, if recent
                     PyEval_RestoreThread(state)
                     attached = True
                     if core.timed:
@@ -316,7 +316,7 @@ cdef class WorkerThread:
                     heed_interpreter()
             core.take_in()
 
-    cdef void rest(self) noexcept nogil:
+    cdef void idle(self) noexcept nogil:
         """Look for work for a while, then park until another thread has some."""
         cdef Worker* core = self.core
         cdef int64_t begin = monotonic_ns()
@@ -324,7 +324,7 @@ cdef class WorkerThread:
         cdef bint has_more
         core.set_loop_time(begin, relaxed)
         core.begin_idle(begin)
-        core.add_rests(1, release)
+        core.add_idles(1, release)
         self.tell_drainer()
         has_more = self.other_sleep.is_due and self.other_sleep.sleep(self.other_sleep.state)
         if not has_more and not find_work(self.context):
@@ -333,8 +333,8 @@ cdef class WorkerThread:
         core.end_idle(now)
         core.started = now
         if core.notes_waits:
-            core.ring.write(DispatchRecord(now, now - begin, 0, core.get_rests(relaxed) // 2, 0, -1))
-        core.add_rests(1, seq_cst)  # before the puts to come: see stealing.hpp
+            core.ring.write(DispatchRecord(now, now - begin, 0, core.get_idles(relaxed) // 2, 0, -1))
+        core.add_idles(1, seq_cst)  # before the puts to come: see stealing.hpp
         if has_more:
             core.stop_watching()  # first: that may be much work
             self.other_sleep.wake_up(self.other_sleep.state)
@@ -350,7 +350,7 @@ cdef class WorkerThread:
 
     cdef void tell_drainer(self) noexcept nogil:
         if self.core.team.is_draining(acquire):
-            self.core.team.rested.unpark()
+            self.core.team.became_idle.unpark()
 
     cdef bint step(self) noexcept:
         """Dispatch one ready actor on the calling thread, the worker's own, within another dispatch

@@ -12,7 +12,7 @@ from callboard._inside.sending.ref import ActorRef
 from callboard.core import checks
 from callboard.core.errors import DrainTimeout
 from callboard.core.text import safe_repr
-from callboard.diagnosis import describe_unrest
+from callboard.diagnosis import why_not_idle
 from callboard.scheduling.config import Config
 from callboard.scheduling.replay import ManualTeam, ManualWorker, Seeded
 from callboard.system import ActorSystem
@@ -195,10 +195,10 @@ class ManualSystem(ActorSystem):
         self._runtime.refuse_fork()
         self._refuse_worker("drain()")
         seconds = self.config.drain_timeout if timeout is None else timeout
-        if not self._run_until(lambda: self._worker.is_at_rest, seconds):
+        if not self._run_until(lambda: self._worker.is_team_idle, seconds):
             raise DrainTimeout(
                 f"{self!r} did not come to rest in {seconds} s of its clock\n"
-                + describe_unrest(self._runtime)
+                + why_not_idle(self._runtime)
             )
 
     def join(self, timeout: float | None = None) -> bool:

@@ -231,25 +231,25 @@ def test_join_is_woken_by_the_last_actors_end(
     joiner.join(30)
 
 
-def test_two_threads_may_wait_for_rest(system: ActorSystem) -> None:
+def test_threads_may_wait_until_it_is_idle(system: ActorSystem) -> None:
     gate = threading.Event()
     system.spawn(Waiter, gate).tell("x")
-    rested: list[str] = []
+    drained: list[str] = []
 
     def drain(name: str) -> None:
         system.drain(timeout=30)
-        rested.append(name)
+        drained.append(name)
 
     drainers = [threading.Thread(target=drain, args=(name,)) for name in "abc"]
     for drainer in drainers:
         drainer.start()
     with pytest.raises(DrainTimeout):
         system.drain(timeout=0)
-    assert rested == []
+    assert drained == []
     gate.set()
     for drainer in drainers:
         drainer.join(30)
-    assert sorted(rested) == ["a", "b", "c"]
+    assert sorted(drained) == ["a", "b", "c"]
 
 
 class Waiter(Actor[Any]):

@@ -121,13 +121,13 @@ seed "an owner that waited for a visit does not look for the next one" core/thre
     's/} while (visitor_\.load(seq_cst));/} while (false);/' \
     stress_biased_lock "no barrier for all cores" "data race" "-O1 -fsanitize=thread"
 seed "who announces a cell to a busy worker calls nobody" scheduling/worker.hpp \
-    's/if (may_move \&\& rests/if (false \&\& may_move \&\& rests/' \
+    's/if (may_move \&\& idles/if (false \&\& may_move \&\& idles/' \
     stress_stealing "told from outside" "nobody comes" "-O2"
 seed "who puts a cell calls nobody" scheduling/worker.hpp \
     's/if (stealable\.load(relaxed) != 0 \&\&/if (false \&\&/' \
     stress_stealing "fetched by another" "nobody comes" "-O2"
 seed "who gives the watch up beside others' work calls nobody" scheduling/worker.hpp \
-    's/if (team->sleepers\.load(seq_cst) != 0 \&\& !others_rest()) call();//' \
+    's/if (team->sleepers\.load(seq_cst) != 0 \&\& !others_idle()) call();//' \
     stress_stealing "while the watcher" "nobody comes" "-O2"
 seed "a signal without a message keeps its cell from idleness" scheduling/cell.hpp \
     's/if (head.try_idle(tail)) return true;/return head.try_idle(tail);/' \

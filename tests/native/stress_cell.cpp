@@ -19,7 +19,7 @@ namespace {
 
 constexpr int actors = 3, producers = 2;
 constexpr std::uint32_t quantum = 8;
-constexpr int rest_every = 5;  // an actor waits to be resumed after so many messages
+constexpr int wait_every = 5;  // an actor waits to be resumed after so many messages
 
 struct ThreadContext : Context {
     SmallCache small;
@@ -90,7 +90,7 @@ Outcome Actor::run(Cell* cell, Context* context, std::uint32_t quantum) {
             ++handled;
             actor.messages.receive(node->integer);
             static_cast<ThreadContext*>(context)->small.give(spent, cell->spare);
-            if (actor.messages.received() % rest_every == 0) {
+            if (actor.messages.received() % wait_every == 0) {
                 actor.suspended = true;
                 actor.wants_resume.fetch_add(1, relaxed);
             }
@@ -103,16 +103,16 @@ Outcome Actor::run(Cell* cell, Context* context, std::uint32_t quantum) {
 }
 
 void work(Worker& worker, ThreadContext& context) {
-    worker.rests.fetch_add(1, seq_cst);
+    worker.idles.fetch_add(1, seq_cst);
     for (;;) {
         Cell* cell = worker.fetch();
         if (cell == nullptr) {
             if (worker.take_in() || (worker.has_token && !worker.release_token())) continue;
             if (steal(worker)) continue;
             if (worker.team->stopping.load(acquire) && worker.inbox.is_empty()) return;
-            worker.rests.fetch_add(1, release);
+            worker.idles.fetch_add(1, release);
             if (!find_work(&context)) sleep(worker, -1);
-            worker.rests.fetch_add(1, seq_cst);
+            worker.idles.fetch_add(1, seq_cst);
             continue;
         }
         if (cell->has(wants_token) && !worker.own_token_or_delegate(cell)) continue;

@@ -136,7 +136,7 @@ struct Show {
         ThreadContext context;
         context.worker = &worker;
         Random random(worker.index);
-        worker.rests.fetch_add(1, seq_cst);
+        worker.idles.fetch_add(1, seq_cst);
         for (;;) {
             Cell* cell = worker.fetch();
             if (cell != nullptr) {
@@ -147,9 +147,9 @@ struct Show {
             }
             if (worker.take_in() || steal(worker)) continue;
             if (shared.stopping.load(acquire) && worker.inbox.is_empty()) return;
-            worker.rests.fetch_add(1, release);
+            worker.idles.fetch_add(1, release);
             if (!find_work(&context)) sleep(worker, -1);
-            worker.rests.fetch_add(1, seq_cst);
+            worker.idles.fetch_add(1, seq_cst);
         }
     }
 

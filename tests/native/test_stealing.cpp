@@ -26,7 +26,7 @@ struct Pair {
             workers[i]->ready = ready_set(&queues[i]);
         }
         let_steal(team, {&busy, &idle});
-        busy.rests.fetch_add(1, relaxed);
+        busy.idles.fetch_add(1, relaxed);
         context.worker = &busy;
     }
 
@@ -227,7 +227,7 @@ TEST("what is unpinned is given back to whom it was stolen from, and lives there
 
 TEST("a worker that is apart leaves the watch to a sleeper that takes part, and to no other") {
     Pair pair;
-    pair.idle.rests.fetch_add(1, relaxed);
+    pair.idle.idles.fetch_add(1, relaxed);
     CHECK(try_watch(pair.idle));
     pair.busy.is_asleep.store(true, relaxed);
     pair.team.sleepers.fetch_add(1, relaxed);
@@ -242,9 +242,9 @@ TEST("a worker that is apart leaves the watch to a sleeper that takes part, and 
     CHECK(pair.team.watcher.load(relaxed) == &pair.busy);
 }
 
-TEST("what was announced to a worker that rests is its own") {
+TEST("what was announced to an idle worker is its own") {
     Pair pair;
-    pair.busy.rests.fetch_add(1, relaxed);
+    pair.busy.idles.fetch_add(1, relaxed);
     pair.busy.wake(pair.make());
     CHECK(!sees_victim(pair.idle, 1) && !sees_victim(pair.idle, 1 + in_vain));
 }
@@ -272,10 +272,10 @@ TEST("who announces a cell that is unpinned to a busy worker calls a sleeper, an
     pair.team.sleepers.fetch_add(1, relaxed);
     pair.busy.wake(pair.make(0));
     CHECK(pair.idle.is_asleep.load(relaxed));
-    pair.busy.rests.fetch_add(1, relaxed);
+    pair.busy.idles.fetch_add(1, relaxed);
     pair.busy.wake(pair.make());
-    CHECK(pair.idle.is_asleep.load(relaxed));  // a worker that rests will see it itself
-    pair.busy.rests.fetch_add(1, relaxed);
+    CHECK(pair.idle.is_asleep.load(relaxed));  // an idle worker will see it itself
+    pair.busy.idles.fetch_add(1, relaxed);
     pair.busy.wake(pair.make());
     CHECK(!pair.idle.is_asleep.load(relaxed));
     CHECK(pair.team.watcher.load(relaxed) == &pair.idle);
@@ -287,8 +287,8 @@ TEST("who gives the watch up beside a busy worker calls another") {
     pair.idle.is_asleep.store(true, relaxed);
     pair.team.sleepers.fetch_add(1, relaxed);
     pair.busy.stop_watching();
-    CHECK(pair.team.watcher.load(relaxed) == nullptr);  // the other one rests
-    pair.idle.rests.fetch_add(1, relaxed);
+    CHECK(pair.team.watcher.load(relaxed) == nullptr);  // the other one is idle
+    pair.idle.idles.fetch_add(1, relaxed);
     CHECK(try_watch(pair.busy));
     pair.busy.stop_watching();
     CHECK(pair.team.watcher.load(relaxed) == &pair.idle);
