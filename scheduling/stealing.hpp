@@ -133,7 +133,7 @@ inline bool give_back(Worker& worker) {
 }
 
 // The worker's thread, now and then: whether it takes part, or is apart.
-inline void consider_sharing(Worker& worker, std::int64_t now) {
+inline void consider_stealing(Worker& worker, std::int64_t now) {
     Trials& trials = worker.trials;
     if (__builtin_expect(!trials.is_due(now), 1) || worker.team->stopping.load(relaxed) != 0) return;
     assert(worker.robbed != nullptr && "trials begin with a theft");
@@ -165,16 +165,16 @@ inline bool find_work(Context* context) {
     };
     const bool may_look = paid_off(worker);
     if (worker.steals) {
-        consider_sharing(worker, monotonic_ns());
+        consider_stealing(worker, monotonic_ns());
         pass_watch(worker);
     }
     if (!worker.steals || !try_watch(worker) || !may_look)
         return context->spinner.wait_until(announced, worker_patience);
-    std::uint32_t turns = 0;
+    std::uint32_t looks = 0;
     std::int64_t next_look = 0;
     return context->spinner.wait_until([&] {
         if (announced()) return true;
-        if (turns++ % 16 != 0) return false;
+        if (looks++ % 16 != 0) return false;
         const std::int64_t now = monotonic_ns();
         if (now < next_look) return false;
         next_look = now + look_every;

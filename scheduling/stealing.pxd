@@ -11,4 +11,4 @@ cdef extern from "callboard/scheduling/stealing.hpp" namespace "callboard" nogil
     bint find_work(Context* context)
     bint sleep(Worker& worker, int64_t nanoseconds)
     bint steal(Worker& worker)
-    void consider_sharing(Worker& worker, int64_t now)
+    void consider_stealing(Worker& worker, int64_t now)

@@ -1,4 +1,4 @@
-// Trials: whether a worker's stealing helps its team, measured in turns with and without it.
+// Trials: whether a worker's stealing helps its team, measured alternately with and without it.
 //
 // Actors that exchange many messages of a few nanoseconds do less on two cores than on one. With each message a
 // core waits for cache lines that the other one wrote. If all actors talk to all, no placement helps. So a worker

@@ -27,7 +27,7 @@ from callboard.scheduling.dispatching cimport dispatch
 from callboard.scheduling.handle cimport Handle
 from callboard.scheduling.priority cimport PriorityPolicy
 from callboard.scheduling.roster cimport Roster
-from callboard.scheduling.stealing cimport consider_sharing, find_work, sleep, steal
+from callboard.scheduling.stealing cimport consider_stealing, find_work, sleep, steal
 from callboard.scheduling.worker_core cimport TeamState, Worker
 
 from callboard.core.errors import CallboardError, PolicyError
@@ -47,7 +47,7 @@ cdef extern from "sys/prctl.h" nogil:
 # How long a worker sleeps before it takes a burst to be over. The next burst allocates its nodes anew,
 # which costs a few nanoseconds for each message.
 cdef int64_t TIDY_NS = 10_000_000
-# How many dispatches may pass before the worker looks whether sharing pays, and before it obeys the
+# How many dispatches may pass before the worker looks whether stealing pays, and before it obeys the
 # interpreter's requests.
 cdef uint64_t CLOCK_EVERY = 64
 # CPython looks for its requests to a thread, to release it or to stop for the collector, only when
@@ -273,7 +273,7 @@ cdef class WorkerThread:
         cdef Context* context = self.context
         cdef Cell* cell
         cdef bint attached = False
-        cdef uint64_t turns = 0
+        cdef uint64_t dispatches = 0
         core.started = monotonic_ns()
         core.set_loop_time(core.started, relaxed)
         core.add_idles(1, seq_cst)  # it was idle until now
@@ -308,10 +308,10 @@ cdef class WorkerThread:
                 PyEval_SaveThread()
                 attached = False
             dispatch(cell, context, NULL)
-            turns += 1
-            if turns % CLOCK_EVERY == 0:
+            dispatches += 1
+            if dispatches % CLOCK_EVERY == 0:
                 if core.steals:
-                    consider_sharing(core[0], monotonic_ns())
+                    consider_stealing(core[0], monotonic_ns())
                 if attached:
                     heed_interpreter()
             core.take_in()

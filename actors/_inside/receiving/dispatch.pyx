@@ -136,7 +136,7 @@ cdef inline void hand_over(
 
 
 cdef void pass_fence(Envelope* envelope) noexcept:
-    """The turn of a fence has come."""
+    """All messages before the fence have been handled."""
     letter = take_over(envelope)
     letter.reply_to.complete(None, None)
 

@@ -105,7 +105,7 @@ cdef Outcome run_loop(
 
 
 cdef void pass_native_fence(ActorCell* cell, Node* node) noexcept nogil:
-    """The turn of a fence has come: see letter.pxd."""
+    """All messages before the fence have been handled: see letter.pxd."""
     with gil:
         letter = take_letter(node)
         if cell.limits != NULL:  # first: who waits for the fence may look for room

@@ -22,8 +22,8 @@ cdef class Carried:
     cdef bint is_of_timer     # in a PriorityMailbox: see ranked.pyx
 
 
-# The message of a fence: an ask that no handler sees. It is answered when its turn comes, and so says
-# that the turns of all messages before it have come.
+# The message of a fence: an ask that no handler sees. Its answer says that all messages before it
+# have been handled.
 cdef object FENCE
 
 cdef Letter letter_of(object message, object sender, Future reply_to)

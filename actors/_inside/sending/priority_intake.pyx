@@ -69,7 +69,7 @@ cdef class PriorityIntake(Intake):
         return True
 
     cdef void pass_fences(self) noexcept:
-        """The turn of the fences has come."""
+        """All messages before the fences have been handled."""
         cdef Letter letter
         fences, self.fences = self.fences, []
         for letter in fences:
