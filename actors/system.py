@@ -1,4 +1,4 @@
-"""The actor system: it spawns actors, comes to rest, and stops."""
+"""The actor system: it spawns actors, becomes idle, and stops."""
 
 from __future__ import annotations
 
@@ -311,7 +311,7 @@ class ActorSystem(CopiedAsItself):
         """
         return self._logs.write(directory)
 
-    # --- coming to rest --------------------------------------------------------------------------
+    # --- becoming idle ---------------------------------------------------------------------------
 
     def drain(self, timeout: float | None = None) -> None:
         """Wait until no message waits or is in work anywhere.
@@ -327,7 +327,7 @@ class ActorSystem(CopiedAsItself):
         self._refuse_worker("drain()")
         if not self._runtime.closed and not self._runtime.team.wait_until_idle(seconds):
             raise DrainTimeout(
-                f"the system {self.name!r} did not come to rest in {seconds:g} s\n"
+                f"the system {self.name!r} did not become idle in {seconds:g} s\n"
                 + why_not_idle(self._runtime)
             )
 

@@ -89,7 +89,7 @@ def test_a_drain_that_cannot_finish_says_which_actor_is_stuck_and_where() -> Non
     with ActorSystem(name="shop") as system:
         system.spawn(Stuck, name="stuck").tell("x")
         assert entered.wait(30)
-        with pytest.raises(DrainTimeout, match=r"'shop' did not come to rest in 0.01 s") as caught:
+        with pytest.raises(DrainTimeout, match=r"'shop' did not become idle in 0.01 s") as caught:
             system.drain(timeout=0.01)
         gate.set()
     text = str(caught.value)
