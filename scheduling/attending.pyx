@@ -33,8 +33,8 @@ def attend(lender):
     It reads if there is something to read, and returns whether the worker is to attend when it is idle next,
     too. An exception of either method is logged.
 
-    Only the last call before that counts. Returns False, and does nothing, if the worker attends in
-    that time anyway, on a thread that is not a worker's, and if no descriptor is left for a bell.
+    Only the last call before the worker is idle counts. Returns False, and does nothing, if the worker attends
+    then anyway, on a thread that is not a worker's, and if no descriptor is left for a bell.
     """
     cdef WorkerThread worker = worker_here()
     cdef _Attention attention

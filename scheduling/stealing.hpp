@@ -117,8 +117,7 @@ inline bool paid_off(Worker& worker) {
 }
 
 // The worker's thread. Its unpinned ready cells go to the worker of their affinity, or if that is this one, to
-// the one it stole from last.
-// False: its policy does not give them all.
+// the one it stole from last. False: its policy does not give them all.
 inline bool give_back(Worker& worker) {
     while (worker.stealable.load(relaxed) != 0) {
         worker.lock.lock();
