@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from callboard.remote.client.writer import StageWriter
+from callboard.remote.client.writer import UploadWriter
 from callboard.remote.errors import BatchCommitted
 from callboard.remote.sharding.columns import divide_batch
 from callboard.remote.sharding.keys import ShardKey
@@ -28,26 +28,26 @@ class ShardWinner(NamedTuple):
     rows: int
 
 
-class ShardedStage:
+class ShardedUpload:
     """One attempt at a partition of a batch, on several servers: a context manager, for one thread.
 
-    Leaving it waits until all rows are staged, as that of a StageWriter does. A shard for which no
-    row comes knows nothing of the attempt.
+    Leaving it waits until all rows are staged, as that of an UploadWriter does. A shard for which
+    no row comes knows nothing of the attempt.
     """
 
     def __init__(
         self,
-        begin: Callable[[int], StageWriter],
+        begin: Callable[[int], UploadWriter],
         key: ShardKey,
         shards: Collection[int],
         skip_committed: bool,
     ) -> None:
-        """`begin` makes the stage of a shard; rows of others than `shards` are left out."""
+        """`begin` makes the upload of a shard; rows of others than `shards` are left out."""
         self._begin = begin
         self._key = key
         self._shards = set(shards)
         self._skip_committed = skip_committed
-        self._open: dict[int, StageWriter] = {}
+        self._open: dict[int, UploadWriter] = {}
         self._ends = ExitStack()
         self.staged: list[ShardWinner] = []
         """Each shard's staged part, after the end: small, and made to be sent to the driver."""
@@ -58,21 +58,21 @@ class ShardedStage:
         return self
 
     def send_many(self, rows: Iterable[Any]) -> None:
-        """Stage each row on the shard of its key. As `StageWriter.send_many()`.
+        """Upload each row on the shard of its key. As `UploadWriter.send_many()`.
 
-        Raises StageRefused, BatchCommitted and ConnectionLost of a shard that gets its first row;
+        Raises UploadRefused, BatchCommitted and ConnectionLost of a shard that gets its first row;
         CodecError for rows without a key.
         """
         for portion in portions(rows, "send_many", _ROWS * self._key.shards):
             for shard, part in enumerate(self._key.divide(portion)):
-                if part and (stage := self._stage(shard)) is not None:
-                    stage.send_many(part)
+                if part and (upload := self._upload(shard)) is not None:
+                    upload.send_many(part)
 
     def send_batch(self, batch: pa.RecordBatch) -> None:
-        """Stage a record batch, each shard's rows of it as one. Raises like `send_many`."""
+        """Upload a record batch, each shard's rows of it as one. Raises like `send_many`."""
         for shard, part in enumerate(divide_batch(batch, self._key)):
-            if part.num_rows and (stage := self._stage(shard)) is not None:
-                stage.send_batch(part)
+            if part.num_rows and (upload := self._upload(shard)) is not None:
+                upload.send_batch(part)
 
     def __exit__(
         self,
@@ -83,24 +83,24 @@ class ShardedStage:
         self._ends.__exit__(kind, error, trace)
         if kind is None:
             self.staged = [
-                ShardWinner(shard, *stage.staged)
-                for shard, stage in sorted(self._open.items())
-                if stage.staged is not None
+                ShardWinner(shard, *upload.staged)
+                for shard, upload in sorted(self._open.items())
+                if upload.staged is not None
             ]
 
-    def _stage(self, shard: int) -> StageWriter | None:
-        """Return the stage of a shard, begun for its first row; None if its rows are left out."""
+    def _upload(self, shard: int) -> UploadWriter | None:
+        """Return the upload of a shard, begun for its first row; None if its rows are left out."""
         if shard not in self._shards:
             return None
-        stage = self._open.get(shard)
-        if stage is None:
+        upload = self._open.get(shard)
+        if upload is None:
             try:
-                stage = self._ends.enter_context(self._begin(shard))
+                upload = self._ends.enter_context(self._begin(shard))
             except BatchCommitted:
                 if not self._skip_committed:
                     raise
                 self._shards.remove(shard)
                 self.committed.add(shard)
                 return None
-            self._open[shard] = stage
-        return stage
+            self._open[shard] = upload
+        return upload

@@ -8,24 +8,24 @@ from typing import Any
 from callboard import Future
 from callboard.remote.errors import ConnectionLost, RemoteError
 from callboard.remote.protocol.client_side import BEFORE_DATA, ClientSide
-from callboard.remote.protocol.conversation import Parcel
+from callboard.remote.protocol.conversation import Submission
 from callboard.remote.protocol.kinds import ANSWERED, PUBLISHING, MessageKind
 from callboard.remote.wire.frames import Buffer
 
 _FOR_AN_ENTRY = PUBLISHING | {MessageKind.BEGIN}
 
 
-class StagePlace:
-    """The connection that a stage was begun on: no other knows of it."""
+class UploadConnection:
+    """The connection that an upload was begun on: no other knows of it."""
 
     def __init__(self) -> None:
         self.side: ClientSide | None = None
 
 
-class StagingParcel(Parcel):
-    """A request. One of an open stage goes over the stage's own connection, or fails."""
+class UploadRequest(Submission):
+    """A request. One of an open upload goes over the upload's own connection, or fails."""
 
-    __slots__ = ("stage",)
+    __slots__ = ("upload",)
 
     hears_of_trouble = False  # it is another's
 
@@ -33,13 +33,13 @@ class StagingParcel(Parcel):
         self,
         kind: MessageKind,
         *parts: Buffer,
-        stage: StagePlace | None = None,
+        upload: UploadConnection | None = None,
         entry: str = "",
     ) -> None:
         """`entry` is that of a BEGIN, or of a request about published rows."""
         answer: Future[Any] | None = Future() if kind in ANSWERED else None
         super().__init__(kind, entry, parts, int(kind in ANSWERED), answer)
-        self.stage = stage
+        self.upload = upload
 
     def fits(self, side: ClientSide, places: Mapping[str, int]) -> bool:
         """Tell whether it may be sent now."""
@@ -49,9 +49,9 @@ class StagingParcel(Parcel):
 
     def loss(self, side: ClientSide | None) -> ConnectionLost | None:
         """Return why no connection will ever take it, from `side` on, or None."""
-        if self.kind is MessageKind.BEGIN or self.stage is None or self.stage.side is side:
+        if self.kind is MessageKind.BEGIN or self.upload is None or self.upload.side is side:
             return None
-        return ConnectionLost("the connection was lost in the middle of a stage")
+        return ConnectionLost("the connection was lost in the middle of an upload")
 
     def obstacle(self, side: ClientSide, places: Mapping[str, int]) -> RemoteError | None:
         """Return why the server will never take it, or None."""
@@ -72,6 +72,6 @@ class StagingParcel(Parcel):
         if self.kind in _FOR_AN_ENTRY:
             entry = places[self.entry]
         if self.kind is MessageKind.BEGIN:
-            assert self.stage is not None
-            self.stage.side = side
+            assert self.upload is not None
+            self.upload.side = side
         return side.request(self.kind, entry, self.parts, self.size)

@@ -1,4 +1,4 @@
-"""A task that stages its partition, on a server or on several."""
+"""A task that uploads its partition, on a server or on several."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from callboard.core.errors import ConfigError
-from callboard.remote import Connection, ShardedConnection, ShardedStage, StageWriter
+from callboard.remote import Connection, ShardedConnection, ShardedUpload, UploadWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 C = TypeVar("C", Connection, ShardedConnection, Connection | ShardedConnection)
-S = TypeVar("S", StageWriter, ShardedStage, StageWriter | ShardedStage)
+S = TypeVar("S", UploadWriter, ShardedUpload, UploadWriter | ShardedUpload)
 
 
-def stage_partition(
+def upload_partition(
     connect: Callable[[], C], begin: Callable[[C], S], batches: Iterable[pa.RecordBatch]
 ) -> S | None:
-    """Stage record batches, and return the stage, which has ended; None if there are no rows.
+    """Upload record batches, and return the upload, which has ended; None if there are no rows.
 
-    Connects, and begins the stage, when there is a row. Raises BatchCommitted, StageRefused,
+    Connects, and begins the upload, when there is a row. Raises BatchCommitted, UploadRefused,
     ConnectionLost, and the arguments' exceptions.
     """
     source = (batch for batch in batches if batch.num_rows)
@@ -29,14 +29,14 @@ def stage_partition(
         return None
     connection = connect()
     try:
-        stage = begin(connection)
-        with stage:
-            stage.send_batch(first)
+        upload = begin(connection)
+        with upload:
+            upload.send_batch(first)
             for batch in source:
-                stage.send_batch(batch)
+                upload.send_batch(batch)
     finally:
         connection.close()
-    return stage
+    return upload
 
 
 def refuse_without_columns(names: Sequence[str]) -> None:

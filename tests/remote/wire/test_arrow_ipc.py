@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard.remote.errors import CodecError
-from callboard.remote.wire.arrow import ArrowReader, read_batches, write_batch
+from callboard.remote.wire.arrow_ipc import ArrowReader, read_batches, write_batch
 
 pa = pytest.importorskip("pyarrow")
 
@@ -68,7 +68,7 @@ def test_a_writer_that_failed_is_not_used_again(monkeypatch: pytest.MonkeyPatch)
     batch = pa.RecordBatch.from_pydict({"a": [1]})
     good = stream(batch)
     with monkeypatch.context() as broken:
-        broken.setattr("callboard.remote.wire.arrow._END", None)
+        broken.setattr("callboard.remote.wire.arrow_ipc._END", None)
         with pytest.raises(TypeError):
             write_batch(batch)
     assert stream(batch) == good

@@ -17,7 +17,7 @@ class TaskBound(Exception):
     """Raised for an object of one task only, where it would be kept for more."""
 
 
-class TrialPickler(Pickler):
+class ProbePickler(Pickler):
     """Pickles for a look, not for a journey: Spark pickles again when a job is run."""
 
     def __init__(self, file: io.BytesIO, *, keep: bool) -> None:
@@ -41,5 +41,5 @@ class TrialPickler(Pickler):
 def dumps(value: Any, *, keep: bool) -> bytes:
     """Pickle a value that is to be used in one task, or kept for more."""
     with io.BytesIO() as file:
-        TrialPickler(file, keep=keep).dump(value)  # type: ignore[no-untyped-call]
+        ProbePickler(file, keep=keep).dump(value)  # type: ignore[no-untyped-call]
         return file.getvalue()
