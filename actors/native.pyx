@@ -46,7 +46,7 @@ cdef inline Node* blank(NativeActor actor, ActorRef to, Kind kind, uint32_t tag)
     if unlikely(to is None, False):
         actor.fail(b"this native actor sends to None: a ref that it was not given?")
         return NULL
-    node = actor.context.nodes.take(to.cell.pool)
+    node = actor.context.nodes.take(to.cell.spare)
     node.kind = kind
     node.flags = 0
     node.tag = tag

@@ -1,4 +1,4 @@
-"""The actor system: it spawns actors, comes to rest, and stops."""
+"""The actor system: it spawns actors, becomes idle, and stops."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from callboard.core.threads.green import refuse_green_threads
 from callboard.core.threads.interpreter import has_gil
 from callboard.core.threads.wait_queue import WaitQueue
 from callboard.dead_letters import DeadLetters
-from callboard.diagnosis import all_actors, describe_unrest
+from callboard.diagnosis import all_actors, why_not_idle
 from callboard.mailboxes import BoundedMailbox
 from callboard.scheduling.config import Config
 from callboard.scheduling.monitor import Statistics
@@ -129,7 +129,7 @@ class ActorSystem(CopiedAsItself):
             self._add_worker(self.config.core_of(index))
         shared = self.config.threading == "dynamic" and self.config.workers > 1
         if shared:
-            self._runtime.team.share()
+            self._runtime.team.let_steal()
         self._start(1 if shared and token else self.config.workers)
         log.info("system started", system=self.config.name, workers=self.config.workers)
 
@@ -295,7 +295,7 @@ class ActorSystem(CopiedAsItself):
         """
         self._runtime.refuse_fork()
         chosen = self.config.placement_policy(policy)
-        if self._runtime.team.shares:
+        if self._runtime.team.steals:
             raise PolicyError(
                 f"the actors of {self.name!r} cannot be arranged by {safe_repr(chosen)}: under "
                 "dynamic threading they run where they are woken; use threading='assigned'"
@@ -327,7 +327,7 @@ class ActorSystem(CopiedAsItself):
         """
         return self._logs.write(directory)
 
-    # --- coming to rest --------------------------------------------------------------------------
+    # --- becoming idle ---------------------------------------------------------------------------
 
     def drain(self, timeout: float | None = None) -> None:
         """Wait until no message waits or is in work anywhere.
@@ -341,10 +341,10 @@ class ActorSystem(CopiedAsItself):
         if timeout is not None:
             seconds = checks.seconds("the timeout of drain()", timeout)
         self._refuse_worker("drain()")
-        if not self._runtime.closed and not self._runtime.team.wait_for_rest(seconds):
+        if not self._runtime.closed and not self._runtime.team.wait_until_idle(seconds):
             raise DrainTimeout(
-                f"the system {self.name!r} did not come to rest in {seconds:g} s\n"
-                + describe_unrest(self._runtime)
+                f"the system {self.name!r} did not become idle in {seconds:g} s\n"
+                + why_not_idle(self._runtime)
             )
 
     def join(self, timeout: float | None = None) -> bool:
@@ -383,13 +383,13 @@ class ActorSystem(CopiedAsItself):
         if obstacle_to_waiting(runtime.team) is not None:
             return
         ended = self._wait_ended(seconds)
-        stuck = "" if ended else describe_unrest(runtime)
+        stuck = "" if ended else why_not_idle(runtime)
         runtime.timers.close()
         runtime.event_loop.close(_left(deadline))
         team = runtime.team
         team.tell_stopping()
         if ended and not team.end(_left(deadline)):
-            ended, stuck = False, describe_unrest(runtime)
+            ended, stuck = False, why_not_idle(runtime)
         runtime.closed = True
         _exit.forget(self)
         self._signals.restore()

@@ -1,7 +1,7 @@
 // When epochs go on, on one thread; stress_epochs.cpp has the contention.
 #include "callboard/core/memory/epochs.hpp"
 
-#include "callboard/frequency/designs/retired_pool.hpp"
+#include "callboard/frequency/designs/retired_nodes.hpp"
 #include "check.hpp"
 
 using callboard::Epochs;
@@ -14,7 +14,7 @@ struct Thing {
     std::uint64_t retired = 0;
 };
 
-using Pool = callboard::RetiredPool<Thing>;
+using Nodes = callboard::RetiredNodes<Thing>;
 
 }  // namespace
 
@@ -56,12 +56,12 @@ TEST("a visitor holds the epoch up as a member does, and leaves its place to the
     }
 }
 
-TEST("a pool gives back what was retired when its time has passed, and not before") {
+TEST("what was retired comes back when its time has passed, and not before") {
     Epochs epochs(1, 0);
-    Pool pool;
-    Pool::OfStream stock;
-    pool.fill(stock);
-    CHECK_EQUAL(stock.free_count(), Pool::batch);
+    Nodes nodes;
+    Nodes::OfStream stock;
+    nodes.fill(stock);
+    CHECK_EQUAL(stock.free_count(), Nodes::batch);
     Thing* const thing = stock.take();
     const std::uint64_t announced = epochs.enter(0);
     stock.retire(thing, announced);
@@ -77,23 +77,23 @@ TEST("a pool gives back what was retired when its time has passed, and not befor
 }
 
 TEST("what one stream frees another one uses, and no more is made than the limit says") {
-    Pool pool;
-    Pool::OfStream giver, taker;
+    Nodes nodes;
+    Nodes::OfStream giver, taker;
     for (int i = 0; i < 4; ++i) {
-        CHECK(pool.fill(giver, 4 * Pool::batch));
+        CHECK(nodes.fill(giver, 4 * Nodes::batch));
         if (i < 3)
             while (giver.free_count() != 0) taker.give(giver.take());
     }
-    CHECK_EQUAL(pool.made(), 4 * Pool::batch);
+    CHECK_EQUAL(nodes.made(), 4 * Nodes::batch);
     while (taker.free_count() != 0) giver.give(taker.take());
-    CHECK(!pool.fill(taker, 4 * Pool::batch));
-    pool.spread(giver);
-    CHECK(giver.free_count() < 3 * Pool::batch);
-    CHECK(pool.fill(taker, 4 * Pool::batch));
-    CHECK_EQUAL(pool.made(), 4 * Pool::batch);
+    CHECK(!nodes.fill(taker, 4 * Nodes::batch));
+    nodes.spread(giver);
+    CHECK(giver.free_count() < 3 * Nodes::batch);
+    CHECK(nodes.fill(taker, 4 * Nodes::batch));
+    CHECK_EQUAL(nodes.made(), 4 * Nodes::batch);
     while (taker.free_count() != 0) giver.give(taker.take());
-    CHECK(pool.fill(taker, 4 * Pool::batch));  // the second batch was handed on, too
-    CHECK_EQUAL(pool.made(), 4 * Pool::batch);
+    CHECK(nodes.fill(taker, 4 * Nodes::batch));  // the second batch was handed on, too
+    CHECK_EQUAL(nodes.made(), 4 * Nodes::batch);
 }
 
 CHECK_MAIN

@@ -258,7 +258,7 @@ TEST("memory is that of one window, however long the stream is") {
             full.join(batch, matches);
             indexed.join(batch, others);
             CHECK(matches == others);
-            const std::size_t now = full.windows().pool().made();
+            const std::size_t now = full.windows().arena().made();
             const std::size_t bytes_now = indexed.buckets(0).bytes() + indexed.buckets(1).bytes();
             if (begin < stream.rows() / 4) {
                 blocks = std::max(blocks, now);
@@ -300,17 +300,17 @@ TEST("a bucket that was large gives its memory back, also if it is never empty")
 TEST("blocks that were given back are used again, and of many most are let go") {
     JoinColumns columns;
     columns.add(8);
-    BlockPool pool(columns);
-    unsigned char* const block = pool.take();
-    pool.give_back(block);
-    CHECK_EQUAL(pool.made(), std::size_t{1});
-    CHECK(pool.take() == block);
+    BlockArena arena(columns);
+    unsigned char* const block = arena.take();
+    arena.give_back(block);
+    CHECK_EQUAL(arena.made(), std::size_t{1});
+    CHECK(arena.take() == block);
     std::vector<unsigned char*> blocks{block};
-    for (int i = 0; i < 99; ++i) blocks.push_back(pool.take());
-    CHECK_EQUAL(pool.made(), std::size_t{100});
-    for (unsigned char* one : blocks) pool.give_back(one);
-    CHECK_EQUAL(pool.used(), std::size_t{0});
-    CHECK(pool.made() <= 2);
+    for (int i = 0; i < 99; ++i) blocks.push_back(arena.take());
+    CHECK_EQUAL(arena.made(), std::size_t{100});
+    for (unsigned char* one : blocks) arena.give_back(one);
+    CHECK_EQUAL(arena.used(), std::size_t{0});
+    CHECK(arena.made() <= 2);
 }
 
 TEST("an index is preferred for a large window, unless it divides nothing, or compares most of it") {

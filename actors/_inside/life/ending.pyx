@@ -16,7 +16,7 @@ from callboard._inside.sending.ref cimport FRESH, RESTARTING, STOPPING, ActorRef
 from callboard._inside.sending.runtime cimport Runtime
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.variables cimport replace
-from callboard._inside.sending.waiting cimport bury_beside, put_back
+from callboard._inside.sending.waiting cimport dead_letter_beside, put_back
 from callboard.scheduling.context cimport current_context
 
 from callboard.core.errors import ActorStopped
@@ -126,7 +126,7 @@ cdef void end_backing_off(ActorRef ref) noexcept:
 
 
 cdef void close(ActorRef ref) noexcept:
-    """The actor's end: its hook, then everyone who must know. Its mailbox's rest is buried by the
+    """The actor's end: its hook, then everyone who must know. What is left in its mailbox is dead-lettered by the
     dispatch that this runs in."""
     cdef Extra extra
     cdef ActorRef other
@@ -141,7 +141,7 @@ cdef void close(ActorRef ref) noexcept:
     ref.mark_closed()
     if extra is not None:
         cancel_timers(ref)
-    bury_beside(ref)
+    dead_letter_beside(ref)
     if extra is not None:
         if extra.watching is not None:
             for other in extra.watching:

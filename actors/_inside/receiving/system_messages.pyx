@@ -35,7 +35,7 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
             kind = <SystemKind>node.kind
             Py_DECREF(first)
             Py_DECREF(second)
-            context.nodes.give(node, cell.pool)
+            context.nodes.give(node, cell.spare)
             handle(ref, kind, first, second)
             node = following
         failed = False

@@ -8,7 +8,7 @@ from callboard._inside.sending.values cimport take_value
 from callboard.core.memory.node cimport wants_answer
 
 
-MARK = type("Mark", (), {"__repr__": lambda self: "<mark>"})()
+FENCE = type("Fence", (), {"__repr__": lambda self: "<fence>"})()
 
 
 @cython.freelist(64)

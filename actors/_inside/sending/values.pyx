@@ -105,7 +105,7 @@ cdef object take_value(Node* node):
 cdef DeadBuffers dead
 
 
-cdef void bury_owned(Buffer* buffer) noexcept nogil:
+cdef void destroy_owned(Buffer* buffer) noexcept nogil:
     """The last use of a Python object's memory is over."""
     if dead.push(buffer):
         Py_AddPendingCall(empty_dead, NULL)
@@ -159,7 +159,7 @@ cdef Buffer* buffer_of(object source) except NULL:
         buffer.readonly = raw.readonly
     Py_INCREF(owner)
     buffer.owner = <void*>owner
-    buffer.bury = bury_owned
+    buffer.destroy = destroy_owned
     return buffer
 
 

@@ -41,7 +41,7 @@
 #include "callboard/core/memory/epochs.hpp"
 #include "callboard/frequency/designs/counting_stream.hpp"
 #include "callboard/frequency/designs/elements.hpp"
-#include "callboard/frequency/designs/retired_pool.hpp"
+#include "callboard/frequency/designs/retired_nodes.hpp"
 #include "callboard/frequency/designs/search_structure.hpp"
 #include "callboard/frequency/designs/stream_summary.hpp"
 #include "callboard/frequency/designs/summary.hpp"
@@ -196,15 +196,15 @@ protected:
     }
 
     static constexpr unsigned visitors = 16;
-    static constexpr std::size_t batch = RetiredPool<Element>::batch;
+    static constexpr std::size_t batch = RetiredNodes<Element>::batch;
 
     const std::uint64_t seed_;
     const bool gathers_;
     const unsigned count_;
     std::uint64_t loaded_{0};
     Epochs epochs_;
-    RetiredPool<Element> elements_;
-    RetiredPool<Bucket> buckets_;
+    RetiredNodes<Element> elements_;
+    RetiredNodes<Bucket> buckets_;
     SearchStructure<Keys> search_;
     StreamSummary<Keys> summary_;
     const std::unique_ptr<Stream[]> streams_;
@@ -326,7 +326,7 @@ private:
     }
 
     // Things of a sort that a stream may have in use or withhold, over what has a counter.
-    static constexpr std::size_t room = RetiredPool<Element>::withheld + 512;
+    static constexpr std::size_t room = RetiredNodes<Element>::withheld + 512;
     static constexpr std::int64_t most_closed = 256;
     static constexpr unsigned most_rests = 4;
     static constexpr std::uint64_t batches_between_advances = 8;

@@ -110,7 +110,7 @@ class ActorTarget(Target):
 
 def _turn_of(ref: ActorRef[Any], name: str) -> Future[Any]:
     """Return a future that is done when all that was told is handled. Raises UploadRefused."""
-    turn = ref._in_turn()
+    turn = ref._fence()
     if turn is None:
         raise UploadRefused(
             f"the mailbox of the entry {name!r} drops or refuses messages: staged rows "
@@ -159,7 +159,7 @@ class PersistentTarget(Target):
         return taken
 
     def _command(self, perform: Any) -> Future[Any]:
-        while self._ref._room == 0 and (turn := self._ref._in_turn()) is not None:
+        while self._ref._room == 0 and (turn := self._ref._fence()) is not None:
             turn.exception()  # clients' questions are before it
         return self._ref.ask(StateCommand(perform))
 

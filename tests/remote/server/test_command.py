@@ -125,7 +125,7 @@ def test_what_is_stuck_is_named_and_the_status_is_1(
     served.process.terminate()
     status, _, errors = served.end()
     assert status == 1
-    assert "did not come to rest in 0.2 s" in errors
+    assert "did not become idle in 0.2 s" in errors
     assert "/gate" in errors
     connection.close()
 

@@ -58,7 +58,7 @@ class Nobody:
     actor_class = Publishing
 
     @staticmethod
-    def _in_turn() -> Future[None]:
+    def _fence() -> Future[None]:
         return Future()
 
 

@@ -14,7 +14,7 @@
 #include <new>
 #include <vector>
 
-#include "callboard/streams/programs/joins/kernel/block_pool.hpp"
+#include "callboard/streams/programs/joins/kernel/block_arena.hpp"
 
 namespace callboard {
 
@@ -27,16 +27,16 @@ struct BucketRows {
     std::uint32_t room() const { return piece == nullptr ? 0 : std::uint32_t{4} << size_class; }
 };
 
-class PiecePool {
+class PieceArena {
 public:
-    explicit PiecePool(const JoinColumns& columns) : columns_(columns) {
+    explicit PieceArena(const JoinColumns& columns) : columns_(columns) {
         for (std::uint32_t i = 0; i < columns.count; ++i) {
             before_[i] = bytes_;
             bytes_ += columns.widths[i];
         }
     }
-    PiecePool(const PiecePool&) = delete;
-    ~PiecePool() {
+    PieceArena(const PieceArena&) = delete;
+    ~PieceArena() {
         for (auto& pieces : free_)
             for (unsigned char* piece : pieces) free_memory(piece);
     }

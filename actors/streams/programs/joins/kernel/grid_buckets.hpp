@@ -123,7 +123,7 @@ private:
         return mask;
     }
 
-    PiecePool pieces_;
+    PieceArena pieces_;
     std::vector<Entry> entries_;
     std::uint32_t free_{SlotIndex::none};  // a list of slots, linked by their hashes
     std::size_t count_{0};

@@ -1,4 +1,4 @@
-// Nodes that wander between mailboxes, with pools so small that they are empty or full most of the
+// Nodes that wander between mailboxes, with free lists so small that they are empty or full most of the
 // time. A node in two hands shows as a data race on its plain fields, as a wrong mark, and as a
 // message that was lost.
 #include <memory>
@@ -7,7 +7,7 @@
 #include "stress.hpp"
 
 using callboard::Atomic;
-using callboard::FreePool;
+using callboard::FreeList;
 using callboard::MpscHead;
 using callboard::MpscTail;
 using callboard::Node;
@@ -19,11 +19,11 @@ struct Mailbox {
     Node* const dummy = new Node;
     MpscTail tail{dummy, false};
     MpscHead head{dummy};
-    FreePool pool;
+    FreeList spare;
 };
 
 void send(Mailbox& to, SmallCache& cache, std::int64_t value) {
-    Node* node = cache.take(to.pool);
+    Node* node = cache.take(to.spare);
     CHECK(node->flags == 0);  // a spare node is in nobody's hands
     node->flags = 1;
     node->integer = value;
@@ -38,7 +38,7 @@ bool receive(Mailbox& from, SmallCache& cache, std::int64_t& value) {
     CHECK(node->flags == 1);
     node->flags = 0;
     value = node->integer;
-    cache.give(spent, from.pool);
+    cache.give(spent, from.spare);
     return true;
 }
 
@@ -96,7 +96,7 @@ TEST("chains of messages between mailboxes are received chains times hops") {
     CHECK_EQUAL(received.load(callboard::relaxed), std::int64_t{chains} * (hops + 1));
 }
 
-TEST("pools that are trimmed and end while others send lose no message") {
+TEST("free lists that are trimmed and end while others send lose no message") {
     constexpr int senders = 2, rounds = 400, messages = 500;
     callboard::Surplus surplus(SmallCache::batch_size);
     Atomic<int> working{senders};
@@ -113,7 +113,7 @@ TEST("pools that are trimmed and end while others send lose no message") {
         cache.surplus = &surplus;
         std::int64_t count = 0, value;
         for (int round = 0; round < rounds; ++round) {
-            Mailbox mailbox;  // its pool ends in the list, or beside a trim
+            Mailbox mailbox;  // its free list ends in the surplus, or beside a trim
             for (int i = 0; i < messages; ++i) send(mailbox, cache, i);
             while (receive(mailbox, cache, value)) ++count;
             for (int i = 0; i < messages; ++i) send(mailbox, cache, i);

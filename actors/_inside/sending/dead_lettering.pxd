@@ -16,5 +16,5 @@ cdef enum Fate:
     REFUSED         # by a full mailbox, and who sent it cannot be raised at
 
 
-cdef int bury(Handle to, Runtime runtime, Letter letter, Fate fate, object error=*) except -1
-cdef void bury_and_go_on(Handle to, Runtime runtime, Letter letter, Fate fate, object error=*) noexcept
+cdef int dead_letter(Handle to, Runtime runtime, Letter letter, Fate fate, object error=*) except -1
+cdef void dead_letter_and_go_on(Handle to, Runtime runtime, Letter letter, Fate fate, object error=*) noexcept

@@ -1,6 +1,6 @@
 """The end of a message that is not handled: a dead letter, and an exception for who asked."""
 
-from callboard._inside.sending.letter cimport MARK, sender_of
+from callboard._inside.sending.letter cimport FENCE, sender_of
 from callboard._inside.sending.envelope cimport Envelope
 
 from callboard.core.errors import ActorStopped, MailboxFull
@@ -15,10 +15,10 @@ cdef dict REASONS = {
 }
 
 
-cdef int bury(Handle to, Runtime runtime, Letter letter, Fate fate, object error=None) except -1:
+cdef int dead_letter(Handle to, Runtime runtime, Letter letter, Fate fate, object error=None) except -1:
     """Make a dead letter. The asking side gets an exception, `error` if there is one, after the letter is posted."""
     cdef Envelope envelope = letter.lend()
-    if letter.message is MARK:  # it is no message of anybody's
+    if letter.message is FENCE:  # it is no message of anybody's
         letter.reply_to.complete(None, answer_of(to, runtime, fate))
         return 0
     if error is None and fate == STOPPED and runtime.dead_letters.end_of(to) is not None:
@@ -32,12 +32,12 @@ cdef int bury(Handle to, Runtime runtime, Letter letter, Fate fate, object error
     return 0
 
 
-cdef void bury_and_go_on(
+cdef void dead_letter_and_go_on(
     Handle to, Runtime runtime, Letter letter, Fate fate, object error=None
 ) noexcept:
-    """bury(), where nobody can be told that it failed."""
+    """dead_letter(), where nobody can be told that it failed."""
     try:
-        bury(to, runtime, letter, fate, error)
+        dead_letter(to, runtime, letter, fate, error)
     except BaseException as another:
         log.error("a dead letter could not be posted", actor=to._short_path, exc_info=another)
 

@@ -2,14 +2,14 @@
 //
 // Each stream has a stock: what is free, and what it has retired (memory/epochs.hpp), oldest first. A thing that one
 // stream retires is mostly wanted by another, so free ones go from stock to stock in batches, by a stack that is
-// common to all. New memory comes in slabs, which live as long as the pool.
+// common to all. New memory comes in slabs, which live as long as this.
 //
 // The bound of memory. A stock has at most 3 * batch free things, and at most `patience` retired ones when its stream
 // is not inside. has_too_many() says when its stream must leave and let others run until the epoch has gone on. So
 // all stocks together withhold at most streams * (patience + 3 * batch) things. With a limit of at least that, plus
 // the things in use, a stream gets a thing without new memory once others go on. `fill()` keeps the limit.
 //
-// A thing has `next`, a pointer or an Atomic of one, `link` and `retired`, which are the pool's while it is in it.
+// A thing has `next`, a pointer or an Atomic of one, `link` and `retired`, which are not its own while it is in here.
 #pragma once
 
 #include <cassert>
@@ -23,7 +23,7 @@
 namespace callboard {
 
 template <class Thing>
-class RetiredPool {
+class RetiredNodes {
     struct Slab;
 
 public:
@@ -76,7 +76,7 @@ public:
         }
 
     private:
-        friend class RetiredPool;
+        friend class RetiredNodes;
         Thing* free_{nullptr};
         std::size_t free_count_{0};
         Thing* retired_{nullptr};
@@ -84,9 +84,9 @@ public:
         std::size_t retired_count_{0};
     };
 
-    RetiredPool() = default;
-    RetiredPool(const RetiredPool&) = delete;
-    ~RetiredPool() {
+    RetiredNodes() = default;
+    RetiredNodes(const RetiredNodes&) = delete;
+    ~RetiredNodes() {
         for (Slab* slab = slabs_.take_all(); slab != nullptr;) {
             Slab* const following = slab->next;
             delete slab;

@@ -1,72 +1,72 @@
-// The candidates for a mailbox's spare nodes. Each has a Pool, which belongs to one mailbox, and a
+// The candidates for a mailbox's spare nodes. Each has a List, which belongs to one mailbox, and a
 // Cache, which belongs to one thread; take() is the sender's, give() the receiver's.
 #pragma once
 
 #include "callboard/core/memory/node.hpp"
 
-namespace pools {
+namespace free_lists {
 
 using callboard::Atomic;
 using callboard::Node;
 
-// No pool at all: each node is made, and freed.
-struct Unpooled {
-    static constexpr const char* name = "no pool, slabs alone";
-    struct Pool {};
+// No list at all: each node is made, and freed.
+struct NoList {
+    static constexpr const char* name = "no list, slabs alone";
+    struct List {};
     struct Cache {
-        Node* take(Pool&) { return new Node; }
-        void give(Node* node, Pool&) { delete node; }
+        Node* take(List&) { return new Node; }
+        void give(Node* node, List&) { delete node; }
     };
 };
 
-// The pool of callboard: taken whole with one exchange, given back in batches, cached by the
+// The free list of callboard: taken whole with one exchange, given back in batches, cached by the
 // thread.
 struct Batches {
     static constexpr const char* name = "take all, in batches (ours)";
-    using Pool = callboard::FreePool;
+    using List = callboard::FreeList;
     using Cache = callboard::NodeCache;
 };
 
-// The same, given back one by one: a thread keeps 512 nodes, and each further one goes to the pool.
+// The same, given back one by one: a thread keeps 512 nodes, and each further one goes to the list.
 struct TakeAll {
     static constexpr const char* name = "take all, one by one";
-    using Pool = callboard::FreePool;
+    using List = callboard::FreeList;
 
     class Cache {
     public:
-        Node* take(Pool& pool) {
+        Node* take(List& list) {
             Node* node = own_;
             if (__builtin_expect(node != nullptr, 1)) {
                 own_ = node->next.load(callboard::relaxed);
                 --held_;
                 return node;
             }
-            if (taken_ == nullptr) taken_ = pool.take_all();
+            if (taken_ == nullptr) taken_ = list.take_all();
             node = taken_;
             if (node == nullptr) return new Node;
             taken_ = node->next.load(callboard::relaxed);
             return node;
         }
 
-        void give(Node* node, Pool& pool) {
+        void give(Node* node, List& list) {
             if (__builtin_expect(held_ < own_limit, 1)) {
                 node->next.store(own_, callboard::relaxed);
                 own_ = node;
                 ++held_;
-            } else if (pool.held() < pool_limit) {
-                pool.give(node, node, 1);
+            } else if (list.held() < list_limit) {
+                list.give(node, node, 1);
             } else {
                 delete node;
             }
         }
 
         ~Cache() {
-            callboard::FreePool::free_chain(own_);
-            callboard::FreePool::free_chain(taken_);
+            callboard::FreeList::free_chain(own_);
+            callboard::FreeList::free_chain(taken_);
         }
 
     private:
-        static constexpr std::uint32_t own_limit = 512, pool_limit = 8192;
+        static constexpr std::uint32_t own_limit = 512, list_limit = 8192;
         Node* own_{nullptr};
         Node* taken_{nullptr};
         std::uint32_t held_{0};
@@ -76,11 +76,11 @@ struct TakeAll {
 #if defined(__x86_64__)
 // The paper's (Prokesch 2011, algorithm 3): Treiber's stack, popped with a 16-byte compare-and-swap
 // over the top and a count of the pops, pushed with a plain one. A popper reads the successor of a
-// node that another may have taken, so no node may be freed before the pool is.
+// node that another may have taken, so no node may be freed before the list is.
 struct Counted {
     static constexpr const char* name = "counted 16-byte CAS (paper)";
 
-    class Pool {
+    class List {
     public:
         Node* pop() {
             for (;;) {
@@ -102,7 +102,7 @@ struct Counted {
                                                   __ATOMIC_RELAXED));
         }
 
-        ~Pool() { callboard::FreePool::free_chain(top_.node); }
+        ~List() { callboard::FreeList::free_chain(top_.node); }
 
     private:
         struct alignas(16) Top {
@@ -117,13 +117,13 @@ struct Counted {
     };
 
     struct Cache {
-        Node* take(Pool& pool) {
-            Node* node = pool.pop();
+        Node* take(List& list) {
+            Node* node = list.pop();
             return node != nullptr ? node : new Node;
         }
-        void give(Node* node, Pool& pool) { pool.push(node); }
+        void give(Node* node, List& list) { list.push(node); }
     };
 };
 #endif
 
-}  // namespace pools
+}  // namespace free_lists

@@ -41,11 +41,11 @@ inline void copy_number(void* to, const void* from, std::uint32_t width) {
     else std::memcpy(to, from, 8);
 }
 
-class BlockPool {
+class BlockArena {
 public:
     static constexpr std::uint32_t rows = 1024;
 
-    explicit BlockPool(const JoinColumns& columns) : columns_(columns) {
+    explicit BlockArena(const JoinColumns& columns) : columns_(columns) {
         std::size_t at = 2 * 8 * rows;  // behind times and numbers
         for (std::uint32_t i = 0; i < columns.count; ++i) {
             offsets_[i] = at;
@@ -53,8 +53,8 @@ public:
         }
         size_ = at;
     }
-    BlockPool(const BlockPool&) = delete;
-    ~BlockPool() {
+    BlockArena(const BlockArena&) = delete;
+    ~BlockArena() {
         for (unsigned char* block : free_) release_memory(block);
     }
 

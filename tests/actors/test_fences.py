@@ -1,4 +1,4 @@
-"""A mark goes through a mailbox in its turn: all that was sent before it has been handled then."""
+"""A fence goes through a mailbox in its turn: all that was sent before it has been handled then."""
 
 from threading import Event
 from typing import Any
@@ -42,9 +42,9 @@ def test_all_that_was_told_before_has_been_handled(cls: type[Notes], system: Act
     notes: list[int] = []
     ref = system.spawn(cls, notes)
     ref.tell_many(range(100))
-    turn = ref._in_turn()
-    assert turn is not None
-    turn.result(timeout=20.0)
+    fence = ref._fence()
+    assert fence is not None
+    fence.result(timeout=20.0)
     assert notes == [*range(100)]
 
 
@@ -53,9 +53,9 @@ def test_no_handler_sees_it(system: ActorSystem) -> None:
     ref = system.spawn(Notes, notes)
     for number in range(3):
         ref.tell(number)
-        turn = ref._in_turn()
-    assert turn is not None
-    turn.result(timeout=20.0)
+        fence = ref._fence()
+    assert fence is not None
+    fence.result(timeout=20.0)
     assert notes == [0, 1, 2]
 
 
@@ -63,9 +63,9 @@ def test_it_comes_in_its_turn_though_messages_fail(system: ActorSystem) -> None:
     notes: list[int] = []
     ref = system.spawn(Failing, notes, supervision=Supervision("resume"))
     ref.tell_many([1, 2])
-    turn = ref._in_turn()
-    assert turn is not None
-    assert turn.exception(timeout=20.0) is None
+    fence = ref._fence()
+    assert fence is not None
+    assert fence.exception(timeout=20.0) is None
     assert (notes, system.dead_letters.reasons) == ([1, 2], {"failed": 2})
 
 
@@ -74,12 +74,12 @@ def test_it_is_no_dead_letter_when_the_actor_stops() -> None:
         ref = system.spawn(Notes, [])
         ref.tell(1)
         ref.stop()
-        turn = ref._in_turn()
+        fence = ref._fence()
         system.drain()
-        late = ref._in_turn()
-        assert turn is not None
+        late = ref._fence()
+        assert fence is not None
         assert late is not None
-        for each in (turn, late):
+        for each in (fence, late):
             with pytest.raises(ActorStopped):
                 each.result(timeout=1.0)
         assert system.dead_letters.reasons == {"stopped": 1}
@@ -94,12 +94,12 @@ def test_it_waits_in_a_full_mailbox_and_says_when_there_is_room() -> None:
         while ref.queue_length:  # it has taken the event, and waits
             pass
         ref.tell_many([1, 2])
-        turn = ref._in_turn()
+        fence = ref._fence()
         assert ref._room == 0
-        assert turn is not None
-        assert not turn.done()
+        assert fence is not None
+        assert not fence.done()
         go.set()
-        turn.result(timeout=20.0)
+        fence.result(timeout=20.0)
         assert ref._room == 2
         assert notes == [go, 1, 2]
 
@@ -115,10 +115,10 @@ def test_who_sends_to_a_mailbox_that_is_full_may_have_to_wait(overflow: str) -> 
 
 
 @pytest.mark.parametrize("overflow", ["drop_newest", "drop_oldest", "fail"])
-def test_a_mailbox_that_loses_what_is_too_much_takes_no_mark_for_a_message(overflow: str) -> None:
+def test_a_mailbox_that_loses_what_is_too_much_takes_no_fence_for_a_message(overflow: str) -> None:
     with ManualSystem() as system:
         ref = system.spawn(Notes, [], mailbox=BoundedMailbox(1, overflow))
-        assert ref._in_turn() is None
+        assert ref._fence() is None
         ref.tell(1)
         assert ref._room is None
         system.drain()
@@ -141,9 +141,9 @@ def test_with_priorities_it_comes_when_nothing_waits(key: Any) -> None:
     with ManualSystem() as system:
         ref = system.spawn(Notes, notes, mailbox=PriorityMailbox(key))
         ref.tell_many([3, 1])
-        turn = ref._in_turn()
-        assert turn is not None
-        turn.add_done_callback(lambda _: notes.append(0))
+        fence = ref._fence()
+        assert fence is not None
+        fence.add_done_callback(lambda _: notes.append(0))
         ref.tell(2)
         system.drain()
     assert notes == [1, 2, 3, 0]
@@ -153,8 +153,8 @@ def test_with_priorities_it_comes_when_nothing_waits(key: Any) -> None:
 def test_a_native_actor_does_not_see_it(options: Any, system: ActorSystem) -> None:
     ref: Any = system.spawn(NativeActor, **options)  # type: ignore[arg-type]  # which would fail at any message
     for _ in range(10):
-        turn = ref._in_turn()
-        assert turn is not None
-        assert turn.result(timeout=20.0) is None
+        fence = ref._fence()
+        assert fence is not None
+        assert fence.result(timeout=20.0) is None
     assert ref._room == (2 if options else None)
     assert ref.is_alive

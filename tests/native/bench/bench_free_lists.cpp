@@ -1,19 +1,19 @@
 // Spare nodes three ways, under the queue that they serve. Every run checks that all messages
 // arrived, each producer's in its order.
 //
-// Producers keep at most `window` messages each under way, so that the pools are at their work and
+// Producers keep at most `window` messages each under way, so that the lists are at their work and
 // not the allocator at growth, which bench_growth.cpp is about.
 #include <thread>
 
 #include "bench.hpp"
 #include "mailbox.hpp"
-#include "pools.hpp"
+#include "free_lists.hpp"
 
 using callboard::Atomic;
 using callboard::monotonic_ns;
-using pools::Mailbox;
-using pools::Progress;
-using pools::window;
+using free_lists::Mailbox;
+using free_lists::Progress;
+using free_lists::window;
 
 namespace {
 
@@ -112,8 +112,8 @@ void table() {
 int main() {
     bench::pin(0);
 #if defined(__x86_64__)
-    table<pools::Counted, pools::TakeAll, pools::Batches, pools::Unpooled>();
+    table<free_lists::Counted, free_lists::TakeAll, free_lists::Batches, free_lists::NoList>();
 #else
-    table<pools::TakeAll, pools::Batches, pools::Unpooled>();
+    table<free_lists::TakeAll, free_lists::Batches, free_lists::NoList>();
 #endif
 }
