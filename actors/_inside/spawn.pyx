@@ -190,6 +190,9 @@ cdef Recipe inspect_class(cls):
     recipe.supervision = STOP
     recipe.receive = receive if isinstance(receive, types.FunctionType) else None
     recipe.many = hasattr(cls, "receive_many")
+    recipe.runs = getattr(cls, "_callboard_runs", False)
+    if recipe.runs and not inspect.iscoroutinefunction(cls.run):
+        raise SpawnError(f"{cls.__qualname__} is a task, and its run() is to be `async def run(self)`")
     base = NativeActor if recipe.native else Actor
     recipe.starts = cls.on_start is not base.on_start
     recipe.stops = cls.on_stop is not base.on_stop
@@ -204,6 +207,7 @@ cdef Recipe recipe_with(Recipe plain, tuple args, dict kwargs, supervision):
     recipe.kwargs = kwargs
     recipe.receive = plain.receive
     recipe.many = plain.many
+    recipe.runs = plain.runs
     recipe.starts = plain.starts
     recipe.stops = plain.stops
     recipe.fails = plain.fails

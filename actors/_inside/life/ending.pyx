@@ -10,6 +10,7 @@ from functools import partial
 
 cimport cython
 
+from callboard._inside.life.held cimport Held
 from callboard._inside.life.owed cimport fail_owed
 from callboard._inside.life.suspended cimport close_coroutine
 from callboard._inside.sending.ref cimport FRESH, RESTARTING, STOPPING, ActorRef, Extra, Recipe
@@ -137,6 +138,8 @@ cdef void close(ActorRef ref) noexcept:
             f"{ref._short_path} has stopped; it had answered with a future of its own"))
     if error is not None:
         ref.runtime.dead_letters.note_fatal(ref, error)
+    if extra is not None and extra.held is not None:
+        let_go(ref, extra)
     ref.runtime.team.retire(ref.cell)
     ref.mark_closed()
     if extra is not None:
@@ -157,6 +160,16 @@ cdef void close(ActorRef ref) noexcept:
     replace(current_context(), NULL)
     forget_arguments(ref.recipe)
     leave_parent(ref)
+
+
+cdef void let_go(ActorRef ref, Extra extra) noexcept:
+    """End what ends with the actor."""
+    cdef Held held
+    end = ref.runtime.dead_letters.end_of(ref)
+    failure = None if end is None else end.cause
+    things, extra.held = extra.held, None
+    for held in things:
+        held.let_go(failure)
 
 
 cdef dict NO_KWARGS = {}  # nobody changes it

@@ -1,6 +1,6 @@
 """The end of a message that is not handled: a dead letter, and an exception for who asked."""
 
-from callboard._inside.sending.letter cimport FENCE, sender_of
+from callboard._inside.sending.letter cimport FENCE, RUN, sender_of
 from callboard._inside.sending.envelope cimport Envelope
 
 from callboard.core.errors import ActorStopped, MailboxFull
@@ -18,6 +18,8 @@ cdef dict REASONS = {
 cdef int dead_letter(Handle to, Runtime runtime, Letter letter, Fate fate, object error=None) except -1:
     """Make a dead letter. The asking side gets an exception, `error` if there is one, after the letter is posted."""
     cdef Envelope envelope = letter.lend()
+    if letter.message is RUN:
+        return 0
     if letter.message is FENCE:  # it is no message of anybody's
         letter.reply_to.complete(None, answer_of(to, runtime, fate))
         return 0

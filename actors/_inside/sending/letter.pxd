@@ -25,6 +25,7 @@ cdef class Carried:
 # The message of a fence: an ask that no handler sees. Its answer says that all messages before it
 # have been handled.
 cdef object FENCE
+cdef object RUN  # the only message of a task: see coroutine.pyx
 
 cdef Letter letter_of(object message, object sender, Future reply_to)
 cdef Letter copy_of(Envelope* envelope)

@@ -9,6 +9,7 @@ from callboard.core.memory.node cimport wants_answer
 
 
 FENCE = type("Fence", (), {"__repr__": lambda self: "<fence>"})()
+RUN = type("Run", (), {"__repr__": lambda self: "<run>"})()
 
 
 @cython.freelist(64)
