@@ -35,6 +35,9 @@ cdef class Side(Line):
     cdef void withdraw(self) noexcept
 
 
+cdef void wake(object wait) noexcept
+
+
 cdef class Pipe:
     cdef ObjectChannel* channel
     cdef readonly Side senders

@@ -10,12 +10,16 @@ cdef class SelectionLine(Line):
     cdef object waits          # those whose turn it is to look: one, if the selection is used as it should be
     cdef ObjectWakeable waiter
 
+    cdef void wake_all(self) noexcept
+
 
 cdef class Membership(Watch):
     cdef Member* member
     cdef WatchedEnd* place
     cdef Wakeable* waker       # to be woken when the end is ready; null if it is not announced
     cdef Line line             # where it waits then
+
+    cdef bint withdraw_now(self) noexcept
 
 
 cdef class Selection:
