@@ -1,4 +1,4 @@
-"""Says in words why a system is not at rest."""
+"""Says in words why a system is not idle."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def actors_and_paths(runtime: Runtime) -> Iterator[tuple[ActorRef[Any], str]]:
         pending.extend((child, path) for child in reversed(ref.children))
 
 
-def describe_unrest(runtime: Runtime) -> str:
+def why_not_idle(runtime: Runtime) -> str:
     """Name the actors in work, in which worker, since when, with their Python stacks.
 
     Then those that wait in the middle of a message, and those that owe answers.
@@ -49,7 +49,7 @@ def describe_unrest(runtime: Runtime) -> str:
     frames = sys._current_frames()
     now = time.monotonic_ns()
     for worker in runtime.team.everyone:
-        if worker.is_resting or worker.thread is None:
+        if worker.is_idle or worker.thread is None:
             continue
         ref = actors.get(worker.current_actor)
         what = ref._short_path if ref is not None else "no actor"

@@ -4,12 +4,12 @@ from typing_extensions import disjoint_base
 
 from callboard._inside.sending.native_ref import NativeRef
 from callboard._inside.sending.ref import ActorRef
-from callboard._inside.sending.values import NativeBuffer, Record, Tagged
+from callboard._inside.sending.values import NativeBuffer, NativeRecord, Tagged
 from callboard.actor import Actor
 from callboard.core.errors import CallboardError
 from callboard.system import ActorSystem
 
-__all__ = ["NativeActor", "NativeBuffer", "NativeFailure", "NativeRef", "Record", "Tagged"]
+__all__ = ["NativeActor", "NativeBuffer", "NativeFailure", "NativeRecord", "NativeRef", "Tagged"]
 
 _M = TypeVar("_M")
 

@@ -21,7 +21,7 @@ from callboard._inside.sending.values cimport from_buffer
 from callboard.core.memory.buffer cimport Buffer
 from callboard.core.memory.node cimport Kind, Node, Node as Message, wants_answer
 
-from callboard._inside.sending.values import Record, Tagged
+from callboard._inside.sending.values import NativeRecord, Tagged
 from callboard.core.errors import CallboardError
 from callboard.core.text import safe_repr
 
@@ -31,7 +31,7 @@ cdef extern from *:
 # A type that native.pxd cimports is known to Cython, but is no name of this module for Python.
 globals().update(NativeBuffer=NativeBuffer, NativeRef=NativeRef)
 
-__all__ = ["NativeActor", "NativeBuffer", "NativeFailure", "NativeRef", "Record", "Tagged"]
+__all__ = ["NativeActor", "NativeBuffer", "NativeFailure", "NativeRecord", "NativeRef", "Tagged"]
 
 
 class NativeFailure(CallboardError):
@@ -46,7 +46,7 @@ cdef inline Node* blank(NativeActor actor, ActorRef to, Kind kind, uint32_t tag)
     if unlikely(to is None, False):
         actor.fail(b"this native actor sends to None: a ref that it was not given?")
         return NULL
-    node = actor.context.nodes.take(to.cell.pool)
+    node = actor.context.nodes.take(to.cell.spare)
     node.kind = kind
     node.flags = 0
     node.tag = tag

@@ -30,7 +30,7 @@ def collect(runtime: Runtime) -> Statistics:
     running: dict[int, tuple[WorkerThread, float]] = {}  # by the actors' numbers
     for one in team.everyone:
         number, since = one.current_actor, one.clock_read_at
-        if number and not one.is_resting:
+        if number and not one.is_idle:
             running[number] = one, max(0, time.monotonic_ns() - since) / 1e9
     actors = []
     in_work: dict[WorkerThread, tuple[str, float]] = {}

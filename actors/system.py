@@ -1,4 +1,4 @@
-"""The actor system: it spawns actors, comes to rest, and stops."""
+"""The actor system: it spawns actors, becomes idle, and stops."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from callboard.core.threads.green import refuse_green_threads
 from callboard.core.threads.interpreter import has_gil
 from callboard.core.threads.wait_queue import WaitQueue
 from callboard.dead_letters import DeadLetters
-from callboard.diagnosis import all_actors, describe_unrest
+from callboard.diagnosis import all_actors, why_not_idle
 from callboard.mailboxes import BoundedMailbox
 from callboard.scheduling.config import Config
 from callboard.scheduling.monitor import Statistics
@@ -129,7 +129,7 @@ class ActorSystem(CopiedAsItself):
             self._add_worker(self.config.core_of(index))
         shared = self.config.threading == "dynamic" and self.config.workers > 1
         if shared:
-            self._runtime.team.share()
+            self._runtime.team.let_steal()
         self._start(1 if shared and token else self.config.workers)
         log.info("system started", system=self.config.name, workers=self.config.workers)
 
@@ -194,19 +194,26 @@ class ActorSystem(CopiedAsItself):
         ref: ActorRef[M] = spawn(self._runtime, None, cls, args, kwargs)
         return ref
 
-    def run(self, graph: Runnable[R], **options: Any) -> R:
+    def run(
+        self,
+        graph: Runnable[R],
+        *,
+        threading: Any = None,
+        placement: Any = None,
+        policy: Any = None,
+        batch_size: int = 512,
+        window: int = 256,
+        time_slice: float = 0.0005,
+        markers: int = 64,
+    ) -> R:
         """Start a graph of streams in this system, and return its Run.
 
-        Options, by keyword:
-
         - `threading`: the model of operators that have none by `stream.threading()`. The default is
-          the configuration's, else `dynamic`. The results, their order and the errors are the same
-          with each model.
+          the configuration's, else `dynamic`. Each has the same results, order and errors.
 
           - `dynamic`: any worker runs any operator, a stateful one in one at a time.
-          - `manual`: the thread that calls `send()` and `finish()` runs all operators, as plain
-            calls. It is always the same one, or the same actor. Behind a threaded port, which
-            `stream.threaded()` makes, another thread takes over.
+          - `manual`: the thread that calls `send()` and `finish()`, always the same one or the same
+            actor, runs all operators. Behind `stream.threaded()` another thread takes over.
           - `dedicated`: each operator has a thread of its own.
           - `assigned`: each operator lives on a worker, as `placement` says, until
             `run.rebalance()` moves it.
@@ -214,13 +221,13 @@ class ActorSystem(CopiedAsItself):
           default is the configuration's, else `round_robin`.
         - `policy`: the heuristic that chooses among `dynamic` operators; the default is the
           configuration's, else `last_in_pipeline`.
-        - `batch_size`: the most rows that go through the graph together (512). Smaller batches have
-          a lower latency, larger ones a lower cost.
-        - `window`: how many batches may be on their way (256), a power of two. It bounds memory.
-        - `time_slice`: how long a worker stays with an operator, in seconds (0.0005).
-        - `markers`: the latency of one of so many batches is measured (64); 0 measures none.
+        - `batch_size`: the most rows that go through the graph together. Smaller batches have a
+          lower latency, larger ones a lower cost.
+        - `window`: how many batches may be on their way, a power of two. It bounds memory.
+        - `time_slice`: how long a worker stays with an operator, in seconds.
+        - `markers`: the latency of one of so many batches is measured; 0 measures none.
 
-        Raises ConfigError for invalid options, and GraphError for anything but a graph.
+        Raises ConfigError for invalid values, and GraphError for anything but a graph.
         """
         self._runtime.refuse_fork()
         if self._runtime.closed:
@@ -230,7 +237,16 @@ class ActorSystem(CopiedAsItself):
                 "run() takes a graph, which a sink such as collect() makes of a stream, "
                 f"not {safe_repr(graph)}"
             )
-        return graph._run_in(self, **options)
+        return graph._run_in(
+            self,
+            threading=threading,
+            placement=placement,
+            policy=policy,
+            batch_size=batch_size,
+            window=window,
+            time_slice=time_slice,
+            markers=markers,
+        )
 
     def find(self, path: str) -> ActorRef[Any]:
         """Return the live actor that was spawned with the names in `path`: `/shop/cart`.
@@ -279,7 +295,7 @@ class ActorSystem(CopiedAsItself):
         """
         self._runtime.refuse_fork()
         chosen = self.config.placement_policy(policy)
-        if self._runtime.team.shares:
+        if self._runtime.team.steals:
             raise PolicyError(
                 f"the actors of {self.name!r} cannot be arranged by {safe_repr(chosen)}: under "
                 "dynamic threading they run where they are woken; use threading='assigned'"
@@ -311,7 +327,7 @@ class ActorSystem(CopiedAsItself):
         """
         return self._logs.write(directory)
 
-    # --- coming to rest --------------------------------------------------------------------------
+    # --- becoming idle ---------------------------------------------------------------------------
 
     def drain(self, timeout: float | None = None) -> None:
         """Wait until no message waits or is in work anywhere.
@@ -325,10 +341,10 @@ class ActorSystem(CopiedAsItself):
         if timeout is not None:
             seconds = checks.seconds("the timeout of drain()", timeout)
         self._refuse_worker("drain()")
-        if not self._runtime.closed and not self._runtime.team.wait_for_rest(seconds):
+        if not self._runtime.closed and not self._runtime.team.wait_until_idle(seconds):
             raise DrainTimeout(
-                f"the system {self.name!r} did not come to rest in {seconds:g} s\n"
-                + describe_unrest(self._runtime)
+                f"the system {self.name!r} did not become idle in {seconds:g} s\n"
+                + why_not_idle(self._runtime)
             )
 
     def join(self, timeout: float | None = None) -> bool:
@@ -367,13 +383,13 @@ class ActorSystem(CopiedAsItself):
         if obstacle_to_waiting(runtime.team) is not None:
             return
         ended = self._wait_ended(seconds)
-        stuck = "" if ended else describe_unrest(runtime)
+        stuck = "" if ended else why_not_idle(runtime)
         runtime.timers.close()
         runtime.event_loop.close(_left(deadline))
         team = runtime.team
         team.tell_stopping()
         if ended and not team.end(_left(deadline)):
-            ended, stuck = False, describe_unrest(runtime)
+            ended, stuck = False, why_not_idle(runtime)
         runtime.closed = True
         _exit.forget(self)
         self._signals.restore()

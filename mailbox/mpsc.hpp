@@ -84,7 +84,7 @@ class MpscHead : OneAtATime<Consumer> {
 public:
     explicit MpscHead(Node* dummy) : head_(dummy) {}
     MpscHead(const MpscHead&) = delete;
-    ~MpscHead() { FreePool::free_chain(head_); }  // and all that waits; no thread may use the other end any more
+    ~MpscHead() { FreeList::free_chain(head_); }  // and all that waits; no thread may use the other end any more
 
     // The node that carries the oldest message, or null. The node stays in the queue as its new
     // dummy: read it before the next pop. `spent` is the old dummy, now the caller's.

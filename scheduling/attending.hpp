@@ -26,11 +26,11 @@ inline bool sleep_reading(Worker& worker, int descriptor, int bell, int millisec
         while (worker.parker.park_by(bell, look) && !has_looked && worker.inbox.is_empty() &&
                worker.team->stopping.load(relaxed) == 0) {}
     };
-    if (!worker.shares) {
+    if (!worker.steals) {
         park();
     } else if (!worker.is_watching()) {
         begin_sleeping(worker);
-        if (worker.others_rest()) park();
+        if (worker.others_idle()) park();
         stop_sleeping(worker);
     }
     return looked_at[0].revents != 0;

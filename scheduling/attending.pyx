@@ -25,16 +25,16 @@ def attend(lender):
     An answer is often followed by the next question; then no other thread has to read it and to wake the
     worker.
 
-    In that rest the worker calls `lender.lend(bell)`, which returns a descriptor that nobody else reads from
+    While it is idle the worker calls `lender.lend(bell)`, which returns a descriptor that nobody else reads from
     then on, or -1. The worker sleeps until the descriptor can be read, it is woken, or 10 ms are over. To
     get the descriptor back, a thread wakes the worker by `bell`, an eventfd.
 
-    After the rest the worker calls `lender.take_back(is_readable)`, on its thread and outside of any actor.
-    It reads if there is something to read, and returns whether the worker is to attend in its next rest,
+    After that the worker calls `lender.take_back(is_readable)`, on its thread and outside of any actor.
+    It reads if there is something to read, and returns whether the worker is to attend when it is idle next,
     too. An exception of either method is logged.
 
-    Only the last call before that rest counts. Returns False, and does nothing, if the worker attends in
-    that rest anyway, on a thread that is not a worker's, and if no descriptor is left for a bell.
+    Only the last call before the worker is idle counts. Returns False, and does nothing, if the worker attends
+    then anyway, on a thread that is not a worker's, and if no descriptor is left for a bell.
     """
     cdef WorkerThread worker = worker_here()
     cdef _Attention attention
@@ -47,7 +47,7 @@ def attend(lender):
         attention.hook = &worker.other_sleep
         worker.other_sleep.state = <void*>attention
         worker.other_sleep.sleep = <bint (*)(void*) noexcept nogil>sleep_attending
-        worker.other_sleep.wake_up = <void (*)(void*) noexcept nogil>read_after_rest
+        worker.other_sleep.wake_up = <void (*)(void*) noexcept nogil>read_after_idling
         worker.other_sleep.end = <void (*)(void*) noexcept>end_attending
         worker.sleeper = attention
     return (<_Attention>worker.sleeper).take_on(lender)
@@ -71,7 +71,7 @@ cdef class _Attention:
             close(self.bell)
 
     cdef bint take_on(self, object lender) except -1:
-        """Attend to the lender's descriptor in the next rest. False: it cannot."""
+        """Attend to the lender's descriptor when the worker is idle next. False: it cannot."""
         if self.keeps:
             return False
         if self.bell < 0:
@@ -84,7 +84,7 @@ cdef class _Attention:
         return True
 
     cdef bint sleep(self) noexcept nogil:
-        """Sleep until the descriptor can be read. True: it can; it is given back after the rest."""
+        """Sleep until the descriptor can be read. True: it can; it is given back afterwards."""
         cdef int descriptor = self.borrow()
         if descriptor < 0:
             return False
@@ -122,7 +122,7 @@ cdef bint sleep_attending(_Attention attention) noexcept nogil:
 
 
 @cython.nonecheck(False)
-cdef void read_after_rest(_Attention attention) noexcept nogil:
+cdef void read_after_idling(_Attention attention) noexcept nogil:
     attention.give_back(True)
 
 

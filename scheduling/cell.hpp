@@ -1,10 +1,10 @@
-// A cell: an actor as the scheduler sees it. A mailbox, a state, a home worker, a function to run.
+// A cell: an actor as the scheduler sees it. A mailbox, a state, an affinity (the worker to wake), a function to run.
 //
 // The state machine. A cell is in one of these states. Parentheses have the bits that say so.
-//   ready    in exactly one ready set, wake-up inbox or token queue (tail's idle bit 0, gate open)
-//   running  dispatched by one thread                               (idle bit 0, gate open)
-//   idle     nowhere: nothing to do                                 (idle bit 1, gate open)
-//   waiting  nowhere: in the middle of a message, or backing off    (idle bit 0, gate waiting)
+//   ready    in exactly one ready set, wake-up inbox or token queue (tail's idle bit 0, not waiting)
+//   running  dispatched by one thread                               (idle bit 0, not waiting)
+//   idle     nowhere: nothing to do                                 (idle bit 1, not waiting)
+//   waiting  nowhere: in the middle of a message, or backing off    (idle bit 0, waiting bit 1)
 // "Notified while running" is not a state of its own: a message that comes while the actor runs moves
 // the tail, and so keeps the actor from going idle.
 //
@@ -16,12 +16,12 @@
 //      consumer's fields.
 //   4. It is taken out of idle only by the operation that clears the idle bit: MpscTail::push() or
 //      signal() that answers true. One clears it; the others see it cleared.
-//   5. It is taken out of waiting only by open_gate() that answers true. User messages never do.
+//   5. It is taken out of waiting only by end_wait() that answers true. User messages never do.
 //   6. A system message is pushed to the system stack first; then its sender tries rule 4, then 5.
 // Why no wake-up is lost. Idle: try_idle() is one compare-and-swap that expects the tail to be the head,
 // without bits. A message moves the tail, and a system message sets the signal bit. So each either makes
-// try_idle() fail, or comes after it and finds the idle bit. Waiting: try_wait() writes the gate and
-// then looks at the system stack; a sender pushes to the stack and then writes the gate. Both writes are
+// try_idle() fail, or comes after it and finds the idle bit. Waiting: try_wait() writes `waiting` and
+// then looks at the system stack; a sender pushes to the stack and then writes `waiting`. Both writes are
 // read-modify-writes, so the later one reads from the earlier one: either the actor sees the message, or
 // the sender sees that the actor waits.
 #pragma once
@@ -42,7 +42,7 @@ namespace callboard {
 inline constexpr std::uint32_t python_cell = 1;     // its dispatch needs the interpreter
 inline constexpr std::uint32_t wants_token = 2;     // ... and the token that says who has it
 inline constexpr std::uint32_t dedicated_cell = 4;  // has a worker of its own
-inline constexpr std::uint32_t roaming_cell = 8;    // no policy chose its home: see stealing.hpp
+inline constexpr std::uint32_t unpinned_cell = 8;    // no policy chose its affinity: see stealing.hpp
 // The flags from here on belong to the actor in the cell, which may set them at any time.
 inline constexpr std::uint32_t first_own_flag = 16;
 
@@ -53,12 +53,12 @@ struct Cell {
 
     // --- the senders' ---------------------------------------------------------------------------
     alignas(cache_line) MpscTail tail;
-    FreePool pool;
+    FreeList spare;
 
     // --- read by all, rarely written ------------------------------------------------------------
-    alignas(cache_line) Atomic<Worker*> home{nullptr};
+    alignas(cache_line) Atomic<Worker*> affinity{nullptr};
     Stack<Node> system;  // messages that overtake those of users
-    Atomic<std::uint32_t> gate{0};
+    Atomic<std::uint32_t> waiting{0};
     Atomic<std::uint32_t> flags;
     std::uint32_t weight{0};  // given at spawn, for priority policies
     std::uint32_t pace{1};    // messages between looks at the clock; the runner's: see turn.hpp
@@ -83,11 +83,11 @@ struct Cell {
     [[nodiscard]] bool push_system(Node* node) {
         assert(node != nullptr);
         system.push(node);
-        return tail.signal() || open_gate();
+        return tail.signal() || end_wait();
     }
 
     // Any thread. Takes the cell out of waiting; true: the caller owns its readiness.
-    [[nodiscard]] bool open_gate() { return gate.fetch_and(~waiting_bit, acq_rel) & waiting_bit; }
+    [[nodiscard]] bool end_wait() { return waiting.fetch_and(~waiting_bit, acq_rel) & waiting_bit; }
 
     // The owner. All system messages, oldest first.
     Node* take_system() {
@@ -115,15 +115,15 @@ struct Cell {
     [[nodiscard]] bool try_wait() {
         assert(ready_on.load(relaxed) == nullptr && "a cell that runs is in no ready set (rule 1)");
         assert(!is_waiting() && "who waits has given its readiness up (rule 3)");
-        gate.fetch_or(waiting_bit, acq_rel);
+        waiting.fetch_or(waiting_bit, acq_rel);
         if (system.seems_empty()) return true;
-        return !open_gate();
+        return !end_wait();
     }
 
-    bool is_waiting() const { return gate.load(relaxed) & waiting_bit; }
+    bool is_waiting() const { return waiting.load(relaxed) & waiting_bit; }
 
     ~Cell() {
-        FreePool::free_chain(system.take_all());
+        FreeList::free_chain(system.take_all());
         delete limits;
     }
 

@@ -8,5 +8,5 @@ cdef extern from "callboard/scheduling/cell.hpp" namespace "callboard" nogil:
     const uint32_t python_cell
     const uint32_t wants_token
     const uint32_t dedicated_cell
-    const uint32_t roaming_cell
+    const uint32_t unpinned_cell
     const uint32_t first_own_flag

@@ -200,7 +200,7 @@ def _placed(checked: dict[str, Any], where: str) -> dict[str, Any]:
     if checked.get("threading") == "dynamic":
         raise ConfigError(
             f"placement is {safe_repr(checked['placement'])}{where}, and threading is 'dynamic': "
-            "there an actor has no home but the one that its own spawn() gives it"
+            "there an actor has no placement but the one that its own spawn() gives it"
         )
     return {**checked, "threading": "assigned"}
 

@@ -70,34 +70,34 @@ inline void account(Cell* cell, Context* context, std::uint64_t messages) {
     if (__builtin_expect(context->worker->timed, 0)) record(cell, context->worker, messages);
 }
 
-// make_ready() for a cell whose home is another worker.
-__attribute__((noinline)) inline void make_ready_away(Cell* cell, Context* context, Worker* home) {
+// make_ready() for a cell whose affinity is another worker.
+__attribute__((noinline)) inline void make_ready_away(Cell* cell, Context* context, Worker* affinity) {
     Worker* const here = context->worker;
-    if (cell->has(roaming_cell) && here != nullptr && here->shares && here->team == home->team) {
+    if (cell->has(unpinned_cell) && here != nullptr && here->steals && here->team == affinity->team) {
         // A woken cell runs where its waker runs, so actors that talk to each other get together.
-        cell->home.store(here, relaxed);
+        cell->affinity.store(here, relaxed);
         here->put(cell);
         return;
     }
     if (cell->has(wants_token)) {
-        // The thread that runs Python takes Python cells as they come, wherever their home is.
-        if (here != nullptr && here->has_token && here->team == home->team) {
+        // The thread that runs Python takes Python cells as they come, whatever their affinity is.
+        if (here != nullptr && here->has_token && here->team == affinity->team) {
             here->put(cell);
             return;
         }
-        if (home->team->token.delegate_if_owned(cell)) return;
+        if (affinity->team->token.delegate_if_owned(cell)) return;
     }
-    home->wake(cell);
+    affinity->wake(cell);
 }
 
 // The caller, on the thread of `context`, has the readiness of `cell` and gives it to a worker.
 inline void make_ready(Cell* cell, Context* context) {
     assert(cell->ready_on.load(relaxed) == nullptr && "its readiness is the caller's (rule 2)");
     assert(!cell->tail.is_idle() && "a ready cell is not idle");
-    Worker* const home = cell->home.load(relaxed);
-    assert(home != nullptr);
-    if (__builtin_expect(home == context->worker, 1)) home->put(cell);
-    else make_ready_away(cell, context, home);
+    Worker* const affinity = cell->affinity.load(relaxed);
+    assert(affinity != nullptr);
+    if (__builtin_expect(affinity == context->worker, 1)) affinity->put(cell);
+    else make_ready_away(cell, context, affinity);
 }
 
 // Reads the worker's clock between two dispatches: after each where they take long, else after some.

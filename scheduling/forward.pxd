@@ -7,7 +7,7 @@ functions in a `.pxd`, too, because Cython writes them into every module that ci
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from callboard.core.memory.node cimport FreePool, Node, NodeCache, Parker, memory_order
+from callboard.core.memory.node cimport FreeList, Node, NodeCache, Parker, memory_order
 from callboard.core.records cimport RecordRing
 from callboard.mailbox.limits cimport Limits
 
@@ -29,9 +29,9 @@ cdef extern from "callboard/scheduling/forward.hpp" namespace "callboard" nogil:
     cdef cppclass Cell:
         Cell(Run run, void* owner, uint32_t flags)
         MpscTail tail
-        FreePool pool
-        Worker* get_home "home.load" (memory_order)
-        void set_home "home.store" (Worker*, memory_order)
+        FreeList spare
+        Worker* get_affinity "affinity.load" (memory_order)
+        void set_affinity "affinity.store" (Worker*, memory_order)
         uint32_t weight
         uint32_t pace
         void* owner
@@ -70,7 +70,7 @@ cdef extern from "callboard/scheduling/forward.hpp" namespace "callboard" nogil:
         uint32_t is_stopping "stopping.load" (memory_order)
         void set_draining "draining.store" (uint32_t, memory_order)
         uint32_t is_draining "draining.load" (memory_order)
-        Parker rested
+        Parker became_idle
 
     cdef cppclass Inbox "callboard::Stack<callboard::Cell>":
         bint is_empty()
@@ -78,8 +78,8 @@ cdef extern from "callboard/scheduling/forward.hpp" namespace "callboard" nogil:
     cdef cppclass Worker:
         Inbox inbox
         Parker parker
-        uint64_t get_rests "rests.load" (memory_order)
-        uint64_t add_rests "rests.fetch_add" (uint64_t, memory_order)
+        uint64_t get_idles "idles.load" (memory_order)
+        uint64_t add_idles "idles.fetch_add" (uint64_t, memory_order)
         uint64_t get_current "current.load" (memory_order)
         int64_t get_loop_time "loop_time.load" (memory_order)
         void set_loop_time "loop_time.store" (int64_t, memory_order)
@@ -87,7 +87,7 @@ cdef extern from "callboard/scheduling/forward.hpp" namespace "callboard" nogil:
         ReadySet ready
         TeamState* team
         int64_t python_ready
-        bint shares
+        bint steals
         uint32_t index
         void* owner
         bint has_token

@@ -35,8 +35,8 @@ cdef class Handle:
     @property
     def worker(self):
         """The worker that the actor lives on; None before it was placed."""
-        cdef Worker* home = self.cell.get_home(relaxed)
-        return <object>home.owner if home != NULL else None
+        cdef Worker* affinity = self.cell.get_affinity(relaxed)
+        return <object>affinity.owner if affinity != NULL else None
 
     @property
     def is_dedicated(self):

@@ -86,7 +86,7 @@ class Balanced(PlacementPolicy):
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._homes: dict[weakref.ref[Handle], tuple[Any, int]] = {}
+        self._affinities: dict[weakref.ref[Handle], tuple[Any, int]] = {}
         self._counts: dict[Any, list[int]] = {}  # of a class, per worker
         self._totals: list[int] = []
         # Where weak references report, at any moment, in any thread, perhaps below the lock.
@@ -106,12 +106,12 @@ class Balanced(PlacementPolicy):
             index = min(range(len(workers)), key=lambda i: (counts[i], i != before, totals[i]))
             counts[index] += 1
             totals[index] += 1
-            self._homes[key] = kind, index
+            self._affinities[key] = kind, index
         return workers[index]
 
     def _forget(self, key: weakref.ref[Handle]) -> int | None:
         """Take an actor out of the counts; answer where it was."""
-        kind, index = self._homes.pop(key, (None, None))
+        kind, index = self._affinities.pop(key, (None, None))
         if index is None:
             return None
         self._totals[index] -= 1
@@ -172,13 +172,13 @@ class LeastLoaded(PlacementPolicy):
     def arrange(
         self, actors: Sequence[Handle], workers: Sequence[WorkerThread]
     ) -> Sequence[WorkerThread]:
-        """Return homes that level the measured loads, near to the present ones."""
+        """Return workers that level the measured loads, near to the present ones."""
         with self._lock:
             costs = [actor.busy_ns - self._costs.get(actor, 0) for actor in actors]
             for actor in actors:
                 self._costs[actor] = actor.busy_ns
-        homes = [workers.index(actor.worker) for actor in actors]
-        return [workers[home] for home in _levelled(costs, homes, len(workers))]
+        affinities = [workers.index(actor.worker) for actor in actors]
+        return [workers[index] for index in _levelled(costs, affinities, len(workers))]
 
 
 class Fixed(PlacementPolicy):
@@ -216,26 +216,26 @@ class Near(PlacementPolicy):
         return worker
 
 
-def _levelled(costs: Sequence[int], homes: Sequence[int], workers: int) -> list[int]:
-    """Return homes with about equal sums of costs, reached by few moves.
+def _levelled(costs: Sequence[int], affinities: Sequence[int], workers: int) -> list[int]:
+    """Return affinities with about equal sums of costs, reached by few moves.
 
     Move from the most to the least loaded worker the actor whose cost is nearest to half of their
     difference, while that makes the difference smaller. Each move lowers the sum of the squared
     loads, so it ends.
     """
-    homes = list(homes)
+    affinities = list(affinities)
     loads = [0] * workers
-    for cost, home in zip(costs, homes, strict=True):
-        loads[home] += cost
+    for cost, index in zip(costs, affinities, strict=True):
+        loads[index] += cost
     enough = sum(loads) / workers / 10
     while True:
         most, least = loads.index(max(loads)), loads.index(min(loads))
         gap = loads[most] - loads[least]
-        fitting = [i for i, home in enumerate(homes) if home == most and 0 < costs[i] < gap]
+        fitting = [i for i, index in enumerate(affinities) if index == most and 0 < costs[i] < gap]
         if gap <= enough or not fitting:
-            return homes
+            return affinities
         chosen = min(fitting, key=lambda i: abs(costs[i] - gap / 2))
-        homes[chosen] = least
+        affinities[chosen] = least
         loads[most] -= costs[chosen]
         loads[least] += costs[chosen]
 
@@ -249,25 +249,25 @@ def rebalance(
     something that is not one of `workers`.
     """
     members = set(workers)
-    # The home of a dedicated actor that has just ended is a worker of the team.
+    # A dedicated actor that has just ended has a worker of the team.
     movable = [actor for actor in actors if actor.worker in members and not actor.is_dedicated]
     try:
-        homes = list(policy.arrange(movable, workers))
+        affinities = list(policy.arrange(movable, workers))
     except Exception as error:
         raise PolicyError(
             f"{safe_repr(policy)} failed to arrange {len(movable)} actors: {safe_repr(error)}"
         ) from error
-    if len(homes) != len(movable):
+    if len(affinities) != len(movable):
         raise PolicyError(
-            f"{safe_repr(policy)} arranged {len(homes)} actors instead of {len(movable)}"
+            f"{safe_repr(policy)} arranged {len(affinities)} actors instead of {len(movable)}"
         )
-    for actor, home in zip(movable, homes, strict=True):
-        if not isinstance(home, WorkerThread) or home not in members:
+    for actor, worker in zip(movable, affinities, strict=True):
+        if not isinstance(worker, WorkerThread) or worker not in members:
             raise PolicyError(
-                f"{safe_repr(policy)} arranged {actor!r} on {safe_repr(home)}, which is no worker"
+                f"{safe_repr(policy)} arranged {actor!r} on {safe_repr(worker)}, which is no worker"
             )
     return [
-        (actor, home)
-        for actor, home in zip(movable, homes, strict=True)
-        if home is not actor.worker
+        (actor, worker)
+        for actor, worker in zip(movable, affinities, strict=True)
+        if worker is not actor.worker
     ]

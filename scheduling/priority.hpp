@@ -32,12 +32,12 @@ public:
 
     Cell* first() const { return first_; }
 
-    // The first that roams, among so many that a thief may look at while its victim waits.
-    Cell* fetch_roaming() {
+    // The first that is unpinned, among so many that a thief may look at while its victim waits.
+    Cell* fetch_unpinned() {
         Cell* before = nullptr;
         Cell* cell = first_;
         for (int looks = 0; cell != nullptr && looks < 256; ++looks) {
-            if (cell->has(roaming_cell)) return take_after(before);
+            if (cell->has(unpinned_cell)) return take_after(before);
             before = cell;
             cell = cell->next;
         }
@@ -114,9 +114,9 @@ private:
 template <class Ready>
 ReadySet ready_set(Ready* ready) {
     ReadySet set{ready, [](void* state, Cell* cell) { static_cast<Ready*>(state)->put(cell); },
-                 [](void* state) { return static_cast<Ready*>(state)->fetch(); }, nullptr, roaming_cell};
+                 [](void* state) { return static_cast<Ready*>(state)->fetch(); }, nullptr, unpinned_cell};
     if constexpr (std::is_same_v<Ready, ReadyQueue>)
-        set.fetch_roaming = [](void* state) { return static_cast<Ready*>(state)->fetch_roaming(); };
+        set.fetch_unpinned = [](void* state) { return static_cast<Ready*>(state)->fetch_unpinned(); };
     return set;
 }
 

@@ -101,7 +101,7 @@ cdef class ManualWorker(WorkerThread):
         return self.owner == threading.get_ident()
 
     @property
-    def is_at_rest(self):
+    def is_team_idle(self):
         """Nothing is ready, and no actor is in the middle of a message."""
         return (
             not self.core.has_ready()

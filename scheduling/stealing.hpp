@@ -1,6 +1,6 @@
 // Work stealing: an idle worker takes half of the work that waits in vain at another.
 //
-// A cell that roams becomes ready where its waker runs (make_ready), so cells that talk to each other get
+// An unpinned cell becomes ready where its waker runs (make_ready), so cells that talk to each other get
 // together without a plan. Independent cells spread, because idle workers take them. Idle workers do all of
 // this. A busy worker pays for it with a lock of two plain stores (core/threads/biased_lock.hpp), and a look at
 // one word after a put.
@@ -9,7 +9,7 @@
 // cell's mailbox, its state and its partners are in the other worker's caches. So a thief takes only cells that
 // wait in vain: some of two or more cells that were seen on two looks, or cells behind a long dispatch. A theft
 // may keep the thief busy for less than it cost both workers. Then the thief sleeps before the next theft, each
-// time for longer: many cells with little work are best left where they are. A stolen cell keeps its home: it
+// time for longer: many cells with little work are best left where they are. A stolen cell keeps its affinity: it
 // moves for good when a worker wakes it. Cells that keep a thief busy, but make its team slower, are given back,
 // and the thief keeps apart for a while: see stealing_trials.hpp. Until that ends it takes only cells that stand
 // still behind a dispatch of a millisecond.
@@ -26,8 +26,8 @@
 //   6. A worker that keeps apart leaves the role to a sleeper that takes part, if there is one.
 // So a cell that waits behind a long dispatch is seen: by the watcher, within a nap or two; without a watcher,
 // by the sleeper that the put calls. Why no cell falls between these rules. A worker that gives up the role says
-// so (by rule 2 also that it sleeps), and then looks whether all others rest. A worker that begins to work
-// counts its rest as ended, and then, after a put, looks at the role and at the sleepers. All of these are
+// so (by rule 2 also that it sleeps), and then looks whether all others are idle. A worker that begins to work
+// counts its idle time as ended, and then, after a put, looks at the role and at the sleepers. All of these are
 // sequentially consistent, so one of the two sees the other. To be safe, sleepers look again now and then while
 // any other works.
 #pragma once
@@ -57,12 +57,12 @@ inline constexpr std::int64_t longest_sleep = 50'000'000;  // beside workers tha
 inline constexpr std::int64_t most_stolen = 128;  // at a time: the victim may want its lock
 
 // Before the first of them runs: these workers take each other's work.
-inline void let_share(TeamState& team, const std::vector<Worker*>& members) {
+inline void let_steal(TeamState& team, const std::vector<Worker*>& members) {
     team.members = members;
     for (Worker* worker : members) {
-        assert(!worker->shares && worker->index < members.size() && members[worker->index] == worker);
+        assert(!worker->steals && worker->index < members.size() && members[worker->index] == worker);
         worker->lock.prepare();
-        worker->shares = true;
+        worker->steals = true;
         worker->nap_ns = first_nap;
         worker->sightings.resize(members.size());
     }
@@ -86,7 +86,7 @@ inline bool sees_victim(Worker& worker, std::int64_t now) {
         Sighting& seen = worker.sightings[number];
         const std::int64_t ready = other.stealable.load(relaxed);
         assert(ready >= 0);
-        if (ready == 0 && (other.inbox.is_empty() || other.rests.load(relaxed) % 2 == 1)) {
+        if (ready == 0 && (other.inbox.is_empty() || other.idles.load(relaxed) % 2 == 1)) {
             seen.since = 0;
             continue;
         }
@@ -116,29 +116,29 @@ inline bool paid_off(Worker& worker) {
     return paid;
 }
 
-// The worker's thread. Its ready cells that roam go home, or if that is here, to the worker it stole from last.
-// False: its policy does not give them all.
+// The worker's thread. Its unpinned ready cells go to the worker of their affinity, or if that is this one, to
+// the one it stole from last. False: its policy does not give them all.
 inline bool give_back(Worker& worker) {
     while (worker.stealable.load(relaxed) != 0) {
         worker.lock.lock();
-        Cell* const cell = worker.remove_roaming();
+        Cell* const cell = worker.remove_unpinned();
         worker.lock.unlock();
         if (cell == nullptr) return false;
         assert(worker.robbed != nullptr && worker.robbed != &worker && "what is stealable here was stolen");
-        if (cell->home.load(relaxed) == &worker) cell->home.store(worker.robbed, relaxed);
-        cell->home.load(relaxed)->wake(cell);
+        if (cell->affinity.load(relaxed) == &worker) cell->affinity.store(worker.robbed, relaxed);
+        cell->affinity.load(relaxed)->wake(cell);
     }
     return true;
 }
 
 // The worker's thread, now and then: whether it takes part, or is apart.
-inline void consider_sharing(Worker& worker, std::int64_t now) {
+inline void consider_stealing(Worker& worker, std::int64_t now) {
     Trials& trials = worker.trials;
     if (__builtin_expect(!trials.is_due(now), 1) || worker.team->stopping.load(relaxed) != 0) return;
     assert(worker.robbed != nullptr && "trials begin with a theft");
     const Worker& robbed = *worker.robbed;
-    const std::uint64_t rests = robbed.rests.load(relaxed) + (std::uint64_t{robbed.index} << 48);
-    TeamCounts counts{0, worker.handled.get(), rests, robbed.trials.is_apart.load(relaxed)};
+    const std::uint64_t idles = robbed.idles.load(relaxed) + (std::uint64_t{robbed.index} << 48);
+    TeamCounts counts{0, worker.handled.get(), idles, robbed.trials.is_apart.load(relaxed)};
     for (const Worker* member : worker.team->members) counts.handled += member->handled.get();
     const bool was_apart = trials.is_apart.load(relaxed);
     TrialLease& lease = worker.team->trial_lease;
@@ -163,17 +163,17 @@ inline bool find_work(Context* context) {
         return !worker.inbox.is_empty() || worker.team->stopping.load(relaxed) != 0;
     };
     const bool may_look = paid_off(worker);
-    if (worker.shares) {
-        consider_sharing(worker, monotonic_ns());
+    if (worker.steals) {
+        consider_stealing(worker, monotonic_ns());
         pass_watch(worker);
     }
-    if (!worker.shares || !try_watch(worker) || !may_look)
+    if (!worker.steals || !try_watch(worker) || !may_look)
         return context->spinner.wait_until(announced, worker_patience);
-    std::uint32_t turns = 0;
+    std::uint32_t looks = 0;
     std::int64_t next_look = 0;
     return context->spinner.wait_until([&] {
         if (announced()) return true;
-        if (turns++ % 16 != 0) return false;
+        if (looks++ % 16 != 0) return false;
         const std::int64_t now = monotonic_ns();
         if (now < next_look) return false;
         next_look = now + look_every;
@@ -181,7 +181,7 @@ inline bool find_work(Context* context) {
     }, worker_patience);
 }
 
-// From here on others may call it. Before it looks for the last time whether they rest.
+// From here on others may call it. Before it looks for the last time whether they are idle.
 inline void begin_sleeping(Worker& worker) {
     assert(!worker.is_asleep.load(relaxed) && "a worker sleeps once");
     worker.is_asleep.store(true, relaxed);
@@ -196,7 +196,7 @@ inline void stop_sleeping(Worker& worker) {
 // A worker that found nothing. Sleeps until it is woken, for `nanoseconds` at most unless that is negative.
 // False: for so long. True: it is to look again.
 inline bool sleep(Worker& worker, std::int64_t nanoseconds) {
-    if (!worker.shares) return worker.parker.park(nanoseconds);
+    if (!worker.steals) return worker.parker.park(nanoseconds);
     TeamState& team = *worker.team;
     const auto park = [&](std::int64_t limit) {
         const bool is_short = nanoseconds < 0 || limit < nanoseconds;
@@ -206,12 +206,12 @@ inline bool sleep(Worker& worker, std::int64_t nanoseconds) {
         const std::int64_t nap = worker.nap_ns;
         assert(nap > 0 && nap <= longest_nap);
         worker.nap_ns = std::min(2 * nap, longest_nap);
-        if (worker.parker.park(nap) || !worker.others_rest()) return true;
+        if (worker.parker.park(nap) || !worker.others_idle()) return true;
         worker.give_up_watch();
     }
     begin_sleeping(worker);
     bool again = true;
-    if (worker.others_rest()) {
+    if (worker.others_idle()) {
         again = worker.parker.park(nanoseconds);
     } else if (Worker* const watcher = team.watcher.load(seq_cst)) {
         // Rule 6, for one that naps.
@@ -222,12 +222,12 @@ inline bool sleep(Worker& worker, std::int64_t nanoseconds) {
     return again;
 }
 
-// Takes the roaming cells that were announced to a busy worker, the newest first. The others are announced anew.
+// Takes the unpinned cells that were announced to a busy worker, the newest first. The others are announced anew.
 inline Cell* take_announced(Worker& victim) {
     Cell *taken = nullptr, *following = nullptr;
     for (Cell* cell = oldest_first(victim.inbox.take_all()); cell != nullptr; cell = following) {
         following = cell->next;
-        if (!cell->has(roaming_cell)) {
+        if (!cell->has(unpinned_cell)) {
             victim.wake(cell);
             continue;
         }
@@ -237,13 +237,13 @@ inline Cell* take_announced(Worker& victim) {
     return taken;
 }
 
-// Half of the ready cells that roam, the newest first.
+// Half of the unpinned ready cells, the newest first.
 inline Cell* take_half(Worker& victim) {
     // Acquire pairs with Worker::count(): the victim's actions without its lock are over.
     if (victim.stealable.load(acquire) == 0 || !victim.lock.try_visit()) return nullptr;
     Cell* taken = nullptr;
     for (auto wanted = std::min((victim.stealable.load(relaxed) + 1) / 2, most_stolen); wanted > 0; --wanted) {
-        Cell* const cell = victim.remove_roaming();
+        Cell* const cell = victim.remove_unpinned();
         if (cell == nullptr) break;
         cell->next = taken;
         taken = cell;

@@ -7,8 +7,8 @@ from callboard.scheduling.forward cimport Context
 from callboard.scheduling.worker_core cimport TeamState, Worker
 
 cdef extern from "callboard/scheduling/stealing.hpp" namespace "callboard" nogil:
-    void let_share(TeamState& team, const vector[Worker*]& members)
+    void let_steal(TeamState& team, const vector[Worker*]& members)
     bint find_work(Context* context)
     bint sleep(Worker& worker, int64_t nanoseconds)
     bint steal(Worker& worker)
-    void consider_sharing(Worker& worker, int64_t now)
+    void consider_stealing(Worker& worker, int64_t now)

@@ -1,4 +1,4 @@
-// Trials: whether a worker's stealing helps its team, measured in turns with and without it.
+// Trials: whether a worker's stealing helps its team, measured alternately with and without it.
 //
 // Actors that exchange many messages of a few nanoseconds do less on two cores than on one. With each message a
 // core waits for cache lines that the other one wrote. If all actors talk to all, no placement helps. So a worker
@@ -25,7 +25,7 @@ struct TeamCounts {
     std::uint64_t handled;  // messages, by all of the team
     std::uint64_t own;      // of these, by this worker
     // About the worker that it stole from last:
-    std::uint64_t rests;    // an odd number while it rests
+    std::uint64_t idles;    // an odd number while it is idle
     bool is_apart;
 };
 
@@ -88,13 +88,13 @@ public:
         }
         const double rate = static_cast<double>(counts.handled - then_.handled) / static_cast<double>(now - since_);
         const bool has_short = (counts.own - then_.own) * long_message > static_cast<std::uint64_t>(now - since_);
-        const bool is_as_before = counts.rests == then_.rests;  // busy all the time, or idle
-        if (was_apart && is_as_before && counts.rests % 2 == 0) {
+        const bool is_as_before = counts.idles == then_.idles;  // busy all the time, or idle
+        if (was_apart && is_as_before && counts.idles % 2 == 0) {
             rate_apart_ = rate;
             begin(may_try(now, lease) ? Term::together : Term::apart, now, trial);
         } else if (was_apart) {
             stay(Term::part, now);
-        } else if (!has_short || counts.is_apart || (is_as_before && counts.rests % 2 == 1)) {
+        } else if (!has_short || counts.is_apart || (is_as_before && counts.idles % 2 == 1)) {
             take_part(now, lease);
         } else if (term_ == Term::together) {
             stay(rate < worth_while * rate_apart_ ? Term::apart : Term::part, now);

@@ -7,7 +7,7 @@ from callboard.scheduling.roster cimport Roster
 cdef class Team(Roster):
     cdef object drainer
     cdef readonly bint token
-    cdef readonly bint shares     # its workers take each other's work
+    cdef readonly bint steals     # its workers take each other's work
     cdef set running              # the workers whose thread has not ended
     cdef bint is_over             # the workers' threads have ended
 

@@ -12,7 +12,7 @@ from callboard.core.memory.node cimport acq_rel, acquire, relaxed, release, seq_
 from callboard.scheduling.cell cimport Cell, dedicated_cell
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.roster cimport Roster
-from callboard.scheduling.stealing cimport let_share
+from callboard.scheduling.stealing cimport let_steal
 from callboard.scheduling.worker cimport WorkerThread
 from callboard.scheduling.worker_core cimport Worker
 
@@ -30,7 +30,7 @@ def obstacle_to_waiting(Team team):
         if context.current == NULL:
             return None
         # An event loop's thread, in an actor's code.
-        if context.current.get_home(relaxed).team == team.state:
+        if context.current.get_affinity(relaxed).team == team.state:
             return "in an actor would wait for the actor itself"
         return "would block the event loop of another system: spawn the actor with dedicated=True"
     if context.worker.team == team.state:
@@ -44,18 +44,18 @@ cdef class Team(Roster):
     """The workers of one system, from the first start to the last end."""
 
     def __cinit__(self, bint token):
-        self.drainer = threading.Lock()  # its owner waits on state.rested; others wait for the lock
+        self.drainer = threading.Lock()  # its owner waits on state.became_idle; others wait for the lock
         self.token = token
         self.running = set()
 
-    def share(self):
+    def let_steal(self):
         """Let the workers take each other's work. Before the first one starts."""
         cdef vector[Worker*] members
         cdef WorkerThread worker
         for worker in self.workers:
             members.push_back(worker.core)
-        let_share(self.state[0], members)
-        self.shares = True
+        let_steal(self.state[0], members)
+        self.steals = True
 
     def start(self, int workers):
         """Start those of the first `workers` threads that did not start yet. In any thread.
@@ -86,18 +86,18 @@ cdef class Team(Roster):
             raise
         return 0
 
-    def is_at_rest(self):
+    def is_idle(self):
         """Tell whether all workers are idle and no actor is in the middle of a message.
 
-        True means that there was such a moment during the call. Every worker counts its rests; if
-        all rested with empty inboxes, and the counts are the same on a second look, none ran in
+        True means that there was such a moment during the call. Every worker counts its idle times; if
+        all were idle with empty inboxes, and the counts are the same on a second look, none ran in
         between.
         """
         cdef WorkerThread worker
         cdef list counts = []
         cdef list everyone = self.everyone
         for worker in everyone:
-            counts.append(worker.core.get_rests(acquire))
+            counts.append(worker.core.get_idles(acquire))
         if any(count % 2 == 0 for count in counts):
             return False
         if self.state.get_waiting(acquire) != 0 or self.state.token.has_pending():
@@ -106,7 +106,7 @@ cdef class Team(Roster):
             if not worker.core.inbox.is_empty():
                 return False
         # Once more all: one may have been hired meanwhile.
-        return counts == [(<WorkerThread>worker).core.get_rests(acquire) for worker in self.everyone]
+        return counts == [(<WorkerThread>worker).core.get_idles(acquire) for worker in self.everyone]
 
     def add_waiting(self, int64_t cells):
         """Count in and out the work that keeps the team from idleness, in any thread.
@@ -116,14 +116,14 @@ cdef class Team(Roster):
         """
         self.state.add_waiting(cells, acq_rel)
         if cells < 0 and self.state.is_draining(acquire):
-            self.state.rested.unpark()  # perhaps no worker will have a reason to
+            self.state.became_idle.unpark()  # perhaps no worker will have a reason to
 
-    def wait_for_rest(self, double timeout):
+    def wait_until_idle(self, double timeout):
         """Sleep until the team is idle; False if it was not within `timeout` seconds."""
         cdef int64_t deadline = monotonic_ns() + <int64_t>(min(max(timeout, 0.0), 1e9) * 1e9)
         while not self.drainer.acquire(timeout=min(max(deadline - monotonic_ns(), 0), SLICE_NS) / 1e9):
             if monotonic_ns() >= deadline:
-                return self.is_at_rest()
+                return self.is_idle()
         try:
             return self.wait_until(deadline)
         finally:
@@ -131,17 +131,17 @@ cdef class Team(Roster):
 
     cdef bint wait_until(self, int64_t deadline) except -1:
         cdef int64_t left
-        cdef bint rested
+        cdef bint idle
         while True:
             self.state.set_draining(1, seq_cst)
-            rested = self.is_at_rest()
+            idle = self.is_idle()
             left = deadline - monotonic_ns()
-            if rested or left <= 0:
+            if idle or left <= 0:
                 self.state.set_draining(0, relaxed)
-                return rested
-            # A worker that begins to rest unparks this. The slice is for signals.
+                return idle
+            # A worker that becomes idle unparks this. The slice is for signals.
             with nogil:
-                self.state.rested.park_for(min(left, SLICE_NS))
+                self.state.became_idle.park_for(min(left, SLICE_NS))
             PyErr_CheckSignals()
 
     def hire(self, str name, str actor):
@@ -162,8 +162,8 @@ cdef class Team(Roster):
         cdef WorkerThread worker
         if not cell.has(dedicated_cell):
             return 0
-        worker = <WorkerThread><object>cell.get_home(relaxed).owner
-        cell.set_home((<WorkerThread>self.workers[0]).core, release)
+        worker = <WorkerThread><object>cell.get_affinity(relaxed).owner
+        cell.set_affinity((<WorkerThread>self.workers[0]).core, release)
         worker.retiring = True
         return 0
 

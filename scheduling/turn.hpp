@@ -1,4 +1,4 @@
-// A turn: how many messages a dispatch handles. It is the quantum, except for slow messages and for a flood.
+// A turn is one dispatch of an actor. Its budget of messages is the quantum, but for slow messages and a flood.
 //
 // A dispatch begins no more messages when its time slice is over (a "throughput deadline", as others call
 // it). Otherwise an actor whose messages take a tenth of a second would keep its worker for a whole quantum
@@ -79,7 +79,7 @@ inline std::uint32_t begin_turn(Cell* cell, Context* context, std::uint32_t quan
 }
 
 // The limit of a dispatch that came to it, or that needed the last of many nodes: the same, less or more.
-// While receivers catch up, nodes from their pools count as well: otherwise a sender would take all that
+// While receivers catch up, nodes from their free lists count as well: otherwise a sender would take all that
 // they gave back, and a few new ones each time.
 __attribute__((noinline)) inline std::uint32_t extended(
     Context* context, std::uint32_t handled, std::uint32_t limit) {

@@ -30,7 +30,7 @@ struct ReadySet {
     void (*destroy)(void* state){nullptr};  // with the policy, if it owns the state
     // Flags of the cells that a thief may fetch, while the worker cannot. None where fetch is a user's code.
     std::uint32_t lent{0};
-    Cell* (*fetch_roaming)(void* state){nullptr};  // passes others by, where it can; null: none near
+    Cell* (*fetch_unpinned)(void* state){nullptr};  // passes others by, where it can; null: none near
 };
 
 // The shared state of the workers of one system.
@@ -40,8 +40,8 @@ struct TeamState {
     // Cells in state waiting, and answers that actors owe; a system with one of them is not idle.
     alignas(cache_line) Atomic<std::int64_t> waiting{0};
     Atomic<std::uint32_t> stopping{0};
-    Atomic<std::uint32_t> draining{0};  // a thread waits on `rested`
-    Parker rested;
+    Atomic<std::uint32_t> draining{0};  // a thread waits on `became_idle`
+    Parker became_idle;
     // For workers that take each other's work: see stealing.hpp.
     alignas(cache_line) Atomic<Worker*> watcher{nullptr};
     Atomic<std::uint32_t> sleepers{0};
@@ -63,7 +63,7 @@ struct Worker {
     Atomic<bool> is_asleep{false};  // and one of the team's sleepers
 
     // --- the worker's thread writes, others read ---------------------------------------------------
-    alignas(cache_line) Atomic<std::uint64_t> rests{1};  // ended and begun ones; odd: it is idle
+    alignas(cache_line) Atomic<std::uint64_t> idles{1};  // begun and ended ones; odd: it is idle
     Atomic<std::uint64_t> current{0};                    // the number of the cell that it dispatches
     // Monotonic ns, now and then. Where messages take long: when the one in work began.
     Atomic<std::int64_t> loop_time{0};
@@ -79,7 +79,7 @@ struct Worker {
 
     // --- the worker's thread alone ----------------------------------------------------------------
     alignas(cache_line) TeamState* team{nullptr};
-    bool shares{false};           // its ready cells that roam with the others of its team, and theirs
+    bool steals{false};           // it takes unpinned ready cells of the others of its team, and they take its own
     bool may_be_robbed{false};    // it had such a cell: from then on it takes its lock
     Worker* victim{nullptr};      // the worker that was seen to have more than it can do
     Worker* robbed{nullptr};      // the last one that it stole from
@@ -146,13 +146,13 @@ struct Worker {
 
     // Any thread. If the inbox was not empty, the thread that filled it has woken the worker. A busy worker may
     // be busy for long: then others are to look at its inbox. (Sequentially consistent, as are the end of the
-    // worker's rest and its look at the inbox after that. Either it sees the cell then, or it is seen to be
+    // worker's idle time and its look at the inbox after that. Either it sees the cell then, or it is seen to be
     // busy here.)
     void wake(Cell* cell) {
         assert(cell->ready_on.load(relaxed) == nullptr && "a cell is in one place at a time (rule 1)");
-        const bool may_move = shares && cell->has(roaming_cell);  // after the push it is another's
+        const bool may_move = steals && cell->has(unpinned_cell);  // after the push it is another's
         if (inbox.push(cell, seq_cst)) parker.unpark();
-        if (may_move && rests.load(seq_cst) % 2 == 0 && team->sleepers.load(seq_cst) != 0) call();
+        if (may_move && idles.load(seq_cst) % 2 == 0 && team->sleepers.load(seq_cst) != 0) call();
     }
 
     void put_all(Cell* cell) {
@@ -163,10 +163,10 @@ struct Worker {
         }
     }
 
-    // A thief, or the worker's thread, within `lock`. One that roams, if the policy can pass the others by.
-    Cell* remove_roaming() {
+    // A thief, or the worker's thread, within `lock`. An unpinned one, if the policy can pass the others by.
+    Cell* remove_unpinned() {
         if (kept_ready == 0) return remove();
-        return ready.fetch_roaming != nullptr ? removed(ready.fetch_roaming(ready.state)) : nullptr;
+        return ready.fetch_unpinned != nullptr ? removed(ready.fetch_unpinned(ready.state)) : nullptr;
     }
 
     // Its thread.
@@ -183,12 +183,12 @@ struct Worker {
     // Rule 3 of stealing.hpp.
     void stop_watching() {
         if (__builtin_expect(!is_watching(), 1) || !give_up_watch()) return;
-        if (team->sleepers.load(seq_cst) != 0 && !others_rest()) call();
+        if (team->sleepers.load(seq_cst) != 0 && !others_idle()) call();
     }
 
-    bool others_rest() const {
+    bool others_idle() const {
         for (const Worker* other : team->members)
-            if (other != this && other->rests.load(seq_cst) % 2 == 0) return false;
+            if (other != this && other->idles.load(seq_cst) % 2 == 0) return false;
         return true;
     }
 
@@ -221,7 +221,7 @@ private:
         count(cell, 1);
         ready.put(ready.state, cell);
         lock.unlock();
-        // The put comes after the end of the worker's last rest: see stealing.hpp, between rules 2 and 4.
+        // The put comes after the end of the worker's last idle time: see stealing.hpp, between rules 2 and 4.
         if (stealable.load(relaxed) != 0 && __builtin_expect(team->sleepers.load(seq_cst) != 0, 0)) call();
     }
 

@@ -11,9 +11,9 @@ cdef enum:
 
 # Something else for a worker to sleep on than its parker.
 cdef struct OtherSleep:
-    bint is_due                                      # in the worker's next rest
+    bint is_due                                      # when the worker is idle next
     void* state
-    bint (*sleep)(void* state) noexcept nogil        # true: `wake_up` is to be called after the rest
+    bint (*sleep)(void* state) noexcept nogil        # true: `wake_up` is to be called after it slept
     void (*wake_up)(void* state) noexcept nogil
     void (*end)(void* state) noexcept                # the worker's thread ends
 
@@ -36,7 +36,7 @@ cdef class WorkerThread:
     cdef void loop_with(self, PyThreadState* state) noexcept nogil
     cdef bint sweep(self) noexcept
     cdef int adopt_thread(self) except -1
-    cdef void rest(self) noexcept nogil
+    cdef void idle(self) noexcept nogil
     cdef void park(self) noexcept nogil
     cdef void tell_drainer(self) noexcept nogil
     cdef bint step(self) noexcept

@@ -21,13 +21,13 @@ from callboard.core.clock cimport monotonic_ns
 from callboard.core.memory.node cimport Surplus, acquire, await_interpreter, relaxed, release, seq_cst
 from callboard.core.records cimport DispatchRecord, RecordRing
 from callboard.core.thread_state cimport set_variables
-from callboard.scheduling.cell cimport Cell, dedicated_cell, python_cell, roaming_cell, wants_token
+from callboard.scheduling.cell cimport Cell, dedicated_cell, python_cell, unpinned_cell, wants_token
 from callboard.scheduling.context cimport Context, current_context
 from callboard.scheduling.dispatching cimport dispatch
 from callboard.scheduling.handle cimport Handle
 from callboard.scheduling.priority cimport PriorityPolicy
 from callboard.scheduling.roster cimport Roster
-from callboard.scheduling.stealing cimport consider_sharing, find_work, sleep, steal
+from callboard.scheduling.stealing cimport consider_stealing, find_work, sleep, steal
 from callboard.scheduling.worker_core cimport TeamState, Worker
 
 from callboard.core.errors import CallboardError, PolicyError
@@ -47,7 +47,7 @@ cdef extern from "sys/prctl.h" nogil:
 # How long a worker sleeps before it takes a burst to be over. The next burst allocates its nodes anew,
 # which costs a few nanoseconds for each message.
 cdef int64_t TIDY_NS = 10_000_000
-# How many dispatches may pass before the worker looks whether sharing pays, and before it obeys the
+# How many dispatches may pass before the worker looks whether stealing pays, and before it obeys the
 # interpreter's requests.
 cdef uint64_t CLOCK_EVERY = 64
 # CPython looks for its requests to a thread, to release it or to stop for the collector, only when
@@ -118,9 +118,9 @@ cdef class WorkerThread:
         return self.core.index
 
     @property
-    def is_resting(self):
+    def is_idle(self):
         """True while the worker is idle: it looks for work, or is parked."""
-        return self.core.get_rests(acquire) % 2 == 1
+        return self.core.get_idles(acquire) % 2 == 1
 
     @property
     def current_actor(self):
@@ -158,7 +158,7 @@ cdef class WorkerThread:
     @property
     def waits(self):
         """How often the worker was idle."""
-        return (self.core.get_rests(relaxed) - 1) // 2
+        return (self.core.get_idles(relaxed) - 1) // 2
 
     @property
     def waited_ns(self):
@@ -196,22 +196,22 @@ cdef class WorkerThread:
         The actor moves when it becomes ready the next time, or after the dispatch in work. No message
         is lost or reordered: messages wait in the actor's mailbox, which does not move. Only its
         readiness moves. The one thread that has it hands it on at one place, make_ready(), each time
-        to the home that this thread reads there: the old one or this. Both are workers of one team,
+        to the affinity that this thread reads there: the old worker or this. Both are workers of one team,
         which run as long as there are actors, so either will dispatch the actor. A dispatch on this
         worker comes after one on the old worker, because it got the readiness from there.
 
         Raises PolicyError for an actor of another system, one with a worker of its own, or one that
         lives wherever it is woken.
         """
-        cdef Worker* home = actor.cell.get_home(relaxed)
-        if home == NULL or home.team != self.core.team:
+        cdef Worker* affinity = actor.cell.get_affinity(relaxed)
+        if affinity == NULL or affinity.team != self.core.team:
             raise PolicyError(f"{actor!r} cannot move to {self.name!r}, a worker of another system")
         if actor.cell.has(dedicated_cell):
             raise PolicyError(f"{actor!r} cannot move to {self.name!r}: it has a worker of its own")
-        if actor.cell.has(roaming_cell):
+        if actor.cell.has(unpinned_cell):
             raise PolicyError(
                 f"{actor!r} cannot be moved to {self.name!r}: under dynamic threading it runs where it is woken")
-        actor.cell.set_home(self.core, relaxed)
+        actor.cell.set_affinity(self.core, relaxed)
 
     def start(self):
         """Start the thread. A daemon: a worker that an actor blocks must not hang the interpreter.
@@ -273,10 +273,10 @@ cdef class WorkerThread:
         cdef Context* context = self.context
         cdef Cell* cell
         cdef bint attached = False
-        cdef uint64_t turns = 0
+        cdef uint64_t dispatches = 0
         core.started = monotonic_ns()
         core.set_loop_time(core.started, relaxed)
-        core.add_rests(1, seq_cst)  # it rested until now
+        core.add_idles(1, seq_cst)  # it was idle until now
         while True:
             cell = core.fetch()
             if cell == NULL:
@@ -290,14 +290,14 @@ cdef class WorkerThread:
                 if (team.is_stopping(acquire) or self.retiring) and core.inbox.is_empty():
                     core.stop_watching()
                     break
-                self.rest()
+                self.idle()
                 core.set_loop_time(monotonic_ns(), relaxed)
                 continue
             if cell.has(python_cell):
                 if cell.has(wants_token) and not core.own_token_or_delegate(cell):
                     continue
                 if not attached:
-                    await_interpreter(core.get_loop_time(relaxed))  # of the end of its last rest, if recent
+                    await_interpreter(core.get_loop_time(relaxed))  # of the end of its last idle time, if recent
                     PyEval_RestoreThread(state)
                     attached = True
                     if core.timed:
@@ -308,15 +308,15 @@ cdef class WorkerThread:
                 PyEval_SaveThread()
                 attached = False
             dispatch(cell, context, NULL)
-            turns += 1
-            if turns % CLOCK_EVERY == 0:
-                if core.shares:
-                    consider_sharing(core[0], monotonic_ns())
+            dispatches += 1
+            if dispatches % CLOCK_EVERY == 0:
+                if core.steals:
+                    consider_stealing(core[0], monotonic_ns())
                 if attached:
                     heed_interpreter()
             core.take_in()
 
-    cdef void rest(self) noexcept nogil:
+    cdef void idle(self) noexcept nogil:
         """Look for work for a while, then park until another thread has some."""
         cdef Worker* core = self.core
         cdef int64_t begin = monotonic_ns()
@@ -324,7 +324,7 @@ cdef class WorkerThread:
         cdef bint has_more
         core.set_loop_time(begin, relaxed)
         core.begin_idle(begin)
-        core.add_rests(1, release)
+        core.add_idles(1, release)
         self.tell_drainer()
         has_more = self.other_sleep.is_due and self.other_sleep.sleep(self.other_sleep.state)
         if not has_more and not find_work(self.context):
@@ -333,8 +333,8 @@ cdef class WorkerThread:
         core.end_idle(now)
         core.started = now
         if core.notes_waits:
-            core.ring.write(DispatchRecord(now, now - begin, 0, core.get_rests(relaxed) // 2, 0, -1))
-        core.add_rests(1, seq_cst)  # before the puts to come: see stealing.hpp
+            core.ring.write(DispatchRecord(now, now - begin, 0, core.get_idles(relaxed) // 2, 0, -1))
+        core.add_idles(1, seq_cst)  # before the puts to come: see stealing.hpp
         if has_more:
             core.stop_watching()  # first: that may be much work
             self.other_sleep.wake_up(self.other_sleep.state)
@@ -350,7 +350,7 @@ cdef class WorkerThread:
 
     cdef void tell_drainer(self) noexcept nogil:
         if self.core.team.is_draining(acquire):
-            self.core.team.rested.unpark()
+            self.core.team.became_idle.unpark()
 
     cdef bint step(self) noexcept:
         """Dispatch one ready actor on the calling thread, the worker's own, within another dispatch

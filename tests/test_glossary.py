@@ -73,8 +73,8 @@ def test_each_word_is_used_in_the_code_or_on_a_page(texts: str) -> None:
 
 
 def test_a_word_of_an_identifier_is_found() -> None:
-    assert is_used("free pool", plain("class FreePool:"))
-    assert is_used("free pool", plain("two free_pools"))
+    assert is_used("free list", plain("class FreeList:"))
+    assert is_used("free list", plain("two free_lists"))
     assert not is_used("pool", plain("a spool"))
 
 

@@ -49,6 +49,7 @@ ORDERS = [
             "",
         )
     ],
+    [f"actors/channels{name}" for name in ("/kernel", "")],
     [f"actors/frequency{name}" for name in ("/counting", "/designs", "")],
     [
         f"actors/remote{name}"
@@ -70,7 +71,14 @@ ORDERS = [
         for name in ("/errors", "/context", "/sessions", "/frames", "/tasks", "/source", "")
     ],
     # Capabilities: nothing but other capabilities imports them.
-    ["actors", "actors/frequency", "actors/streams", "actors/remote", "actors/spark"],
+    [
+        "actors",
+        "actors/frequency",
+        "actors/channels",
+        "actors/streams",
+        "actors/remote",
+        "actors/spark",
+    ],
     ["actors", "actors/testing"],
 ]
 

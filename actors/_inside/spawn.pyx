@@ -17,7 +17,7 @@ from callboard._inside.sending.runtime cimport Runtime
 from callboard.core.memory.node cimport relaxed
 from callboard.mailbox.limits cimport Limits
 from callboard.native cimport NativeActor
-from callboard.scheduling.cell cimport Run, dedicated_cell, python_cell, roaming_cell, wants_token
+from callboard.scheduling.cell cimport Run, dedicated_cell, python_cell, unpinned_cell, wants_token
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.dispatching cimport make_ready
 from callboard.scheduling.team cimport Team
@@ -93,7 +93,7 @@ def spawn(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs
         join_family(ref)
         if runtime.closing and parent is None:
             refuse(runtime)  # who stops the system may not have seen this actor among the others
-        ref.cell.set_home(home_of(ref, placement, dedicated).core, relaxed)
+        ref.cell.set_affinity(affinity_of(ref, placement, dedicated).core, relaxed)
     except BaseException:
         leave_parent(ref)
         close_unborn(ref)
@@ -103,9 +103,9 @@ def spawn(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs
 
 
 cdef int close_unborn(ActorRef ref) except -1:
-    """Have a worker bury what was sent to an actor whose spawn fails: others may have found it."""
+    """Have a worker dead-letter what was sent to an actor whose spawn fails: others may have found it."""
     cdef Team team = ref.runtime.team
-    ref.cell.set_home((<WorkerThread>(<list>team.workers)[0]).core, relaxed)
+    ref.cell.set_affinity((<WorkerThread>(<list>team.workers)[0]).core, relaxed)
     ref.mark_closed()
     ref.kept = True  # by the reference that wake_closed() makes
     ref.wake_closed(current_context())
@@ -190,6 +190,9 @@ cdef Recipe inspect_class(cls):
     recipe.supervision = STOP
     recipe.receive = receive if isinstance(receive, types.FunctionType) else None
     recipe.many = hasattr(cls, "receive_many")
+    recipe.runs = getattr(cls, "_callboard_runs", False)
+    if recipe.runs and not inspect.iscoroutinefunction(cls.run):
+        raise SpawnError(f"{cls.__qualname__} is a task, and its run() is to be `async def run(self)`")
     base = NativeActor if recipe.native else Actor
     recipe.starts = cls.on_start is not base.on_start
     recipe.stops = cls.on_stop is not base.on_stop
@@ -204,6 +207,7 @@ cdef Recipe recipe_with(Recipe plain, tuple args, dict kwargs, supervision):
     recipe.kwargs = kwargs
     recipe.receive = plain.receive
     recipe.many = plain.many
+    recipe.runs = plain.runs
     recipe.starts = plain.starts
     recipe.stops = plain.stops
     recipe.fails = plain.fails
@@ -288,7 +292,7 @@ cdef int take_name(ActorRef ref, name) except -1:
     return 0
 
 
-cdef WorkerThread home_of(ActorRef ref, placement, bint dedicated):
+cdef WorkerThread affinity_of(ActorRef ref, placement, bint dedicated):
     """Find a worker for the actor, and see to it that it has a thread."""
     cdef Team team = ref.runtime.team
     cdef WorkerThread worker = place(ref, placement, dedicated)
@@ -304,11 +308,11 @@ cdef WorkerThread place(ActorRef ref, placement, bint dedicated):
         ref.hired = team.hire(ref.runtime.name, ref.name)
         return ref.hired
     if placement is None:
-        if team.shares and not ref.cell.has(wants_token):
-            ref.cell.set(roaming_cell)
+        if team.steals and not ref.cell.has(wants_token):
+            ref.cell.set(unpinned_cell)
             if is_worker_of(team):
                 return worker_here()
-        if team.shares or len(team.workers) == 1:
+        if team.steals or len(team.workers) == 1:
             # Idle workers take what is too much for the first. And whoever has the token, Python actors come
             # to it: so that may as well be the same worker always.
             return <WorkerThread>(<list>team.workers)[0]
@@ -331,7 +335,7 @@ cdef WorkerThread place(ActorRef ref, placement, bint dedicated):
 cdef bint is_worker_of(Team team) noexcept:
     """Whether the calling thread is one of the team's workers, and no dedicated one."""
     cdef Worker* here = current_context().worker
-    return here != NULL and here.team == team.state and here.shares
+    return here != NULL and here.team == team.state and here.steals
 
 
 cdef int join_family(ActorRef ref) except -1:

@@ -8,7 +8,7 @@ from typing import Any
 
 from callboard._inside.sending.native_ref import NativeRef
 from callboard.core import checks
-from callboard.frequency.arrays import ArrowKeys, lots
+from callboard.frequency.arrays import ArrowKeys, batches
 from callboard.frequency.space_saving import SpaceSaving
 from callboard.frequency.stream_actor import StreamActor, packed
 from callboard.supervision import Supervision
@@ -68,16 +68,16 @@ class FrequencyActors:
         read here. Keys that need Python objects are counted here, too.
         """
         ref = self.refs[checks.whole("a stream", stream, 0, len(self.refs) - 1)]
-        for lot, their_weights in lots(keys, weights):
-            if type(lot) is memoryview:
-                ref.tell(lot)
-            elif type(lot) is ArrowKeys:
-                for array in lot:
+        for batch, their_weights in batches(keys, weights):
+            if type(batch) is memoryview:
+                ref.tell(batch)
+            elif type(batch) is ArrowKeys:
+                for array in batch:
                     ref.tell(array)
-            elif (message := packed(lot, their_weights)) is not None:
+            elif (message := packed(batch, their_weights)) is not None:
                 ref.tell(message)
             else:
-                self.summary.update(lot, their_weights)
+                self.summary.update(batch, their_weights)
 
     def settle(self, timeout: float | None = None) -> None:
         """Wait until all keys that were told before are counted.

@@ -1,4 +1,4 @@
-"""Keys in lots: out of arrays of NumPy, pandas and Arrow, whatever has a buffer, and iterables."""
+"""Keys in batches: from arrays of NumPy, pandas and Arrow, what has a buffer, and iterables."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-__all__ = ["lots", "read_array"]
+__all__ = ["batches", "read_array"]
 
 LARGEST = 2**63 - 1
-LOT = 4096  # of an iterator, so many keys make one
+BATCH = 4096  # of an iterator, so many keys make one
 
 
 class ArrowKeys(list[Any]):
     """Arrow arrays of texts or bytes, without nulls."""
 
 
-def lots(keys: Any, weights: Any) -> Iterator[tuple[Any, list[Any] | None]]:
+def batches(keys: Any, weights: Any) -> Iterator[tuple[Any, list[Any] | None]]:
     """Divide keys: a memoryview of 64-bit integers, Arrow arrays, or a list, with its weights.
 
-    If an iterator raises, the keys before that are a lot, too.
+    If an iterator raises, the keys before that are a batch, too.
     """
     if isinstance(keys, (str, bytes, tuple)) or not isinstance(keys, Iterable):
         yield [keys], None if weights is None else [weights]
@@ -41,17 +41,17 @@ def lots(keys: Any, weights: Any) -> Iterator[tuple[Any, list[Any] | None]]:
         yield list(keys), None
     else:
         rest = iter(keys)
-        lot: list[Any] = []
+        batch: list[Any] = []
         while True:
             try:
-                lot.extend(islice(rest, LOT))
+                batch.extend(islice(rest, BATCH))
             except BaseException:
-                yield lot, None
+                yield batch, None
                 raise
-            yield lot, None
-            if len(lot) < LOT:
+            yield batch, None
+            if len(batch) < BATCH:
                 return
-            lot = []
+            batch = []
 
 
 def read_array(keys: Any) -> Any:

@@ -27,7 +27,7 @@ class RecentSpaceSaving:
     above it by more than `epsilon` of the elements in the window. The merged summary is kept until
     a pane ends, so only the first question after that pays for all of them.
 
-    Without `seconds` a pane ends when `turn()` is called: by a stream's own clock, or by rows.
+    Without `seconds` a pane ends when `next_pane()` is called: by a stream's own clock, or by rows.
     `clock` tells the time in seconds, and never goes back.
 
     Any thread may use it, one at a time.
@@ -59,24 +59,24 @@ class RecentSpaceSaving:
     ) -> None:
         """Count keys now, as `SpaceSaving.update` does."""
         with self._lock:
-            self._turn_if_due()
+            self._end_due_panes()
             self._fills.update(keys, weights)
 
     def add(self, key: Any, weight: int = 1) -> None:
         """Count one key now, as `SpaceSaving.add` does."""
         with self._lock:
-            self._turn_if_due()
+            self._end_due_panes()
             self._fills.add(key, weight)
 
-    def turn(self) -> None:
+    def next_pane(self) -> None:
         """End the pane that fills: the oldest one leaves the window, if there are `panes`."""
         with self._lock:
-            self._turn()
+            self._end_pane()
 
     def summary(self) -> SpaceSaving:
         """Return a summary of the keys in the window now; it belongs to the caller."""
         with self._lock:
-            self._turn_if_due()
+            self._end_due_panes()
             if self._merged is None:
                 merged = SpaceSaving(self.epsilon)
                 for pane in self._full:
@@ -90,9 +90,9 @@ class RecentSpaceSaving:
         """Return the `k` keys with the greatest counts, or all, the greatest first."""
         return self.summary().top(k)
 
-    def frequent(self, share: float) -> Frequent:
-        """Return the keys that came more often than `share` of the elements in the window."""
-        return self.summary().frequent(share)
+    def frequent(self, support: float) -> Frequent:
+        """Return the keys above the fraction `support` of the elements in the window."""
+        return self.summary().frequent(support)
 
     def estimate(self, key: Any) -> Estimate:
         """Return how often a key came; of one without a counter, how often it may have."""
@@ -102,7 +102,7 @@ class RecentSpaceSaving:
     def total(self) -> int:
         """How many elements are in the window, with their weights."""
         with self._lock:
-            self._turn_if_due()
+            self._end_due_panes()
             return self._fills.total + sum(pane.total for pane in self._full)
 
     def _now(self) -> float:
@@ -111,18 +111,18 @@ class RecentSpaceSaving:
             raise ValueError(f"a clock tells a finite number of seconds, not {safe_repr(now)}")
         return now
 
-    def _turn_if_due(self) -> None:
+    def _end_due_panes(self) -> None:
         if self.seconds is None:
             return
         late = self._now() - self._ends
         if late < 0:
             return
-        turns = int(late // self.seconds) + 1
-        self._ends += turns * self.seconds  # first: a signal handler may count
-        for _ in range(min(turns, self.panes)):  # by more than that, all have left
-            self._turn()
+        ended = int(late // self.seconds) + 1
+        self._ends += ended * self.seconds  # first: a signal handler may count
+        for _ in range(min(ended, self.panes)):  # by more than that, all have left
+            self._end_pane()
 
-    def _turn(self) -> None:
+    def _end_pane(self) -> None:
         if self._full.maxlen:
             self._full.append(self._fills)
         self._fills = SpaceSaving(self.epsilon)

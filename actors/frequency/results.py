@@ -23,10 +23,10 @@ class Estimate(NamedTuple):
 
 
 class Frequent(NamedTuple):
-    """Keys above a share of all elements, the most frequent first.
+    """Keys whose part of all elements is above the support, the most frequent first.
 
     Those in `guaranteed` are above it. Those in `possible` may be: their counts are above it, and
-    their counts less the errors are not. Each key above the share is in one of the two.
+    their counts less the errors are not. Each key above the support is in one of the two.
     """
 
     guaranteed: list[Counted]

@@ -8,9 +8,11 @@ from libc.stdint cimport int64_t, uint64_t
 from libcpp.string cimport string
 
 from callboard.frequency.counting.keys cimport ByteRun
-from callboard.frequency.designs.summary cimport StreamGate, no_stream
+from callboard.frequency.designs.summary cimport StreamSlots, no_stream
 from callboard.frequency.encoding cimport append_key, are_plain, read_integer
-from callboard.frequency.lot cimport Lot, as_bytes, as_integers, as_objects, lot_of_array, lot_of_list, undecided
+from callboard.frequency.key_batch cimport (
+    KeyBatch, as_bytes, as_integers, as_objects, batch_of_array, batch_of_list, undecided,
+)
 from callboard.frequency.store cimport Store, SummaryState
 
 import math
@@ -20,14 +22,14 @@ from fractions import Fraction
 from callboard.core.checks import LARGEST, finite, one_of, whole
 from callboard.core.text import safe_repr
 from callboard.core.threads.cores import usable_cores
-from callboard.frequency.arrays import ArrowKeys, lots
+from callboard.frequency.arrays import ArrowKeys, batches
 from callboard.frequency.merging import merged
 from callboard.frequency.packing import pack, unpack
 from callboard.frequency.results import Counted, Frequent
 
 __all__ = ["SpaceSaving"]
 
-# In the order of choice.hpp.
+# In the order of design.hpp.
 DESIGNS = ("sequential", "cooperative", "partitioned")
 MOST_STREAMS = 1024
 
@@ -35,7 +37,7 @@ cdef size_t ALL = 0xffffffff
 cdef uint64_t MOST = LARGEST
 
 # So many keys of a list are read and counted while they are in the core's cache.
-cdef Py_ssize_t LOT = 1024
+cdef Py_ssize_t BATCH = 1024
 
 
 cdef class SpaceSaving:
@@ -80,11 +82,11 @@ cdef class SpaceSaving:
         near = round(inverse)
         capacity = near if math.isclose(inverse, near, rel_tol=1e-12) else math.ceil(inverse)
         self.store = Store(DESIGNS.index(self.design), capacity, self.streams, usable_cores())
-        self.gate = new StreamGate(1 if self.one_at_a_time else self.streams)
+        self.slots = new StreamSlots(1 if self.one_at_a_time else self.streams)
         self.capacity = capacity
 
     def __dealloc__(self):
-        del self.gate
+        del self.slots
 
     # --- counting --------------------------------------------------------------------------------
 
@@ -97,7 +99,7 @@ cdef class SpaceSaving:
         keys otherwise; without it, once.
 
         An error leaves the summary as it was, if `keys` is an array or a collection, and comparing keys raises no
-        error. For an iterator, the keys before its error are counted, except the lot of 4,096 that has a key which
+        error. For an iterator, the keys before its error are counted, except the batch of 4,096 that has a key which
         cannot be hashed.
 
         Raises TypeError for a key that cannot be hashed, and for an array whose items are not keys. Raises
@@ -108,18 +110,18 @@ cdef class SpaceSaving:
         if isinstance(keys, (str, bytes, tuple)) or not isinstance(keys, Iterable):
             self.add(keys, 1 if weights is None else weights)
             return
-        if type(keys) is list and weights is None and len(keys) > LOT and self._takes_all_of(keys):
-            for at in range(0, len(keys), LOT):
-                self._update(keys[at : at + LOT], None)
+        if type(keys) is list and weights is None and len(keys) > BATCH and self._takes_all_of(keys):
+            for at in range(0, len(keys), BATCH):
+                self._update(keys[at : at + BATCH], None)
             return
-        for lot, their_weights in lots(keys, weights):
-            if type(lot) is memoryview:
-                self._update_integers(lot)
-            elif type(lot) is ArrowKeys:
-                for array in lot:
-                    self._count_lot(lot_of_array(array, self.mode))
+        for batch, their_weights in batches(keys, weights):
+            if type(batch) is memoryview:
+                self._update_integers(batch)
+            elif type(batch) is ArrowKeys:
+                for array in batch:
+                    self._count_batch(batch_of_array(array, self.mode))
             else:
-                self._update(lot, their_weights)
+                self._update(batch, their_weights)
 
     def add(self, key, weight=1):
         """Count one key, of whatever type, `weight` times; the errors are those of `update`."""
@@ -136,8 +138,8 @@ cdef class SpaceSaving:
                     self.store.integers.add(stream, &number, &times, 1)
                     return
             finally:
-                self.gate.give_back(stream)
-            self.gate.retract(times)
+                self.slots.give_back(stream)
+            self.slots.retract(times)
         elif self.mode == as_bytes and times != 0 and not self.guard.is_mine() and append_key(key, room, &run):
             if run.data == NULL:
                 run.data = room.data()
@@ -148,8 +150,8 @@ cdef class SpaceSaving:
                     self.store.runs.add(stream, &run, &times, 1)
                     return
             finally:
-                self.gate.give_back(stream)
-            self.gate.retract(times)
+                self.slots.give_back(stream)
+            self.slots.retract(times)
         self._update([key], [times])
 
     def merge(self, SpaceSaving other):
@@ -177,7 +179,7 @@ cdef class SpaceSaving:
             self._load(SummaryState(rows, mine.total + theirs.total, unseen))
         except BaseException:
             if is_admitted:
-                self.gate.retract(theirs.total)
+                self.slots.retract(theirs.total)
             raise
         finally:
             self._leave(alone=True)
@@ -188,17 +190,17 @@ cdef class SpaceSaving:
         """Return the `k` keys with the greatest counts, or all, the greatest first, as `Counted`."""
         return self._ask(min(whole("k", k, 0), ALL), 0).rows
 
-    def frequent(self, share):
-        """Return the keys that came more often than `share` of all elements, as `Frequent`.
+    def frequent(self, support):
+        """Return the keys above the fraction `support` of all elements, as `Frequent`.
 
-        `share` is from `epsilon` to below 1: a key below `epsilon` may have no counter. Raises ValueError for
-        another share.
+        `support` is from `epsilon` to below 1: a key below `epsilon` may have no counter. Raises ValueError for
+        another number.
         """
-        given, share = share, float(finite("a share", share))
-        if not self.epsilon <= share < 1:
-            raise ValueError(f"a share is a number from epsilon, {self.epsilon}, to below 1, not {given!r}")
-        cdef SummaryState found = self._ask(ALL, share)
-        bar = int(Fraction(share) * found.total)
+        given, support = support, float(finite("support", support))
+        if not self.epsilon <= support < 1:
+            raise ValueError(f"support is a number from epsilon, {self.epsilon}, to below 1, not {given!r}")
+        cdef SummaryState found = self._ask(ALL, support)
+        bar = int(Fraction(support) * found.total)
         answer = Frequent([], [])
         for each in found.rows:
             (answer.guaranteed if each.count - each.error > bar else answer.possible).append(each)
@@ -285,7 +287,7 @@ cdef class SpaceSaving:
             )
         self._enter(alone=True)
         try:
-            self.gate.admit_first(total)
+            self.slots.admit_first(total)
             self._load(SummaryState([Counted(*each) for each in rows], total, unseen))
         finally:
             self._leave(alone=True)
@@ -307,28 +309,28 @@ cdef class SpaceSaving:
                 self.guard.enter()
         if alone or self.one_at_a_time:
             with nogil:
-                self.gate.close()
+                self.slots.take_all()
         return 0
 
     cdef int _leave(self, bint alone=False) except -1:
         if alone or self.one_at_a_time:
-            self.gate.open()
+            self.slots.give_back_all()
         self.guard.leave()
         while self.owed:
-            lot = self._next_owed()
-            if lot is not None:
-                self._count_lot(lot)
+            batch = self._next_owed()
+            if batch is not None:
+                self._count_batch(batch)
         return 0
 
-    cdef Lot _next_owed(self):
-        """The next lot that this or another thread owed within the guard; None if another one takes the last."""
+    cdef KeyBatch _next_owed(self):
+        """The next batch that this or another thread owed within the guard; None if another one takes the last."""
         with cython.critical_section(self):
             return self.owed.pop(0) if self.owed else None
 
-    cdef SummaryState _ask(self, size_t most, double share):
+    cdef SummaryState _ask(self, size_t most, double support):
         self._enter()
         try:
-            return self.store.ask(most, share)
+            return self.store.ask(most, support)
         finally:
             self._leave()
 
@@ -349,84 +351,85 @@ cdef class SpaceSaving:
 
     cdef int _load(self, SummaryState state) except -1:
         """Have these counters instead, of unequal keys, at most `capacity`. Alone. An error changes nothing."""
-        cdef Lot keys = lot_of_list([each[0] for each in state.rows], None, self.store.mode)
+        cdef KeyBatch keys = batch_of_list([each[0] for each in state.rows], None, self.store.mode)
         self.store = self.store.loaded(keys.mode, state)
         self.mode = keys.mode
         return 0
 
     cdef bint _takes_all_of(self, list keys) except -1:
-        """Whether no key of them will be refused, so that they can be counted one lot after another."""
-        if self.capacity == 0 or not self.gate.admit(len(keys)):
+        """Whether no key of them will be refused, so that they can be counted one batch after another."""
+        if self.capacity == 0 or not self.slots.admit(len(keys)):
             return False
-        self.gate.retract(len(keys))
+        self.slots.retract(len(keys))
         return are_plain(keys)
 
-    # --- counting, through the gate ----------------------------------------------------------------
+    # --- counting, with a slot -------------------------------------------------------------------
 
     cdef int _admit(self, uint64_t elements) except -1:
         if self.capacity == 0:
             raise RuntimeError("the summary was not made: __init__ was not called")
-        if elements > MOST or not self.gate.admit(elements):
-            raise ValueError(f"counts are at most 2**63 - 1: {self.gate.admitted()} and {elements} are more")
+        if elements > MOST or not self.slots.admit(elements):
+            raise ValueError(f"counts are at most 2**63 - 1: {self.slots.admitted()} and {elements} are more")
         return 0
 
     cdef unsigned _take_stream(self) noexcept:
-        cdef unsigned stream = self.gate.try_take()
+        cdef unsigned stream = self.slots.try_take()
         if stream == no_stream:
             with nogil:
-                stream = self.gate.take()
+                stream = self.slots.take()
         return stream
 
     def _update(self, list keys, weights):
         """Count keys, which nobody else changes."""
-        self._count_lot(lot_of_list(keys, weights, self.mode))
+        self._count_batch(batch_of_list(keys, weights, self.mode))
 
-    cdef int _count_lot(self, Lot lot) except -1:
+    cdef int _count_batch(self, KeyBatch batch) except -1:
         if self.guard.is_mine():
-            self.owed.append(lot)
+            self.owed.append(batch)
             return 0
-        self._admit(lot.total)
-        while lot.mode != as_objects:
-            if self._count(lot):
+        self._admit(batch.total)
+        while batch.mode != as_objects:
+            if self._count(batch):
                 return 0
-            if lot.mode < self.mode:  # which has become another meanwhile
-                lot.read(self.mode)
+            if batch.mode < self.mode:  # which has become another meanwhile
+                batch.read(self.mode)
             else:
                 self._enter(alone=True)
                 try:
-                    self._be(lot.mode)
+                    self._be(batch.mode)
                 finally:
                     self._leave(alone=True)
-        return self._count_objects(lot)
+        return self._count_objects(batch)
 
-    cdef bint _count(self, Lot lot) except -1:
+    cdef bint _count(self, KeyBatch batch) except -1:
         """False: the store does not keep such keys, or no longer."""
         cdef unsigned stream
-        if lot.mode != self.mode:
+        if batch.mode != self.mode:
             return False
         stream = self._take_stream()
         try:
-            if lot.mode != self.store.mode:
+            if batch.mode != self.store.mode:
                 return False
-            self.store.add(stream, lot)
+            self.store.add(stream, batch)
             return True
         finally:
-            self.gate.give_back(stream)
+            self.slots.give_back(stream)
 
-    cdef int _count_objects(self, Lot lot) except -1:
+    cdef int _count_objects(self, KeyBatch batch) except -1:
         cdef list _late = []
         cdef Py_ssize_t i
         cdef bint alone = self.mode != as_objects
-        cdef uint64_t before
+        cdef uint64_t before, times
         self._enter(alone)
         before = self.store.total()
         try:
             if alone:
                 self._be(as_objects)
-            for i in range(len(lot.keys)):
-                self.store.add_object(lot.keys[i], 1 if lot.column.weights.empty() else lot.column.weights[i], _late)
+            for i in range(len(batch.keys)):
+                times = 1 if batch.column.weights.empty() else batch.column.weights[i]
+                self.store.add_object(batch.keys[i], times, _late)
         except BaseException:
-            self.gate.retract(lot.total - (self.store.total() - before))
+            self.slots.retract(batch.total - (self.store.total() - before))
             raise
         finally:
             self._leave(alone)
@@ -449,8 +452,8 @@ cdef class SpaceSaving:
                     self.store.add_array(stream, &numbers[0], count)
                     return 0
             finally:
-                self.gate.give_back(stream)
-            self.gate.retract(count)
+                self.slots.give_back(stream)
+            self.slots.retract(count)
         self._update(list(array), None)
         return 0
 

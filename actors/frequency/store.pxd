@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from callboard.frequency.counting.counters cimport ObjectCounters
 from callboard.frequency.counting.key_column cimport KeyColumn
 from callboard.frequency.designs.summary cimport ByteSummary, Design, IntegerSummary
-from callboard.frequency.lot cimport Lot
+from callboard.frequency.key_batch cimport KeyBatch
 
 
 cdef class SummaryState:
@@ -23,11 +23,11 @@ cdef class Store:
     cdef ObjectCounters* objects
     cdef list kept
 
-    cdef int add(self, unsigned stream, Lot lot) except -1
+    cdef int add(self, unsigned stream, KeyBatch batch) except -1
     cdef int add_column(self, unsigned stream, const KeyColumn* column) except -1 nogil
     cdef int add_array(self, unsigned stream, const int64_t* keys, size_t count) except -1
     cdef int add_object(self, object key, uint64_t weight, list late) except -1
-    cdef SummaryState ask(self, size_t most, double share)
+    cdef SummaryState ask(self, size_t most, double support)
     cdef SummaryState whole(self)
     cdef object estimate(self, object key)
     cdef uint32_t size(self) except? 0

@@ -20,7 +20,7 @@ from callboard.frequency.designs.summary cimport (
     ByteAnswer, ByteRow, Design, IntegerAnswer, IntegerRow, KeyEstimate, make_integers, make_runs, part_of,
 )
 from callboard.frequency.encoding cimport append_key, key_of
-from callboard.frequency.lot cimport Lot, as_bytes, as_integers, as_objects, undecided
+from callboard.frequency.key_batch cimport KeyBatch, as_bytes, as_integers, as_objects, undecided
 
 import os
 
@@ -83,9 +83,9 @@ cdef class Store:
 
     # --- counting: `stream` is the caller's; for objects there is one -----------------------------
 
-    cdef int add(self, unsigned stream, Lot lot) except -1:
+    cdef int add(self, unsigned stream, KeyBatch batch) except -1:
         """Count keys that were read in this store's way, which is not as objects."""
-        cdef const KeyColumn* column = &lot.column
+        cdef const KeyColumn* column = &batch.column
         if column.size() < FEW:
             self.add_column(stream, column)
         else:
@@ -129,8 +129,8 @@ cdef class Store:
 
     # --- answers ---------------------------------------------------------------------------------
 
-    cdef SummaryState ask(self, size_t most, double share):
-        """The keys above that share, at most so many, the greatest first."""
+    cdef SummaryState ask(self, size_t most, double support):
+        """The keys above that fraction, at most so many, the greatest first."""
         cdef IntegerAnswer integers
         cdef ByteAnswer runs
         cdef vector[uint32_t] slots
@@ -139,20 +139,20 @@ cdef class Store:
         cdef list rows = []
         if self.mode == as_integers:
             with nogil:
-                integers = self.integers.ask(most, share)
+                integers = self.integers.ask(most, support)
             for i in range(integers.rows.size()):
                 rows.append(row_of(integers.rows[i].key, integers.rows[i].count, integers.rows[i].error))
             return SummaryState(rows, integers.total, integers.unseen)
         if self.mode == as_bytes:
             with nogil:
-                runs = self.runs.ask(most, share)
+                runs = self.runs.ask(most, support)
             for i in range(runs.rows.size()):
                 key = key_of(runs.rows[i].key.kind, runs.rows[i].key.data.data(), runs.rows[i].key.data.size())
                 rows.append(row_of(key, runs.rows[i].count, runs.rows[i].error))
             return SummaryState(rows, runs.total, runs.unseen)
         if self.mode == undecided:
             return SummaryState(rows, 0, 0)
-        bar = part_of(share, self.objects.total())
+        bar = part_of(support, self.objects.total())
         slots = self.objects.above(bar) if bar else self.objects.top(most)
         if slots.size() > most:
             slots.resize(most)

@@ -9,7 +9,7 @@ from callboard.core.memory.node cimport Kind, Node as Message
 from callboard.frequency.counting.key_column cimport KeyColumn
 from callboard.frequency.counting.keys cimport ByteRun
 from callboard.frequency.encoding cimport key_of
-from callboard.frequency.lot cimport Lot, as_bytes, as_integers, as_objects, lot_of_list
+from callboard.frequency.key_batch cimport KeyBatch, as_bytes, as_integers, as_objects, batch_of_list
 from callboard.frequency.space_saving cimport SpaceSaving
 from callboard.native cimport NativeActor
 
@@ -63,9 +63,9 @@ cdef class StreamActor(NativeActor):
         cdef unsigned stream
         cdef bint done = False
         cdef bint is_counted = True
-        if not self.summary.gate.admit(total):
+        if not self.summary.slots.admit(total):
             return False
-        stream = self.summary.gate.take()
+        stream = self.summary.slots.take()
         if self.summary.store.mode == as_integers and not column.has_runs:
             done = True
             is_counted = self.summary.store.integers.try_add(
@@ -74,9 +74,9 @@ cdef class StreamActor(NativeActor):
             done = True
             is_counted = self.summary.store.runs.try_add(
                 stream, column.runs.data(), column.weights_or_null(), column.size())
-        self.summary.gate.give_back(stream)
+        self.summary.slots.give_back(stream)
         if not done:
-            self.summary.gate.retract(total)
+            self.summary.slots.retract(total)
         elif not is_counted:
             self.fail(b"out of memory: some of the keys were counted, and some were not")
         return done
@@ -113,15 +113,15 @@ cdef bint is_packed(Buffer* buffer) noexcept nogil:
 
 def packed(list keys, weights):
     """Return keys for a StreamActor: something to tell it, or None if they are such as need Python objects."""
-    cdef Lot lot = lot_of_list(keys, weights, as_integers)
+    cdef KeyBatch batch = batch_of_list(keys, weights, as_integers)
     cdef Buffer* buffer
-    if lot.mode == as_objects:
+    if batch.mode == as_objects:
         return None
-    if lot.total > <uint64_t>LARGEST:
+    if batch.total > <uint64_t>LARGEST:
         raise ValueError(f"counts are at most 2**63 - 1: weights of {sum(weights)} are more")
-    buffer = Buffer.allocate(lot.column.packed_size())
+    buffer = Buffer.allocate(batch.column.packed_size())
     try:
-        lot.column.pack(buffer.data)
+        batch.column.pack(buffer.data)
         buffer.format, buffer.readonly = PACKED, True
         return from_buffer(buffer)
     finally:

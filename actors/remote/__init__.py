@@ -9,7 +9,7 @@ which nothing imports what stands after it:
 `sockets`    addresses and sockets, and the threads that read and write them
 `storage`    what is on disk: staged rows, the journal of commits, published rows
 `staging`    what a server offers, and how rows that count once come to it
-`client`     connections, refs, stages and published rows, as a program has them
+`client`     connections, refs, uploads and published rows, as a program has them
 `server`     the server, and the command that runs it
 `sharding`   several servers that are one
 """
@@ -17,7 +17,7 @@ which nothing imports what stands after it:
 from callboard.remote.client.connection import Connection, connect, connect_soon
 from callboard.remote.client.published import PublishedRows
 from callboard.remote.client.remote_ref import RemoteRef
-from callboard.remote.client.writer import StageWriter
+from callboard.remote.client.writer import UploadWriter
 from callboard.remote.protocol.server_side import ServerLimits
 from callboard.remote.protocol.shard import Shard
 from callboard.remote.protocol.staged_rows import Winner
@@ -25,7 +25,7 @@ from callboard.remote.server.server import Server
 from callboard.remote.sharding.connection import ShardedConnection, connect_sharded
 from callboard.remote.sharding.keys import shard_of
 from callboard.remote.sharding.ref import ShardedRef
-from callboard.remote.sharding.stage import ShardedStage, ShardWinner
+from callboard.remote.sharding.upload import ShardedUpload, ShardWinner
 from callboard.remote.staging.entries import serve_entries
 from callboard.remote.staging.persistent import KeyedRow, Persistent, RowKey, with_keys
 from callboard.remote.storage.store import StagingLimits
@@ -45,8 +45,8 @@ __all__ = [
     "ShardWinner",
     "ShardedConnection",
     "ShardedRef",
-    "ShardedStage",
-    "StageWriter",
+    "ShardedUpload",
+    "UploadWriter",
     "StagingLimits",
     "Winner",
     "connect",

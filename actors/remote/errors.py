@@ -11,13 +11,13 @@ __all__ = [
     "CommitConflict",
     "ConnectionLost",
     "NotPublished",
-    "NotStaged",
+    "NotUploaded",
     "ProtocolError",
     "Refused",
     "RemoteError",
     "RemoteFailure",
     "SecurityError",
-    "StageRefused",
+    "UploadRefused",
     "StateError",
 ]
 
@@ -31,7 +31,7 @@ class AddressError(ConfigError):
 
 
 class SecurityError(ConfigError):
-    """A token, a certificate, or the lack of one, makes a connection unsafe."""
+    """A secret, a certificate, or the lack of one, makes a connection unsafe."""
 
 
 class CodecError(RemoteError, ValueError):
@@ -74,11 +74,11 @@ class RemoteFailure(RemoteError):
         return f"{self.kind}: {self.text}" if self.text else self.kind
 
 
-class StageRefused(RemoteError):
+class UploadRefused(RemoteError):
     """Rows cannot be staged: a limit, a wrong count or checksum, no state directory."""
 
 
-class NotStaged(RemoteError):
+class NotUploaded(RemoteError):
     """A commit names a winner that is not staged, or not with that many rows."""
 
 

@@ -43,7 +43,7 @@ cdef class NativeOperator:
 
 cdef class NativeProgram(Program):
     """A native operator in one run: see scheduling/flow/native_work.hpp. Its rows are handed to it in
-    lots, so they have no origins."""
+    lots, so they have no lineage."""
 
     def __init__(self, str name, make, Py_ssize_t partitions=0, **options):
         cdef NativeWork* work = &self.native

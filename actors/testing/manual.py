@@ -12,7 +12,7 @@ from callboard._inside.sending.ref import ActorRef
 from callboard.core import checks
 from callboard.core.errors import DrainTimeout
 from callboard.core.text import safe_repr
-from callboard.diagnosis import describe_unrest
+from callboard.diagnosis import why_not_idle
 from callboard.scheduling.config import Config
 from callboard.scheduling.replay import ManualTeam, ManualWorker, Seeded
 from callboard.system import ActorSystem
@@ -138,7 +138,7 @@ class ManualSystem(ActorSystem):
         """Count the steps of a run, from 1 on, and end it by DrainTimeout if there are too many."""
         most = self.max_steps if limit is None else limit
         yield from range(1, most + 1)
-        raise DrainTimeout(f"{self!r} was not at rest after {most} steps; {self._latest()}")
+        raise DrainTimeout(f"{self!r} was not idle after {most} steps; {self._latest()}")
 
     @property
     def is_run_here(self) -> bool:
@@ -153,7 +153,7 @@ class ManualSystem(ActorSystem):
         return self._timers.now()
 
     def advance(self, seconds: float) -> None:
-        """Let `seconds` pass: fire each timer at its time, and run to rest after each."""
+        """Let `seconds` pass: fire each timer at its time, and run until idle after each."""
         seconds = checks.seconds("the time that passes", seconds)
         self._refuse_worker("advance()")
         end = self.now + seconds
@@ -184,7 +184,7 @@ class ManualSystem(ActorSystem):
         shown = ", ".join(map(str, self._trace[-_SHOWN:]))
         return f"the latest {min(_SHOWN, len(self._trace))} of {len(self._trace)} messages: {shown}"
 
-    # --- coming to rest --------------------------------------------------------------------------
+    # --- becoming idle ---------------------------------------------------------------------------
 
     def drain(self, timeout: float | None = None) -> None:
         """Run until nothing is ready and no actor is in the middle of a message.
@@ -195,10 +195,10 @@ class ManualSystem(ActorSystem):
         self._runtime.refuse_fork()
         self._refuse_worker("drain()")
         seconds = self.config.drain_timeout if timeout is None else timeout
-        if not self._run_until(lambda: self._worker.is_at_rest, seconds):
+        if not self._run_until(lambda: self._worker.is_team_idle, seconds):
             raise DrainTimeout(
-                f"{self!r} did not come to rest in {seconds} s of its clock\n"
-                + describe_unrest(self._runtime)
+                f"{self!r} did not become idle in {seconds} s of its clock\n"
+                + why_not_idle(self._runtime)
             )
 
     def join(self, timeout: float | None = None) -> bool:

@@ -80,7 +80,7 @@ class Probe(CopiedAsItself):
     def expect_nothing(self, timeout: float | None = None) -> None:
         """Make sure that no message is there, and that none comes within `timeout` seconds.
 
-        Without a timeout: that no message is there once the system has come to rest.
+        Without a timeout: that no message is there once the system has become idle.
         """
         if timeout is None:
             self._system.drain()
@@ -114,7 +114,7 @@ class Probe(CopiedAsItself):
 
     def _place(self, timeout: float | None) -> str:
         if self._system._runtime.manual:
-            return f"{self.ref.path}; {self._system!r} is at rest"
+            return f"{self.ref.path}; {self._system!r} is idle"
         return f"{self.ref.path} in {_PATIENCE if timeout is None else timeout} s"
 
     # --- what came -------------------------------------------------------------------------------

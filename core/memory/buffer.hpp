@@ -26,7 +26,7 @@ struct Buffer {
     void* array{nullptr};         // struct ArrowArray*
     void* schema{nullptr};        // struct ArrowSchema*
     void* owner{nullptr};         // the Python object that the memory belongs to; null: malloc'd
-    void (*bury)(Buffer*){free_memory};  // what the last drop() calls
+    void (*destroy)(Buffer*){free_memory};  // what the last drop() calls
     Buffer* next{nullptr};        // among the dead
     Atomic<std::int64_t> references{1};
 
@@ -38,7 +38,7 @@ struct Buffer {
     // Any thread. Release and acquire: the memory is released after its last use by any thread.
     void drop() {
         assert(references.load(relaxed) > 0 && "a reference is dropped once");
-        if (references.fetch_sub(1, acq_rel) == 1) bury(this);
+        if (references.fetch_sub(1, acq_rel) == 1) destroy(this);
     }
 
     static void free_memory(Buffer* buffer) {

@@ -11,7 +11,7 @@ cdef extern from "callboard/core/memory/buffer.hpp" namespace "callboard" nogil:
         void* schema
         void* owner
         Buffer* next
-        void (*bury)(Buffer*) noexcept nogil
+        void (*destroy)(Buffer*) noexcept nogil
         void retain()
         void drop()
         @staticmethod

@@ -1,12 +1,12 @@
 // A node: the queue's link that carries one message, and the two places where spare nodes wait.
 //
-// Spare nodes (LPEL, Prokesch 2011, section 4.2.2): a sender takes a node from the free pool of the
-// receiver's mailbox, the receiver gives it back. The paper's pool is a stack popped with a counted
+// Spare nodes (LPEL, Prokesch 2011, section 4.2.2): a sender takes a node from the free list of the
+// receiver's mailbox, the receiver gives it back. The paper's "free pool" is a stack popped with a counted
 // 16-byte compare-and-swap. Ours is taken whole with one exchange into a cache of the sending thread,
 // which then takes nodes without any atomic operation. While another thread may recycle a node,
 // nobody compares its address. So there is no ABA problem and no 16-byte operation, and the same code
-// serves x86-64 and aarch64. `docs/design/free-pools.md` has the measurements. The nodes that a burst
-// left in a pool are freed when a worker has been idle for a while.
+// serves x86-64 and aarch64. `docs/design/free-lists.md` has the measurements. The nodes that a burst
+// left in a free list are freed when a worker has been idle for a while.
 #pragma once
 
 #include <algorithm>
@@ -58,16 +58,16 @@ struct Node {
 };
 static_assert(sizeof(Node) <= Slab::room, "a node to a cache line");
 
-class FreePool;
+class FreeList;
 
-// The pools that got more than a batch of nodes, until an idle thread frees the rest. A lock, because
-// pools end; it is taken once for each pool and burst.
+// The free lists that got more than a batch of nodes, until an idle thread frees the rest. A lock, because
+// lists end; it is taken once for each list and burst.
 class Surplus {
 public:
     explicit Surplus(std::uint32_t kept) : kept_(kept) {}
 
-    // Any thread. The caller keeps the pool alive.
-    void note(FreePool& pool);
+    // Any thread. The caller keeps the list alive.
+    void note(FreeList& list);
 
     // Any thread, a hint.
     bool is_empty() const { return count_.load(relaxed) == 0; }
@@ -80,20 +80,20 @@ public:
     void unlock() { lock_.unlock(); }
 
 private:
-    friend class FreePool;
-    void forget(FreePool& pool);
+    friend class FreeList;
+    void forget(FreeList& list);
 
-    const std::uint32_t kept_;  // the most that a pool keeps
+    const std::uint32_t kept_;  // the most that a list keeps
     std::mutex lock_;
-    std::vector<FreePool*> pools_;
+    std::vector<FreeList*> lists_;
     Atomic<std::size_t> count_{0};
 };
 
-// The free pool of one mailbox. The receiver gives, and so may a sender that dropped a message; any
+// The free list of one mailbox. The receiver gives, and so may a sender that dropped a message; any
 // thread may take all.
-class FreePool {
+class FreeList {
 public:
-    // Any thread. Every node in the pool, or null.
+    // Any thread. Every node in the list, or null.
     Node* take_all() { return nodes_.seems_empty() ? nullptr : nodes_.take_all(); }
 
     // Any thread. The nodes from `first` to `last`, linked by `next`.
@@ -103,8 +103,8 @@ public:
         held_.store(was_empty ? count : held_.load(relaxed) + count, relaxed);
     }
 
-    // Any thread: about how many nodes the pool holds, exactly where only the receiver gives. It looks
-    // at the top, because a taker cannot reset the count, and a full pool gets no give() that would.
+    // Any thread: about how many nodes the list holds, exactly where only the receiver gives. It looks
+    // at the top, because a taker cannot reset the count, and a full list gets no give() that would.
     std::uint32_t held() const { return nodes_.seems_empty() ? 0 : held_.load(relaxed); }
 
     // Any thread. Frees all but `kept` nodes, about.
@@ -118,9 +118,9 @@ public:
         give(first, last, count);
     }
 
-    // Acquire pairs with the release in Surplus::free_all(), which took the pool out of its list. So a
-    // thread that finds the pool in no list comes after free_all()'s trim().
-    ~FreePool() {
+    // Acquire pairs with the release in Surplus::free_all(), which took this out of its lists. So a
+    // thread that finds this in no surplus comes after free_all()'s trim().
+    ~FreeList() {
         if (Surplus* surplus = listed_.load(acquire)) surplus->forget(*this);
         free_chain(take_all());
     }
@@ -140,47 +140,47 @@ private:
     Atomic<Surplus*> listed_{nullptr};  // written under that one's lock
 };
 
-inline void Surplus::note(FreePool& pool) {
-    if (pool.listed_.load(relaxed) != nullptr) return;
+inline void Surplus::note(FreeList& list) {
+    if (list.listed_.load(relaxed) != nullptr) return;
     const std::lock_guard<std::mutex> hold(lock_);
-    if (pool.listed_.load(relaxed) != nullptr) return;
-    pools_.push_back(&pool);
-    pool.listed_.store(this, relaxed);
-    count_.store(pools_.size(), relaxed);
+    if (list.listed_.load(relaxed) != nullptr) return;
+    lists_.push_back(&list);
+    list.listed_.store(this, relaxed);
+    count_.store(lists_.size(), relaxed);
 }
 
 inline void Surplus::free_all() {
     const std::lock_guard<std::mutex> hold(lock_);
-    for (FreePool* pool : pools_) {
-        assert(pool->listed_.load(relaxed) == this && "a pool is in one list");
-        pool->trim(kept_);
-        pool->listed_.store(nullptr, release);  // from here on it may end
+    for (FreeList* list : lists_) {
+        assert(list->listed_.load(relaxed) == this && "a free list is noted once");
+        list->trim(kept_);
+        list->listed_.store(nullptr, release);  // from here on it may end
     }
-    pools_.clear();
+    lists_.clear();
     count_.store(0, relaxed);
 }
 
-inline void Surplus::forget(FreePool& pool) {
+inline void Surplus::forget(FreeList& list) {
     const std::lock_guard<std::mutex> hold(lock_);
-    pools_.erase(std::remove(pools_.begin(), pools_.end(), &pool), pools_.end());
-    count_.store(pools_.size(), relaxed);
+    lists_.erase(std::remove(lists_.begin(), lists_.end(), &list), lists_.end());
+    count_.store(lists_.size(), relaxed);
 }
 
 // The spare nodes of one thread: up to two batches of those that it consumed itself, then those it
-// took from receivers. Beyond two batches it gives one back, with one exchange, to the pool of the
-// mailbox that it consumes from. A mailbox keeps about `pool_limit` nodes for its senders; nodes
+// took from receivers. Beyond two batches it gives one back, with one exchange, to the list of the
+// mailbox that it consumes from. A mailbox keeps about `list_limit` nodes for its senders; nodes
 // beyond that are freed. With two batches instead of one, a thread that takes and gives by turns at
-// the border of a batch does not go to the pool each time. A pool that got more than a batch is noted
+// the border of a batch does not go to the list each time. A list that got more than a batch is noted
 // in `surplus`, if there is one.
-template <std::uint32_t batch, std::uint32_t pool_limit>
+template <std::uint32_t batch, std::uint32_t list_limit>
 class BasicNodeCache : OneAtATime<Owner> {
 public:
     static constexpr std::uint32_t batch_size = batch;
 
     Surplus* surplus{nullptr};
 
-    // A node to send to the owner of `pool`.
-    Node* take(FreePool& pool) {
+    // A node to send to the owner of `list`.
+    Node* take(FreeList& list) {
         const Alone<Owner> alone(*this);
         Node* node = filling_;
         if (__builtin_expect(node != nullptr, 1)) {
@@ -189,14 +189,14 @@ public:
             --held_;
             return node;
         }
-        return take_slowly(pool);
+        return take_slowly(list);
     }
 
-    // A consumed node, for this thread's next send, or for the senders to the owner of `pool`.
-    void give(Node* node, FreePool& pool) {
+    // A consumed node, for this thread's next send, or for the senders to the owner of `list`.
+    void give(Node* node, FreeList& list) {
         const Alone<Owner> alone(*this);
         assert(node != nullptr && node != filling_ && "a node is given back once");
-        if (__builtin_expect(held_ == batch, 0)) put_aside(pool);
+        if (__builtin_expect(held_ == batch, 0)) put_aside(list);
         assert(held_ < batch && (filling_ == nullptr) == (held_ == 0));
         if (filling_ == nullptr) oldest_ = node;
         node->next.store(filling_, relaxed);
@@ -205,35 +205,35 @@ public:
     }
 
     // How many nodes the thread needed beyond its own two batches, since clear_needs(): newly made ones,
-    // because none was spare, and, while `pooled` is on, those from pools. By so much the mailboxes that
+    // because none was spare, and, while `taken` is on, those from free lists. By so much the mailboxes that
     // it sends to grew, or would have grown if others had given nothing back.
     std::uint32_t needs() const { return needs_; }
     std::uint32_t made() const { return made_; }
-    void clear_needs(bool pooled) {
+    void clear_needs(bool taken) {
         needs_ = made_ = 0;
-        weight_of_pooled_ = pooled;
+        weight_of_taken_ = taken;
     }
 
     ~BasicNodeCache() {
-        FreePool::free_chain(filling_);
-        FreePool::free_chain(full_);
-        FreePool::free_chain(taken_);
+        FreeList::free_chain(filling_);
+        FreeList::free_chain(full_);
+        FreeList::free_chain(taken_);
     }
 
 private:
-    __attribute__((noinline)) Node* take_slowly(FreePool& pool) {
+    __attribute__((noinline)) Node* take_slowly(FreeList& list) {
         assert(filling_ == nullptr && held_ == 0 && "what it holds comes first");
         if (full_ != nullptr) {
             filling_ = full_;
             oldest_ = full_oldest_;
             held_ = batch;
             full_ = nullptr;
-            return take(pool);
+            return take(list);
         }
-        if (taken_ == nullptr) taken_ = pool.take_all();
+        if (taken_ == nullptr) taken_ = list.take_all();
         if (Node* node = taken_) {
             taken_ = node->next.load(relaxed);
-            needs_ += weight_of_pooled_;
+            needs_ += weight_of_taken_;
             return node;
         }
         ++needs_;
@@ -242,12 +242,12 @@ private:
         return new Node;
     }
 
-    __attribute__((noinline)) void put_aside(FreePool& pool) {
+    __attribute__((noinline)) void put_aside(FreeList& list) {
         assert(held_ == batch && oldest_->next.load(relaxed) == nullptr && "a whole batch");
         if (full_ != nullptr) {
-            if (pool.held() < pool_limit) pool.give(full_, full_oldest_, batch);
-            else FreePool::free_chain(full_);
-            if (surplus != nullptr && pool.held() > batch) surplus->note(pool);
+            if (list.held() < list_limit) list.give(full_, full_oldest_, batch);
+            else FreeList::free_chain(full_);
+            if (surplus != nullptr && list.held() > batch) surplus->note(list);
         }
         full_ = filling_;
         full_oldest_ = oldest_;
@@ -260,7 +260,7 @@ private:
     Node* taken_{nullptr};
     std::uint32_t held_{0};                        // in filling_
     std::uint32_t needs_{0}, made_{0};             // nodes, since clear_needs()
-    std::uint32_t weight_of_pooled_{0};            // 1 if one from a pool is a need
+    std::uint32_t weight_of_taken_{0};             // 1 if one from a list is a need
 };
 
 using NodeCache = BasicNodeCache<256, 8192>;

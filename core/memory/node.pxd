@@ -37,7 +37,7 @@ cdef extern from "callboard/core/memory/node.hpp" namespace "callboard" nogil:
         double real
         unsigned char* bytes
 
-    cdef cppclass FreePool:
+    cdef cppclass FreeList:
         pass
 
     cdef cppclass Surplus:
@@ -46,8 +46,8 @@ cdef extern from "callboard/core/memory/node.hpp" namespace "callboard" nogil:
 
     cdef cppclass NodeCache:
         Surplus* surplus
-        Node* take(FreePool& pool)
-        void give(Node* node, FreePool& pool)
+        Node* take(FreeList& list)
+        void give(Node* node, FreeList& list)
 
 cdef extern from "callboard/core/threads/parker.hpp" namespace "callboard" nogil:
     cdef cppclass Parker:

@@ -19,7 +19,7 @@
 // an ordinary piece of memory, 2 KiB with malloc's own word, and fits where another slab was.
 //
 // Why 2 KiB. A slab stays for as long as one line of it is used, so it should be small. Its first line
-// holds the count, so it should be large. Measured in docs/design/free-pools.md.
+// holds the count, so it should be large. Measured in docs/design/free-lists.md.
 //
 // A forked process keeps the slabs of its parent's threads, though it does not have these threads.
 #pragma once

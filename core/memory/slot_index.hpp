@@ -1,4 +1,4 @@
-// A table from hashes to slots: where counted keys are found, and the cells of joins.
+// A table from hashes to slots: where counted keys are found, and the buckets of a join's grid.
 //
 // A bucket is a cache line with eight places. Each place has a tag, a byte of the key's hash with its highest bit
 // set, and all eight tags are compared at once, in one word. So a search for an absent key mostly reads one line,

@@ -55,7 +55,7 @@ public:
     [[nodiscard]] bool try_visit() {
         if (visitor_.load(relaxed) || visitor_.exchange(true, seq_cst)) return false;
         if (!is_asymmetric_ || membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {
-            for (int turn = 0; turn < patience; ++turn) {
+            for (int attempt = 0; attempt < patience; ++attempt) {
                 // Acquire pairs with unlock(); seq_cst, with the exchange in announce(), without a membarrier.
                 if (!owner_.load(seq_cst)) return true;
                 relax();
@@ -69,7 +69,7 @@ public:
     void leave() { visitor_.store(false, release); }
 
 private:
-    static constexpr int patience = 1000;  // turns: some microseconds
+    static constexpr int patience = 1000;  // attempts: some microseconds
 
     void announce() {
         if (__builtin_expect(is_asymmetric_, 1)) {
@@ -83,13 +83,13 @@ private:
     __attribute__((noinline)) void lock_after_visit() {
         do {
             unlock();
-            for (int turn = 0; visitor_.load(relaxed); ++turn) pause(turn);  // the look below acquires
+            for (int attempt = 0; visitor_.load(relaxed); ++attempt) pause(attempt);  // the look below acquires
             announce();
         } while (visitor_.load(seq_cst));
     }
 
-    static void pause(int turn) {
-        if (turn < patience) relax();
+    static void pause(int attempt) {
+        if (attempt < patience) relax();
         else sched_yield();  // the visitor has lost its core
     }
 

@@ -78,7 +78,7 @@ public:
 private:
     template <class Holds>
     bool look(Holds&& holds) {
-        for (int turn = 0; turn < 8; ++turn) {
+        for (int attempt = 0; attempt < 8; ++attempt) {
             if (holds()) return true;
             Core::pause();
         }

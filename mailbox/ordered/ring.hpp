@@ -30,8 +30,8 @@ private:
         return power;
     }
 
-    const std::size_t mask_;
-    const std::unique_ptr<Slot[]> slots_;
+    std::size_t mask_;
+    std::unique_ptr<Slot[]> slots_;
 };
 
 }  // namespace callboard

@@ -29,19 +29,20 @@ namespace callboard {
 template <class T>
 class Spsc : OneAtATime<Producer>, OneAtATime<Consumer> {
 public:
-    // Room for `capacity` values, rounded up to a power of two.
-    explicit Spsc(std::size_t capacity) : slots_(capacity) {}
+    // Room for exactly `capacity` values. (The slots are a power of two, so some may stay unused.)
+    explicit Spsc(std::size_t capacity) : slots_(capacity), capacity_(static_cast<std::int64_t>(capacity)) {}
+
+    // The producer.
+    [[nodiscard]] bool has_room() {
+        const Alone<Producer> alone(*this);
+        return has_room_at(tail_.load(relaxed));
+    }
 
     // The producer. False: no room.
     [[nodiscard]] bool try_push(T value) {
         const Alone<Producer> alone(*this);
         const std::int64_t tail = tail_.load(relaxed);
-        assert(head_seen_ <= tail && tail - head_seen_ <= slots_.capacity());
-        if (tail - head_seen_ == slots_.capacity()) {
-            head_seen_ = head_.load(acquire);  // pairs with discard()
-            assert(head_seen_ <= tail && "no more is taken than was put");
-            if (tail - head_seen_ == slots_.capacity()) return false;
-        }
+        if (!has_room_at(tail)) return false;
         slots_[tail] = std::move(value);
         tail_.store(tail + 1, release);  // pairs with peek()
         return true;
@@ -54,7 +55,7 @@ public:
         assert(head <= tail_seen_ && "no more is taken than was put");
         if (head == tail_seen_) {
             tail_seen_ = tail_.load(acquire);  // pairs with try_push()
-            assert(tail_seen_ - head <= slots_.capacity() && "the ring is never overfull");
+            assert(tail_seen_ - head <= capacity() && "the ring is never overfull");
             if (head == tail_seen_) return nullptr;
         }
         return &slots_[head];
@@ -80,10 +81,37 @@ public:
         return size < 0 ? 0 : size;  // the two loads are not one moment
     }
 
-    std::int64_t capacity() const { return slots_.capacity(); }
+    std::int64_t capacity() const { return capacity_.load(relaxed); }
+
+    // Any thread, hints: how many values were ever put, and taken.
+    std::int64_t pushed() const { return tail_.load(relaxed); }
+    std::int64_t popped() const { return head_.load(relaxed); }
+
+    // While nobody is at either end, and ordered after both and before both. All that waits stays.
+    void grow(std::size_t capacity) {
+        const Alone<Producer> producer(*this);
+        const Alone<Consumer> consumer(*this);
+        assert(static_cast<std::int64_t>(capacity) >= this->capacity());
+        Ring<T> larger(capacity);
+        const std::int64_t tail = tail_.load(relaxed);
+        for (std::int64_t serial = head_.load(relaxed); serial < tail; ++serial)
+            larger[serial] = std::move(slots_[serial]);
+        slots_ = std::move(larger);
+        capacity_.store(static_cast<std::int64_t>(capacity), relaxed);
+    }
 
 private:
-    const Ring<T> slots_;
+    bool has_room_at(std::int64_t tail) {
+        const std::int64_t capacity = this->capacity();
+        assert(head_seen_ <= tail && tail - head_seen_ <= capacity);
+        if (tail - head_seen_ != capacity) return true;
+        head_seen_ = head_.load(acquire);  // pairs with discard()
+        assert(head_seen_ <= tail && "no more is taken than was put");
+        return tail - head_seen_ != capacity;
+    }
+
+    Ring<T> slots_;
+    Atomic<std::int64_t> capacity_;  // relaxed: grow() alone changes it
     alignas(cache_line) Atomic<std::int64_t> tail_{0};  // the producer
     std::int64_t head_seen_ = 0;
     alignas(cache_line) Atomic<std::int64_t> head_{0};  // the consumer

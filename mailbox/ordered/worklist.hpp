@@ -1,19 +1,19 @@
 // A worklist: a bounded queue, many producers, many consumers, first in, first out. Workers share one
 // when any of them may do the work.
 //
-// Vyukov's bounded queue: a ring whose slots each carry a turn. The turn says which position may use the
-// slot, so a position is claimed by one compare-and-swap on a counter that only grows: no ABA, and no
+// Vyukov's bounded queue: a ring whose slots each carry a sequence number. It says which position may use
+// the slot, so a position is claimed by one compare-and-swap on a counter that only grows: no ABA, and no
 // allocation. The position is also the value's serial number, counted from 0. A reorder buffer orders the
 // results by it (Prasaad et al. 2018, section 3).
 //
-// The turn of serial number s's slot: 2s, free for s; 2s + 1, holds s; then 2(s + capacity), free for
+// The sequence of the slot of serial number s: 2s, free for s; 2s + 1, holds s; then 2(s + capacity), free for
 // the next that comes here. A capacity of one works, too.
 //
 // Why it is right. Tail and head only grow, by one, by compare-and-swap: each serial number is claimed by
-// one producer and by one consumer. The producer of s claims it after it saw the turn 2s. Only the
-// consumer of s - capacity stores that turn, after it has moved its value out. The consumer of s claims it
-// after it saw 2s + 1. Only the producer of s stores that turn, after it has put the value in. Between
-// claim and store nobody else touches the slot, because all others wait for a later turn.
+// one producer and by one consumer. The producer of s claims it after it saw the sequence 2s. Only the
+// consumer of s - capacity stores that sequence, after it has moved its value out. The consumer of s claims it
+// after it saw 2s + 1. Only the producer of s stores that sequence, after it has put the value in. Between
+// claim and store nobody else touches the slot, because all others wait for a later one.
 //
 // Progress: lock-free among producers, and among consumers. A producer that is stopped between its claim
 // and its store holds back the values behind its own: pop() says `none` meanwhile, and nobody waits in
@@ -39,7 +39,7 @@ public:
     // Room for `capacity` values, rounded up to a power of two.
     explicit Worklist(std::size_t capacity) : slots_(capacity) {
         for (std::int64_t serial = 0; serial < slots_.capacity(); ++serial)
-            slots_[serial].turn.store(2 * serial, relaxed);
+            slots_[serial].sequence.store(2 * serial, relaxed);
     }
 
     // Any thread. The value's serial number, or `none` if there is no room.
@@ -48,15 +48,15 @@ public:
         for (;;) {
             Slot& slot = slots_[serial];
             // Acquire pairs with the release in pop(): the old value has been moved out.
-            const std::int64_t ahead = slot.turn.load(acquire) - 2 * serial;
+            const std::int64_t ahead = slot.sequence.load(acquire) - 2 * serial;
             if (ahead < 0) return none;
             if (ahead > 0) {
                 serial = tail_.load(relaxed);
             } else if (tail_.compare_exchange_weak(serial, serial + 1, seq_cst, relaxed)) {
-                // The counter says nothing about the slot, the turn does. seq_cst with size().
-                assert(slot.turn.load(relaxed) == 2 * serial && "it is this producer's turn");
+                // The counter says nothing about the slot, its sequence does. seq_cst with size().
+                assert(slot.sequence.load(relaxed) == 2 * serial && "the slot is this producer's");
                 slot.value = std::move(value);
-                slot.turn.store(2 * serial + 1, release);  // pairs with pop()
+                slot.sequence.store(2 * serial + 1, release);  // pairs with pop()
                 return serial;
             }
         }
@@ -68,14 +68,14 @@ public:
         for (;;) {
             Slot& slot = slots_[serial];
             // Acquire pairs with the release in push(): the value is there.
-            const std::int64_t ahead = slot.turn.load(acquire) - (2 * serial + 1);
+            const std::int64_t ahead = slot.sequence.load(acquire) - (2 * serial + 1);
             if (ahead < 0) return none;
             if (ahead > 0) {
                 serial = head_.load(relaxed);
             } else if (head_.compare_exchange_weak(serial, serial + 1, relaxed, relaxed)) {
-                assert(slot.turn.load(relaxed) == 2 * serial + 1 && "it is this consumer's turn");
+                assert(slot.sequence.load(relaxed) == 2 * serial + 1 && "the slot is this consumer's");
                 value = std::move(slot.value);
-                slot.turn.store(2 * (serial + slots_.capacity()), release);  // pairs with push()
+                slot.sequence.store(2 * (serial + slots_.capacity()), release);  // pairs with push()
                 return serial;
             }
         }
@@ -96,7 +96,7 @@ public:
 
 private:
     struct Slot {
-        Atomic<std::int64_t> turn;
+        Atomic<std::int64_t> sequence;
         T value{};
     };
 

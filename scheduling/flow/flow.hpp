@@ -30,7 +30,7 @@
 #include "callboard/scheduling/flow/chain.hpp"
 #include "callboard/scheduling/flow/fused_stage.hpp"
 #include "callboard/scheduling/flow/keyed_stage.hpp"
-#include "callboard/scheduling/flow/markers.hpp"
+#include "callboard/scheduling/flow/latency_markers.hpp"
 #include "callboard/scheduling/flow/ordered_stage.hpp"
 #include "callboard/scheduling/flow/pool.hpp"
 #include "callboard/scheduling/flow/shared_stage.hpp"
@@ -149,7 +149,7 @@ public:
     }
 
     const Stages& stages() const { return stages_; }
-    Markers& markers() { return markers_; }
+    LatencyMarkers& markers() { return markers_; }
     const Settings settings;
 
 private:
@@ -181,7 +181,7 @@ private:
         left_.notify_all();
     }
 
-    Markers markers_;
+    LatencyMarkers markers_;
     Stages stages_;
     std::vector<std::unique_ptr<Chain>> chains_;
     std::vector<std::unique_ptr<Pool>> pools_;

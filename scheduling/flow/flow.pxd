@@ -25,13 +25,13 @@ cdef extern from "callboard/scheduling/flow/flow.hpp" namespace "callboard" nogi
         uint32_t marker_every
         cbool one_by_one
 
-    cdef cppclass Times "callboard::Markers::Times":
+    cdef cppclass Times "callboard::LatencyMarkers::Times":
         int64_t serial
         int64_t arrived
         int64_t begun
         int64_t left
 
-    cdef cppclass Markers:
+    cdef cppclass LatencyMarkers:
         vector[Times] finished()
 
     cdef cppclass Pool:
@@ -65,4 +65,4 @@ cdef extern from "callboard/scheduling/flow/flow.hpp" namespace "callboard" nogi
         int64_t done()
         cbool wait_until_done(int64_t rounds, int64_t nanoseconds)
         void drain()
-        Markers& markers()
+        LatencyMarkers& markers()

@@ -34,7 +34,7 @@
 #include "callboard/core/one_at_a_time.hpp"
 #include "callboard/scheduling/flow/estimates.hpp"
 #include "callboard/scheduling/flow/keyed_division.hpp"
-#include "callboard/scheduling/flow/markers.hpp"
+#include "callboard/scheduling/flow/latency_markers.hpp"
 
 namespace callboard {
 
@@ -120,7 +120,7 @@ public:
     virtual bool is_sink() const { return edges_.empty(); }
 
     // Rounds begin here, as they came in.
-    void mark_beginnings(Markers& markers) { markers_ = &markers; }
+    void mark_beginnings(LatencyMarkers& markers) { markers_ = &markers; }
 
     // --- admission of lanes ------------------------------------------------------------------------
 
@@ -203,7 +203,7 @@ protected:
 private:
     StageObserver& pool_;
     SinkObserver& flow_;
-    Markers* markers_{nullptr};
+    LatencyMarkers* markers_{nullptr};
     std::vector<Edge> edges_;
     // The number of lanes. In large graphs a stage costs its cache lines, so it has only as many as needed.
     alignas(cache_line) Atomic<std::uint32_t> lanes_{0};

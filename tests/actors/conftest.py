@@ -10,7 +10,7 @@ from callboard import ActorSystem
 
 @pytest.fixture(params=[1, 2], ids=["1-worker", "2-workers"])
 def system(request: pytest.FixtureRequest) -> Iterator[ActorSystem]:
-    """A system that the test leaves at rest, or its drain says why not."""
+    """A system that the test leaves idle, or its drain says why not."""
     with ActorSystem(workers=request.param) as system:
         yield system
 

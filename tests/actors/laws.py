@@ -15,7 +15,7 @@ from tests.actors.programs import Letter, ScriptedFailure, World
 REASONS = {"stopped", "failed", "dropped_newest", "dropped_oldest", "system stopped"}
 
 
-def check_at_rest(world: World) -> None:
+def check_idle(world: World) -> None:
     """Check what holds when nothing is under way any more, while actors are alive."""
     no_letter_has_two_fates(world)
     senders_order_is_kept(world)

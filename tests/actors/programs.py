@@ -197,7 +197,7 @@ class World:
     def spawn(self, spawner: Any, kind: Kind) -> ActorRef[Any] | None:
         """Spawn an actor; None if its parent or the system is stopping."""
         account = self.account(kind)
-        home = kind.placement
+        place = kind.placement
         try:
             ref: ActorRef[Any] = spawner.spawn(
                 PLAYERS[kind.role],
@@ -207,7 +207,7 @@ class World:
                 mailbox=kind.mailbox,
                 supervision=kind.supervision,
                 dedicated=kind.dedicated,
-                placement=None if home is None else Fixed(home % self.system.config.workers),
+                placement=None if place is None else Fixed(place % self.system.config.workers),
             )
         except CallboardError:
             return None

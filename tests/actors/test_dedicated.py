@@ -100,7 +100,7 @@ def test_messages_between_dedicated_actors_and_others_all_arrive(system: ActorSy
         assert done.acquire(timeout=60)
 
 
-def test_a_stopped_dedicated_actor_buries_what_waits(system: ActorSystem) -> None:
+def test_a_stopped_dedicated_actor_makes_dead_letters_of_what_waits(system: ActorSystem) -> None:
     letters: list[DeadLetter] = []
     system.dead_letters.subscribe(letters.append)
     gate, entered = threading.Event(), threading.Event()

@@ -111,7 +111,7 @@ def test_actors_that_can_stop_do_so_though_the_drain_took_all_the_time(
             stopped.set()
 
     with (
-        pytest.raises(DrainTimeout, match=r"did not come to rest in 0\.1 s"),
+        pytest.raises(DrainTimeout, match=r"did not become idle in 0\.1 s"),
         ActorSystem(workers=1, drain_timeout=0.1) as system,
     ):
         system.spawn(Endless).tell(None)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from callboard import ActorSystem
 from callboard.testing import ManualSystem
-from tests.actors.laws import check_at_end, check_at_rest
+from tests.actors.laws import check_at_end, check_idle
 from tests.actors.programs import TICK, Outsider, Program, Script, World
 from tests.actors.strategies import programs
 from tests.tokenless import tokenless
@@ -39,7 +39,7 @@ def run_under_seed(program: Program, seed: int) -> World:
         if turns.random() < 0.1:
             system.advance(TICK)
     system.advance(1_000 * TICK)
-    check_at_rest(world)
+    check_idle(world)
     system.stop()
     check_at_end(world)
     return world
@@ -82,7 +82,7 @@ def test_the_laws_hold_on_threads(
         thread.join()
     system.drain(timeout=30.0)
     if not any(letter.late for letter in world.sent):  # timers may still fire
-        check_at_rest(world)
+        check_idle(world)
     system.stop()
     if (timers := system._runtime.timers._thread) is not None:
         timers.join(30)  # it may be in the middle of a late letter

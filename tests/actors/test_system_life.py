@@ -89,7 +89,7 @@ def test_a_drain_that_cannot_finish_says_which_actor_is_stuck_and_where() -> Non
     with ActorSystem(name="shop") as system:
         system.spawn(Stuck, name="stuck").tell("x")
         assert entered.wait(30)
-        with pytest.raises(DrainTimeout, match=r"'shop' did not come to rest in 0.01 s") as caught:
+        with pytest.raises(DrainTimeout, match=r"'shop' did not become idle in 0.01 s") as caught:
             system.drain(timeout=0.01)
         gate.set()
     text = str(caught.value)
@@ -231,25 +231,25 @@ def test_join_is_woken_by_the_last_actors_end(
     joiner.join(30)
 
 
-def test_two_threads_may_wait_for_rest(system: ActorSystem) -> None:
+def test_threads_may_wait_until_it_is_idle(system: ActorSystem) -> None:
     gate = threading.Event()
     system.spawn(Waiter, gate).tell("x")
-    rested: list[str] = []
+    drained: list[str] = []
 
     def drain(name: str) -> None:
         system.drain(timeout=30)
-        rested.append(name)
+        drained.append(name)
 
     drainers = [threading.Thread(target=drain, args=(name,)) for name in "abc"]
     for drainer in drainers:
         drainer.start()
     with pytest.raises(DrainTimeout):
         system.drain(timeout=0)
-    assert rested == []
+    assert drained == []
     gate.set()
     for drainer in drainers:
         drainer.join(30)
-    assert sorted(rested) == ["a", "b", "c"]
+    assert sorted(drained) == ["a", "b", "c"]
 
 
 class Waiter(Actor[Any]):

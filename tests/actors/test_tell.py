@@ -213,7 +213,7 @@ def test_an_actor_may_tell_itself(system: ActorSystem) -> None:
     assert done.wait(30)
 
 
-def test_what_is_left_of_a_tell_many_is_buried_by_its_sender_when_the_actor_has_stopped() -> None:
+def test_the_sender_of_a_tell_many_dead_letters_what_is_left_when_the_actor_has_stopped() -> None:
     def numbers() -> Iterator[int]:
         yield from range(300)
         ref.stop()

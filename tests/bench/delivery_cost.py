@@ -93,12 +93,12 @@ def delivering(
 ) -> tuple[float, ...]:
     """Deliver batches as one batch of a job, and return the processor time of each of STEPS."""
     clocks = [(processor_time(), processor_time(server))]
-    with connection.stage("kept", job="cost", batch=number) as stage:
+    with connection.upload("kept", job="cost", batch=number) as upload:
         for batch in batches:
-            stage.send_batch(batch)
+            upload.send_batch(batch)
     clocks.append((processor_time(), processor_time(server)))
-    assert stage.staged is not None
-    connection.commit("cost", number, [stage.staged])
+    assert upload.staged is not None
+    connection.commit("cost", number, [upload.staged])
     clocks.append((processor_time(), processor_time(server)))
     settle(connection)
     clocks.append((processor_time(), processor_time(server)))

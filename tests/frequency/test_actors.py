@@ -63,10 +63,10 @@ def test_whatever_a_summary_takes_is_counted(
 def test_keys_of_all_sorts_may_follow_each_other(system: ActorSystem) -> None:
     actors = FrequencyActors(system, 0.01, streams=3)
     exact: Counter[Any] = Counter()
-    for lot in ([1, 2], np.array([2, 3]), ["a", 2], [("a", 2)], [0.5, 2], [2, "a"], np.array([2])):
+    for keys in ([1, 2], np.array([2, 3]), ["a", 2], [("a", 2)], [0.5, 2], [2, "a"], np.array([2])):
         for stream in range(3):
-            actors.tell(lot, stream=stream)
-            exact.update(lot.tolist() if isinstance(lot, np.ndarray) else lot)
+            actors.tell(keys, stream=stream)
+            exact.update(keys.tolist() if isinstance(keys, np.ndarray) else keys)
     actors.settle(60)
     hold(actors.summary, exact)
     assert actors.summary.estimate(2).count == 18

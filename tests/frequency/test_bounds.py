@@ -52,13 +52,13 @@ def hold(summary: SpaceSaving, exact: Counter[Any], adds_up: bool = True) -> Non
 
 @given(EPSILONS, ANY_OPTIONS, st.lists(KEYS, max_size=4))
 def test_counts_are_within_their_bounds(
-    epsilon: float, options: dict[str, Any], lots: list[list[Hashable]]
+    epsilon: float, options: dict[str, Any], batches: list[list[Hashable]]
 ) -> None:
     summary = SpaceSaving(epsilon, **options)
     exact: Counter[Any] = Counter()
-    for lot in lots:
-        summary.update(lot)
-        exact.update(lot)
+    for batch in batches:
+        summary.update(batch)
+        exact.update(batch)
         hold(summary, exact)
 
 
@@ -100,12 +100,12 @@ def test_merged_ones_are_too(
 
 @given(st.sampled_from([0.2, 0.05, 0.01]), ANY_OPTIONS, KEYS, st.floats(0.2, 0.9))
 def test_frequent_keys_are_all_found(
-    epsilon: float, options: dict[str, Any], keys: list[Hashable], share: float
+    epsilon: float, options: dict[str, Any], keys: list[Hashable], support: float
 ) -> None:
     summary = SpaceSaving(epsilon, **options)
     summary.update(keys)
-    frequent = summary.frequent(share)
-    bar = Fraction(share) * len(keys)
+    frequent = summary.frequent(support)
+    bar = Fraction(support) * len(keys)
     exact = Counter(keys)
     assert {key for key, times in exact.items() if times > bar} <= {
         each.key for each in [*frequent.guaranteed, *frequent.possible]

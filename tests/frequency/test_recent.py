@@ -22,15 +22,15 @@ class Clock:
 
 @given(st.sampled_from([0.5, 0.1, 0.01]), st.integers(1, 4), st.lists(KEYS, max_size=8))
 def test_the_panes_of_the_window_count_and_no_others(
-    epsilon: float, panes: int, lots: list[list[Hashable]]
+    epsilon: float, panes: int, batches: list[list[Hashable]]
 ) -> None:
     recent = RecentSpaceSaving(epsilon, panes=panes)
-    for index, lot in enumerate(lots):
+    for index, batch in enumerate(batches):
         if index:
-            recent.turn()
-        recent.update(lot)
+            recent.next_pane()
+        recent.update(batch)
         exact: Counter[Any] = Counter()
-        for counted in lots[max(0, index - panes + 1) : index + 1]:
+        for counted in batches[max(0, index - panes + 1) : index + 1]:
             exact.update(counted)
         hold(recent.summary(), exact, adds_up=False)
         assert recent.total == sum(exact.values())
@@ -68,7 +68,7 @@ def test_a_long_pause_empties_the_window_at_once() -> None:
 def test_one_pane_is_a_window_that_is_emptied() -> None:
     recent = RecentSpaceSaving(0.1, panes=1)
     recent.update(["a", "b"])
-    recent.turn()
+    recent.next_pane()
     recent.update(["c"])
     assert [each.key for each in recent.top(5)] == ["c"]
 
@@ -76,7 +76,7 @@ def test_one_pane_is_a_window_that_is_emptied() -> None:
 def test_a_summary_is_the_callers() -> None:
     recent = RecentSpaceSaving(0.1, panes=3)
     recent.add("a")
-    recent.turn()
+    recent.next_pane()
     recent.summary().add("b")
     assert recent.top(5) == [("a", 1, 0)]
 
@@ -95,13 +95,13 @@ def test_an_interrupted_merge_leaves_no_part_of_itself(monkeypatch: pytest.Monke
     recent = RecentSpaceSaving(0.1, panes=3)
     for key in "abc":
         recent.add(key)
-        recent.turn()
+        recent.next_pane()
     with pytest.raises(KeyboardInterrupt):
         recent.summary()
     assert [each.key for each in recent.top(5)] == ["b", "c"]
 
 
-def test_who_counts_in_the_middle_of_a_turn_turns_nothing_again(
+def test_a_count_while_a_pane_ends_ends_no_other_pane(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def interrupted(epsilon: float) -> SpaceSaving:

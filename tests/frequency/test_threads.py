@@ -46,8 +46,8 @@ def test_what_several_threads_count_adds_up(
         "objects": lambda numbers: [number + 0.5 for number in numbers],
     }
     summary = SpaceSaving(epsilon, **options)
-    lots = [[(i * i * seed) % 4001 for i in range(3000)] for seed in (1, 3, 7, 11)]
-    keys = [makers[sort](lot) for lot in lots]
+    batches = [[(i * i * seed) % 4001 for i in range(3000)] for seed in (1, 3, 7, 11)]
+    keys = [makers[sort](batch) for batch in batches]
 
     def count(mine: Any) -> None:
         for _ in range(5):

@@ -171,10 +171,10 @@ def test_epsilon_is_between_0_and_1(epsilon: Any) -> None:
         SpaceSaving(epsilon)
 
 
-@pytest.mark.parametrize("share", [0, 0.09, 1, math.nan, "x", -1])
-def test_a_share_is_from_epsilon_to_below_1(share: Any) -> None:
-    with pytest.raises(ValueError, match=r"a share is a (finite )?number"):
-        SpaceSaving(0.1).frequent(share)
+@pytest.mark.parametrize("support", [0, 0.09, 1, math.nan, "x", -1])
+def test_a_support_is_from_epsilon_to_below_1(support: Any) -> None:
+    with pytest.raises(ValueError, match=r"support is a (finite )?number"):
+        SpaceSaving(0.1).frequent(support)
 
 
 @pytest.mark.parametrize("k", [-1, 1.5, "3", None, math.nan])

@@ -172,11 +172,11 @@ void hold_to_promises(const Of&, Summary<typename Sort::Keys>& summary, const Ex
         if (Of::is_one) CHECK(estimate.count == row.count && estimate.error == row.error);
     }
     for (const std::size_t most : {std::size_t{0}, std::size_t{1}, std::size_t{7}, all}) {
-        for (const double share : {0.0, 0.0005, 0.02, 0.5}) {
-            const std::uint64_t bar = callboard::part_of(share, total);
+        for (const double support : {0.0, 0.0005, 0.02, 0.5}) {
+            const std::uint64_t bar = callboard::part_of(support, total);
             std::size_t above = 0;  // of all rows, which are sorted
             while (above < answer.rows.size() && answer.rows[above].count > bar) ++above;
-            const Answer<Sort> part = summary.ask(most, share);
+            const Answer<Sort> part = summary.ask(most, support);
             CHECK_EQUAL(part.rows.size(), std::min(most, above));
             CHECK_EQUAL(part.total, total);
             CHECK_EQUAL(part.unseen, answer.unseen);

@@ -1,4 +1,4 @@
-// A reference for joins: three nested loops, without windows, blocks or cells. And streams to join.
+// A reference for joins: three nested loops, without windows, blocks or buckets. And streams to join.
 #pragma once
 
 #include <algorithm>

@@ -101,7 +101,7 @@ seed "a delegated request is pushed relaxed" mailbox/delegation.hpp \
     stress_delegation "served once" "data race" "-O1 -fsanitize=thread"
 seed "a stack's item is pushed relaxed" core/memory/stack.hpp \
     's/first, order, relaxed));/first, relaxed, relaxed));/' \
-    stress_pool "no node" "data race" "-O1 -fsanitize=thread"
+    stress_free_list "no node" "data race" "-O1 -fsanitize=thread"
 seed "a slab's lines are counted down relaxed" core/memory/slab.hpp \
     's/counted_\.fetch_sub(lines, acq_rel)/counted_.fetch_sub(lines, relaxed)/' \
     stress_slab "free it once" "data race" "-O1 -fsanitize=thread"
@@ -121,13 +121,13 @@ seed "an owner that waited for a visit does not look for the next one" core/thre
     's/} while (visitor_\.load(seq_cst));/} while (false);/' \
     stress_biased_lock "no barrier for all cores" "data race" "-O1 -fsanitize=thread"
 seed "who announces a cell to a busy worker calls nobody" scheduling/worker.hpp \
-    's/if (may_move \&\& rests/if (false \&\& may_move \&\& rests/' \
+    's/if (may_move \&\& idles/if (false \&\& may_move \&\& idles/' \
     stress_stealing "told from outside" "nobody comes" "-O2"
 seed "who puts a cell calls nobody" scheduling/worker.hpp \
     's/if (stealable\.load(relaxed) != 0 \&\&/if (false \&\&/' \
     stress_stealing "fetched by another" "nobody comes" "-O2"
 seed "who gives the watch up beside others' work calls nobody" scheduling/worker.hpp \
-    's/if (team->sleepers\.load(seq_cst) != 0 \&\& !others_rest()) call();//' \
+    's/if (team->sleepers\.load(seq_cst) != 0 \&\& !others_idle()) call();//' \
     stress_stealing "while the watcher" "nobody comes" "-O2"
 seed "a signal without a message keeps its cell from idleness" scheduling/cell.hpp \
     's/if (head.try_idle(tail)) return true;/return head.try_idle(tail);/' \
@@ -136,10 +136,10 @@ seed "a reader does not look whether the ring has come round" core/records.hpp \
     's/return begun_\.load(relaxed) <= .*/return true;/' \
     stress_records "is whole" "a torn record" "-O2"
 seed "a worklist's slot is published relaxed" mailbox/ordered/worklist.hpp \
-    's/turn\.store(2 \* serial + 1, release)/turn.store(2 * serial + 1, relaxed)/' \
+    's/sequence\.store(2 \* serial + 1, release)/sequence.store(2 * serial + 1, relaxed)/' \
     stress_worklist "popped once" "data race" "-O1 -fsanitize=thread"
 seed "a worklist's slot is freed relaxed" mailbox/ordered/worklist.hpp \
-    's/turn\.store(2 \* (serial + slots_\.capacity()), release)/turn.store(2 * (serial + slots_.capacity()), relaxed)/' \
+    's/sequence\.store(2 \* (serial + slots_\.capacity()), release)/sequence.store(2 * (serial + slots_.capacity()), relaxed)/' \
     stress_worklist "popped once" "data race" "-O1 -fsanitize=thread"
 seed "a ring's value is published relaxed" mailbox/ordered/spsc.hpp \
     's/tail_\.store(tail + 1, release)/tail_.store(tail + 1, relaxed)/' \
@@ -275,7 +275,7 @@ seed "a lane counts its own rows only" streams/programs/joins/kernel/rules.hpp \
 seed "a row without a partner is stored" streams/programs/joins/kernel/rules.hpp \
     's/if (!is_alone && turn/if (turn/' \
     test_joins "every rule" "matches for" "-O2"
-seed "a probe does not look into the last cell" streams/programs/joins/kernel/grid.hpp \
+seed "a probe does not look into the last bucket" streams/programs/joins/kernel/bucket_grid.hpp \
     's/if (i == high) return;/if (i == high || i + 1 == high) return;/' \
     test_joins "every rule" "indexed" "-O2"
 seed "what lanes match is put together lane after lane" streams/programs/joins/kernel/column_matcher.hpp \
@@ -328,11 +328,11 @@ asserted "an element that lost its counter is retired without its epoch" frequen
 asserted "a row is compared with a block of which it sees nothing" streams/programs/joins/kernel/full_join.hpp \
     's/seen\[first\]\.end <= begin) ++first;/seen[first].end < begin) ++first;/' \
     test_joins "around a block" "sees some of the block"
-asserted "a pool has no room for the last block that comes back" streams/programs/joins/kernel/block_pool.hpp \
+asserted "an arena has no room for the last block that comes back" streams/programs/joins/kernel/block_arena.hpp \
     's/free_\.reserve(made() + 1);/free_.reserve(made());/' \
     test_joins "doubles are" "giving back cannot fail"
-asserted "a pool has no room for the last piece that comes back" streams/programs/joins/kernel/cell_rows.hpp \
+asserted "an arena has no room for the last piece that comes back" streams/programs/joins/kernel/bucket_rows.hpp \
     's/free\.reserve(free\.size() + used_\[size_class\] + 1);/free.reserve(free.size() + used_[size_class]);/' \
-    test_joins "a cell that was large" "giving back cannot fail"
+    test_joins "a bucket that was large" "giving back cannot fail"
 
 exit $missed

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int actors = 3, producers = 2;
 constexpr std::uint32_t quantum = 8;
-constexpr int rest_every = 5;  // an actor waits to be resumed after so many messages
+constexpr int wait_every = 5;  // an actor waits to be resumed after so many messages
 
 struct ThreadContext : Context {
     SmallCache small;
@@ -37,7 +37,7 @@ struct Actor {
 };
 
 Node* node_for(Cell& cell, Context* context, Kind kind, std::int64_t value) {
-    Node* node = static_cast<ThreadContext*>(context)->small.take(cell.pool);
+    Node* node = static_cast<ThreadContext*>(context)->small.take(cell.spare);
     node->kind = kind;
     node->integer = value;
     return node;
@@ -63,7 +63,7 @@ bool attend(Actor& actor, Context* context) {
                 actor.watches.receive(node->integer);
                 actor.received.fetch_add(1, relaxed);
             }
-            static_cast<ThreadContext*>(context)->small.give(node, actor.cell.pool);
+            static_cast<ThreadContext*>(context)->small.give(node, actor.cell.spare);
             node = following;
         }
         if (!actor.suspended) {
@@ -89,8 +89,8 @@ Outcome Actor::run(Cell* cell, Context* context, std::uint32_t quantum) {
             if (node == nullptr) break;
             ++handled;
             actor.messages.receive(node->integer);
-            static_cast<ThreadContext*>(context)->small.give(spent, cell->pool);
-            if (actor.messages.received() % rest_every == 0) {
+            static_cast<ThreadContext*>(context)->small.give(spent, cell->spare);
+            if (actor.messages.received() % wait_every == 0) {
                 actor.suspended = true;
                 actor.wants_resume.fetch_add(1, relaxed);
             }
@@ -103,16 +103,16 @@ Outcome Actor::run(Cell* cell, Context* context, std::uint32_t quantum) {
 }
 
 void work(Worker& worker, ThreadContext& context) {
-    worker.rests.fetch_add(1, seq_cst);
+    worker.idles.fetch_add(1, seq_cst);
     for (;;) {
         Cell* cell = worker.fetch();
         if (cell == nullptr) {
             if (worker.take_in() || (worker.has_token && !worker.release_token())) continue;
             if (steal(worker)) continue;
             if (worker.team->stopping.load(acquire) && worker.inbox.is_empty()) return;
-            worker.rests.fetch_add(1, release);
+            worker.idles.fetch_add(1, release);
             if (!find_work(&context)) sleep(worker, -1);
-            worker.rests.fetch_add(1, seq_cst);
+            worker.idles.fetch_add(1, seq_cst);
             continue;
         }
         if (cell->has(wants_token) && !worker.own_token_or_delegate(cell)) continue;
@@ -142,9 +142,9 @@ struct Stage {
             team[i].ready = ready_set(&ready[i]);
             members.push_back(&team[i]);
         }
-        if (flags & roaming_cell) let_share(shared, members);
+        if (flags & unpinned_cell) let_steal(shared, members);
         for (int i = 0; i < actors; ++i) {
-            cast[i].cell.home.store(&team[i % workers], relaxed);
+            cast[i].cell.affinity.store(&team[i % workers], relaxed);
             cast[i].cell.set(flags);
             make_ready(&cast[i].cell, &context);
         }
@@ -240,7 +240,7 @@ TEST("a system message that meets the beginning of a wait is not lost") {
                 if (rounds.over()) return;
                 ++sent;
                 for (auto i = random.below(32); i != 0; --i) asm volatile("");
-                if (cell.push_system(nodes.take(cell.pool))) readied.store(true, release);
+                if (cell.push_system(nodes.take(cell.spare))) readied.store(true, release);
             }
         }
         for (int round = 1; rounds.go_on(round); ++round) {
@@ -256,7 +256,7 @@ TEST("a system message that meets the beginning of a wait is not lost") {
                 }
                 node = cell.take_system();
             }
-            nodes.give(node, cell.pool);
+            nodes.give(node, cell.spare);
         }
     });
     CHECK(wanted.load(relaxed) > 0);
@@ -274,10 +274,10 @@ TEST("no wake-up is lost when one worker at a time may run the cells") {
 }
 
 TEST("no wake-up is lost between workers that steal") {
-    Stage(roaming_cell, 1, 60000).play();
-    Stage(roaming_cell, 10000, 2).play();
-    Stage(roaming_cell, 1, 30000, 4).play();
-    Stage(roaming_cell, 5000, 2, 4).play();
+    Stage(unpinned_cell, 1, 60000).play();
+    Stage(unpinned_cell, 10000, 2).play();
+    Stage(unpinned_cell, 1, 30000, 4).play();
+    Stage(unpinned_cell, 5000, 2, 4).play();
 }
 
 CHECK_MAIN

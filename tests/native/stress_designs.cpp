@@ -80,7 +80,7 @@ void count_and_ask(const Of& design, std::uint32_t capacity, std::uint64_t alpha
                    std::size_t length = 2000) {
     constexpr unsigned streams = 4;
     constexpr int askers = 2;
-    constexpr std::size_t lot = 25;
+    constexpr std::size_t batch = 25;
     const auto summary = design.template make<typename Sort::Keys>(capacity, streams);
     std::vector<Stream<Sort>> sources;
     Exact<Sort> exact;
@@ -97,10 +97,10 @@ void count_and_ask(const Of& design, std::uint32_t capacity, std::uint64_t alpha
             return;
         }
         const Stream<Sort>& own = sources[stream];
-        for (std::size_t at = 0; at < length; at += lot) {
-            for (std::size_t i = at; i < at + lot; ++i) handed.before(Sort::number_of(own.keys[i]), own.weights[i]);
-            own.add_to(*summary, stream, at, lot);
-            for (std::size_t i = at; i < at + lot; ++i) handed.after(Sort::number_of(own.keys[i]), own.weights[i]);
+        for (std::size_t at = 0; at < length; at += batch) {
+            for (std::size_t i = at; i < at + batch; ++i) handed.before(Sort::number_of(own.keys[i]), own.weights[i]);
+            own.add_to(*summary, stream, at, batch);
+            for (std::size_t i = at; i < at + batch; ++i) handed.after(Sort::number_of(own.keys[i]), own.weights[i]);
             random.pause();
         }
         at_work.fetch_sub(1, callboard::relaxed);

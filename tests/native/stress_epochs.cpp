@@ -2,7 +2,7 @@
 // one that is written under a reader is a data race, and a reader that sees one change says so.
 #include "callboard/core/memory/epochs.hpp"
 
-#include "callboard/frequency/designs/retired_pool.hpp"
+#include "callboard/frequency/designs/retired_nodes.hpp"
 #include "stress.hpp"
 
 using namespace callboard;
@@ -21,7 +21,7 @@ constexpr unsigned slots = 4;
 
 void exchange_things(int members, int visitors, int turns) {
     Epochs epochs(static_cast<unsigned>(members), 1);  // visitors wait for each other
-    RetiredPool<Thing> pool;
+    RetiredNodes<Thing> nodes;
     Atomic<Thing*> shown[slots] = {};
     Atomic<int> at_work{members};
     Atomic<int> torn{0};
@@ -43,25 +43,25 @@ void exchange_things(int members, int visitors, int turns) {
             return;
         }
         const auto self = static_cast<unsigned>(index);
-        RetiredPool<Thing>::OfStream share;
+        RetiredNodes<Thing>::OfStream stock;
         for (int turn = 0; turn < turns; ++turn) {
             const std::uint64_t announced = epochs.enter(self);
-            pool.fill(share);
+            nodes.fill(stock);
             for (auto left = random.below(8); left != 0; --left) {
                 look(random);
-                Thing* const fresh = share.take();
+                Thing* const fresh = stock.take();
                 fresh->first = fresh->second = stamp(index, turn);
                 Thing* const old = shown[random.below(slots)].exchange(fresh, acq_rel);
-                if (old != nullptr) share.retire(old, announced);
+                if (old != nullptr) stock.retire(old, announced);
             }
             epochs.leave(self);
             epochs.try_advance();
-            share.reclaim(epochs);
-            pool.spread(share);
+            stock.reclaim(epochs);
+            nodes.spread(stock);
         }
-        while (share.retired_count() != 0) {
+        while (stock.retired_count() != 0) {
             epochs.try_advance();
-            share.reclaim(epochs);
+            stock.reclaim(epochs);
             std::this_thread::yield();
         }
         at_work.fetch_sub(1, release);

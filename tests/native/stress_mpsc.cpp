@@ -6,7 +6,7 @@
 #include "stress.hpp"
 
 using callboard::Atomic;
-using callboard::FreePool;
+using callboard::FreeList;
 using callboard::MpscHead;
 using callboard::MpscTail;
 using callboard::Node;
@@ -23,7 +23,7 @@ struct Mailbox {
     Node* const dummy = new Node;
     MpscTail tail{dummy, true};
     MpscHead head{dummy};
-    FreePool pool;
+    FreeList spare;
 
     // The consumer. Receives what can be popped; answers how much that was.
     int receive(Ledger& ledger, SmallCache& cache) {
@@ -31,7 +31,7 @@ struct Mailbox {
         Node* spent = nullptr;
         while (Node* node = head.pop(spent)) {
             ledger.receive(node->integer);
-            cache.give(spent, pool);
+            cache.give(spent, spare);
             ++count;
         }
         return count;
@@ -46,7 +46,7 @@ void produce(Mailbox& mailbox, SmallCache& cache, int producer, int longest, Wak
         const int length = static_cast<int>(random.below(static_cast<std::uint32_t>(longest))) + 1;
         Node *first = nullptr, *last = nullptr;
         for (int i = 0; i < length && number < messages; ++i, ++number) {
-            Node* node = cache.take(mailbox.pool);
+            Node* node = cache.take(mailbox.spare);
             node->integer = stamp(producer, number);
             if (first == nullptr) first = node;
             else last->next.store(node, callboard::relaxed);
@@ -138,7 +138,7 @@ TEST("a message is received although no other follows") {
         if (index == 0) {
             for (int round = 1; rounds.go_on(round); ++round) {
                 sent.store(round, relaxed);
-                Node* node = cache.take(mailbox.pool);
+                Node* node = cache.take(mailbox.spare);
                 node->integer = round;
                 (void)mailbox.tail.push(node);
                 const std::int64_t limit = monotonic_ns() + patience;
@@ -153,7 +153,7 @@ TEST("a message is received although no other follows") {
         while (!rounds.over()) {
             await([&] { return !mailbox.tail.is_idle() || rounds.over(); });
             while (Node* node = mailbox.head.pop(spent)) {
-                cache.give(spent, mailbox.pool);
+                cache.give(spent, mailbox.spare);
                 received.store(static_cast<int>(node->integer), relaxed);
                 for (auto i = random.below(64); i != 0; --i) asm volatile("");
             }

@@ -23,7 +23,7 @@ struct Show;
 
 // Does what is to be done when a message comes, once for all that wait.
 struct Actor {
-    Actor(Show& show, void (*act)(Actor&, Context*), std::uint32_t flags = roaming_cell) : show(show), act(act) {
+    Actor(Show& show, void (*act)(Actor&, Context*), std::uint32_t flags = unpinned_cell) : show(show), act(act) {
         cell.set(flags);
     }
 
@@ -31,14 +31,14 @@ struct Actor {
         Actor& actor = *static_cast<Actor*>(cell->owner);
         Node* spent = nullptr;
         while (cell->head.pop(spent) != nullptr) {
-            static_cast<ThreadContext*>(context)->small.give(spent, cell->pool);
+            static_cast<ThreadContext*>(context)->small.give(spent, cell->spare);
             actor.act(actor, context);
         }
         return cell->try_idle() ? Outcome::done : Outcome::more;
     }
 
     void tell(Context* context) {
-        if (cell.tail.push(static_cast<ThreadContext*>(context)->small.take(cell.pool))) make_ready(&cell, context);
+        if (cell.tail.push(static_cast<ThreadContext*>(context)->small.take(cell.spare))) make_ready(&cell, context);
     }
 
     Show& show;
@@ -53,7 +53,7 @@ struct Show {
     std::vector<std::unique_ptr<Worker>> team;
     std::vector<std::unique_ptr<ReadyQueue>> ready;
     const bool from_outside, is_placed, some_apart, keeps_watcher;
-    Actor star{*this, play, is_placed ? 0 : roaming_cell};  // placed, it calls nobody itself
+    Actor star{*this, play, is_placed ? 0 : unpinned_cell};  // placed, it calls nobody itself
     Actor placed{*this, keeps_watcher ? stand_by : idle_about, 0};
     std::vector<std::unique_ptr<Actor>> cast;
     std::int64_t acts = 0;                          // the star's own
@@ -71,15 +71,15 @@ struct Show {
             team.back()->ready = ready_set(ready.back().get());
             members.push_back(team.back().get());
         }
-        let_share(shared, members);
+        let_steal(shared, members);
         ThreadContext context;
         for (int i = 0; i < helpers; ++i) cast.push_back(std::make_unique<Actor>(*this, help));
-        star.cell.home.store(members[0], relaxed);
+        star.cell.affinity.store(members[0], relaxed);
         make_ready(&star.cell, &context);
-        placed.cell.home.store(keeps_watcher ? members[1] : members.back(), relaxed);  // the first that is called
+        placed.cell.affinity.store(keeps_watcher ? members[1] : members.back(), relaxed);  // the first that is called
         make_ready(&placed.cell, &context);
         for (auto& actor : cast) {
-            actor->cell.home.store(members[0], relaxed);
+            actor->cell.affinity.store(members[0], relaxed);
             make_ready(&actor->cell, &context);
         }
     }
@@ -136,7 +136,7 @@ struct Show {
         ThreadContext context;
         context.worker = &worker;
         Random random(worker.index);
-        worker.rests.fetch_add(1, seq_cst);
+        worker.idles.fetch_add(1, seq_cst);
         for (;;) {
             Cell* cell = worker.fetch();
             if (cell != nullptr) {
@@ -147,9 +147,9 @@ struct Show {
             }
             if (worker.take_in() || steal(worker)) continue;
             if (shared.stopping.load(acquire) && worker.inbox.is_empty()) return;
-            worker.rests.fetch_add(1, release);
+            worker.idles.fetch_add(1, release);
             if (!find_work(&context)) sleep(worker, -1);
-            worker.rests.fetch_add(1, seq_cst);
+            worker.idles.fetch_add(1, seq_cst);
         }
     }
 

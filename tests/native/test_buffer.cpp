@@ -5,15 +5,15 @@
 
 using namespace callboard;
 
-TEST("a buffer is buried once, with its last reference") {
-    static int buried = 0;
+TEST("a buffer is destroyed once, with its last reference") {
+    static int destroyed = 0;
     Buffer buffer;
-    buffer.bury = [](Buffer*) { ++buried; };
+    buffer.destroy = [](Buffer*) { ++destroyed; };
     buffer.retain();
     buffer.drop();
-    CHECK_EQUAL(buried, 0);
+    CHECK_EQUAL(destroyed, 0);
     buffer.drop();
-    CHECK_EQUAL(buried, 1);
+    CHECK_EQUAL(destroyed, 1);
 }
 
 #ifndef __SANITIZE_ADDRESS__  // which ends the program there

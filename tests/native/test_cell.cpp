@@ -115,8 +115,8 @@ TEST("a cell with a system message cannot wait") {
     CHECK(!cell.is_waiting());
     CHECK_EQUAL(cell.take_digits(), 1);
     CHECK(cell.try_wait());
-    CHECK(cell.open_gate());
-    CHECK(!cell.open_gate());
+    CHECK(cell.end_wait());
+    CHECK(!cell.end_wait());
 }
 
 TEST("a cell frees what still waits in it") {

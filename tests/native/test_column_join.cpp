@@ -106,13 +106,13 @@ std::vector<Output> taken_from(ColumnJoin& join) {
 
 template <class Time>
 std::vector<Output> give(const Stream<Time>& stream, const JoinSettings<Time>& settings, JoinKind kind,
-                         std::size_t size, bool by_cells, std::uint64_t lanes) {
+                         std::size_t size, bool by_buckets, std::uint64_t lanes) {
     ColumnJoinOf<Time> join(kind, settings.rule, settings.within, static_cast<std::uint64_t>(settings.within) + 1);
     std::vector<std::unique_ptr<ColumnMatcher>> matchers;
     for (std::uint64_t lane = 0; lane < lanes; ++lane) {
         JoinSettings<Time> of_lane = settings;
         of_lane.lanes = lanes, of_lane.lane = lane;
-        matchers.push_back(std::make_unique<ColumnMatcherOf<Time>>(of_lane, by_cells));
+        matchers.push_back(std::make_unique<ColumnMatcherOf<Time>>(of_lane, by_buckets));
     }
     std::vector<Output> out;
     for (std::size_t begin = 0; begin < stream.rows(); begin += size) {
@@ -139,9 +139,9 @@ void agree(const JoinSettings<Time>& settings) {
         const auto expected = give_plainly(stream, settings, kind);
         CHECK(!expected.empty());
         for (std::size_t size : {1u, 5u, 1000u})
-            for (bool by_cells : {false, true})
+            for (bool by_buckets : {false, true})
                 for (std::uint64_t lanes : {1u, 3u})
-                    CHECK(give(stream, settings, kind, size, by_cells, lanes) == expected);
+                    CHECK(give(stream, settings, kind, size, by_buckets, lanes) == expected);
     }
 }
 

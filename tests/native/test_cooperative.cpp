@@ -60,8 +60,8 @@ struct Parts {
     using Element = CountedElement<IntegerKeys>;
     using Bucket = FrequencyBucket<IntegerKeys>;
 
-    RetiredPool<Element> elements;
-    RetiredPool<Bucket> buckets;
+    RetiredNodes<Element> elements;
+    RetiredNodes<Bucket> buckets;
     SearchStructure<IntegerKeys> search{16};
     StreamSummary<IntegerKeys> summary;
     CountingStream<IntegerKeys> one, other;
@@ -244,11 +244,11 @@ TEST("a key that comes again gets a new element while its closed one is still in
     CHECK(fresh != closed);
     CHECK(parts.search.find(1, mix(1)) == fresh);
     CHECK(parts.search.insert(closed, 1) == fresh);
-    parts.search.erase(closed);  // it is not in that place any more
+    parts.search.erase(closed);  // it is not in that slot any more
     CHECK(parts.search.find(1, mix(1)) == fresh);
 }
 
-TEST("chains get longer, and emptied places are used again") {
+TEST("chains get longer, and emptied slots are used again") {
     Parts parts(1000);
     std::vector<Parts::Element*> all;
     for (std::int64_t key = 0; key < 300; ++key) {

@@ -97,17 +97,17 @@ TEST("texts do, short ones and long ones") {
     }
 }
 
-TEST("keys in lots are counted as one by one") {
+TEST("keys in batches are counted as one by one") {
     std::vector<std::int64_t> keys;
     for (std::uint64_t i = 0; i < 10007; ++i) keys.push_back(static_cast<std::int64_t>(draw(5, i, 3000, 1)));
-    Counters<IntegerKeys> lots(50, seed), singly(50, seed);
-    lots.add_array(keys.data(), keys.size());
+    Counters<IntegerKeys> batches(50, seed), singly(50, seed);
+    batches.add_array(keys.data(), keys.size());
     for (auto key : keys) singly.add(key, 1);
-    CHECK_EQUAL(lots.total(), singly.total());
+    CHECK_EQUAL(batches.total(), singly.total());
     for (std::uint32_t slot = 0; slot < 50; ++slot) {
-        CHECK_EQUAL(lots.key_of(slot), singly.key_of(slot));
-        CHECK_EQUAL(lots.count_of(slot), singly.count_of(slot));
-        CHECK_EQUAL(lots.error_of(slot), singly.error_of(slot));
+        CHECK_EQUAL(batches.key_of(slot), singly.key_of(slot));
+        CHECK_EQUAL(batches.count_of(slot), singly.count_of(slot));
+        CHECK_EQUAL(batches.error_of(slot), singly.error_of(slot));
     }
 }
 

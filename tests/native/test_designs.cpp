@@ -17,15 +17,15 @@ void count_and_check(const Of& design, std::uint32_t capacity, unsigned streams,
     for (unsigned i = 0; i < streams; ++i) sources.emplace_back(i + 1, length, alphabet, skew, heaviest);
     Exact<Sort> exact;
     for (auto& source : sources) source.tell(exact);
-    constexpr std::size_t lot = 37;
+    constexpr std::size_t batch = 37;
     if (on_threads) {
         stress::together(static_cast<int>(streams), [&](int i) {
             const auto stream = static_cast<unsigned>(i);
-            for (std::size_t at = 0; at < length; at += lot) sources[stream].add_to(*summary, stream, at, lot);
+            for (std::size_t at = 0; at < length; at += batch) sources[stream].add_to(*summary, stream, at, batch);
         });
     } else {
-        for (std::size_t at = 0; at < length; at += lot)
-            for (unsigned i = 0; i < streams; ++i) sources[i].add_to(*summary, i, at, lot);
+        for (std::size_t at = 0; at < length; at += batch)
+            for (unsigned i = 0; i < streams; ++i) sources[i].add_to(*summary, i, at, batch);
     }
     hold_to_promises<Sort>(design, *summary, exact, capacity);
     if (check::failures.load(callboard::relaxed) != before)

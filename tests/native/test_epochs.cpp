@@ -1,7 +1,7 @@
 // When epochs go on, on one thread; stress_epochs.cpp has the contention.
 #include "callboard/core/memory/epochs.hpp"
 
-#include "callboard/frequency/designs/retired_pool.hpp"
+#include "callboard/frequency/designs/retired_nodes.hpp"
 #include "check.hpp"
 
 using callboard::Epochs;
@@ -14,7 +14,7 @@ struct Thing {
     std::uint64_t retired = 0;
 };
 
-using Pool = callboard::RetiredPool<Thing>;
+using Nodes = callboard::RetiredNodes<Thing>;
 
 }  // namespace
 
@@ -56,44 +56,44 @@ TEST("a visitor holds the epoch up as a member does, and leaves its place to the
     }
 }
 
-TEST("a pool gives back what was retired when its time has passed, and not before") {
+TEST("what was retired comes back when its time has passed, and not before") {
     Epochs epochs(1, 0);
-    Pool pool;
-    Pool::OfStream share;
-    pool.fill(share);
-    CHECK_EQUAL(share.free_count(), Pool::lot);
-    Thing* const thing = share.take();
+    Nodes nodes;
+    Nodes::OfStream stock;
+    nodes.fill(stock);
+    CHECK_EQUAL(stock.free_count(), Nodes::batch);
+    Thing* const thing = stock.take();
     const std::uint64_t announced = epochs.enter(0);
-    share.retire(thing, announced);
+    stock.retire(thing, announced);
     epochs.leave(0);
     for (int i = 0; i < 3; ++i) {
-        share.reclaim(epochs);
-        CHECK_EQUAL(share.retired_count(), 1u);
+        stock.reclaim(epochs);
+        CHECK_EQUAL(stock.retired_count(), 1u);
         CHECK(epochs.try_advance());
     }
-    share.reclaim(epochs);
-    CHECK_EQUAL(share.retired_count(), 0u);
-    CHECK(share.take() == thing);
+    stock.reclaim(epochs);
+    CHECK_EQUAL(stock.retired_count(), 0u);
+    CHECK(stock.take() == thing);
 }
 
 TEST("what one stream frees another one uses, and no more is made than the limit says") {
-    Pool pool;
-    Pool::OfStream giver, taker;
+    Nodes nodes;
+    Nodes::OfStream giver, taker;
     for (int i = 0; i < 4; ++i) {
-        CHECK(pool.fill(giver, 4 * Pool::lot));
+        CHECK(nodes.fill(giver, 4 * Nodes::batch));
         if (i < 3)
             while (giver.free_count() != 0) taker.give(giver.take());
     }
-    CHECK_EQUAL(pool.made(), 4 * Pool::lot);
+    CHECK_EQUAL(nodes.made(), 4 * Nodes::batch);
     while (taker.free_count() != 0) giver.give(taker.take());
-    CHECK(!pool.fill(taker, 4 * Pool::lot));
-    pool.spread(giver);
-    CHECK(giver.free_count() < 3 * Pool::lot);
-    CHECK(pool.fill(taker, 4 * Pool::lot));
-    CHECK_EQUAL(pool.made(), 4 * Pool::lot);
+    CHECK(!nodes.fill(taker, 4 * Nodes::batch));
+    nodes.spread(giver);
+    CHECK(giver.free_count() < 3 * Nodes::batch);
+    CHECK(nodes.fill(taker, 4 * Nodes::batch));
+    CHECK_EQUAL(nodes.made(), 4 * Nodes::batch);
     while (taker.free_count() != 0) giver.give(taker.take());
-    CHECK(pool.fill(taker, 4 * Pool::lot));  // the second lot was handed on, too
-    CHECK_EQUAL(pool.made(), 4 * Pool::lot);
+    CHECK(nodes.fill(taker, 4 * Nodes::batch));  // the second batch was handed on, too
+    CHECK_EQUAL(nodes.made(), 4 * Nodes::batch);
 }
 
 CHECK_MAIN

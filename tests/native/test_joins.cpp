@@ -1,12 +1,12 @@
-// What a lane of a join finds, comparing everything and by cells, against three nested loops.
+// What a lane of a join finds, comparing everything and by buckets, against three nested loops.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
 
-#include "callboard/streams/programs/joins/kernel/choice.hpp"
 #include "callboard/streams/programs/joins/kernel/full_join.hpp"
+#include "callboard/streams/programs/joins/kernel/index_choice.hpp"
 #include "callboard/streams/programs/joins/kernel/indexed_join.hpp"
 #include "check.hpp"
 #include "joining.hpp"
@@ -196,7 +196,7 @@ TEST("times at the ends of their type are told apart") {
     agree(stream, {predicate, JoinRule::strict, most, 1, 0}, 5, "far times", {{1, 0}, {2, 1}, {3, 2}, {4, 3}});
 }
 
-TEST("a row looks into few cells, of which one is each match's, wherever on the line of floats it is") {
+TEST("a row looks into few buckets, of which one is each match's, wherever on the line of floats it is") {
     for (double distance : {5e-324, 1e-300, 1e-9, 0.1, 10.0, 1e25, 1e300, 1.7976931348623157e308}) {
         const auto predicate = all_of({JoinTerm::band(NumberType::float64, distance)});
         Stream<std::int64_t> stream;
@@ -211,22 +211,22 @@ TEST("a row looks into few cells, of which one is each match's, wherever on the 
         stream.numbers.assign(16000, 0);
         const auto batch = stream.batch(0, stream.rows());
         JoinProbes probes(predicate);
-        CellGrid grid(predicate);
+        BucketGrid grid(predicate);
         probes.read(batch);
         grid.read(batch, probes);
         for (std::size_t row = 0; row < stream.rows(); ++row) {
-            CHECK(grid.cells(row).size() <= 11);
+            CHECK(grid.buckets(row).size() <= 11);
             if (!probes.is_possible(row)) continue;
             for (std::size_t other = row / 4 * 4; other < row / 4 * 4 + 4; ++other) {
                 if (!stream.columns[0].holds(predicate.terms[0], row, other)) continue;
-                const CellRange cells = grid.cells(row);
-                CHECK_EQUAL(std::count(cells.begin(), cells.end(), grid.cell_of(other)), 1);
+                const BucketRange buckets = grid.buckets(row);
+                CHECK_EQUAL(std::count(buckets.begin(), buckets.end(), grid.bucket_of(other)), 1);
             }
         }
     }
 }
 
-TEST("values far from 0 are in cells of their own, though the distance is small") {
+TEST("values far from 0 are in buckets of their own, though the distance is small") {
     const auto predicate = all_of({JoinTerm::band(NumberType::float64, 1e-9), JoinTerm::band(NumberType::int64, 1)});
     Stream<std::int64_t> stream;
     stream.columns.resize(2);
@@ -241,7 +241,7 @@ TEST("values far from 0 are in cells of their own, though the distance is small"
     IndexedJoin<std::int64_t> join({predicate, JoinRule::strict, 0, 1, 0});
     std::vector<JoinMatch> matches;
     join.join(stream.batch(0, stream.rows()), matches);
-    CHECK_EQUAL(join.cells(0).count(), std::size_t{1000});
+    CHECK_EQUAL(join.buckets(0).count(), std::size_t{1000});
 }
 
 TEST("memory is that of one window, however long the stream is") {
@@ -258,8 +258,8 @@ TEST("memory is that of one window, however long the stream is") {
             full.join(batch, matches);
             indexed.join(batch, others);
             CHECK(matches == others);
-            const std::size_t now = full.windows().pool().made();
-            const std::size_t bytes_now = indexed.cells(0).bytes() + indexed.cells(1).bytes();
+            const std::size_t now = full.windows().arena().made();
+            const std::size_t bytes_now = indexed.buckets(0).bytes() + indexed.buckets(1).bytes();
             if (begin < stream.rows() / 4) {
                 blocks = std::max(blocks, now);
                 bytes = std::max(bytes, bytes_now);
@@ -269,14 +269,14 @@ TEST("memory is that of one window, however long the stream is") {
             for (std::uint32_t side : {0u, 1u}) {
                 const auto& window = full.windows().of(side);
                 const std::uint64_t rows = window.end() - window.begin();
-                CHECK(indexed.cells(side).count() <= rows);
+                CHECK(indexed.buckets(side).count() <= rows);
                 CHECK(indexed.windows().of(side).end() - indexed.windows().of(side).begin() <= rows);
             }
         }
     }
 }
 
-TEST("a cell that was large gives its memory back, also if it is never empty") {
+TEST("a bucket that was large gives its memory back, also if it is never empty") {
     const auto predicate = all_of({JoinTerm::equal(NumberType::int64)});
     const JoinSettings<std::int64_t> settings{predicate, JoinRule::strict, 100, 1, 0};
     IndexedJoin<std::int64_t> indexed(settings);
@@ -290,27 +290,27 @@ TEST("a cell that was large gives its memory back, also if it is never empty") {
     }
     std::vector<JoinMatch> matches;
     indexed.join(stream.batch(0, 20000), matches);
-    const std::size_t large = indexed.cells(0).bytes();
+    const std::size_t large = indexed.buckets(0).bytes();
     CHECK(large >= std::size_t{20000} * 16);
     indexed.join(stream.batch(20000, 21000), matches);
-    CHECK_EQUAL(indexed.cells(0).count(), std::size_t{5});
-    CHECK(indexed.cells(0).bytes() * 20 <= large);
+    CHECK_EQUAL(indexed.buckets(0).count(), std::size_t{5});
+    CHECK(indexed.buckets(0).bytes() * 20 <= large);
 }
 
 TEST("blocks that were given back are used again, and of many most are let go") {
     JoinColumns columns;
     columns.add(8);
-    BlockPool pool(columns);
-    unsigned char* const block = pool.take();
-    pool.give_back(block);
-    CHECK_EQUAL(pool.made(), std::size_t{1});
-    CHECK(pool.take() == block);
+    BlockArena arena(columns);
+    unsigned char* const block = arena.take();
+    arena.give_back(block);
+    CHECK_EQUAL(arena.made(), std::size_t{1});
+    CHECK(arena.take() == block);
     std::vector<unsigned char*> blocks{block};
-    for (int i = 0; i < 99; ++i) blocks.push_back(pool.take());
-    CHECK_EQUAL(pool.made(), std::size_t{100});
-    for (unsigned char* one : blocks) pool.give_back(one);
-    CHECK_EQUAL(pool.used(), std::size_t{0});
-    CHECK(pool.made() <= 2);
+    for (int i = 0; i < 99; ++i) blocks.push_back(arena.take());
+    CHECK_EQUAL(arena.made(), std::size_t{100});
+    for (unsigned char* one : blocks) arena.give_back(one);
+    CHECK_EQUAL(arena.used(), std::size_t{0});
+    CHECK(arena.made() <= 2);
 }
 
 TEST("an index is preferred for a large window, unless it divides nothing, or compares most of it") {
@@ -343,7 +343,7 @@ TEST("an index counts the rows that it compares") {
     CHECK((matches == std::vector<JoinMatch>{{7, 4}, {7, 5}}));
 }
 
-TEST("cells of another seed have other hashes") {
+TEST("buckets of another seed have other hashes") {
     for (const JoinTerm& term : {JoinTerm::equal(NumberType::int64), JoinTerm::band(NumberType::int64, 3)}) {
         const auto predicate = all_of({term});
         Stream<std::int64_t> stream;
@@ -353,11 +353,11 @@ TEST("cells of another seed have other hashes") {
         stream.times.push_back(0);
         stream.numbers.push_back(0);
         JoinProbes probes(predicate);
-        CellGrid one(predicate, 1), other(predicate, 2);
+        BucketGrid one(predicate, 1), other(predicate, 2);
         probes.read(stream.batch(0, 1));
         one.read(stream.batch(0, 1), probes);
         other.read(stream.batch(0, 1), probes);
-        CHECK(one.cell_of(0) != other.cell_of(0));
+        CHECK(one.bucket_of(0) != other.bucket_of(0));
     }
 }
 

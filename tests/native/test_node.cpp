@@ -1,4 +1,4 @@
-// Nodes, the free pool and the cache of a thread. Every node that is made is counted here, so a
+// Nodes, the free list and the cache of a thread. Every node that is made is counted here, so a
 // lost or a doubly freed one shows without a sanitizer.
 #include <set>
 #include <thread>
@@ -27,12 +27,12 @@ struct CountedSlab : Slab {
 #undef Slab
 #include "check.hpp"
 
-using callboard::FreePool;
+using callboard::FreeList;
 using callboard::Node;
 using callboard::Surplus;
 using callboard::freed;
 using callboard::made;
-using SmallCache = callboard::BasicNodeCache<2, 4>;  // batches of 2 nodes, 4 in a pool
+using SmallCache = callboard::BasicNodeCache<2, 4>;  // batches of 2 nodes, 4 in a list
 
 struct Balance {  // checks at its end that every node made since its start was freed
     long made_before = made.load(callboard::relaxed), freed_before = freed.load(callboard::relaxed);
@@ -63,152 +63,152 @@ TEST("nodes that are made one after another lie on different cache lines") {
     for (Node* node : nodes) delete node;
 }
 
-TEST("an empty pool has nothing to take") {
-    FreePool pool;
-    CHECK(pool.take_all() == nullptr);
-    CHECK_EQUAL(pool.held(), 0u);
+TEST("an empty list has nothing to take") {
+    FreeList list;
+    CHECK(list.take_all() == nullptr);
+    CHECK_EQUAL(list.held(), 0u);
 }
 
-TEST("a taker gets every node of a pool, the newest first") {
-    FreePool pool;
+TEST("a taker gets every node of a list, the newest first") {
+    FreeList list;
     Node nodes[3];
-    for (Node& node : nodes) pool.give(&node, &node, 1);
-    CHECK_EQUAL(pool.held(), 3u);
-    Node* chain = pool.take_all();
+    for (Node& node : nodes) list.give(&node, &node, 1);
+    CHECK_EQUAL(list.held(), 3u);
+    Node* chain = list.take_all();
     CHECK(chain == &nodes[2]);
     CHECK_EQUAL(length(chain), 3);
-    CHECK(pool.take_all() == nullptr);
+    CHECK(list.take_all() == nullptr);
 }
 
-TEST("a pool that was emptied holds nothing, and counts again from there") {
-    FreePool pool;
+TEST("a list that was emptied holds nothing, and counts again from there") {
+    FreeList list;
     Node nodes[3];
-    for (Node& node : nodes) pool.give(&node, &node, 1);
-    pool.take_all();
-    CHECK_EQUAL(pool.held(), 0u);
-    pool.give(&nodes[0], &nodes[0], 1);
-    CHECK_EQUAL(pool.held(), 1u);
-    pool.take_all();
+    for (Node& node : nodes) list.give(&node, &node, 1);
+    list.take_all();
+    CHECK_EQUAL(list.held(), 0u);
+    list.give(&nodes[0], &nodes[0], 1);
+    CHECK_EQUAL(list.held(), 1u);
+    list.take_all();
 }
 
-TEST("a pool frees its nodes when it ends") {
+TEST("a list frees its nodes when it ends") {
     Balance balance;
-    FreePool pool;
+    FreeList list;
     for (int i = 0; i < 2; ++i) {
         Node* node = new Node;
-        pool.give(node, node, 1);
+        list.give(node, node, 1);
     }
 }
 
-TEST("an empty cache beside an empty pool makes a node") {
+TEST("an empty cache beside an empty list makes a node") {
     Balance balance;
-    FreePool pool;
+    FreeList list;
     SmallCache cache;
-    Node* node = cache.take(pool);
+    Node* node = cache.take(list);
     CHECK_EQUAL(balance.made_since(), 1);
-    cache.give(node, pool);
+    cache.give(node, list);
 }
 
 TEST("a consumed node is the next one sent") {
     Balance balance;
-    FreePool pool;
+    FreeList list;
     SmallCache cache;
-    Node* node = cache.take(pool);
-    cache.give(node, pool);
-    CHECK(cache.take(pool) == node);
-    cache.give(node, pool);
+    Node* node = cache.take(list);
+    cache.give(node, list);
+    CHECK(cache.take(list) == node);
+    cache.give(node, list);
     CHECK_EQUAL(balance.made_since(), 1);
 }
 
-TEST("what a receiver does not keep goes to the pool, for its senders") {
+TEST("what a receiver does not keep goes to the list, for its senders") {
     Balance balance;
-    FreePool pool;
+    FreeList list;
     SmallCache receiver, sender;
     Node* nodes[5];
     for (Node*& node : nodes) node = new Node;
-    for (Node* node : nodes) receiver.give(node, pool);
-    CHECK_EQUAL(pool.held(), 2u);
+    for (Node* node : nodes) receiver.give(node, list);
+    CHECK_EQUAL(list.held(), 2u);
     std::set<Node*> sent;
-    for (int i = 0; i < 2; ++i) sent.insert(sender.take(pool));
+    for (int i = 0; i < 2; ++i) sent.insert(sender.take(list));
     CHECK(sent == std::set<Node*>({nodes[0], nodes[1]}));
     CHECK_EQUAL(balance.made_since(), 5);
-    for (Node* node : sent) sender.give(node, pool);
+    for (Node* node : sent) sender.give(node, list);
 }
 
-TEST("a node beyond what the receiver and the pool keep is freed") {
+TEST("a node beyond what the receiver and the list keep is freed") {
     Balance balance;
-    FreePool pool;
+    FreeList list;
     SmallCache cache;
-    for (int i = 0; i < 10; ++i) cache.give(new Node, pool);
-    CHECK_EQUAL(pool.held(), 4u);
+    for (int i = 0; i < 10; ++i) cache.give(new Node, list);
+    CHECK_EQUAL(list.held(), 4u);
     CHECK_EQUAL(balance.freed_since(), 2);
 }
 
-TEST("a full pool that a sender emptied is filled again") {
+TEST("a full list that a sender emptied is filled again") {
     Balance balance;
-    FreePool pool;
+    FreeList list;
     SmallCache receiver;
-    for (int i = 0; i < 10; ++i) receiver.give(new Node, pool);  // full, two were freed
-    FreePool::free_chain(pool.take_all());
-    for (int i = 0; i < 3; ++i) receiver.give(new Node, pool);
-    Node* chain = pool.take_all();
+    for (int i = 0; i < 10; ++i) receiver.give(new Node, list);  // full, two were freed
+    FreeList::free_chain(list.take_all());
+    for (int i = 0; i < 3; ++i) receiver.give(new Node, list);
+    Node* chain = list.take_all();
     CHECK_EQUAL(length(chain), 4);
-    FreePool::free_chain(chain);
+    FreeList::free_chain(chain);
 }
 
 TEST("a cache frees what it holds when its thread ends") {
     Balance balance;
-    FreePool pool;
+    FreeList list;
     std::thread([&] {
         SmallCache receiver, sender;
-        for (int i = 0; i < 5; ++i) receiver.give(new Node, pool);
-        sender.give(sender.take(pool), pool);
+        for (int i = 0; i < 5; ++i) receiver.give(new Node, list);
+        sender.give(sender.take(list), list);
     }).join();
 }
 
-TEST("trimming frees what is beyond, and leaves a pool alone that has no more") {
+TEST("trimming frees what is beyond, and leaves a list alone that has no more") {
     Balance balance;
-    FreePool pool;
+    FreeList list;
     for (int i = 0; i < 5; ++i) {
         Node* node = new Node;
-        pool.give(node, node, 1);
+        list.give(node, node, 1);
     }
-    pool.trim(6);
-    CHECK_EQUAL(pool.held(), 5u);
-    pool.trim(2);
+    list.trim(6);
+    CHECK_EQUAL(list.held(), 5u);
+    list.trim(2);
     CHECK_EQUAL(balance.freed_since(), 3);
-    CHECK_EQUAL(pool.held(), 2u);
-    Node* chain = pool.take_all();
+    CHECK_EQUAL(list.held(), 2u);
+    Node* chain = list.take_all();
     CHECK_EQUAL(length(chain), 2);
-    pool.trim(2);
-    CHECK_EQUAL(pool.held(), 0u);
-    FreePool::free_chain(chain);
+    list.trim(2);
+    CHECK_EQUAL(list.held(), 0u);
+    FreeList::free_chain(chain);
 }
 
-TEST("a pool that was given more than a batch is noted, once, and trimmed to a batch") {
+TEST("a list that was given more than a batch is noted, once, and trimmed to a batch") {
     Balance balance;
     Surplus surplus(SmallCache::batch_size);
-    FreePool pool;
+    FreeList list;
     SmallCache cache;
     cache.surplus = &surplus;
-    for (int i = 0; i < 6; ++i) cache.give(new Node, pool);
-    CHECK(surplus.is_empty());  // two batches stay in the cache, and one may be in the pool
-    for (int i = 0; i < 5; ++i) cache.give(new Node, pool);
+    for (int i = 0; i < 6; ++i) cache.give(new Node, list);
+    CHECK(surplus.is_empty());  // two batches stay in the cache, and one may be in the list
+    for (int i = 0; i < 5; ++i) cache.give(new Node, list);
     CHECK(!surplus.is_empty());
-    CHECK(pool.held() > 2u);
+    CHECK(list.held() > 2u);
     surplus.free_all();
     CHECK(surplus.is_empty());
-    CHECK_EQUAL(pool.held(), 2u);
-    for (int i = 0; i < 4; ++i) cache.give(new Node, pool);
+    CHECK_EQUAL(list.held(), 2u);
+    for (int i = 0; i < 4; ++i) cache.give(new Node, list);
     CHECK(!surplus.is_empty());  // the next burst
 }
 
-TEST("a pool that ends is forgotten") {
+TEST("a list that ends is forgotten") {
     Balance balance;
     Surplus surplus(1);
-    FreePool stays;
+    FreeList stays;
     {
-        FreePool ends;
+        FreeList ends;
         surplus.note(ends);
         surplus.note(stays);
     }

@@ -25,19 +25,19 @@ struct Pair {
             workers[i]->index = i;
             workers[i]->ready = ready_set(&queues[i]);
         }
-        let_share(team, {&busy, &idle});
-        busy.rests.fetch_add(1, relaxed);
+        let_steal(team, {&busy, &idle});
+        busy.idles.fetch_add(1, relaxed);
         context.worker = &busy;
     }
 
-    Cell* make(std::uint32_t flags = roaming_cell) {
+    Cell* make(std::uint32_t flags = unpinned_cell) {
         cells.push_back(std::make_unique<Cell>(nullptr, nullptr, flags));
         cells.back()->number = cells.size();
-        cells.back()->home.store(&busy, relaxed);
+        cells.back()->affinity.store(&busy, relaxed);
         return cells.back().get();
     }
 
-    void put(int count, std::uint32_t flags = roaming_cell) {
+    void put(int count, std::uint32_t flags = unpinned_cell) {
         for (int i = 0; i < count; ++i) busy.put(make(flags));
     }
 
@@ -63,16 +63,16 @@ using Numbers = std::vector<std::uint64_t>;
 
 }  // namespace
 
-TEST("a thief takes the older half, and its home stays what it was") {
+TEST("a thief takes the older half, and its affinity stays what it was") {
     Pair pair;
     pair.put(5);
     CHECK(pair.steal_from_busy());
-    CHECK(pair.cells[0]->home.load(relaxed) == &pair.busy);
+    CHECK(pair.cells[0]->affinity.load(relaxed) == &pair.busy);
     CHECK(all_of(pair.idle) == (Numbers{1, 2, 3}));
     CHECK(all_of(pair.busy) == (Numbers{4, 5}));
 }
 
-TEST("a cell with a home of its own stays, though a thief came past it") {
+TEST("a cell with an affinity of its own stays, though a thief came past it") {
     Pair pair;
     pair.put(2, 0);
     pair.put(2);
@@ -104,7 +104,7 @@ TEST("a victim of which nothing is to be had does not hide others, and is not as
     CHECK(!paid_off(pair.idle));
 }
 
-TEST("what was announced to a busy worker is taken, but for what has a home") {
+TEST("what was announced to a busy worker is taken, but for what has an affinity") {
     Pair pair;
     Cell* const placed = pair.make(0);
     pair.busy.wake(pair.make());
@@ -154,8 +154,8 @@ TEST("one cell that its worker comes to is not") {
 TEST("a dispatch within another is progress, too") {
     Pair pair;
     pair.put(1);
-    Cell outer([](Cell*, Context*, std::uint32_t) { return Outcome::done; }, nullptr, roaming_cell);
-    Cell inner([](Cell*, Context*, std::uint32_t) { return Outcome::done; }, nullptr, roaming_cell);
+    Cell outer([](Cell*, Context*, std::uint32_t) { return Outcome::done; }, nullptr, unpinned_cell);
+    Cell inner([](Cell*, Context*, std::uint32_t) { return Outcome::done; }, nullptr, unpinned_cell);
     for (std::int64_t time = 1; time < 10 * in_vain; time += look_every) {
         CHECK(!sees_victim(pair.idle, time));
         dispatch(&inner, &pair.context, &outer);
@@ -210,24 +210,24 @@ TEST("a worker that is apart takes nothing but what stands still for long") {
     CHECK(sees_victim(pair.idle, 4 * in_vain_apart));
 }
 
-TEST("what roams is given back to whom it was stolen from, and lives there") {
+TEST("what is unpinned is given back to whom it was stolen from, and lives there") {
     Pair pair;
     pair.put(4);
     CHECK(pair.steal_from_busy());
     Cell* const placed = pair.make(0);
-    placed->home.store(&pair.idle, relaxed);
+    placed->affinity.store(&pair.idle, relaxed);
     pair.idle.put(placed);
-    pair.cells[0]->home.store(&pair.idle, relaxed);
+    pair.cells[0]->affinity.store(&pair.idle, relaxed);
     give_back(pair.idle);
     CHECK(all_of(pair.idle) == (Numbers{5}));
     CHECK(pair.busy.take_in());
     CHECK(all_of(pair.busy) == (Numbers{3, 4, 1, 2}));
-    CHECK(pair.cells[0]->home.load(relaxed) == &pair.busy);
+    CHECK(pair.cells[0]->affinity.load(relaxed) == &pair.busy);
 }
 
 TEST("a worker that is apart leaves the watch to a sleeper that takes part, and to no other") {
     Pair pair;
-    pair.idle.rests.fetch_add(1, relaxed);
+    pair.idle.idles.fetch_add(1, relaxed);
     CHECK(try_watch(pair.idle));
     pair.busy.is_asleep.store(true, relaxed);
     pair.team.sleepers.fetch_add(1, relaxed);
@@ -242,9 +242,9 @@ TEST("a worker that is apart leaves the watch to a sleeper that takes part, and 
     CHECK(pair.team.watcher.load(relaxed) == &pair.busy);
 }
 
-TEST("what was announced to a worker that rests is its own") {
+TEST("what was announced to an idle worker is its own") {
     Pair pair;
-    pair.busy.rests.fetch_add(1, relaxed);
+    pair.busy.idles.fetch_add(1, relaxed);
     pair.busy.wake(pair.make());
     CHECK(!sees_victim(pair.idle, 1) && !sees_victim(pair.idle, 1 + in_vain));
 }
@@ -266,16 +266,16 @@ TEST("a put calls a sleeper, which watches then, and nobody while somebody watch
     CHECK(pair.idle.is_asleep.load(relaxed));
 }
 
-TEST("who announces a cell that roams to a busy worker calls a sleeper, and not for one that cannot move") {
+TEST("who announces a cell that is unpinned to a busy worker calls a sleeper, and not for one that cannot move") {
     Pair pair;
     pair.idle.is_asleep.store(true, relaxed);
     pair.team.sleepers.fetch_add(1, relaxed);
     pair.busy.wake(pair.make(0));
     CHECK(pair.idle.is_asleep.load(relaxed));
-    pair.busy.rests.fetch_add(1, relaxed);
+    pair.busy.idles.fetch_add(1, relaxed);
     pair.busy.wake(pair.make());
-    CHECK(pair.idle.is_asleep.load(relaxed));  // a worker that rests will see it itself
-    pair.busy.rests.fetch_add(1, relaxed);
+    CHECK(pair.idle.is_asleep.load(relaxed));  // an idle worker will see it itself
+    pair.busy.idles.fetch_add(1, relaxed);
     pair.busy.wake(pair.make());
     CHECK(!pair.idle.is_asleep.load(relaxed));
     CHECK(pair.team.watcher.load(relaxed) == &pair.idle);
@@ -287,19 +287,19 @@ TEST("who gives the watch up beside a busy worker calls another") {
     pair.idle.is_asleep.store(true, relaxed);
     pair.team.sleepers.fetch_add(1, relaxed);
     pair.busy.stop_watching();
-    CHECK(pair.team.watcher.load(relaxed) == nullptr);  // the other one rests
-    pair.idle.rests.fetch_add(1, relaxed);
+    CHECK(pair.team.watcher.load(relaxed) == nullptr);  // the other one is idle
+    pair.idle.idles.fetch_add(1, relaxed);
     CHECK(try_watch(pair.busy));
     pair.busy.stop_watching();
     CHECK(pair.team.watcher.load(relaxed) == &pair.idle);
 }
 
-TEST("who is woken runs where its waker runs, if it roams") {
+TEST("who is woken runs where its waker runs, if it is unpinned") {
     Pair pair;
-    Cell* const roaming = pair.make();
+    Cell* const unpinned = pair.make();
     Cell* const placed = pair.make(0);
-    for (Cell* cell : {roaming, placed}) {
-        cell->home.store(&pair.idle, relaxed);
+    for (Cell* cell : {unpinned, placed}) {
+        cell->affinity.store(&pair.idle, relaxed);
         make_ready(cell, &pair.context);
     }
     CHECK(all_of(pair.busy) == (Numbers{1}));

@@ -12,7 +12,7 @@ struct Machine {
     std::int64_t now = 1;
     TeamCounts counts{0, 0, 0, false};
     std::uint64_t together = 20'000, alone = 10'000, own = 10'000;  // messages a millisecond
-    bool partner_rests = false;
+    bool partner_idles = false;
     int given_back = 0;
 
     bool is_apart() const { return trials.is_apart.load(relaxed); }
@@ -25,7 +25,7 @@ struct Machine {
             apart += is_apart();
             counts.handled += (is_apart() ? alone : together) / 10;
             counts.own += is_apart() ? 0 : own / 10;
-            counts.rests += partner_rests ? 2 : 0;
+            counts.idles += partner_idles ? 2 : 0;
             if (trials.is_due(now)) given_back += trials.consider(now, counts, *lease);
         }
         return apart / 10;
@@ -89,11 +89,11 @@ TEST("with long messages a worker takes part, and does not even try the other wa
     CHECK_EQUAL(machine.live(1'000), 0);
 }
 
-TEST("where the others rest by themselves, the load says how much is done: a worker takes part") {
+TEST("where the others are idle by themselves, the load says how much is done: a worker takes part") {
     Machine machine;
     machine.together = 5'000;
     machine.alone = 6'000;  // more came just then
-    machine.partner_rests = true;
+    machine.partner_idles = true;
     machine.trials.note_theft(machine.now);
     CHECK(machine.live(1'000) <= 50);
 }
@@ -102,7 +102,7 @@ TEST("a worker whose partner is apart, or has nothing to do, does not leave its 
     for (bool apart : {false, true}) {
         Machine machine;
         machine.together = machine.own = 10'000;  // it does all of it
-        machine.counts.rests = apart ? 2 : 1;
+        machine.counts.idles = apart ? 2 : 1;
         machine.counts.is_apart = apart;
         machine.trials.note_theft(machine.now);
         CHECK_EQUAL(machine.live(1'000), 0);

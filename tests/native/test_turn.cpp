@@ -13,18 +13,18 @@ namespace {
 struct Bench {
     Worker worker;
     Context context;
-    FreePool pool;
+    FreeList list;
     std::vector<Node*> sent;
 
     Bench() { context.worker = &worker; }
     ~Bench() { receive_all(); }
 
     void send(int count) {
-        while (count-- > 0) sent.push_back(context.nodes.take(pool));
+        while (count-- > 0) sent.push_back(context.nodes.take(list));
     }
 
     void receive_all() {
-        for (Node* node : sent) context.nodes.give(node, pool);
+        for (Node* node : sent) context.nodes.give(node, list);
         sent.clear();
         context.nodes.clear_needs(false);
     }

@@ -23,7 +23,7 @@ from callboard import (
     SpawnError,
     Supervision,
 )
-from callboard.native import NativeBuffer, NativeFailure, Record, Tagged
+from callboard.native import NativeBuffer, NativeFailure, NativeRecord, Tagged
 from callboard.policies import Fixed
 
 
@@ -42,7 +42,7 @@ def system() -> Iterator[ActorSystem]:
 
 
 @pytest.mark.parametrize(
-    "value", [0, -1, 2**63 - 1, -(2**63), 0.5, Record(b"0123456789abcdef"), Tagged(7, 42)]
+    "value", [0, -1, 2**63 - 1, -(2**63), 0.5, NativeRecord(b"0123456789abcdef"), Tagged(7, 42)]
 )
 def test_a_value_comes_back_as_it_went(
     value: Any, system: ActorSystem, behaviours: ModuleType
@@ -58,7 +58,7 @@ def test_a_value_comes_back_as_it_went(
 
 
 def test_a_short_record_is_padded_and_keeps_its_fields() -> None:
-    assert struct.unpack("<qd", Record(struct.pack("<q", 5)).data) == (5, 0.0)
+    assert struct.unpack("<qd", NativeRecord(struct.pack("<q", 5)).data) == (5, 0.0)
 
 
 @pytest.mark.parametrize("mailbox", [None, BoundedMailbox(1, "fail")])
@@ -104,9 +104,9 @@ def test_bad_tags_and_records_are_refused(system: ActorSystem, behaviours: Modul
     with pytest.raises(ValueError, match="4294967296"):
         Tagged(2**32, 1)
     with pytest.raises(ValueError, match="16 bytes"):
-        Record(b"x" * 17)
+        NativeRecord(b"x" * 17)
     with pytest.raises(TypeError, match="cannot be asked"):
-        system.spawn(behaviours.Silent).ask(Record(b""))
+        system.spawn(behaviours.Silent).ask(NativeRecord(b""))
 
 
 @pytest.mark.parametrize("value", [12, 0.25])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from callboard import Actor, ActorSystem
-from callboard.native import NativeFailure, Record, Tagged
+from callboard.native import NativeFailure, NativeRecord, Tagged
 from callboard.scheduling.flow.threading_models import MODELS, Model
 from callboard.streams import Graph, GraphError, StreamError, Tally, entry
 from callboard.testing import ManualSystem
@@ -110,7 +110,7 @@ def test_an_output_for_two_readers_goes_to_both(operators: ModuleType) -> None:
 
 
 def test_values_of_each_kind_come_back_as_they_went(operators: ModuleType) -> None:
-    rows = [1, -2.5, Record(struct.pack("<qd", 7, 0.5)), Tagged(3, 4), Tagged(9, 1.0)]
+    rows = [1, -2.5, NativeRecord(struct.pack("<qd", 7, 0.5)), Tagged(3, 4), Tagged(9, 1.0)]
     with ActorSystem(workers=2) as system:
         run = system.run(entry("x").native(operators.Costly).collect())
         run.send("x", [*rows, b"bytes"])

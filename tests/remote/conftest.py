@@ -138,8 +138,8 @@ def _log_all(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="callboard")
 
 
-def hello(token: bytes = b"", version: int = VERSION, encoding: int = ENCODING) -> bytes:
-    return frame(MessageKind.HELLO, HELLO.pack(MAGIC, version, encoding), token)
+def hello(secret: bytes = b"", version: int = VERSION, encoding: int = ENCODING) -> bytes:
+    return frame(MessageKind.HELLO, HELLO.pack(MAGIC, version, encoding), secret)
 
 
 class RawClient:

@@ -14,7 +14,7 @@ for name, size in (("frame", 200), ("bytes", 500)):  # smaller than the least th
     object.__setattr__(LIMITS, name, size)
 ENTRIES = ("first", "second")
 CODEC = Codec()
-TOKEN = b"0123456789abcdef"
+SECRET = b"0123456789abcdef"
 
 
 @dataclass
@@ -22,7 +22,7 @@ class SimulatedConnection:
     """The server's end of a connection, and the bytes on their way in both directions."""
 
     side: ServerSide = field(
-        default_factory=lambda: ServerSide(CODEC, LIMITS, ENTRIES, TOKEN.__eq__)
+        default_factory=lambda: ServerSide(CODEC, LIMITS, ENTRIES, SECRET.__eq__)
     )
     splitter: Splitter = field(default_factory=lambda: Splitter(HELLO_LIMIT))
     to_server: bytearray = field(default_factory=bytearray)

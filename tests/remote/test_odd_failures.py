@@ -63,10 +63,10 @@ def test_the_health_says_of_a_batch_with_an_odd_failure_what_fits(tmp_path: Path
             system, tmp_path, system.spawn(FailingToApply), limits=limits, state=state
         )
         with connection:
-            with connection.stage("it", job="job") as stage:
-                stage.send_many([100_000])
-            assert stage.staged is not None
-            connection.commit("job", 0, [stage.staged])
+            with connection.upload("it", job="job") as upload:
+                upload.send_many([100_000])
+            assert upload.staged is not None
+            connection.commit("job", 0, [upload.staged])
             health = connection.health().result(DEADLINE)
             while health["state"] == "serving":
                 health = connection.health().result(DEADLINE)

@@ -260,9 +260,9 @@ def test_who_waits_for_credit_while_another_closes_the_connection_is_told(
     gate.tell_many(range(4))
     withdraw = connection.session.withdraw
 
-    def closed_meanwhile(parcel: Any) -> bool:
+    def closed_meanwhile(submission: Any) -> bool:
         connection.close()
-        return withdraw(parcel)
+        return withdraw(submission)
 
     monkeypatch.setattr(connection.session, "withdraw", closed_meanwhile)
     connection.timeout = 0.05

@@ -1,4 +1,4 @@
-"""A worker that rests reads what it attends to, and is woken all the same."""
+"""An idle worker reads what it attends to, and is woken all the same."""
 
 import errno
 import os
@@ -164,7 +164,7 @@ def kept(request: pytest.FixtureRequest) -> Callable[..., Kept]:
     return make
 
 
-def test_what_a_worker_keeps_is_lent_to_it_again_in_each_rest(kept: Callable[..., Kept]) -> None:
+def test_what_a_worker_keeps_is_lent_to_it_again_each_time(kept: Callable[..., Kept]) -> None:
     ended = threading.Event()
 
     def go_on(pipe: Kept) -> None:

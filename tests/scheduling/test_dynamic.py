@@ -1,4 +1,4 @@
-"""Dynamic threading: actors without a home, on workers that take each other's work."""
+"""Dynamic threading: actors that no policy placed, on workers that take each other's work."""
 
 import os
 import sysconfig
@@ -158,7 +158,7 @@ def test_a_spawn_that_wants_a_thread_which_cannot_be_made_fails(
             with pytest.raises(CallboardError, match="only 1 of 2 workers could be started"):
                 system.spawn(Worker, placement=Fixed(1))
         assert system.actors == []
-        system.drain()  # till then the first worker has the token: it buries what was not born
+        system.drain()  # till then the first worker has the token: it dead-letters the unborn
         assert system.spawn(Worker, placement=Fixed(1)).ask("where").result(30) == "callboard-1"
 
 
@@ -200,19 +200,19 @@ def test_an_unknown_model_is_refused() -> None:
         ActorSystem(threading="manual")
 
 
-def test_a_placement_is_refused_where_there_are_no_homes() -> None:
+def test_a_placement_is_refused_where_threading_is_dynamic() -> None:
     with pytest.raises(ConfigError, match=r"placement is <RoundRobin>, and threading is 'dynamic'"):
         ActorSystem(workers=2, threading="dynamic", placement=RoundRobin())
 
 
-def test_nothing_can_be_arranged_where_there_are_no_homes() -> None:
+def test_nothing_can_be_arranged_where_threading_is_dynamic() -> None:
     with ActorSystem("loose", workers=2) as system:
         with pytest.raises(PolicyError, match=r"'loose' cannot be arranged by <Fixed>"):
             system.rebalance(Fixed(1))
         free = tokenless("free", workers=2)
         with free:
-            roaming = free.spawn(Worker)
-            home = roaming.worker
-            assert home is not None
+            unpinned = free.spawn(Worker)
+            worker = unpinned.worker
+            assert worker is not None
             with pytest.raises(PolicyError, match="it runs where it is woken"):
-                home.take_over(roaming)
+                worker.take_over(unpinned)

@@ -350,7 +350,7 @@ def test_waits_are_numbered_and_add_up_to_the_idle_time() -> None:
         for _ in range(20):
             box.ask(0).result(30)
         system.drain()
-        # A worker at rest may still wake and rest again, so the log is read between two counts.
+        # An idle worker may still wake and be idle again, so the log is read between two counts.
         (before,) = system.statistics().workers
         waits = [match for line in system.log_lines(0) if (match := WAIT.fullmatch(line))]
         (after,) = system.statistics().workers
@@ -451,10 +451,10 @@ def test_reading_while_the_workers_run_gives_whole_records_and_growing_counts() 
         ping.tell(pong)
         pong.tell(ping)
         ping.tell(200_000)
-        at_rest = threading.Thread(target=system.drain)
-        at_rest.start()
+        draining = threading.Thread(target=system.drain)
+        draining.start()
         messages = 0
-        while at_rest.is_alive():
+        while draining.is_alive():
             for index in (0, 1):
                 for line in system.log_lines(index):
                     assert DISPATCH.fullmatch(line) or WAIT.fullmatch(line) or "overwrote" in line

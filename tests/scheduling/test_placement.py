@@ -39,52 +39,52 @@ def index_of(ref: ActorRef[Any]) -> int:
     return ref.worker.index
 
 
-def homes(system: ActorSystem, count: int, **options: Any) -> list[int]:
+def affinities(system: ActorSystem, count: int, **options: Any) -> list[int]:
     return [index_of(system.spawn(Box, **options)) for _ in range(count)]
 
 
 def test_round_robin_takes_each_worker_in_its_turn() -> None:
     with ActorSystem(workers=3, threading="assigned") as system:
-        assert homes(system, 7) == [0, 1, 2, 0, 1, 2, 0]
+        assert affinities(system, 7) == [0, 1, 2, 0, 1, 2, 0]
 
 
 def test_blocks_are_runs_of_neighbours() -> None:
     with ActorSystem(workers=2, placement=Blocks(3)) as system:
-        assert homes(system, 10) == [0, 0, 0, 1, 1, 1, 0, 0, 0, 1]
+        assert affinities(system, 10) == [0, 0, 0, 1, 1, 1, 0, 0, 0, 1]
 
 
 @pytest.mark.filterwarnings("error")
 def test_a_policy_that_takes_turns_is_pickled_with_its_turn() -> None:
     policy = Blocks(3)
     with ActorSystem(workers=2, placement=policy) as system:
-        assert homes(system, 4) == [0, 0, 0, 1]
+        assert affinities(system, 4) == [0, 0, 0, 1]
     with ActorSystem(workers=2, placement=pickle.loads(pickle.dumps(policy))) as system:
-        assert homes(system, 4) == [1, 1, 0, 0]
+        assert affinities(system, 4) == [1, 1, 0, 0]
 
 
 def test_fixed_is_the_worker_with_the_index() -> None:
     with ActorSystem(workers=3, threading="assigned") as system:
-        assert homes(system, 3, placement=Fixed(2)) == [2, 2, 2]
+        assert affinities(system, 3, placement=Fixed(2)) == [2, 2, 2]
 
 
 def test_near_is_where_the_other_actor_lives() -> None:
     with ActorSystem(workers=3, threading="assigned") as system:
         other = system.spawn(Box, placement=Fixed(1))
-        assert homes(system, 2, placement=Near(other)) == [1, 1]
+        assert affinities(system, 2, placement=Near(other)) == [1, 1]
 
 
 def test_a_policy_for_one_actor_leaves_the_systems_own_alone() -> None:
     with ActorSystem(workers=3, threading="assigned") as system:
-        assert homes(system, 1) == [0]
-        assert homes(system, 2, placement=Fixed(0)) == [0, 0]
-        assert homes(system, 2) == [1, 2]
+        assert affinities(system, 1) == [0]
+        assert affinities(system, 2, placement=Fixed(0)) == [0, 0]
+        assert affinities(system, 2) == [1, 2]
 
 
 def test_a_policy_that_spawns_name_goes_on_where_it_was() -> None:
     with ActorSystem(workers=2, threading="assigned") as system:
-        assert homes(system, 4, placement={"policy": "blocks", "size": 2}) == [0, 0, 1, 1]
-        assert homes(system, 2, placement="balanced") == [0, 1]
-        assert homes(system, 2, placement="balanced") == [0, 1]
+        assert affinities(system, 4, placement={"policy": "blocks", "size": 2}) == [0, 0, 1, 1]
+        assert affinities(system, 2, placement="balanced") == [0, 1]
+        assert affinities(system, 2, placement="balanced") == [0, 1]
 
 
 def test_balanced_spreads_each_class_evenly() -> None:
@@ -115,7 +115,7 @@ def test_balanced_forgets_actors_that_have_stopped() -> None:
         del ref
         gc.collect()
         # Four live on worker 1 and none on worker 0.
-        assert homes(system, 4) == [0, 0, 0, 0]
+        assert affinities(system, 4) == [0, 0, 0, 0]
 
 
 def test_least_loaded_is_the_worker_that_was_least_busy() -> None:
@@ -124,16 +124,16 @@ def test_least_loaded_is_the_worker_that_was_least_busy() -> None:
         busy = system.spawn(Box, placement=Fixed(0))
         busy.tell(300_000)
         system.drain()
-        assert homes(system, 1) == [1]
+        assert affinities(system, 1) == [1]
         other = system.spawn(Box, placement=Fixed(1))
         other.tell(300_000)
         system.drain()
-        assert homes(system, 1) == [0]
+        assert affinities(system, 1) == [0]
 
 
 def test_least_loaded_spreads_actors_that_nothing_is_known_of() -> None:
     with ActorSystem(workers=3, placement=LeastLoaded(window=3600.0)) as system:
-        assert Counter(homes(system, 9)) == {0: 3, 1: 3, 2: 3}
+        assert Counter(affinities(system, 9)) == {0: 3, 1: 3, 2: 3}
 
 
 def test_least_loaded_makes_the_system_measure() -> None:
@@ -154,7 +154,7 @@ class Last(PlacementPolicy):
 
 def test_a_users_policy_decides() -> None:
     with ActorSystem(workers=3, placement=Last()) as system:
-        assert homes(system, 2) == [2, 2]
+        assert affinities(system, 2) == [2, 2]
 
 
 def test_a_policy_that_raises_fails_the_spawn_and_nothing_else() -> None:

@@ -130,18 +130,18 @@ def test_least_loaded_levels_the_loads_by_moves_that_help(
     case: tuple[int, list[tuple[int, int]]],
 ) -> None:
     workers, population = case
-    actors = [Costly(cost, home) for cost, home in population]
+    actors = [Costly(cost, affinity) for cost, affinity in population]
     everyone = cast("Sequence[WorkerThread]", range(workers))
     found = LeastLoaded().arrange(cast("Sequence[Handle]", actors), everyone)
-    homes = cast("Sequence[int]", found)
+    affinities = cast("Sequence[int]", found)
 
     def loads(where: Sequence[int]) -> list[int]:
         sums = [0] * workers
-        for actor, home in zip(actors, where, strict=True):
-            sums[home] += actor.busy_ns
+        for actor, affinity in zip(actors, where, strict=True):
+            sums[affinity] += actor.busy_ns
         return sums
 
-    before, after = loads([actor.worker for actor in actors]), loads(homes)
+    before, after = loads([actor.worker for actor in actors]), loads(affinities)
     assert max(after) <= max(before)
     gap = max(after) - min(after)
     # As level as a tenth of the mean, or no single move from the fullest worker would help.
@@ -149,8 +149,8 @@ def test_least_loaded_levels_the_loads_by_moves_that_help(
         fullest = after.index(max(after))
         assert not [
             actor
-            for actor, home in zip(actors, homes, strict=True)
-            if home == fullest and 0 < actor.busy_ns < gap
+            for actor, affinity in zip(actors, affinities, strict=True)
+            if affinity == fullest and 0 < actor.busy_ns < gap
         ]
 
 

@@ -120,6 +120,5 @@ def test_words_that_no_row_has_any_more_are_forgotten(lanes: int) -> None:
 def test_describe_says_how_many_lanes_there_are() -> None:
     join = entry("a").join_batches(entry("b"), by="t", within=1, where=Equal("x"), lanes=2)
     said = join.collect().describe()
-    assert "Equal('x'), found by cells, 2 lanes, batches of 8,192 rows, of a, b, in each lane" in (
-        said
-    )
+    words = "Equal('x'), found by buckets, 2 lanes, batches of 8,192 rows, of a, b, in each lane"
+    assert words in said

@@ -228,9 +228,9 @@ class TestOutputs:
         ]
         said = Graph(*(join.collect(name=f"{n}") for n, join in enumerate(joins))).describe()
         for words in (
-            "inner, within 600 by 't', Equal('k') & Band('x', 1), found by cells, batches of 8,192",
+            "inner, within 600 by 't', Equal('k') & Band('x', 1), found by buckets, batches of 8",
             "left, the last 5 rows by 't', 'u', Band('x', 1), each pair compared, batches of 10",
-            "the last 1,000,000 rows by 't', Band('x', 1), found by cells",
+            "the last 1,000,000 rows by 't', Band('x', 1), found by buckets",
             "inner, within 1 by 't', three-step, every pair",
             "inner, within 1 by 't', found by masks",
             "by 't', batches of 8,192 rows",

@@ -50,7 +50,7 @@ class ManyOnly:
         (lambda: rows.top_k(0), "k is a whole number of 1 or more, not 0"),
         (lambda: rows.frequent(epsilon=0), "epsilon is a number from 1e-9 to below 1, not 0"),
         (lambda: rows.frequent(epsilon="x"), "epsilon is a finite number, not 'x'"),
-        (lambda: rows.frequent(epsilon=0.1, share=0.01), "a share is a number from epsilon, 0.1,"),
+        (lambda: rows.frequent(epsilon=0.1, support=0.01), "support is a number from epsilon, 0.1"),
         (lambda: rows.sample(), r"sample\(\) takes one of every= and fraction="),
         (lambda: rows.sample(fraction=2), "fraction is a number from 0 to 1, not 2"),
         (lambda: rows.sample(fraction=0.5, seed=-1), "seed is a whole number from 0"),

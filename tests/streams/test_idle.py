@@ -171,21 +171,21 @@ class Late(Timers):
         return Timer(self, action, period)
 
 
-class Listener:
+class Waiting:
     looks_every = 1.0
-    listens = False
+    wants = False
 
-    def is_listening(self) -> bool:
-        return self.listens
+    def wants_heartbeats(self) -> bool:
+        return self.wants
 
 
-def test_a_heart_beats_while_rounds_are_on_their_way_and_while_somebody_listens() -> None:
-    timers, listener = Late(), Listener()
+def test_a_heart_beats_while_rounds_are_on_their_way_and_while_a_program_wants_it() -> None:
+    timers, program = Late(), Waiting()
     answers: list[bool | None] = [True, False, False, None]
-    heartbeat = Heartbeat(timers, [cast("Any", listener)], lambda: answers.pop(0))
+    heartbeat = Heartbeat(timers, [cast("Any", program)], lambda: answers.pop(0))
     heartbeat.begin()
     heartbeat.begin()
-    for listener.listens, goes_on in [(False, True), (True, True), (False, False)]:
+    for program.wants, goes_on in [(False, True), (True, True), (False, False)]:
         (action,) = timers.due
         timers.due = []
         action()

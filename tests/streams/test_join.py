@@ -221,6 +221,6 @@ def test_a_description_says_how_partners_are_found() -> None:
     assert "inner, within 600 by 't', Equal('k') & Band('x', 1), found by 'k'" in said
     assert "left, the last 1,000 rows by 't', 'u', each pair compared" in said
     assert "by 't', three-step, every pair, 2 lanes, of a, b, in each lane one worker" in said
-    assert "inner, within 1 by 't', Band('x', 2), numbers found by cells" in said
-    assert "inner, the last 5 rows by 't', Band('x', 2), numbers found by cells" in said
+    assert "inner, within 1 by 't', Band('x', 2), numbers found by buckets" in said
+    assert "inner, the last 5 rows by 't', Band('x', 2), numbers found by buckets" in said
     assert "inner, within 1152921504606846976 by 't', Band('x', 2), each pair compared" in said

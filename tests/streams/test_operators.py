@@ -181,7 +181,7 @@ def test_frequent_gives_the_keys_that_are_more_than_a_share(rows: list[int], eve
         return n // 5
 
     def frequent(**options: Any) -> list[Any]:
-        return outputs(lambda s: s.frequent(by, epsilon=1e-3, share=0.25, **options), rows)
+        return outputs(lambda s: s.frequent(by, epsilon=1e-3, support=0.25, **options), rows)
 
     [last] = frequent()
     assert same(last, expected(rows))

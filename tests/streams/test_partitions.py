@@ -29,14 +29,14 @@ def program_of(op: Op, tally: Tally) -> Program:
     return program
 
 
-def batches_of(rows: list[Any], size: int, with_origins: bool) -> list[Batch]:
+def batches_of(rows: list[Any], size: int, with_lineages: bool) -> list[Batch]:
     """Cut rows into rounds, and add the last, which is empty."""
     cuts = [*range(0, len(rows), size), len(rows)]
     batches = []
     for first in cuts:
         part = rows[first : first + size] if first < len(rows) else []
-        origins = [7 * i for i in range(len(part))] if with_origins else None
-        batches.append(Batch(part, first, first == len(rows), origins, 7 * len(part)))
+        lineages = [7 * i for i in range(len(part))] if with_lineages else None
+        batches.append(Batch(part, first, first == len(rows), lineages, 7 * len(part)))
     return batches
 
 
@@ -69,15 +69,15 @@ def by_shares(program: Program, batches: list[Batch], seed: int) -> list[list[Ba
 
 
 def said(outputs: list[list[Batch]]) -> list[Any]:
-    return [[(plain(batch.rows), batch.origins) for batch in into] for into in outputs]
+    return [[(plain(batch.rows), batch.lineages) for batch in into] for into in outputs]
 
 
 @given(keyed, rows, st.integers(1, 20), st.booleans(), st.integers(0, 1000))
 def test_shares_in_any_order_give_what_the_program_gives_alone(
-    op: Op, rows: list[Any], size: int, with_origins: bool, seed: int
+    op: Op, rows: list[Any], size: int, with_lineages: bool, seed: int
 ) -> None:
     tallies = Tally(), Tally()
-    batches = batches_of(rows, size, with_origins)
+    batches = batches_of(rows, size, with_lineages)
     expected = alone(program_of(op, tallies[0]), batches)
     assert said(by_shares(program_of(op, tallies[1]), batches, seed)) == said(expected)
     assert tallies[0].skips == tallies[1].skips

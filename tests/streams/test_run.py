@@ -293,6 +293,13 @@ def test_an_option_out_of_bounds_is_refused_with_its_value(option: str, value: A
         system.run(shape(), **{option: value})
 
 
+def test_an_unknown_option_is_an_error_of_run() -> None:
+    options: dict[str, Any] = {"nonsense": 1}
+    unexpected = r"\brun\(\) got an unexpected keyword argument 'nonsense'"
+    with ActorSystem() as system, pytest.raises(TypeError, match=unexpected):
+        system.run(shape(), **options)
+
+
 def test_an_unknown_entry_is_refused_with_those_that_there_are(system: ActorSystem) -> None:
     run = system.run(shape())
     with pytest.raises(GraphError, match="no entry 'clicks': it has 'numbers'"):

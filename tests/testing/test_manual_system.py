@@ -224,7 +224,7 @@ def test_an_answer_that_cannot_come_is_not_waited_for() -> None:
 
     with ManualSystem() as system:
         ref = system.spawn(Stasher, name="stasher")
-        with pytest.raises(AskTimeout, match=r"/stasher.*at rest"):
+        with pytest.raises(AskTimeout, match=r"/stasher.*is idle"):
             ref.ask("hello?").result()
         with pytest.raises(AskTimeout, match=r"/stasher.* in 5 s"):
             ref.ask("hello?").result(timeout=5)
@@ -377,7 +377,7 @@ def test_time_cannot_go_back() -> None:
         system.advance(-1)
 
 
-# --- coming to rest, and the end ----------------------------------------------------------------
+# --- becoming idle, and the end -----------------------------------------------------------------
 
 
 def test_leaving_runs_to_rest_and_stops() -> None:

@@ -134,7 +134,7 @@ def test_an_expectation_without_a_timeout_lets_no_time_pass() -> None:
         probe = system.probe()
         later = system.spawn(Later, probe.ref, 5.0)
         later.tell("go")
-        with pytest.raises(AssertionError, match=re.escape(f"{system!r} is at rest")):
+        with pytest.raises(AssertionError, match=re.escape(f"{system!r} is idle")):
             probe.expect("late")
         assert system.now == 0.0
 

@@ -32,6 +32,7 @@ cdef class Future:
     cdef readonly object target  # the ref that was asked, or None
     cdef readonly object asker   # the ref that asked, or None
     cdef object _timer
+    cdef bint is_rest            # an actor that waits for it is idle: it waits for input
     cdef object variables        # the context that an asked actor wants with it, or None
 
     cdef bint complete(self, object value, object error)
@@ -42,3 +43,6 @@ cdef class Future:
     cdef void call_back(self, object callback) noexcept
     cdef int wait_until_done(self, object timeout) except -1
     cdef object take(self)
+
+
+cdef bint driven_by_worker() except -1

@@ -314,7 +314,7 @@ cdef class Future:
             return False
         if not system._run_until(self.done, timeout):
             within = "" if timeout is None else f" in {timeout} s of its clock"
-            raise AskTimeout(f"no answer from {self.target!r}{within}, and its system is at rest")
+            raise AskTimeout(f"no answer from {self.target!r}{within}, and its system is idle")
         return True
 
 

@@ -10,13 +10,14 @@ from functools import partial
 
 cimport cython
 
+from callboard._inside.life.held cimport Held
 from callboard._inside.life.owed cimport fail_owed
 from callboard._inside.life.suspended cimport close_coroutine
 from callboard._inside.sending.ref cimport FRESH, RESTARTING, STOPPING, ActorRef, Extra, Recipe
 from callboard._inside.sending.runtime cimport Runtime
 from callboard._inside.sending.system_kind cimport SystemKind
 from callboard._inside.sending.variables cimport replace
-from callboard._inside.sending.waiting cimport bury_beside, put_back
+from callboard._inside.sending.waiting cimport dead_letter_beside, put_back
 from callboard.scheduling.context cimport current_context
 
 from callboard.core.errors import ActorStopped
@@ -126,7 +127,7 @@ cdef void end_backing_off(ActorRef ref) noexcept:
 
 
 cdef void close(ActorRef ref) noexcept:
-    """The actor's end: its hook, then everyone who must know. Its mailbox's rest is buried by the
+    """The actor's end: its hook, then everyone who must know. What is left in its mailbox is dead-lettered by the
     dispatch that this runs in."""
     cdef Extra extra
     cdef ActorRef other
@@ -137,11 +138,13 @@ cdef void close(ActorRef ref) noexcept:
             f"{ref._short_path} has stopped; it had answered with a future of its own"))
     if error is not None:
         ref.runtime.dead_letters.note_fatal(ref, error)
+    if extra is not None and extra.held is not None:
+        let_go(ref, extra)
     ref.runtime.team.retire(ref.cell)
     ref.mark_closed()
     if extra is not None:
         cancel_timers(ref)
-    bury_beside(ref)
+    dead_letter_beside(ref)
     if extra is not None:
         if extra.watching is not None:
             for other in extra.watching:
@@ -157,6 +160,16 @@ cdef void close(ActorRef ref) noexcept:
     replace(current_context(), NULL)
     forget_arguments(ref.recipe)
     leave_parent(ref)
+
+
+cdef void let_go(ActorRef ref, Extra extra) noexcept:
+    """End what ends with the actor."""
+    cdef Held held
+    end = ref.runtime.dead_letters.end_of(ref)
+    failure = None if end is None else end.cause
+    things, extra.held = extra.held, None
+    for held in things:
+        held.let_go(failure)
 
 
 cdef dict NO_KWARGS = {}  # nobody changes it

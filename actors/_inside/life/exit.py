@@ -68,7 +68,7 @@ def _collected(runtime: Runtime) -> None:
         return
     _unfinished.add(runtime)
     runtime.closing = True
-    runtime.system_ref = None  # for callers that ask why: see burying.pyx
+    runtime.system_ref = None  # for callers that ask why: see dead_lettering.pyx
     runtime.timers.close()
     runtime.on_change = partial(_end_team, runtime)
     top = runtime.top

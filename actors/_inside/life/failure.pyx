@@ -3,7 +3,7 @@
 cimport cython
 
 from callboard._inside.life.ending cimport begin_restart, begin_stop
-from callboard._inside.sending.burying cimport FAILED, bury_and_go_on
+from callboard._inside.sending.dead_lettering cimport FAILED, dead_letter_and_go_on
 from callboard._inside.sending.letter cimport Letter, copy_of
 from callboard._inside.sending.ref cimport FRESH, ActorRef
 from callboard._inside.sending.system_kind cimport SystemKind
@@ -23,7 +23,7 @@ cdef void fail_in_work(ActorRef ref, object error, Envelope* envelope) noexcept:
 cdef void fail_message(ActorRef ref, object error, Letter letter) noexcept:
     """Handling a message raised `error`: it is a dead letter, and who asked gets the error."""
     from_users_code(error)
-    bury_and_go_on(ref, ref.runtime, letter, FAILED, error)
+    dead_letter_and_go_on(ref, ref.runtime, letter, FAILED, error)
     fail(ref, error, letter.message)
 
 

@@ -2,7 +2,7 @@
 
 cimport cython
 
-from callboard._inside.sending.burying cimport FAILED, STOPPED, bury_and_go_on
+from callboard._inside.sending.dead_lettering cimport FAILED, STOPPED, dead_letter_and_go_on
 from callboard._inside.sending.letter cimport Letter
 from callboard._inside.sending.ref cimport LIVE, ActorRef, Extra
 
@@ -41,4 +41,4 @@ cdef void close_coroutine(ActorRef ref, object error) noexcept:
         log.error("a coroutine that was closed failed", actor=ref._short_path, exc_info=raised)
     if not stashed:
         fate = STOPPED if isinstance(error, ActorStopped) else FAILED
-        bury_and_go_on(ref, ref.runtime, letter, fate, error)
+        dead_letter_and_go_on(ref, ref.runtime, letter, fate, error)

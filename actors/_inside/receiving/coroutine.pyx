@@ -5,19 +5,27 @@ awaits a future that is not done, then leaves it and runs others. The future's c
 that makes the actor ready again.
 """
 
+from callboard._inside.answers.checkpoint cimport Checkpoint
 from callboard._inside.answers.circles cimport circle
 from callboard._inside.answers.future cimport Future, Wake
+from callboard._inside.life.ending cimport begin_stop
 from callboard._inside.life.failure cimport fail_in_work, fail_message
 from callboard._inside.life.suspended cimport end_suspension, set_awaited
 from callboard._inside.receiving.answering cimport answer_with
 from callboard._inside.receiving.errand cimport make_errand
 from callboard._inside.sending.actor_cell cimport cell_of
-from callboard._inside.sending.envelope cimport Envelope
-from callboard._inside.sending.letter cimport Letter, copy_of
+from callboard._inside.sending.envelope cimport Envelope, to_tell
+from callboard._inside.sending.letter cimport RUN, Letter, copy_of
 from callboard._inside.sending.ref cimport SUSPENDED, ActorRef, Extra
 from callboard._inside.sending.system_kind cimport SystemKind
 
+from cpython.object cimport PyObject
+
 from callboard.core.text import safe_repr, safe_str
+
+cdef extern from "Python.h":
+    int PyCoro_CheckExact(PyObject* object)
+
 
 # How the errors begin that asyncio raises where no event loop runs.
 cdef tuple NO_LOOP = ("no running event loop", "There is no current event loop")
@@ -40,9 +48,34 @@ cdef void begin(ActorRef ref, object coroutine, Envelope* envelope) noexcept:
     extra.coroutine = coroutine
     ref.phase = SUSPENDED
     drive(ref, envelope)
-    if ref.phase == SUSPENDED:
-        ref.runtime.team.add_waiting(1)
-        extra.detached = True
+    note_unrest(ref)
+
+
+cdef void begin_task(ActorRef ref) noexcept:
+    """Drive run() of a new task, as if it handled its only message."""
+    cdef Envelope envelope = to_tell(<PyObject*>RUN, NULL)
+    cell_of(ref).in_work = &envelope
+    try:
+        coroutine = ref.instance.run()
+        if not PyCoro_CheckExact(<PyObject*>coroutine):
+            raise TypeError(f"{ref._short_path}: run() returned {safe_repr(coroutine)}, and is to be `async def`")
+    except BaseException as error:
+        fail_in_work(ref, error, &envelope)
+    else:
+        begin(ref, coroutine, &envelope)
+    cell_of(ref).in_work = NULL
+
+
+cdef void note_unrest(ActorRef ref) noexcept:
+    """Count the actor among those that keep the system from idleness, as long as it waits for no input."""
+    cdef Extra extra = ref.extra
+    cdef bint unrest
+    if ref.phase != SUSPENDED:
+        return
+    unrest = extra.awaited is None or not (<Future>extra.awaited).is_rest
+    if unrest != extra.detached:
+        extra.detached = unrest
+        ref.runtime.team.add_waiting(1 if unrest else -1)
 
 
 cdef void resume(ActorRef ref) noexcept:
@@ -53,6 +86,7 @@ cdef void resume(ActorRef ref) noexcept:
     cell_of(ref).in_work = &envelope
     drive(ref, &envelope)
     cell_of(ref).in_work = NULL
+    note_unrest(ref)
 
 
 cdef void drive(ActorRef ref, Envelope* envelope) noexcept:
@@ -76,7 +110,10 @@ cdef void drive(ActorRef ref, Envelope* envelope) noexcept:
                 if extra.letter is None:  # it waits for the first time
                     extra.letter = copy_of(envelope)
                 extra.stashed = envelope.stashed
-                awaited.add_done_callback(wake)
+                if type(awaited) is Checkpoint:
+                    extra.yields = True
+                else:
+                    awaited.add_done_callback(wake)
                 return
     except BaseException as raised:
         end_suspension(ref)
@@ -108,7 +145,10 @@ cdef object with_advice(ActorRef ref, object raised):
 
 
 cdef void finish(ActorRef ref, Envelope* envelope, object answer) noexcept:
-    """The handler, or its coroutine, returned `answer`."""
+    """The handler, or its coroutine, returned `answer`. A task has done its work."""
+    if envelope.message == <PyObject*>RUN:
+        begin_stop(ref)
+        return
     if envelope.reply_to != NULL and not envelope.stashed:
         error = answer_with(ref, <Future>envelope.reply_to, answer)
         if error is not None:

@@ -11,12 +11,13 @@ from callboard._inside.life.failure cimport fail, fail_in_work, fail_message
 from callboard._inside.receiving.coroutine cimport begin, finish
 from callboard._inside.receiving.system_messages cimport ENDED, GAVE_UP, LATER, Verdict, attend
 from callboard._inside.sending.actor_cell cimport ActorCell, carrying_cell
-from callboard._inside.sending.burying cimport FAILED, STOPPED, bury_and_go_on
-from callboard._inside.sending.letter cimport MARK, Carried, letter_of, take_over
+from callboard._inside.sending.dead_lettering cimport FAILED, STOPPED, dead_letter_and_go_on
+from callboard._inside.sending.letter cimport FENCE, Carried, letter_of, take_over
 from callboard._inside.sending.ref cimport CLOSED, LIVE, SUSPENDED, ActorRef, Envelope
 from callboard._inside.sending.variables cimport put_on, replace, take_off
 from callboard._inside.sending.waiting cimport (
-    MESSAGE, NOTHING, UNFIT, TakeResult, bury_queue, nothing_beside, put_back, take_first, take_oldest, try_idle,
+    MESSAGE, NOTHING, UNFIT, TakeResult, dead_letter_queued, nothing_beside, put_back, take_first, take_oldest,
+    try_idle,
 )
 from callboard.core.memory.node cimport relaxed
 from callboard.scheduling.cell cimport Cell, Outcome
@@ -33,9 +34,9 @@ cdef extern from "Python.h":
     void DECREF "Py_DECREF" (PyObject*)
 
 
-# How many messages one dispatch of a closed actor buries. Its senders may go on for long, and the
+# How many messages one dispatch of a closed actor makes dead letters of. Its senders may go on for long, and the
 # worker has other actors.
-cdef uint32_t BURIED_AT_ONCE = 1024
+cdef uint32_t DEAD_LETTERS_AT_ONCE = 1024
 
 
 cdef int reraise() except -1:
@@ -65,7 +66,7 @@ cdef Outcome run_python(Cell* plain, Context* context, uint32_t quantum) noexcep
             if verdict == GAVE_UP:
                 return Outcome.done
             if verdict == ENDED:
-                return bury_all(ref, context)
+                return dead_letter_all(ref, context)
             if verdict == LATER:
                 return Outcome.more
             if cell.limits != NULL:
@@ -117,8 +118,8 @@ cdef inline void hand_over(
 ) noexcept:
     """Call the handler, and let the message go. `args` are the instance and a place for the message."""
     cdef PyObject* result
-    if envelope.reply_to != NULL and envelope.message == <PyObject*>MARK:
-        pass_mark(envelope)
+    if envelope.reply_to != NULL and envelope.message == <PyObject*>FENCE:
+        pass_fence(envelope)
         return
     if context.trace != NULL:
         note(ref, context, <object>envelope.message)
@@ -134,8 +135,8 @@ cdef inline void hand_over(
     Py_XDECREF(envelope.sender)
 
 
-cdef void pass_mark(Envelope* envelope) noexcept:
-    """The turn of a mark has come."""
+cdef void pass_fence(Envelope* envelope) noexcept:
+    """All messages before the fence have been handled."""
     letter = take_over(envelope)
     letter.reply_to.complete(None, None)
 
@@ -222,10 +223,10 @@ cdef void hand_over_all(ActorRef ref, Context* context, list messages) noexcept:
 
 
 cdef void keep(ActorRef ref, list letters) noexcept:
-    """These were taken, and the actor does not go on as it is: keep them for later, or bury them."""
+    """These were taken, and the actor does not go on as it is: keep them for later, or dead-letter them."""
     if ref.phase == CLOSED:
         for letter in letters:
-            bury_and_go_on(ref, ref.runtime, letter, STOPPED)
+            dead_letter_and_go_on(ref, ref.runtime, letter, STOPPED)
         return
     put_back(ref, letters)
 
@@ -236,7 +237,7 @@ cdef void fail_many(ActorRef ref, object error, list messages) noexcept:
         fail(ref, error, None)
         return
     for message in messages[1:]:
-        bury_and_go_on(ref, ref.runtime, letter_of(message, None, None), FAILED, error)
+        dead_letter_and_go_on(ref, ref.runtime, letter_of(message, None, None), FAILED, error)
     fail_message(ref, error, letter_of(messages[0], None, None))
 
 
@@ -283,13 +284,13 @@ cdef void wear(Context* context, Envelope* envelope) noexcept:
         replace(context, <PyObject*>variables)
 
 
-cdef Outcome bury_all(ActorRef ref, Context* context) noexcept:
+cdef Outcome dead_letter_all(ActorRef ref, Context* context) noexcept:
     """Make dead letters of all that waits in a closed actor's queue."""
     cdef bint is_empty
     if not ref.kept:
         INCREF(<PyObject*>ref)  # nobody else keeps a closed actor; see also ActorRef.wake()
         ref.kept = True
-    is_empty = bury_queue(ref, context, BURIED_AT_ONCE)
+    is_empty = dead_letter_queued(ref, context, DEAD_LETTERS_AT_ONCE)
     replace(context, NULL)  # what a subscriber of dead letters has set is nobody's
     charge(ref.cell, context)
     if not is_empty or not try_idle(ref, context):

@@ -15,7 +15,7 @@ import contextvars
 from collections.abc import Coroutine
 
 from callboard._inside.answers.actor_context cimport ActorContext, actor_context
-from callboard._inside.answers.future cimport Future
+from callboard._inside.answers.future cimport Future, Wake
 from callboard._inside.receiving.outgoing cimport Outgoing
 from callboard._inside.sending.actor_cell cimport cell_of
 from callboard._inside.sending.letter cimport Letter
@@ -23,6 +23,7 @@ from callboard._inside.sending.ref cimport ActorRef, Extra
 from callboard._inside.sending.variables cimport kept
 from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.context cimport current_context
+from callboard.scheduling.team cimport Team
 
 from callboard.core.errors import CallboardError, MailboxFull
 from callboard.core.text import safe_repr
@@ -193,6 +194,22 @@ cdef class Errand:
         (<Future>self.outcome).complete(value, error)
 
 
+cdef class _EndOfRest(Wake):
+    cdef Team team
+
+    cdef void wake(self, Future future) noexcept:
+        self.team.add_waiting(1)
+
+
+cdef int rest_until(Future future, Team team) except -1:
+    """Do not count the actor as unrest until `future` is done: it waits for input."""
+    cdef _EndOfRest end = _EndOfRest.__new__(_EndOfRest)
+    end.team = team
+    team.add_waiting(-1)
+    future.add_done_callback(end)
+    return 0
+
+
 cdef class _Steps:
     """A coroutine whose steps are the actor's: what they send is sent by it."""
 
@@ -244,6 +261,8 @@ cdef class _Steps:
                     return awaited
                 error = self.errand.ref.note_wait(<Future>context.awaited)
                 if error is None:
+                    if (<Future>context.awaited).is_rest:
+                        rest_until(<Future>context.awaited, self.errand.ref.runtime.team)
                     return awaited
         except (SystemExit, KeyboardInterrupt) as raised:
             raise TaskEnded(f"a task raised {safe_repr(raised)}") from raised

@@ -2,7 +2,7 @@
 
 cimport cython
 
-from callboard._inside.receiving.dispatch cimport bury_all
+from callboard._inside.receiving.dispatch cimport dead_letter_all
 from callboard._inside.receiving.system_messages cimport ENDED, GAVE_UP, LATER, Verdict, attend
 from callboard._inside.sending.actor_cell cimport ActorCell
 from callboard._inside.sending.letter cimport take_letter
@@ -39,7 +39,7 @@ cdef bint attend_native(ActorCell* cell, Context* context, Outcome* outcome) noe
     cdef ActorRef ref = <ActorRef>cell.owner  # when the actor ends, this may be the last reference
     cdef Verdict verdict = attend(ref, context)
     if verdict == ENDED:
-        outcome[0] = bury_all(ref, context)
+        outcome[0] = dead_letter_all(ref, context)
     else:
         outcome[0] = Outcome.more if verdict == LATER else Outcome.done
     return verdict != ENDED and verdict != LATER and verdict != GAVE_UP
@@ -66,12 +66,12 @@ cdef Outcome run_loop(
         node = cell.head.pop(spent)
         if node == NULL:
             break
-        context.nodes.give(spent, cell.pool)
+        context.nodes.give(spent, cell.spare)
         handled += 1
         # The node stays as the queue's dummy until the next pop: receive() reads it in place.
         if node.flags & wants_answer:
             if node.kind == Kind.ask:
-                pass_native_mark(cell, node)
+                pass_native_fence(cell, node)
                 if cell.has_system() or ref.phase != LIVE:
                     take_off(cell, context)
                     account(cell, context, handled)
@@ -104,11 +104,11 @@ cdef Outcome run_loop(
     return Outcome.more
 
 
-cdef void pass_native_mark(ActorCell* cell, Node* node) noexcept nogil:
-    """The turn of a mark has come: see letter.pxd."""
+cdef void pass_native_fence(ActorCell* cell, Node* node) noexcept nogil:
+    """All messages before the fence have been handled: see letter.pxd."""
     with gil:
         letter = take_letter(node)
-        if cell.limits != NULL:  # first: who waits for the mark may look for room
+        if cell.limits != NULL:  # first: who waits for the fence may look for room
             cell.limits.give_back(1)
         letter.reply_to.complete(None, None)
 

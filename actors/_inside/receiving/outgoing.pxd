@@ -6,7 +6,7 @@ cdef class Outgoing:
     # The messages that an actor on the event loop has sent to full mailboxes, and their waiters.
     cdef object loop          # of asyncio
     cdef object letters       # a deque of (ActorRef, Letter, variables), in the order of their sending
-    cdef object mark          # of the first one's receiver: the future that says that there may be room
+    cdef object fence         # of the first one's receiver: the future that says that there may be room
     cdef object timer         # for the first one
     cdef list steps           # futures of asyncio, of the steps that wait
     cdef object refusal       # a MailboxFull that the actor is to be told of, or None

@@ -5,16 +5,16 @@ tell() returns at once, but the actor goes no further than its next `await`, or 
 this has found room. So its pace is that of its receivers, and the mailboxes keep their bounds. Later messages to
 such mailboxes go behind them, so their order is kept.
 
-Room is waited for by a mark, which goes through the receiver's mailbox in its turn: see
-ActorRef._in_turn(). All of it runs on the loop's thread.
+Room is waited for by a fence, which goes through the receiver's mailbox in its turn: see
+ActorRef._fence(). All of it runs on the loop's thread.
 """
 
 import asyncio
 from collections import deque
 
 from callboard._inside.sending.actor_cell cimport ActorCell
-from callboard._inside.sending.admission cimport admit_or_bury, look_in
-from callboard._inside.sending.burying cimport ADMITTED, FULL, REFUSED, Fate, bury_and_go_on
+from callboard._inside.sending.admission cimport admit_or_dead_letter, look_in
+from callboard._inside.sending.dead_lettering cimport ADMITTED, FULL, REFUSED, Fate, dead_letter_and_go_on
 from callboard._inside.sending.overflow cimport Overflow, stayed_full
 from callboard.core.memory.node cimport relaxed
 from callboard.scheduling.context cimport current_context
@@ -56,7 +56,7 @@ cdef class Outgoing:
         return 0
 
     cdef bint send(self, ActorRef to, Letter letter, object variables, bint past_capacity) except -1:
-        """Send if there is room, or bury if there is nobody. False: there is no room."""
+        """Send if there is room, or make a dead letter if there is nobody. False: there is no room."""
         cdef Fate found = look_in(to.cell, past_capacity)
         if found == FULL:
             return False
@@ -64,7 +64,7 @@ cdef class Outgoing:
             if found == ADMITTED:
                 to.push_letter(letter, variables, current_context())
             else:
-                admit_or_bury(to, to.runtime, found, letter, current_context())
+                admit_or_dead_letter(to, to.runtime, found, letter, current_context())
         except BaseException as error:
             self.refuse(to, letter, error)
         return True
@@ -73,21 +73,21 @@ cdef class Outgoing:
         cdef ActorRef to = <ActorRef>self.letters[0][0]
         if self.timer is None:  # else it has waited before, and others were faster
             self.timer = self.loop.call_later(to.cell.limits.timeout_ns / 1e9, self.give_up)
-        self.mark = to._in_turn()
-        self.mark.add_done_callback(self.tell_loop)
+        self.fence = to._fence()
+        self.fence.add_done_callback(self.tell_loop)
         return 0
 
-    def tell_loop(self, mark):
+    def tell_loop(self, fence):
         """Say that there may be room. In any thread."""
         try:
-            self.loop.call_soon_threadsafe(self.go_on, mark)
+            self.loop.call_soon_threadsafe(self.go_on, fence)
         except RuntimeError:
             pass  # the loop was closed
 
-    def go_on(self, mark):
+    def go_on(self, fence):
         """Send what finds room now."""
-        if mark is self.mark:  # else it is of one that has been sent, or given up
-            self.mark = None
+        if fence is self.fence:  # else it is of one that has been sent, or given up
+            self.fence = None
             self.send_on()
 
     cdef int send_on(self) except -1:
@@ -128,7 +128,7 @@ cdef class Outgoing:
         if letter.reply_to is not None:  # who asked hears of it by the future
             letter.reply_to.complete(None, error)
             return 0
-        bury_and_go_on(to, to.runtime, letter, REFUSED, error)
+        dead_letter_and_go_on(to, to.runtime, letter, REFUSED, error)
         self.refusal = error
         self.resume_steps()
         return 0
@@ -136,7 +136,7 @@ cdef class Outgoing:
     cdef int forget_first(self) except -1:
         if self.timer is not None:
             self.timer.cancel()
-        self.timer = self.mark = None
+        self.timer = self.fence = None
         return 0
 
     cdef int resume_steps(self) except -1:

@@ -7,7 +7,7 @@ from callboard._inside.life.ending cimport (
 )
 from callboard._inside.life.failure cimport fail
 from callboard._inside.life.start cimport construct
-from callboard._inside.receiving.coroutine cimport resume
+from callboard._inside.receiving.coroutine cimport begin_task, resume
 from callboard._inside.receiving.errand cimport Errand
 from callboard._inside.sending.actor_cell cimport ActorCell, carrying_cell, cell_of
 from callboard._inside.sending.ref cimport CLOSED, FRESH, LIVE, SUSPENDED, ActorRef
@@ -35,13 +35,15 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
             kind = <SystemKind>node.kind
             Py_DECREF(first)
             Py_DECREF(second)
-            context.nodes.give(node, cell.pool)
+            context.nodes.give(node, cell.spare)
             handle(ref, kind, first, second)
             node = following
         failed = False
         if ref.phase == FRESH:
             construct(ref, context)
             failed = ref.phase == FRESH
+            if ref.phase == LIVE and ref.recipe.runs:
+                begin_task(ref)
         if cell.has(carrying_cell) and ref.phase != SUSPENDED:
             replace(context, NULL)  # those of a message whose handler went on just now
         take_off(cell, context)
@@ -57,6 +59,10 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
             if ref.phase == SUSPENDED and ref.extra.errand is not None:
                 (<Errand>ref.extra.errand).launch()
             charge(cell, context)
+            if ref.extra is not None and ref.extra.yields:
+                ref.extra.yields = False
+                ref.send_system(SystemKind.resume, ref.extra.awaited, None)
+                return LATER
             if cell.try_wait():
                 return GAVE_UP
 

@@ -54,7 +54,7 @@ struct ActorCell : Cell {
 
 // Pushes a message that has its room. True: the caller must wake the actor.
 [[gnu::always_inline]] inline bool push(Cell* to, Context* context, Envelope envelope) {
-    return to->tail.push(filled(context->nodes.take(to->pool), envelope));
+    return to->tail.push(filled(context->nodes.take(to->spare), envelope));
 }
 
 }  // namespace callboard

@@ -1,5 +1,5 @@
 from callboard._inside.sending.actor_cell cimport closed_cell, forked_cell
-from callboard._inside.sending.burying cimport ADMITTED, FORKED, FULL, STOPPED, Fate
+from callboard._inside.sending.dead_lettering cimport ADMITTED, FORKED, FULL, STOPPED, Fate
 from callboard._inside.sending.letter cimport Letter
 from callboard._inside.sending.runtime cimport Runtime
 from callboard.scheduling.cell cimport Cell
@@ -7,7 +7,7 @@ from callboard.scheduling.forward cimport Context
 from callboard.scheduling.handle cimport Handle
 
 cdef Fate admit(Handle to, Runtime runtime, Fate found, Context* context) except? FULL
-cdef bint admit_or_bury(Handle to, Runtime runtime, Fate found, Letter letter, Context* context) except -1
+cdef bint admit_or_dead_letter(Handle to, Runtime runtime, Fate found, Letter letter, Context* context) except -1
 
 
 cdef inline Fate look_in(Cell* cell, bint past_capacity) noexcept nogil:

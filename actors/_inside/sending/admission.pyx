@@ -1,7 +1,7 @@
 """Admission to a mailbox: each message that does not simply find room passes here."""
 
 from callboard._inside.sending.actor_cell cimport ActorCell
-from callboard._inside.sending.burying cimport bury
+from callboard._inside.sending.dead_lettering cimport dead_letter
 from callboard._inside.sending.overflow cimport Overflow
 
 from callboard.core.errors import ForkedSystem
@@ -21,7 +21,7 @@ cdef Fate admit(Handle to, Runtime runtime, Fate found, Context* context) except
     return found
 
 
-cdef bint admit_or_bury(Handle to, Runtime runtime, Fate found, Letter letter, Context* context) except -1:
+cdef bint admit_or_dead_letter(Handle to, Runtime runtime, Fate found, Letter letter, Context* context) except -1:
     """The same for a message of which the sender is told by an exception, and who asked by the future.
 
     False: it is not to be sent.
@@ -38,5 +38,5 @@ cdef bint admit_or_bury(Handle to, Runtime runtime, Fate found, Letter letter, C
         return False
     if fate == ADMITTED:
         return True
-    bury(to, runtime, letter, fate)
+    dead_letter(to, runtime, letter, fate)
     return False

@@ -6,7 +6,7 @@ from cpython.object cimport PyObject
 
 
 cdef class Letter:
-    # An envelope's contents where they wait beside the mailbox, or are to be buried.
+    # An envelope's contents where they wait beside the mailbox, or are to become a dead letter.
     cdef object message
     cdef object sender        # an ActorRef, a Carried, or None
     cdef Future reply_to      # or None
@@ -22,9 +22,10 @@ cdef class Carried:
     cdef bint is_of_timer     # in a PriorityMailbox: see ranked.pyx
 
 
-# The message of a mark: an ask that no handler sees. It is answered when its turn comes, and so says
-# that the turns of all messages before it have come.
-cdef object MARK
+# The message of a fence: an ask that no handler sees. Its answer says that all messages before it
+# have been handled.
+cdef object FENCE
+cdef object RUN  # the only message of a task: see coroutine.pyx
 
 cdef Letter letter_of(object message, object sender, Future reply_to)
 cdef Letter copy_of(Envelope* envelope)

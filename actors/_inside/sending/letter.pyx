@@ -8,7 +8,8 @@ from callboard._inside.sending.values cimport take_value
 from callboard.core.memory.node cimport wants_answer
 
 
-MARK = type("Mark", (), {"__repr__": lambda self: "<mark>"})()
+FENCE = type("Fence", (), {"__repr__": lambda self: "<fence>"})()
+RUN = type("Run", (), {"__repr__": lambda self: "<run>"})()
 
 
 @cython.freelist(64)

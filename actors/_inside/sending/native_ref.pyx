@@ -6,7 +6,7 @@ from cpython.ref cimport Py_XINCREF
 
 from callboard._inside.sending.actor_cell cimport guarded_cell
 from callboard._inside.sending.admission cimport admit, look_in
-from callboard._inside.sending.burying cimport ADMITTED, REFUSED, Fate, bury_and_go_on
+from callboard._inside.sending.dead_lettering cimport ADMITTED, REFUSED, Fate, dead_letter_and_go_on
 from callboard._inside.sending.envelope cimport Envelope, to_tell
 from callboard._inside.sending.letter cimport Letter, take_letter
 from callboard._inside.sending.system_kind cimport SystemKind
@@ -27,10 +27,10 @@ cdef bint may_send(ActorRef to, Node* node, Context* context) noexcept nogil:
     if found == ADMITTED:
         return True
     with gil:
-        return admit_or_bury_node(to, found, node, context)
+        return admit_or_dead_letter_node(to, found, node, context)
 
 
-cdef bint admit_or_bury_node(ActorRef to, Fate found, Node* node, Context* context) noexcept:
+cdef bint admit_or_dead_letter_node(ActorRef to, Fate found, Node* node, Context* context) noexcept:
     """Wait for room, or make a dead letter: a native sender cannot be raised at."""
     cdef Fate fate
     cdef object refusal = None
@@ -44,8 +44,8 @@ cdef bint admit_or_bury_node(ActorRef to, Fate found, Node* node, Context* conte
     if fate == ADMITTED:
         return True
     letter = take_letter(node)
-    context.nodes.give(node, to.cell.pool)
-    bury_and_go_on(to, to.runtime, letter, fate, refusal)
+    context.nodes.give(node, to.cell.spare)
+    dead_letter_and_go_on(to, to.runtime, letter, fate, refusal)
     return False
 
 
@@ -53,10 +53,10 @@ cdef bint admit_or_bury_node(ActorRef to, Fate found, Node* node, Context* conte
 cdef class NativeRef(ActorRef):
     """A ref on a native actor.
 
-    It takes integers of 64 bits, floats, Record, objects with memory, and Tagged with one of these. Objects with
+    It takes integers of 64 bits, floats, NativeRecord, objects with memory, and Tagged with one of these. Objects with
     memory are those of the buffer protocol or Arrow's C data interface (NumPy arrays, bytes, Arrow record batches
     and arrays); no copy is made. It raises TypeError for anything else. An answer is an int, a float, or a
-    NativeBuffer. A Record cannot be asked.
+    NativeBuffer. A NativeRecord cannot be asked.
     """
 
     @cython.always_allow_keywords(False)
@@ -68,15 +68,15 @@ cdef class NativeRef(ActorRef):
 
     cdef int send_slowly(self, Envelope envelope, Context* context) except -1:
         cdef Cell* cell = self.cell
-        cdef Node* node = context.nodes.take(cell.pool)
+        cdef Node* node = context.nodes.take(cell.spare)
         cdef bint admitted = False
         cdef Fate found
         try:
             pack(node, <object>envelope.message)
             if envelope.reply_to != NULL and node.kind == Kind.record:
-                raise TypeError("a Record cannot be asked: its 16 bytes leave no room for the answer")
+                raise TypeError("a NativeRecord cannot be asked: its 16 bytes leave no room for the answer")
         except BaseException:
-            context.nodes.give(node, cell.pool)
+            context.nodes.give(node, cell.spare)
             raise
         if cell.has(guarded_cell):
             found = self.take_room(context)
@@ -85,7 +85,7 @@ cdef class NativeRef(ActorRef):
             finally:
                 if not admitted:
                     take_value(node)
-                    context.nodes.give(node, cell.pool)
+                    context.nodes.give(node, cell.spare)
             if not admitted:
                 return 0
         self.push_packed(node, envelope, context)
@@ -95,13 +95,13 @@ cdef class NativeRef(ActorRef):
         """Send without regard to the mailbox's capacity. A native actor sees no `variables`."""
         cdef Context* context = current_context()
         cdef Envelope envelope = to_tell(<PyObject*>message, NULL)
-        cdef Node* node = context.nodes.take(self.cell.pool)
+        cdef Node* node = context.nodes.take(self.cell.spare)
         cdef bint admitted = False
         cdef Fate found
         try:
             pack(node, message)
         except BaseException:
-            context.nodes.give(node, self.cell.pool)
+            context.nodes.give(node, self.cell.spare)
             raise
         try:
             found = look_in(self.cell, True)
@@ -109,16 +109,16 @@ cdef class NativeRef(ActorRef):
         finally:
             if not admitted:
                 take_value(node)
-                context.nodes.give(node, self.cell.pool)
+                context.nodes.give(node, self.cell.spare)
         if admitted:
             self.push_packed(node, envelope, context)
 
     cdef int push_letter(self, Letter letter, object variables, Context* context) except -1:
-        cdef Node* node = context.nodes.take(self.cell.pool)
+        cdef Node* node = context.nodes.take(self.cell.spare)
         try:
             pack(node, letter.message)
         except BaseException:  # it could be packed when it was sent
-            context.nodes.give(node, self.cell.pool)
+            context.nodes.give(node, self.cell.spare)
             self.cell.limits.give_back(1)
             raise
         self.push_packed(node, letter.lend(), context)

@@ -1,4 +1,4 @@
-from callboard._inside.sending.burying cimport FULL, Fate
+from callboard._inside.sending.dead_lettering cimport FULL, Fate
 from callboard._inside.sending.runtime cimport Runtime
 from callboard.mailbox.limits cimport Limits
 from callboard.scheduling.cell cimport Cell

@@ -3,7 +3,7 @@
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint32_t
 
-from callboard._inside.sending.burying cimport ADMITTED, DROPPED_NEWEST, DROPPED_OLDEST, bury
+from callboard._inside.sending.dead_lettering cimport ADMITTED, DROPPED_NEWEST, DROPPED_OLDEST, dead_letter
 from callboard._inside.sending.letter cimport take_letter
 from callboard.core.clock cimport SLICE_NS, monotonic_ns
 from callboard.core.memory.node cimport Node, await_interpreter, relaxed
@@ -151,7 +151,7 @@ cdef class DropOldest(Overflow):
         if to.cell.limits.popping.own_or_delegate():
             pop_one(to.cell, &dropped)
             release(to.cell, &dropped)
-            error = bury_dropped(to, runtime, context, dropped.first)
+            error = dead_letter_dropped(to, runtime, context, dropped.first)
             if error is not None:
                 to.cell.limits.give_back(1)  # of the message, which is not sent
                 raise error
@@ -191,7 +191,7 @@ cdef void release_popping(Handle to, Runtime runtime, Context* context) noexcept
     release(to.cell, &dropped)
     if dropped.first == NULL:
         return
-    error = bury_dropped(to, runtime, context, dropped.first)
+    error = dead_letter_dropped(to, runtime, context, dropped.first)
     if error is not None:
         log.error("a dead letter could not be posted", actor=to._short_path, exc_info=error)
 
@@ -225,17 +225,17 @@ cdef void release(Cell* cell, Dropped* dropped) noexcept nogil:
         due = cell.limits.popping.settle(due)
 
 
-cdef object bury_dropped(Handle to, Runtime runtime, Context* context, Node* node):
+cdef object dead_letter_dropped(Handle to, Runtime runtime, Context* context, Node* node):
     """Make dead letters of them all. Return the last exception that came out of that, or None."""
     cdef Node* following
     cdef object raised = None
     while node != NULL:
         following = node.get_next(relaxed)
         letter = take_letter(node)
-        context.nodes.give(node, to.cell.pool)
+        context.nodes.give(node, to.cell.spare)
         node = following
         try:
-            bury(to, runtime, letter, DROPPED_OLDEST)
+            dead_letter(to, runtime, letter, DROPPED_OLDEST)
         except BaseException as error:
             raised = error
     return raised

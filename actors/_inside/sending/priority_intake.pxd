@@ -9,8 +9,8 @@ cdef class PriorityIntake(Intake):
     cdef object key           # of a message: what is least comes first
     cdef list heap            # Ranked
     cdef uint64_t arrivals
-    cdef list marks           # Letters of marks: they have no key, and wait until nothing else does
+    cdef list fences          # Letters of fences: they have no key, and wait until nothing else does
 
     cdef bint find_place(self, Letter letter) noexcept
-    cdef void pass_marks(self) noexcept
+    cdef void pass_fences(self) noexcept
     cdef Letter pop(self, ActorCell* cell)

@@ -7,7 +7,7 @@ import heapq
 from callboard._inside.sending.actor_cell cimport ActorCell
 from callboard._inside.sending.envelope cimport Envelope
 from callboard._inside.sending.intake cimport MESSAGE, NOTHING, UNFIT, TakeResult
-from callboard._inside.sending.letter cimport MARK, open_letter, take_letter
+from callboard._inside.sending.letter cimport FENCE, open_letter, take_letter
 from callboard._inside.sending.ranked cimport Ranked, in_order_of_arrival, push_ranked
 from callboard.core.memory.node cimport Node
 from callboard.scheduling.context cimport Context
@@ -22,7 +22,7 @@ cdef class PriorityIntake(Intake):
         self.key = key
         self.knows_timers = True
         self.heap = []
-        self.marks = []
+        self.fences = []
 
     cdef TakeResult take(self, ActorCell* cell, Context* context, Envelope* envelope) noexcept:
         cdef Node* spent = NULL
@@ -31,30 +31,30 @@ cdef class PriorityIntake(Intake):
         cdef bint has_place
         while node != NULL:
             letter = take_letter(node)
-            context.nodes.give(spent, cell.pool)
-            has_place = letter.message is not MARK and self.find_place(letter)
+            context.nodes.give(spent, cell.spare)
+            has_place = letter.message is not FENCE and self.find_place(letter)
             if not has_place:
                 give_back(cell, 1)
-                if letter.message is not MARK:
+                if letter.message is not FENCE:
                     self.unfit = letter
                     return UNFIT
-                self.marks.append(letter)
+                self.fences.append(letter)
             node = cell.head.pop(spent)
         if not self.heap:
-            self.pass_marks()
+            self.pass_fences()
             return NOTHING
         open_letter(self.pop(cell), envelope)
         give_back(cell, 1)
         return MESSAGE
 
     cdef bint is_empty(self) noexcept:
-        return not self.heap and not self.marks
+        return not self.heap and not self.fences
 
     cdef list take_all(self, ActorCell* cell):
-        cdef list letters = self.marks + in_order_of_arrival(self.heap)
+        cdef list letters = self.fences + in_order_of_arrival(self.heap)
         give_back(cell, len(self.heap))
         self.heap = []
-        self.marks = []
+        self.fences = []
         self.key = self.unfit = self.misfit = None  # others may hold the ref for long
         return letters
 
@@ -68,11 +68,11 @@ cdef class PriorityIntake(Intake):
             return False
         return True
 
-    cdef void pass_marks(self) noexcept:
-        """The turn of the marks has come."""
+    cdef void pass_fences(self) noexcept:
+        """All messages before the fences have been handled."""
         cdef Letter letter
-        marks, self.marks = self.marks, []
-        for letter in marks:
+        fences, self.fences = self.fences, []
+        for letter in fences:
             letter.reply_to.complete(None, None)
 
     cdef Letter pop(self, ActorCell* cell):

@@ -5,7 +5,7 @@ from callboard._inside.sending.letter cimport Letter
 
 cdef class Ranked:
     # A letter in the heap of a PriorityMailbox.
-    cdef int place            # before all keys, in the order of keys, or after them
+    cdef int rank             # before all keys, in the order of keys, or after them
     cdef object key
     cdef uint64_t arrival
     cdef Letter letter

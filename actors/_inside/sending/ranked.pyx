@@ -18,15 +18,15 @@ cdef enum:
 
 
 cdef class Ranked:
-    """A letter with its place in the order."""
+    """A letter with its rank in the order."""
 
     def __lt__(self, Ranked other):
         return self.comes_before(other)
 
     cdef bint comes_before(self, Ranked other) except -1:
-        if self.place != other.place:
-            return self.place < other.place
-        if self.place == BY_KEY:
+        if self.rank != other.rank:
+            return self.rank < other.rank
+        if self.rank == BY_KEY:
             if self.key < other.key:
                 return True
             if other.key < self.key:
@@ -52,19 +52,19 @@ cdef int push_ranked(list heap, object key, Letter letter, uint64_t arrival) exc
     ranked.arrival = arrival
     try:
         ranked.key = key(letter.message)
-        ranked.place = place_of(ranked.key)
+        ranked.rank = rank_of(ranked.key)
         push(heap, ranked)
     except BaseException:
         if not is_of_runtime(letter):
             raise
         ranked.key = None
-        ranked.place = FIRST
+        ranked.rank = FIRST
         push(heap, ranked)
     return 0
 
 
 cdef int push(list heap, Ranked ranked) except -1:
-    if ranked.place == BY_KEY and heap and (<Ranked>heap[0]).place == FIRST:
+    if ranked.rank == BY_KEY and heap and (<Ranked>heap[0]).rank == FIRST:
         compare_with_a_key(heap, ranked)
     try:
         heapq.heappush(heap, ranked)
@@ -80,13 +80,13 @@ cdef int compare_with_a_key(list heap, Ranked ranked) except -1:
     """Raise if the key has no order with others: its way into the heap may meet none of them."""
     cdef Ranked other
     for other in heap:
-        if other.place == BY_KEY:
+        if other.rank == BY_KEY:
             ranked.comes_before(other)
             return 0
     return 0
 
 
-cdef int place_of(object key) except -1:
+cdef int rank_of(object key) except -1:
     if type(key) is int or type(key) is str:
         return BY_KEY
     if is_nan(key):

@@ -1,5 +1,5 @@
 from callboard._inside.answers.future cimport Future, Waiter
-from callboard._inside.sending.burying cimport Fate
+from callboard._inside.sending.dead_lettering cimport Fate
 from callboard._inside.sending.envelope cimport Envelope
 from callboard._inside.sending.intake cimport Intake
 from callboard._inside.sending.letter cimport Letter
@@ -14,7 +14,7 @@ cdef class ActorRef(Waiter):
     cdef object handler
     cdef bint bound               # handler takes (message), not (actor, message)
     cdef Phase phase
-    cdef bint kept                # closed, and ready once at least: see dispatch.bury_all()
+    cdef bint kept                # closed, and ready once at least: see dispatch.dead_letter_all()
     cdef bint detour              # messages come from more than the queue: replay, intake, dropping
     cdef Intake intake            # of the mailbox's kind; None for one that is first in, first out
     cdef Recipe recipe

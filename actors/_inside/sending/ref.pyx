@@ -12,10 +12,10 @@ from callboard._inside.answers.circles cimport circle
 from callboard._inside.sending.actor_cell cimport (
     ActorCell, carrying_cell, closed_cell, filled, forked_cell, push, slow_cell,
 )
-from callboard._inside.sending.admission cimport admit_or_bury, look_in
-from callboard._inside.sending.burying cimport ADMITTED, FULL
+from callboard._inside.sending.admission cimport admit_or_dead_letter, look_in
+from callboard._inside.sending.dead_lettering cimport ADMITTED, FULL
 from callboard._inside.sending.envelope cimport copied, to_ask, to_tell
-from callboard._inside.sending.letter cimport MARK, Carried, Letter, copy_of, take_letter
+from callboard._inside.sending.letter cimport FENCE, Carried, Letter, copy_of, take_letter
 from callboard._inside.sending.overflow cimport Overflow
 from callboard._inside.sending.variables cimport current_variables
 from callboard.core.clock cimport monotonic_ns
@@ -36,7 +36,7 @@ cdef int CHUNK = 256
 # only after the switch interval, in which one thread can send 100,000 messages. Then their nodes leave the caches,
 # and each costs three times as much. Waiting is bounded.
 cdef uint32_t BURST = 4096
-cdef int64_t LONGEST_TURN_NS = 2_000_000
+cdef int64_t LONGEST_YIELD_NS = 2_000_000
 cdef int PAUSES = 64
 # How many names of a path a text has. A path of a tree of thousands of levels is no help to anybody, and
 # thousands of them, as when the tree stops, take seconds.
@@ -44,14 +44,14 @@ cdef int MOST_NAMES = 50
 
 
 cdef void let_workers_run(ActorRef ref, ActorContext* context) noexcept:
-    """Release the interpreter until the receiver has nothing left to do, or its turn is over."""
+    """Release the interpreter until the receiver has nothing left to do, or the longest yield is over."""
     cdef Cell* cell = ref.cell
     cdef int64_t end
     context.sent = 0
     if ref.runtime.manual:
         return
     with nogil:
-        end = monotonic_ns() + LONGEST_TURN_NS
+        end = monotonic_ns() + LONGEST_YIELD_NS
         while not cell.tail.is_idle() and monotonic_ns() < end:
             for _ in range(PAUSES):
                 relax()
@@ -77,14 +77,14 @@ cdef void let_go(ActorCell* cell) noexcept:
     context = current_context()
     while node != NULL:
         take_letter(node)
-        context.nodes.give(spent, cell.pool)
+        context.nodes.give(spent, cell.spare)
         node = cell.head.pop(spent)
     node = cell.take_system()
     while node != NULL:
         following = node.get_next(relaxed)
         Py_XDECREF(<PyObject*>node.first)
         Py_XDECREF(<PyObject*>node.second)
-        context.nodes.give(node, cell.pool)
+        context.nodes.give(node, cell.spare)
         node = following
 
 
@@ -173,7 +173,7 @@ cdef class ActorRef(Waiter):
         if not cell.has(slow_cell):
             try:
                 for message in source:
-                    node = filled(context.nodes.take(cell.pool), to_tell(<PyObject*>message, sender))
+                    node = filled(context.nodes.take(cell.spare), to_tell(<PyObject*>message, sender))
                     if first == NULL:
                         first = node
                     else:
@@ -186,7 +186,7 @@ cdef class ActorRef(Waiter):
                         first = NULL
                         count = 0
                         note_sent(self, context, CHUNK)
-                        if cell.has(slow_cell):  # it has stopped, and would bury for as long as this goes on
+                        if cell.has(slow_cell):  # it has stopped, and would make dead letters for as long
                             break
                 else:
                     return
@@ -266,7 +266,7 @@ cdef class ActorRef(Waiter):
             sender = <ActorRef>context.current.owner
             sender.extra.errand.have_wait(self, copy_of(envelope), variables)
             return False
-        return admit_or_bury(self, self.runtime, found, copy_of(envelope), context)
+        return admit_or_dead_letter(self, self.runtime, found, copy_of(envelope), context)
 
     def _tell_past_capacity(self, message, variables=None):
         """Send without regard to the mailbox's capacity: messages with which the runtime itself must not wait.
@@ -289,17 +289,17 @@ cdef class ActorRef(Waiter):
             variables = None
         self.push_with(variables, envelope, context)
 
-    def _in_turn(self):
+    def _fence(self):
         """Return a Future that is done when all messages sent before have been handled, or are dead.
 
-        It is a mark that goes through the mailbox in its turn, whatever room there is, and that no handler sees;
+        It is a fence that goes through the mailbox in its turn, whatever room there is, and that no handler sees;
         statistics count it as a message. It fails if the actor stops. With a PriorityMailbox it is done when
-        nothing waits. Return None for a mailbox that drops or refuses messages when it is full, because a mark
+        nothing waits. Return None for a mailbox that drops or refuses messages when it is full, because a fence
         would take a message's room.
         """
         cdef Context* context = current_context()
         cdef Future future = Future.__new__(Future)
-        cdef Envelope envelope = to_ask(<PyObject*>MARK, <PyObject*>future)
+        cdef Envelope envelope = to_ask(<PyObject*>FENCE, <PyObject*>future)
         cdef Fate found
         cdef Node* node
         cdef void* overflow = (<ActorCell*>self.cell).overflow
@@ -309,7 +309,7 @@ cdef class ActorRef(Waiter):
         found = look_in(self.cell, True)
         if found != ADMITTED and not self.is_admitted(found, &envelope, context):
             return future
-        node = filled(context.nodes.take(self.cell.pool), envelope)
+        node = filled(context.nodes.take(self.cell.spare), envelope)
         node.flags = wants_answer  # where a native actor looks
         if self.cell.tail.push(node):
             self.wake(context)
@@ -359,7 +359,7 @@ cdef class ActorRef(Waiter):
     cdef void send_system(self, SystemKind kind, object first, object second) noexcept:
         """Push a system message, which overtakes the messages in the mailbox."""
         cdef Context* context = current_context()
-        cdef Node* node = context.nodes.take(self.cell.pool)
+        cdef Node* node = context.nodes.take(self.cell.spare)
         node.kind = <Kind>kind
         Py_INCREF(first)
         Py_INCREF(second)

@@ -20,6 +20,7 @@ cdef class Recipe:
     # Facts about the class.
     cdef object receive           # a plain function to call with (actor, message), or None
     cdef bint many, starts, stops, fails, native
+    cdef bint runs                # a task: run() is called once, in place of receive()
     cdef bint event_loop          # an option: coroutines of its handlers run on the system's event loop
 
 
@@ -37,11 +38,13 @@ cdef class Extra:
     cdef object awaited           # the future that it waits for
     cdef Letter letter            # that it handles
     cdef bint stashed             # which waits for its second turn already
+    cdef bint yields              # it lets others run, and goes on
     cdef bint backing_off         # a restart waits for its timer
     cdef bint detached            # the coroutine in the middle counts as waiting
     cdef object errand            # what the event loop does for it: see errand.pyx
     cdef object outgoing          # what it sent there to full mailboxes, if some waits: see outgoing.pyx
     cdef object awaited_there     # what it waits for on the event loop, or in a thread of its own
+    cdef set held                 # what ends with it: see held.pyx
     cdef dict owed                # asks that wait for futures of the actor's own: see owed.pyx
 
     cdef int replay_first(self, list letters) except -1

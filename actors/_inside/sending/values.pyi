@@ -8,7 +8,7 @@ class Tagged:
     value: Any
     def __init__(self, tag: int, value: Any) -> None: ...
 
-class Record:
+class NativeRecord:
     __slots__ = ("data",)
     data: bytes
     def __init__(self, data: bytes) -> None: ...

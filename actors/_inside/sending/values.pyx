@@ -27,7 +27,7 @@ class Tagged:
         self.value = value
 
 
-class Record:
+class NativeRecord:
     """16 bytes by value, such as `struct.pack("<qd", key, value)`; shorter ones are padded with 0."""
 
     __slots__ = ("data",)
@@ -38,13 +38,13 @@ class Record:
         self.data = data.ljust(16, b"\0")
 
     def __eq__(self, other):
-        return isinstance(other, Record) and self.data == other.data
+        return isinstance(other, NativeRecord) and self.data == other.data
 
     def __hash__(self):
         return hash(self.data)
 
     def __repr__(self):
-        return f"Record({self.data!r})"
+        return f"NativeRecord({self.data!r})"
 
 
 # --- values -------------------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ cdef int pack(Node* node, object message) except -1:
     elif isinstance(message, float):
         node.kind = Kind.real
         node.real = message
-    elif isinstance(message, Record):
+    elif isinstance(message, NativeRecord):
         node.kind = Kind.record
         data = <bytes>message.data
         memcpy(&node.integer, <const char*>data, 8)
@@ -84,7 +84,7 @@ cdef object value_of(Node* node):
     elif node.kind == Kind.real:
         value = node.real
     elif node.kind == Kind.record:
-        value = Record((<char*>&node.integer)[:8] + (<char*>&node.second)[:8])
+        value = NativeRecord((<char*>&node.integer)[:8] + (<char*>&node.second)[:8])
     elif node.kind == Kind.buffer:
         value = from_buffer(<Buffer*>node.first)
     else:
@@ -105,7 +105,7 @@ cdef object take_value(Node* node):
 cdef DeadBuffers dead
 
 
-cdef void bury_owned(Buffer* buffer) noexcept nogil:
+cdef void destroy_owned(Buffer* buffer) noexcept nogil:
     """The last use of a Python object's memory is over."""
     if dead.push(buffer):
         Py_AddPendingCall(empty_dead, NULL)
@@ -145,7 +145,7 @@ cdef Buffer* buffer_of(object source) except NULL:
             view = memoryview(source)
         except TypeError:
             raise TypeError(
-                f"a native actor takes int, float, Record, and objects with memory, not {safe_repr(source)}"
+                f"a native actor takes int, float, NativeRecord, and objects with memory, not {safe_repr(source)}"
             ) from None
         if not view.c_contiguous:
             raise ValueError(f"a native actor takes contiguous memory, and that of {safe_repr(source)} is not")
@@ -159,7 +159,7 @@ cdef Buffer* buffer_of(object source) except NULL:
         buffer.readonly = raw.readonly
     Py_INCREF(owner)
     buffer.owner = <void*>owner
-    buffer.bury = bury_owned
+    buffer.destroy = destroy_owned
     return buffer
 
 

@@ -14,8 +14,8 @@ from callboard.scheduling.context cimport Context
 cdef TakeResult take_first(ActorRef ref, ActorCell* cell, Context* context, Envelope* envelope) noexcept
 cdef void put_back(ActorRef ref, list letters) noexcept
 cdef bint nothing_beside(ActorRef ref) noexcept
-cdef void bury_beside(ActorRef ref) noexcept
-cdef bint bury_queue(ActorRef ref, Context* context, uint32_t most) noexcept
+cdef void dead_letter_beside(ActorRef ref) noexcept
+cdef bint dead_letter_queued(ActorRef ref, Context* context, uint32_t most) noexcept
 
 
 cdef inline bint take_oldest(ActorCell* cell, Context* context, Envelope* envelope) noexcept:
@@ -25,7 +25,7 @@ cdef inline bint take_oldest(ActorCell* cell, Context* context, Envelope* envelo
     if node == NULL:
         return False
     fetch(node, envelope)
-    context.nodes.give(spent, cell.pool)
+    context.nodes.give(spent, cell.spare)
     if cell.limits != NULL:
         cell.limits.give_back(1)
     return True

@@ -6,7 +6,7 @@ With an overflow policy by which senders pop, who pops owns the popping: see ove
 """
 
 from callboard._inside.sending.actor_cell cimport carrying_cell, cell_of
-from callboard._inside.sending.burying cimport STOPPED, bury_and_go_on
+from callboard._inside.sending.dead_lettering cimport STOPPED, dead_letter_and_go_on
 from callboard._inside.sending.letter cimport Letter, open_letter, take_letter
 from callboard._inside.sending.ref cimport Extra
 
@@ -47,7 +47,7 @@ cdef bint nothing_beside(ActorRef ref) noexcept:
     return True
 
 
-cdef void bury_beside(ActorRef ref) noexcept:
+cdef void dead_letter_beside(ActorRef ref) noexcept:
     """Make dead letters of all that waits beside a closed actor's queue."""
     cdef Extra extra = ref.extra
     cdef Letter letter
@@ -58,10 +58,10 @@ cdef void bury_beside(ActorRef ref) noexcept:
     if ref.intake is not None:
         letters += ref.intake.take_all(cell_of(ref))
     for letter in letters:
-        bury_and_go_on(ref, ref.runtime, letter, STOPPED)
+        dead_letter_and_go_on(ref, ref.runtime, letter, STOPPED)
 
 
-cdef bint bury_queue(ActorRef ref, Context* context, uint32_t most) noexcept:
+cdef bint dead_letter_queued(ActorRef ref, Context* context, uint32_t most) noexcept:
     """Make dead letters of what waits in a closed actor's queue. False: more may wait than `most`."""
     cdef ActorCell* cell = cell_of(ref)
     cdef Node* spent = NULL
@@ -72,10 +72,10 @@ cdef bint bury_queue(ActorRef ref, Context* context, uint32_t most) noexcept:
     node = cell.head.pop(spent)
     while node != NULL:
         letter = take_letter(node)
-        context.nodes.give(spent, cell.pool)
+        context.nodes.give(spent, cell.spare)
         if cell.limits != NULL:
             cell.limits.give_back(1)
-        bury_and_go_on(ref, ref.runtime, letter, STOPPED)
+        dead_letter_and_go_on(ref, ref.runtime, letter, STOPPED)
         most -= 1
         node = cell.head.pop(spent) if most != 0 else NULL
     if drops:

@@ -63,14 +63,14 @@ public:
         return true;
     }
 
-    // Keys that came once, in lots: memory that one wants is fetched while others are counted.
+    // Keys that came once, in batches: memory that one wants is fetched while others are counted.
     void add_array(const Probe* keys, std::size_t count) {
-        constexpr std::size_t lot = 16;
-        std::uint64_t hashes[lot];
-        std::uint32_t guesses[lot];
-        Probe own[lot];
+        constexpr std::size_t batch = 16;
+        std::uint64_t hashes[batch];
+        std::uint32_t guesses[batch];
+        Probe own[batch];
         for (const Probe* const end = keys + count; keys != end;) {
-            const std::size_t many = std::min(lot, static_cast<std::size_t>(end - keys));
+            const std::size_t many = std::min(batch, static_cast<std::size_t>(end - keys));
             for (std::size_t i = 0; i < many; ++i) {
                 own[i] = keys[i];  // once: another thread may write to the array
                 index_.prefetch(hashes[i] = hash(own[i]));
@@ -198,16 +198,16 @@ private:
     // Calls `found(slot)`, oldest first, with those whose counts are above the bar, which `found` may raise.
     template <class Found>
     void each_above(const std::uint64_t& bar, const Found& found) const {
-        constexpr std::uint32_t lot = 8;
+        constexpr std::uint32_t batch = 8;
         const auto look = [&](std::uint32_t begin, std::uint32_t end) {
             for (std::uint32_t slot = begin; slot < end; ++slot)
                 if (entries_[slot].count > bar) found(slot);
         };
         std::uint32_t begin = 0;
-        for (; slots() - begin >= lot; begin += lot) {
+        for (; slots() - begin >= batch; begin += batch) {
             std::uint64_t above = 0;  // its highest bit: counts are below 2**63
-            for (std::uint32_t i = 0; i < lot; ++i) above |= bar - entries_[begin + i].count;
-            if (__builtin_expect(above >> 63 != 0, 0)) look(begin, begin + lot);
+            for (std::uint32_t i = 0; i < batch; ++i) above |= bar - entries_[begin + i].count;
+            if (__builtin_expect(above >> 63 != 0, 0)) look(begin, begin + batch);
         }
         look(begin, slots());
     }

@@ -41,7 +41,7 @@
 #include "callboard/core/memory/epochs.hpp"
 #include "callboard/frequency/designs/counting_stream.hpp"
 #include "callboard/frequency/designs/elements.hpp"
-#include "callboard/frequency/designs/retired_pool.hpp"
+#include "callboard/frequency/designs/retired_nodes.hpp"
 #include "callboard/frequency/designs/search_structure.hpp"
 #include "callboard/frequency/designs/stream_summary.hpp"
 #include "callboard/frequency/designs/summary.hpp"
@@ -64,9 +64,9 @@ public:
             const std::size_t many = std::min(count, own.gathering.most);
             const std::size_t different = gathers_ ? own.gathering.gather(seed_, keys, weights, many)
                                                    : own.gathering.list(seed_, keys, weights, many);
-            for (std::size_t first = 0; first < different; first += lot) {
+            for (std::size_t first = 0; first < different; first += batch) {
                 const Inside inside(*this, own);
-                count_lot(own, first, std::min(first + lot, different));
+                count_batch(own, first, std::min(first + batch, different));
             }
             own.counted.add(many);
             keys += many;
@@ -75,7 +75,7 @@ public:
         }
     }
 
-    Answer ask(std::size_t most, double share) override {
+    Answer ask(std::size_t most, double support) override {
         const Visit visit(epochs_);
         std::vector<Found> found;
         found.reserve(summary_.size());
@@ -88,7 +88,7 @@ public:
         const auto is_gone = [](const Found& one) { return one.element->pending.is_closed(); };
         found.erase(std::remove_if(found.begin(), found.end(), is_gone), found.end());
         Answer answer{{}, total(), unseen()};
-        const std::uint64_t bar = part_of(share, answer.total);
+        const std::uint64_t bar = part_of(support, answer.total);
         if (bar != 0) {
             const auto is_low = [bar](const Found& one) { return one.count <= bar; };
             found.erase(std::remove_if(found.begin(), found.end(), is_low), found.end());
@@ -169,7 +169,7 @@ protected:
     // How often a key without a counter may have come. Called from inside an epoch.
     virtual std::uint64_t unseen() = 0;
 
-    // A stream while it is inside an epoch, with a lot of elements and buckets at hand.
+    // A stream while it is inside an epoch, with a batch of elements and buckets at hand.
     class Inside {
     public:
         Inside(Cooperation& all, Stream& stream) : all_(all), stream_(stream) { all.enter(stream); }
@@ -196,15 +196,15 @@ protected:
     }
 
     static constexpr unsigned visitors = 16;
-    static constexpr std::size_t lot = RetiredPool<Element>::lot;
+    static constexpr std::size_t batch = RetiredNodes<Element>::batch;
 
     const std::uint64_t seed_;
     const bool gathers_;
     const unsigned count_;
     std::uint64_t loaded_{0};
     Epochs epochs_;
-    RetiredPool<Element> elements_;
-    RetiredPool<Bucket> buckets_;
+    RetiredNodes<Element> elements_;
+    RetiredNodes<Bucket> buckets_;
     SearchStructure<Keys> search_;
     StreamSummary<Keys> summary_;
     const std::unique_ptr<Stream[]> streams_;
@@ -226,7 +226,7 @@ private:
         const unsigned place_;
     };
 
-    void count_lot(Stream& stream, std::size_t first, std::size_t end) {
+    void count_batch(Stream& stream, std::size_t first, std::size_t end) {
         const auto& all = stream.gathering;
         assert(first < end && epochs_.is_inside(stream.index) && "elements are read from inside an epoch");
         for (std::size_t i = first; i < end; ++i) search_.prefetch(all[i].hash);
@@ -299,7 +299,7 @@ private:
         stream.buckets.reclaim(epochs_);
         elements_.spread(stream.elements);
         buckets_.spread(stream.buckets);
-        if (++stream.lots % lots_between_advances == 0) epochs_.try_advance();
+        if (++stream.batches % batches_between_advances == 0) epochs_.try_advance();
         while (stream.elements.has_too_many() || stream.buckets.has_too_many()) wait(stream);
     }
 
@@ -326,10 +326,10 @@ private:
     }
 
     // Things of a sort that a stream may have in use or withhold, over what has a counter.
-    static constexpr std::size_t room = RetiredPool<Element>::withheld + 512;
+    static constexpr std::size_t room = RetiredNodes<Element>::withheld + 512;
     static constexpr std::int64_t most_closed = 256;
     static constexpr unsigned most_rests = 4;
-    static constexpr std::uint64_t lots_between_advances = 8;
+    static constexpr std::uint64_t batches_between_advances = 8;
 };
 
 }  // namespace callboard

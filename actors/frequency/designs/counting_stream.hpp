@@ -8,7 +8,7 @@
 #include "callboard/core/one_at_a_time.hpp"
 #include "callboard/frequency/designs/elements.hpp"
 #include "callboard/frequency/designs/gathering.hpp"
-#include "callboard/frequency/designs/retired_pool.hpp"
+#include "callboard/frequency/designs/retired_nodes.hpp"
 
 namespace callboard {
 
@@ -43,11 +43,11 @@ struct alignas(cache_line) CountingStream : OneAtATime<Owner> {
     Gathering<Keys> gathering;
     unsigned index{0};
     std::uint64_t epoch{0};  // that it has announced
-    typename RetiredPool<Element>::OfStream elements;
-    typename RetiredPool<Bucket>::OfStream buckets;
+    typename RetiredNodes<Element>::OfStream elements;
+    typename RetiredNodes<Bucket>::OfStream buckets;
 
     Element* fresh{nullptr};   // that it has just taken, for a new key
-    std::uint64_t lots{0};
+    std::uint64_t batches{0};
 
     // To be done when it owns nothing: buckets where it was the first to leave a request; overwrites, linked by
     // `next`, that go on to the least bucket; whether it closed the first bucket of all.

@@ -30,7 +30,7 @@ struct FrequencyBucket;
 
 template <class Keys>
 struct alignas(cache_line) CountedElement {
-    using Place = Atomic<std::uintptr_t>;
+    using Slot = Atomic<std::uintptr_t>;
 
     CountedElement() = default;
     CountedElement(const CountedElement&) = delete;
@@ -39,7 +39,7 @@ struct alignas(cache_line) CountedElement {
     typename Keys::Kept key{};
     std::uint64_t hash{0};
     ClosableCount pending;
-    Place* place{nullptr};  // in the search structure
+    Slot* slot{nullptr};  // in the search structure
     CountedElement* link{nullptr};
     std::uint64_t retired{0};
 

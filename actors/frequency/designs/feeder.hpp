@@ -1,7 +1,7 @@
 // A stream's side of a partitioned summary: what it counts by itself, and the parcels that it fills.
 //
-// While it counts, the stream's thread is the owner of one partition, its home, unless another is. So a partition's
-// counters stay in one core's cache, and parcels of others are served between two lots of keys.
+// While it counts, the stream's thread is the owner of one partition, its own, unless another thread is. So a
+// partition's counters stay in one core's cache, and parcels of others are served between two batches of keys.
 #pragma once
 
 #include <cassert>
@@ -24,10 +24,14 @@ public:
     using Probe = typename Keys::Probe;
     using Partitions = std::vector<std::unique_ptr<Partition<Keys>>>;  // a power of two of them
 
-    // At `home`, a partition, it serves what others hand there while it counts.
-    Feeder(Partitions& partitions, std::size_t home, std::uint64_t seed)
-        : partitions_(partitions), home_(*partitions[home]), seed_(seed), open_(partitions.size(), nullptr) {
-        assert((partitions.size() & (partitions.size() - 1)) == 0 && home < partitions.size() && "a power of two");
+    // At its own partition it serves what others hand there while it counts.
+    Feeder(Partitions& partitions, std::size_t own_partition, std::uint64_t seed)
+        : partitions_(partitions),
+          own_partition_(*partitions[own_partition]),
+          seed_(seed),
+          open_(partitions.size(), nullptr) {
+        assert((partitions.size() & (partitions.size() - 1)) == 0 && "a power of two");
+        assert(own_partition < partitions.size());
     }
     Feeder(const Feeder&) = delete;
 
@@ -36,11 +40,11 @@ public:
         while (!door_.try_own()) std::this_thread::yield();
         const Owned owned{*this};
         for (std::size_t at = 0; at < count;) {
-            if (is_home_) home_.serve_pending();
-            else is_home_ = home_.try_own();
+            if (owns_partition_) own_partition_.serve_pending();
+            else owns_partition_ = own_partition_.try_own();
             if (door_.has_pending()) serve(door_.take());
-            const std::size_t end = std::min(at + lot, count);
-            const bool goes_by = !is_skewed_ && ++lots_ % sampled != 0;
+            const std::size_t end = std::min(at + batch, count);
+            const bool goes_by = !is_skewed_ && ++batches_ % sampled != 0;
             std::size_t pushed_out = 0;
             for (; at < end; ++at) {
                 const Probe key = keys[at];  // once: another thread may write to the array
@@ -56,9 +60,9 @@ public:
                 }
                 total_.store(total_.load(relaxed) + weight, relaxed);
             }
-            if (!goes_by) is_skewed_ = pushed_out < lot - lot / 8;
+            if (!goes_by) is_skewed_ = pushed_out < batch - batch / 8;
         }
-        if (!leave_home()) throw std::bad_alloc();
+        if (!leave_own_partition()) throw std::bad_alloc();
     }
 
     // Any thread. Everything that was counted here before is handed to the partitions when this returns.
@@ -81,8 +85,8 @@ public:
     std::uint64_t total() const { return total_.load(relaxed); }
 
 private:
-    static constexpr std::size_t lot = 256;
-    static constexpr unsigned sampled = 16;  // of a stream that the cache is no use for, one lot of so many tries it
+    static constexpr std::size_t batch = 256;
+    static constexpr unsigned sampled = 16;  // of a stream that the cache is no use for, one batch of so many tries it
 
     struct Flush {
         Flush* next{nullptr};
@@ -95,7 +99,7 @@ private:
         static constexpr unsigned ahead = 8;
         using Entry = typename FrontCache<Keys>::Entry;
 
-        explicit Parcel(Feeder& home) : home(home) {}
+        explicit Parcel(Feeder& feeder) : feeder(feeder) {}
         ~Parcel() override {
             for (Entry& entry : entries) Keys::drop(entry.key);
         }
@@ -106,14 +110,14 @@ private:
             std::uint64_t hashes[room];
             const auto& counters = partition.counters();
             for (unsigned i = served; i < size; ++i)
-                counters.prefetch(hashes[i] = Keys::hash_of(home.seed_, entries[i].key));
+                counters.prefetch(hashes[i] = Keys::hash_of(feeder.seed_, entries[i].key));
             for (; served < size; ++served) {
                 if (served + ahead < size) counters.prefetch_entry(hashes[served + ahead]);
                 partition.add(entries[served].key, hashes[served], entries[served].count);
             }
             partition.settle();
             size = served = 0;
-            home.returned_.push(this);
+            feeder.returned_.push(this);
         }
 
         template <int to_write>
@@ -123,7 +127,7 @@ private:
                 __builtin_prefetch(at, to_write);
         }
 
-        Feeder& home;
+        Feeder& feeder;
         unsigned size{0}, served{0};
         Entry entries[room];
     };
@@ -133,17 +137,17 @@ private:
         Feeder& feeder;
         ~Owned() {
             do {
-                feeder.leave_home();
+                feeder.leave_own_partition();
                 feeder.serve(feeder.door_.take());
             } while (!feeder.door_.try_release());
         }
     };
 
     // False: something could not be counted for lack of memory, and waits there.
-    bool leave_home() {
-        if (!std::exchange(is_home_, false)) return true;
+    bool leave_own_partition() {
+        if (!std::exchange(owns_partition_, false)) return true;
         try {
-            home_.leave();
+            own_partition_.leave();
             return true;
         } catch (const std::bad_alloc&) {
             return false;
@@ -153,7 +157,7 @@ private:
     void hand(std::size_t at) {
         assert(open_[at] != nullptr && open_[at]->size != 0);
         Parcel& parcel = *std::exchange(open_[at], nullptr);
-        if (is_home_ && partitions_[at].get() == &home_) home_.serve_own(parcel);
+        if (owns_partition_ && partitions_[at].get() == &own_partition_) own_partition_.serve_own(parcel);
         else partitions_[at]->hand(parcel);
     }
 
@@ -205,7 +209,7 @@ private:
 
     // One that nobody uses. As many are under way as there may be: then their partitions are behind, and we help.
     Parcel* spare() {
-        Budget& budget = home_.budget();
+        Budget& budget = own_partition_.budget();
         for (int looks = 0; budget.has_much_debt() && looks < 64; ++looks) help();
         for (;;) {
             if (spares_ == nullptr) spares_ = returned_.take_all();
@@ -226,7 +230,7 @@ private:
 
     // Serves what is pending at partitions that nobody serves, and has them give up what they should.
     void help() {
-        if (!leave_home()) throw std::bad_alloc();
+        if (!leave_own_partition()) throw std::bad_alloc();
         for (auto& partition : partitions_)
             if (partition->try_own()) partition->leave();
         if (returned_.seems_empty()) std::this_thread::yield();
@@ -235,10 +239,10 @@ private:
     using Request = typename Partition<Keys>::Request;
 
     Partitions& partitions_;
-    Partition<Keys>& home_;
-    unsigned lots_{0};
+    Partition<Keys>& own_partition_;
+    unsigned batches_{0};
     bool is_skewed_{true};
-    bool is_home_{false};  // we are its owner
+    bool owns_partition_{false};  // the thread at work here is the owner of its own one
     const std::uint64_t seed_;
     FrontCache<Keys> cache_;
     std::vector<Parcel*> open_;

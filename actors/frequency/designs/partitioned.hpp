@@ -51,8 +51,8 @@ public:
         feeders_[stream]->add(keys, weights, count);
     }
 
-    Answer ask(std::size_t most, double share) override {
-        const std::uint64_t bar = part_of(share, total());
+    Answer ask(std::size_t most, double support) override {
+        const std::uint64_t bar = part_of(support, total());
         settle();
         Answer answer{{}, 0, 0};
         for (auto& partition : partitions_) {

@@ -1,11 +1,11 @@
 // Which element a key has: a chained hash table that is read without locks.
 //
-// Das et al. 2009, section 4.3.1. A chain is a line of places, and further lines when it is full; it never gets
-// shorter. A place has an element, with six bits of its hash in those of the address that are zero, or nothing.
-//   - Invariant 4.3: a place is empty or has a valid element. Elements are not used again while somebody may still
+// Das et al. 2009, section 4.3.1. A chain is a line of slots, and further lines when it is full; it never gets
+// shorter. A slot has an element, with six bits of its hash in those of the address that are zero, or nothing.
+//   - Invariant 4.3: a slot is empty or has a valid element. Elements are not used again while somebody may still
 //     read them (core/memory/epochs.hpp), so all here except the constructor is called from inside an epoch.
 //   - Invariant 4.4: a key is deleted when its element's pending count is closed. From then on who finds the
-//     element is refused. The place is emptied after that, lazily, by the first thread that comes, and used again
+//     element is refused. The slot is emptied after that, lazily, by the first thread that comes, and used again
 //     by an insertion.
 //   - Invariant 4.5, unique keys: insertions into a chain exclude each other by its lock, and each looks the key up
 //     once it has the lock. It inserts only if all elements of the key that it finds are closed.
@@ -48,8 +48,8 @@ public:
     // A find() with this hash will come; and then what it will find.
     void prefetch(std::uint64_t hash) const { __builtin_prefetch(&line_of(hash)); }
     void prefetch_element(std::uint64_t hash) const {
-        for (const auto& place : line_of(hash).places) {
-            const std::uintptr_t held = place.load(relaxed);
+        for (const auto& slot : line_of(hash).slots) {
+            const std::uintptr_t held = slot.load(relaxed);
             if ((held & tags) != (hash & tags) || held < cache_line) continue;
             __builtin_prefetch(untagged(held));
             __builtin_prefetch(reinterpret_cast<const char*>(untagged(held)) + cache_line);
@@ -60,8 +60,8 @@ public:
     // Null if the key has none. The element may be closed.
     Element* find(const Probe& key, std::uint64_t hash) const {
         for (const Line* line = &line_of(hash); line != nullptr; line = line->more.load(acquire))
-            for (const auto& place : line->places)
-                if (Element* const element = match(place, key, hash)) return element;
+            for (const auto& slot : line->slots)
+                if (Element* const element = match(slot, key, hash)) return element;
         return nullptr;
     }
 
@@ -71,19 +71,19 @@ public:
         assert((reinterpret_cast<std::uintptr_t>(element) & tags) == 0);
         Line& first = line_of(element->hash);
         const Lock lock(first);
-        typename Element::Place* free = nullptr;
+        typename Element::Slot* free = nullptr;
         for (Line* line = &first;;) {
-            for (auto& place : line->places) {
-                if (Element* const other = match(place, key, element->hash)) {
+            for (auto& slot : line->slots) {
+                if (Element* const other = match(slot, key, element->hash)) {
                     if (!other->pending.is_closed()) return other;
                     erase(other);
                 }
-                if (free == nullptr && place.load(relaxed) == 0) free = &place;
+                if (free == nullptr && slot.load(relaxed) == 0) free = &slot;
             }
             Line* const more = line->more.load(relaxed);  // written under the lock
             if (more == nullptr && free == nullptr) {
                 auto* const fresh = new Line();
-                free = &fresh->places[0];
+                free = &fresh->slots[0];
                 fill(*free, element);
                 line->more.store(fresh, release);  // pairs with find()
                 return element;
@@ -95,12 +95,12 @@ public:
         return element;
     }
 
-    // Removes a closed element: the first caller empties its place. Release and acquire pair with each other and
+    // Removes a closed element: the first caller empties its slot. Release and acquire pair with each other and
     // with find(): a thread that misses the element for that reason sees its closer's work.
     void erase(Element* element) {
-        assert(element->place != nullptr && element->pending.is_closed() && "only what is closed is erased");
+        assert(element->slot != nullptr && element->pending.is_closed() && "only what is closed is erased");
         std::uintptr_t held = tagged(element);
-        element->place->compare_exchange_strong(held, 0, acq_rel, acquire);
+        element->slot->compare_exchange_strong(held, 0, acq_rel, acquire);
     }
 
     // All elements, in any order. Each that is there from the beginning to the end is seen, once.
@@ -108,15 +108,15 @@ public:
     void each(const See& see) const {
         for (std::size_t i = 0; i < std::size_t{1} << bits_; ++i)
             for (const Line* line = &lines_[i]; line != nullptr; line = line->more.load(acquire))
-                for (const auto& place : line->places)
-                    if (Element* const element = untagged(place.load(acquire))) see(element);  // pairs with fill()
+                for (const auto& slot : line->slots)
+                    if (Element* const element = untagged(slot.load(acquire))) see(element);  // pairs with fill()
     }
 
 private:
     static constexpr std::uintptr_t tags = cache_line - 1;
 
     struct alignas(cache_line) Line {
-        typename Element::Place places[6]{};
+        typename Element::Slot slots[6]{};
         Atomic<Line*> more{nullptr};
         Atomic<bool> is_locked{false};  // the first line's, for the chain
     };
@@ -143,18 +143,18 @@ private:
 
     Line& line_of(std::uint64_t hash) const { return lines_[hash >> 8 & ((std::uint64_t{1} << bits_) - 1)]; }
 
-    static Element* match(const typename Element::Place& place, const Probe& key, std::uint64_t hash) {
-        const std::uintptr_t held = place.load(acquire);  // pairs with fill()
+    static Element* match(const typename Element::Slot& slot, const Probe& key, std::uint64_t hash) {
+        const std::uintptr_t held = slot.load(acquire);  // pairs with fill()
         if ((held & tags) != (hash & tags)) return nullptr;
         Element* const element = untagged(held);
         return element != nullptr && element->hash == hash && Keys::equal(element->key, key) ? element : nullptr;
     }
 
     // Release pairs with who finds it.
-    static void fill(typename Element::Place& place, Element* element) {
-        assert(place.load(relaxed) == 0 && "a place has one element");
-        element->place = &place;
-        place.store(tagged(element), release);
+    static void fill(typename Element::Slot& slot, Element* element) {
+        assert(slot.load(relaxed) == 0 && "a slot has one element");
+        element->slot = &slot;
+        slot.store(tagged(element), release);
     }
 
     std::unique_ptr<Line[]> lines_;

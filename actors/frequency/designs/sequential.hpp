@@ -25,9 +25,9 @@ public:
         for (std::size_t i = 0; i < count; ++i) counters_.add(keys[i], weights[i]);
     }
 
-    Answer ask(std::size_t most, double share) override {
+    Answer ask(std::size_t most, double support) override {
         const Alone<Owner> alone(*this);
-        const std::uint64_t bar = part_of(share, counters_.total());
+        const std::uint64_t bar = part_of(support, counters_.total());
         const auto slots = bar == 0 ? counters_.top(most) : counters_.above(bar);
         Answer answer{{}, counters_.total(), counters_.unseen()};
         answer.rows.reserve(std::min(most, slots.size()));

@@ -49,7 +49,7 @@
 #include "callboard/core/memory/epochs.hpp"
 #include "callboard/frequency/designs/counting_stream.hpp"
 #include "callboard/frequency/designs/elements.hpp"
-#include "callboard/frequency/designs/retired_pool.hpp"
+#include "callboard/frequency/designs/retired_nodes.hpp"
 #include "callboard/frequency/designs/search_structure.hpp"
 
 namespace callboard {
@@ -62,7 +62,7 @@ public:
     using Stream = CountingStream<Keys>;
 
     StreamSummary(std::int64_t capacity, std::uint32_t throttle, SearchStructure<Keys>& search,
-                  RetiredPool<Bucket>& buckets)
+                  RetiredNodes<Bucket>& buckets)
         : capacity_(capacity), throttle_(throttle), search_(search), buckets_(buckets) {}
 
     // The caller, a stream that owns nothing else, owns an element that has a counter; and its request is another's
@@ -105,7 +105,7 @@ public:
 
     // Lossy Counting at the end of a round: elements go for which frequency + error <= round, as far as nobody is
     // incrementing them. Throws std::bad_alloc; then some stay.
-    void trim(Stream& stream, std::uint64_t round, RetiredPool<Element>& elements) {
+    void trim(Stream& stream, std::uint64_t round, RetiredNodes<Element>& elements) {
         Bucket* bucket = first_.next.load(acquire);
         for (; bucket != nullptr && bucket->frequency <= round; bucket = bucket->next.load(acquire)) {
             if (bucket->door.is_closed()) continue;
@@ -425,7 +425,7 @@ private:
     const std::int64_t capacity_;
     const std::uint32_t throttle_;
     SearchStructure<Keys>& search_;
-    RetiredPool<Bucket>& buckets_;
+    RetiredNodes<Bucket>& buckets_;
     Bucket first_;
     std::uint64_t beginning_{0};  // the frequency that keys begin with
     alignas(cache_line) Atomic<std::int64_t> size_{0};

@@ -57,9 +57,9 @@ public:
         }
     }
 
-    // Any thread, while streams count. The keys whose counts are above that share of what the total was when it was
+    // Any thread, while streams count. The keys whose counts are above that fraction of what the total was when it was
     // asked, at most so many. The answer's total is that when it was done.
-    virtual Answer ask(std::size_t most, double share) = 0;
+    virtual Answer ask(std::size_t most, double support) = 0;
     virtual Estimate estimate(const Probe& key) = 0;
     virtual std::uint64_t total() = 0;
     virtual std::uint32_t size() = 0;
@@ -69,11 +69,11 @@ public:
     virtual void load(const Answer& state) = 0;
 };
 
-// The whole part of share * total, without rounding; the share is from 0 to below 1.
-inline std::uint64_t part_of(double share, std::uint64_t total) {
-    assert(share >= 0 && share < 1 && total >> 63 == 0);
+// The whole part of support * total, without rounding; `support` is from 0 to below 1.
+inline std::uint64_t part_of(double support, std::uint64_t total) {
+    assert(support >= 0 && support < 1 && total >> 63 == 0);
     int exponent = 0;
-    const auto digits = static_cast<std::uint64_t>(std::ldexp(std::frexp(share, &exponent), 53));
+    const auto digits = static_cast<std::uint64_t>(std::ldexp(std::frexp(support, &exponent), 53));
     const int shift = 53 - exponent;
     return shift > 116 ? 0 : static_cast<std::uint64_t>(static_cast<unsigned __int128>(digits) * total >> shift);
 }

@@ -5,7 +5,7 @@ from libcpp.vector cimport vector
 from callboard.frequency.counting.keys cimport ByteRun
 
 cdef extern from "callboard/frequency/designs/summary.hpp" namespace "callboard" nogil:
-    uint64_t part_of(double share, uint64_t total)  # the whole part
+    uint64_t part_of(double support, uint64_t total)  # the whole part
 
     cdef struct KeyEstimate:
         uint64_t count
@@ -25,7 +25,7 @@ cdef extern from "callboard/frequency/designs/summary.hpp" namespace "callboard"
     cdef cppclass IntegerSummary "callboard::Summary<callboard::IntegerKeys>":
         void add(unsigned stream, const int64_t* keys, const uint64_t* weights, size_t count) except +
         bint try_add(unsigned stream, const int64_t* keys, const uint64_t* weights, size_t count)
-        IntegerAnswer ask(size_t most, double share) except +
+        IntegerAnswer ask(size_t most, double support) except +
         KeyEstimate estimate(int64_t key) except +
         uint64_t total()
         uint32_t size() except +
@@ -48,14 +48,14 @@ cdef extern from "callboard/frequency/designs/summary.hpp" namespace "callboard"
     cdef cppclass ByteSummary "callboard::Summary<callboard::ByteKeys>":
         void add(unsigned stream, const ByteRun* keys, const uint64_t* weights, size_t count) except +
         bint try_add(unsigned stream, const ByteRun* keys, const uint64_t* weights, size_t count)
-        ByteAnswer ask(size_t most, double share) except +
+        ByteAnswer ask(size_t most, double support) except +
         KeyEstimate estimate(const ByteRun& key) except +
         uint64_t total()
         uint32_t size() except +
         void load(const ByteAnswer& state) except +
 
 
-cdef extern from "callboard/frequency/designs/choice.hpp" namespace "callboard" nogil:
+cdef extern from "callboard/frequency/designs/design.hpp" namespace "callboard" nogil:
     cdef enum Design "callboard::Design":
         pass
 
@@ -65,16 +65,16 @@ cdef extern from "callboard/frequency/designs/choice.hpp" namespace "callboard" 
         Design design, uint32_t capacity, uint64_t seed, unsigned streams, unsigned threads) except +
 
 
-cdef extern from "callboard/frequency/designs/gate.hpp" namespace "callboard" nogil:
-    const unsigned no_stream "callboard::StreamGate::none"
+cdef extern from "callboard/frequency/designs/stream_slots.hpp" namespace "callboard" nogil:
+    const unsigned no_stream "callboard::StreamSlots::none"
 
-    cdef cppclass StreamGate:
-        StreamGate(unsigned streams) except +
+    cdef cppclass StreamSlots:
+        StreamSlots(unsigned streams) except +
         unsigned try_take()
         unsigned take()
         void give_back(unsigned stream)
-        void close()
-        void open()
+        void take_all()
+        void give_back_all()
         bint admit(uint64_t elements)
         uint64_t admitted()
         void retract(uint64_t elements)

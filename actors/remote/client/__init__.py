@@ -1,1 +1,1 @@
-"""A program's access to a server elsewhere: connections, refs, stages, published rows."""
+"""A program's access to a server elsewhere: connections, refs, uploads, published rows."""

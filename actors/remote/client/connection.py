@@ -17,13 +17,13 @@ from callboard.core.handles import CopiedAsItself
 from callboard.remote.client.published import PublishedRows
 from callboard.remote.client.remote_ref import RemoteRef
 from callboard.remote.client.session import WAITS_FOR_ITSELF, RemoteSession, may_block
-from callboard.remote.client.writer import StageWriter, abort, commit
+from callboard.remote.client.writer import UploadWriter, abort, commit
 from callboard.remote.errors import ConnectionLost
-from callboard.remote.protocol.conversation import Parcel
+from callboard.remote.protocol.conversation import Submission
 from callboard.remote.protocol.shard import Shard
 from callboard.remote.protocol.staged_rows import Winner, checked_name
 from callboard.remote.sockets.address import parse_address
-from callboard.remote.sockets.security import PathLike, client_context, find_token, user_id
+from callboard.remote.sockets.security import PathLike, client_context, find_secret, user_id
 from callboard.remote.wire.codec import Codec, Types
 from callboard.scheduling.worker import shares_worker_here
 
@@ -39,8 +39,8 @@ class Connection(CopiedAsItself):
         self,
         url: str,
         *,
-        token: str | None = None,
-        token_file: PathLike | None = None,
+        secret: str | None = None,
+        secret_file: PathLike | None = None,
         ca_file: PathLike | None = None,
         types: Types = (),
         timeout: float = 30.0,
@@ -48,10 +48,10 @@ class Connection(CopiedAsItself):
         server_user: int | str | None = None,
     ) -> None:
         self.address = parse_address(url).absolute()
-        self._token_given = token is not None
+        self._secret_given = secret is not None
         self.timeout = checks.seconds("timeout", timeout)
         self._options = {
-            "token_file": token_file,
+            "secret_file": secret_file,
             "ca_file": ca_file,
             "types": types,
             "timeout": self.timeout,
@@ -60,8 +60,8 @@ class Connection(CopiedAsItself):
         }
         self._server_user = user_id(server_user)
         self._shard = None if shard is None else Shard.parse(shard)
-        found = find_token(token, token_file)
-        self._secret = b"" if found is None else found.secret
+        found = find_secret(secret, secret_file)
+        self._secret = b"" if found is None else found.value
         self._context = client_context(self.address, ca_file)
         self.codec = Codec(types)
         self._session: RemoteSession | None = None
@@ -105,16 +105,16 @@ class Connection(CopiedAsItself):
 
     # --- rows that count once ---------------------------------------------------------------------
 
-    def stage(
+    def upload(
         self, entry: str, *, job: str, batch: int = 0, partition: int = 0, attempt: int = 0
-    ) -> StageWriter:
-        """Return a stage, a context manager: rows that reach the actor when they are committed.
+    ) -> UploadWriter:
+        """Return an upload, a context manager: rows that reach the actor when they are committed.
 
         `job` is a unique name of the job, and `batch` a number of 64 bits. `attempt` differs
         between all attempts at a partition, such as Spark's task attempt id.
         """
         name = checked_name(job, batch)
-        return StageWriter(self, entry, name, partition, attempt)
+        return UploadWriter(self, entry, name, partition, attempt)
 
     def commit(
         self, job: str, batch: int, winners: Iterable[Winner], timeout: float | None = None
@@ -123,9 +123,9 @@ class Connection(CopiedAsItself):
 
         When it returns they are on the server's disk. The commit is repeated over new connections
         until `timeout`, or the connection's, and may be called again after that: a batch counts
-        once. `winners` are the `staged` of the stages, one at most for a partition.
+        once. `winners` are the `staged` of the uploads, one at most for a partition.
 
-        Raises NotStaged, CommitConflict, StageRefused if the disk is full, and ConnectionLost,
+        Raises NotUploaded, CommitConflict, UploadRefused if the disk is full, and ConnectionLost,
         after which the outcome is unknown.
         """
         name = checked_name(job, batch)
@@ -211,17 +211,17 @@ class Connection(CopiedAsItself):
             raise
         return self
 
-    def deliver(self, parcel: Parcel, what: str) -> None:
-        """Send a parcel, and wait for credit where there is none. Raises ConnectionLost."""
-        sent = parcel.sent
+    def deliver(self, submission: Submission, what: str) -> None:
+        """Send a submission, and wait for credit where there is none. Raises ConnectionLost."""
+        sent = submission.sent
         assert sent is not None
-        self.session.submit(parcel, self.timeout if may_block() else None)
+        self.session.submit(submission, self.timeout if may_block() else None)
         try:
             if not sent.done():
                 self.refuse_to_block(f"{what}()", f"there is no credit; await {what}_soon()")
                 sent.result(self.timeout)
         except BaseException as error:
-            is_withdrawn = self.session.withdraw(parcel)
+            is_withdrawn = self.session.withdraw(submission)
             if is_withdrawn and isinstance(error, AskTimeout):
                 raise ConnectionLost(
                     f"{what}() found no connection or no credit on {self.address} for "
@@ -280,10 +280,10 @@ class Connection(CopiedAsItself):
         return f"<Connection to {self.address}>"
 
     def __reduce__(self) -> Any:
-        if self._token_given:
+        if self._secret_given:
             raise TypeError(
-                f"{self!r} has its token from token=, and is not pickled with it: give "
-                "token_file=, or have it read from the environment, at both places"
+                f"{self!r} has its secret from secret=, and is not pickled with it: give "
+                "secret_file=, or have it read from the environment, at both places"
             )
         return _reconnect, (str(self.address), self._options)
 
@@ -294,13 +294,13 @@ def connect(url: str, **options: Any) -> Connection:
     Tries again until then, for `timeout` seconds (30). A `tell` waits for credit as long. Options,
     by keyword:
 
-    - `token_file`: a file with the server's token. The default is the environment's
-      `CALLBOARD_TOKEN_FILE`, or the token in `CALLBOARD_TOKEN`. `token`: the token itself.
+    - `secret_file`: a file with the server's secret. The default is the environment's
+      `CALLBOARD_SECRET_FILE`, or the secret in `CALLBOARD_SECRET`. `secret`: the secret itself.
     - `ca_file`: the certificate to trust over TLS, in PEM format: the server's own, or its
       signer's. Without one, loopback uses no TLS.
     - `types`: the dataclasses and enumerations that messages are made of; as a dict, by names.
     - `server_user`: the user, by name or number, whose server at a Unix socket is trusted, beside
-      root; without it, this process's own. The token goes to their servers only.
+      root; without it, this process's own. The secret goes to their servers only.
     - `shard`: which of several servers it must be, such as "0/4"; it is Refused if it is not.
 
     Raises ConnectionLost, Refused, AddressError, SecurityError.

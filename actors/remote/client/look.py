@@ -15,7 +15,7 @@ def main(arguments: Sequence[str]) -> int:
     """Print a server's health as JSON. Returns 0 if it serves, 1 if it does not."""
     parser = argparse.ArgumentParser(prog="python -m callboard health", description=__doc__)
     parser.add_argument("address", metavar="ADDRESS", help="unix:PATH or tcp:HOST:PORT")
-    parser.add_argument("--token-file", metavar="FILE", help="the server's secret")
+    parser.add_argument("--secret-file", metavar="FILE", help="the server's secret")
     parser.add_argument("--ca-file", metavar="FILE", help="the certificate to trust")
     parser.add_argument(
         "--server-user", metavar="USER", help="of the server at a Unix socket, if it is another"
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         connection = connect(
             options.address,
-            token_file=options.token_file,
+            secret_file=options.secret_file,
             ca_file=options.ca_file,
             server_user=options.server_user,
             timeout=options.timeout,

@@ -7,12 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from callboard.core import checks
-from callboard.remote.client.parcels import StagingParcel
+from callboard.remote.client.upload_request import UploadRequest
 from callboard.remote.client.writer import repeat
 from callboard.remote.errors import CodecError
 from callboard.remote.protocol.kinds import MessageKind
 from callboard.remote.protocol.published_rows import PublishedPiece, PublishedRange, row_body
-from callboard.remote.wire.arrow import read_batches
+from callboard.remote.wire.arrow_ipc import read_batches
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,9 +80,9 @@ class PublishedRows:
 
     def _ask(self, kind: MessageKind, *body: bytes) -> Any:
         connection = self._connection
-        parcel = partial(StagingParcel, kind, *body, entry=self._entry)
+        submission = partial(UploadRequest, kind, *body, entry=self._entry)
         what = f"{kind.name} of {self._entry!r}"
-        return repeat(connection, parcel, what, connection.timeout)
+        return repeat(connection, submission, what, connection.timeout)
 
     def __repr__(self) -> str:
         return f"<PublishedRows of {self._entry!r} at {self._connection!r}>"

@@ -13,9 +13,9 @@ from callboard.core.batches import iterator_over
 from callboard.core.handles import CopiedAsItself
 from callboard.remote.client.answer import RemoteAnswer
 from callboard.remote.client.session import SessionOwner
-from callboard.remote.protocol.conversation import Parcel
+from callboard.remote.protocol.conversation import Submission
 from callboard.remote.protocol.kinds import MessageKind
-from callboard.remote.wire.arrow import write_batch
+from callboard.remote.wire.arrow_ipc import write_batch
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,26 +39,26 @@ class RemoteRef(CopiedAsItself):
         RemoteFailure for earlier ones that the server refused. Raises CodecError, and
         CallboardError where it would block an event loop's thread or a worker.
         """
-        self.connection.deliver(self._parcel(_TELL, message), "tell")
+        self.connection.deliver(self._submission(_TELL, message), "tell")
 
     def tell_soon(self, message: Any) -> Future[None]:
         """Send `message` as soon as the server takes it; return a future that is done then."""
-        return self._soon(self._parcel(_TELL, message))
+        return self._soon(self._submission(_TELL, message))
 
     def tell_many(self, messages: Iterable[Any]) -> None:
         """Send all of `messages`, in their order, many in a frame. Waits and raises like `tell`.
 
         Messages that were sent before an error stay sent.
         """
-        for parcel in self._parcels(messages):
-            self.connection.deliver(parcel, "tell_many")
+        for submission in self._submissions(messages):
+            self.connection.deliver(submission, "tell_many")
 
     def tell_many_soon(self, messages: Iterable[Any]) -> Future[None]:
         """Send all of `messages` as soon as the server takes them; return a future.
 
         It is done when all have left, and fails as the first that is refused or lost.
         """
-        return together([self._soon(parcel) for parcel in self._parcels(messages)])
+        return together([self._soon(submission) for submission in self._submissions(messages)])
 
     def send_batch(self, batch: pa.RecordBatch) -> None:
         """Send an Arrow record batch as one message, also if it has no rows.
@@ -85,23 +85,23 @@ class RemoteRef(CopiedAsItself):
         data = self.connection.codec.encode(message)
         session = self.connection.session
         answer = RemoteAnswer(self.connection)
-        session.submit(Parcel(_ASK, self.name, (data,), 1, answer))
+        session.submit(Submission(_ASK, self.name, (data,), 1, answer))
         if seconds is not None:
             session.fail_after(answer, seconds, self.name)
         return answer
 
-    def _soon(self, parcel: Parcel) -> Future[None]:
-        self.connection.session.submit(parcel)
-        assert parcel.sent is not None
-        return parcel.sent
+    def _soon(self, submission: Submission) -> Future[None]:
+        self.connection.session.submit(submission)
+        assert submission.sent is not None
+        return submission.sent
 
-    def _parcel(self, kind: MessageKind, message: Any) -> Parcel:
-        return Parcel(kind, self.name, (self.connection.codec.encode(message),))
+    def _submission(self, kind: MessageKind, message: Any) -> Submission:
+        return Submission(kind, self.name, (self.connection.codec.encode(message),))
 
-    def _batch(self, batch: pa.RecordBatch) -> Parcel:
-        return Parcel(MessageKind.BATCH, self.name, write_batch(batch))
+    def _batch(self, batch: pa.RecordBatch) -> Submission:
+        return Submission(MessageKind.BATCH, self.name, write_batch(batch))
 
-    def _parcels(self, messages: Iterable[Any]) -> Iterator[Parcel]:
+    def _submissions(self, messages: Iterable[Any]) -> Iterator[Submission]:
         source = iterator_over("tell_many()", messages, "messages")
         while True:
             server = self.connection.session.last_server
@@ -111,7 +111,7 @@ class RemoteRef(CopiedAsItself):
                 return
             yield from self._cut(rows, longest)
 
-    def _cut(self, rows: list[Any], longest: int) -> Iterator[Parcel]:
+    def _cut(self, rows: list[Any], longest: int) -> Iterator[Submission]:
         """Put rows into one frame, or into several where one would be too long."""
         data = self.connection.codec.encode_rows(rows)
         if len(data) + 64 > longest and len(rows) > 1:
@@ -119,7 +119,7 @@ class RemoteRef(CopiedAsItself):
             yield from self._cut(rows[:middle], longest)
             yield from self._cut(rows[middle:], longest)
         else:
-            yield Parcel(MessageKind.TELL_MANY, self.name, (data,), len(rows))
+            yield Submission(MessageKind.TELL_MANY, self.name, (data,), len(rows))
 
     def __repr__(self) -> str:
         return f"<RemoteRef {self.name!r} at {self.connection.address}>"

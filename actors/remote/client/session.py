@@ -18,7 +18,7 @@ from callboard.core.log import log
 from callboard.core.text import safe_str
 from callboard.remote.errors import ConnectionLost, ProtocolError, Refused, RemoteError
 from callboard.remote.protocol.client_side import Welcome
-from callboard.remote.protocol.conversation import Completion, Conversation, Parcel
+from callboard.remote.protocol.conversation import Completion, Conversation, Submission
 from callboard.remote.protocol.kinds import Parting
 from callboard.remote.protocol.shard import Shard
 from callboard.remote.sockets.address import Address
@@ -39,7 +39,7 @@ WAITS_FOR_ITSELF = "would wait for what this very thread is to read: have anothe
 
 
 class SessionOwner(Protocol):
-    """A connection as refs, stages and answers need it: its session, and how to wait for that."""
+    """A connection as refs, uploads and answers need it: its session, and how to wait for that."""
 
     timeout: float
     codec: Codec
@@ -52,8 +52,8 @@ class SessionOwner(Protocol):
     def session(self) -> RemoteSession:
         """The session of this process."""
 
-    def deliver(self, parcel: Parcel, what: str) -> None:
-        """Send a parcel, and wait for credit where there is none."""
+    def deliver(self, submission: Submission, what: str) -> None:
+        """Send a submission, and wait for credit where there is none."""
 
     def refuse_to_block(self, what: str) -> None:
         """Raise CallboardError where waiting would hold up others."""
@@ -78,7 +78,7 @@ class RemoteSession:
         self,
         address: Address,
         context: ssl.SSLContext | None,
-        token: bytes,
+        secret: bytes,
         encoding: Codec,
         shard: Shard | None = None,
         server_user: int | None = None,
@@ -88,7 +88,7 @@ class RemoteSession:
         self._context = context
         self.pid = os.getpid()
         self._lock = threading.Lock()  # of the conversation, and of the order of its frames
-        self._talk = Conversation(encoding, token, shard)
+        self._talk = Conversation(encoding, secret, shard)
         self._link: DrivenLink | None = None  # written with the lock
         self._current: object = None  # the connection's name; written with the lock
         self._error: RemoteError | None = None  # why there will be no other connection
@@ -131,7 +131,7 @@ class RemoteSession:
         """The server's last report of its health."""
         return self._talk.health
 
-    def submit(self, parcel: Parcel, help_for: float | None = None) -> None:
+    def submit(self, submission: Submission, help_for: float | None = None) -> None:
         """Send, now or when there is credit. Raises the errors of earlier messages.
 
         With `help_for` this thread writes the rest when the socket has no room, for so many
@@ -144,9 +144,9 @@ class RemoteSession:
                 if self._error is not None:
                     raise self._error.with_traceback(None)  # it would grow with each raise
                 talk = self._talk
-                if parcel.hears_of_trouble:
+                if submission.hears_of_trouble:
                     talk.raise_trouble()
-                talk.submit(parcel)
+                talk.submit(submission)
                 link = self._link
                 output, outcomes = talk.take()
                 if output and link is not None:
@@ -175,13 +175,13 @@ class RemoteSession:
         if link is not None and self.pid == os.getpid():
             link.ring(awaited)
 
-    def withdraw(self, parcel: Parcel) -> bool:
-        """Take a parcel back that has not left. False: it has."""
+    def withdraw(self, submission: Submission) -> bool:
+        """Take a submission back that has not left. False: it has."""
         is_withdrawn = False
 
         def withdraw() -> None:
             nonlocal is_withdrawn
-            is_withdrawn = self._talk.withdraw(parcel)
+            is_withdrawn = self._talk.withdraw(submission)
 
         self._do(withdraw)
         return is_withdrawn

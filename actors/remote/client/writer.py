@@ -1,4 +1,4 @@
-"""Rows that count once, from a client: stages, commits and aborts."""
+"""Rows that count once, from a client: uploads, commits and aborts."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Self
 from callboard.core import checks
 from callboard.core.batches import iterator_over
 from callboard.core.errors import AskTimeout
-from callboard.remote.client.parcels import StagePlace, StagingParcel
+from callboard.remote.client.upload_request import UploadConnection, UploadRequest
 from callboard.remote.errors import ConnectionLost, RemoteError
 from callboard.remote.protocol import staged_rows
 from callboard.remote.protocol.kinds import MessageKind
 from callboard.remote.protocol.staged_rows import BatchName, Layout, Winner
-from callboard.remote.wire.arrow import write_batch
+from callboard.remote.wire.arrow_ipc import write_batch
 from callboard.remote.wire.frames import Buffer
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _numbers = count()
 _numbering = Lock()
 
 
-class StageWriter:
+class UploadWriter:
     """One attempt at a partition of a batch: a context manager, for one thread.
 
     Leaving it waits until all rows are staged; then `staged` is the value for a commit. Leaving it
@@ -52,7 +52,7 @@ class StageWriter:
         self._attempt = attempt
         with _numbering:
             self._number = next(_numbers) % 2**32
-        self._place = StagePlace()
+        self._upload = UploadConnection()
         self._frames = 0
         self._rows = 0
         self._checksum = 0
@@ -60,16 +60,16 @@ class StageWriter:
         """Which attempt is staged, with how many rows: small, and made to be sent to the driver."""
 
     def __enter__(self) -> Self:
-        """Begin. Raises StageRefused, BatchCommitted, ConnectionLost."""
+        """Begin. Raises UploadRefused, BatchCommitted, ConnectionLost."""
         body = staged_rows.begin_body(self._number, self._name, self._partition, self._attempt)
-        begin = StagingParcel(MessageKind.BEGIN, body, stage=self._place, entry=self._entry)
-        request(self._connection, begin, "stage")
+        begin = UploadRequest(MessageKind.BEGIN, body, upload=self._upload, entry=self._entry)
+        request(self._connection, begin, "upload")
         return self
 
     def send_many(self, rows: Iterable[Any]) -> None:
-        """Stage rows, in their order. Waits for credit; raises ConnectionLost, CodecError.
+        """Upload rows, in their order. Waits for credit; raises ConnectionLost, CodecError.
 
-        The server's objections to them are raised at the end of the stage.
+        The server's objections to them are raised at the end of the upload.
         """
         source = iterator_over("send_many()", rows)
         while some := list(islice(source, _ROWS)):
@@ -77,9 +77,9 @@ class StageWriter:
                 self._send(Layout.ROWS, size, (data,), "send_many")
 
     def send_batch(self, batch: pa.RecordBatch) -> None:
-        """Stage the rows of an Arrow record batch, which the actor gets as one. As `send_many`.
+        """Upload the rows of an Arrow record batch, which the actor gets as one. As `send_many`.
 
-        A batch without rows stages nothing.
+        A batch without rows uploads nothing.
         """
         data = write_batch(batch)
         if batch.num_rows:
@@ -95,7 +95,7 @@ class StageWriter:
             return
         body = staged_rows.end_body(self._number, self._rows, self._checksum)
         rows = request(
-            self._connection, StagingParcel(MessageKind.END, body, stage=self._place), "stage"
+            self._connection, UploadRequest(MessageKind.END, body, upload=self._upload), "upload"
         )
         if rows != self._rows:
             raise RemoteError(f"the server has staged {rows} rows, and {self._rows} were sent")
@@ -103,8 +103,8 @@ class StageWriter:
 
     def _send(self, layout: Layout, rows: int, payload: tuple[Buffer, ...], what: str) -> None:
         head = staged_rows.data_head(self._number, self._frames, layout, rows)
-        parcel = StagingParcel(MessageKind.DATA, head, *payload, stage=self._place)
-        self._connection.deliver(parcel, what)
+        submission = UploadRequest(MessageKind.DATA, head, *payload, upload=self._upload)
+        self._connection.deliver(submission, what)
         self._frames += 1
         self._rows += rows
         for part in payload:
@@ -123,21 +123,21 @@ class StageWriter:
 
 
 def request(
-    connection: SessionOwner, parcel: StagingParcel, what: str, timeout: float | None = None
+    connection: SessionOwner, submission: UploadRequest, what: str, timeout: float | None = None
 ) -> Any:
-    """Send a parcel, and return the answer. Raises the server's errors, and ConnectionLost."""
+    """Send a submission, and return the answer. Raises the server's errors, and ConnectionLost."""
     connection.refuse_to_block(what)
-    answer = parcel.answer
+    answer = submission.answer
     assert answer is not None
     seconds = connection.timeout if timeout is None else timeout
-    connection.session.submit(parcel)
+    connection.session.submit(submission)
     try:
         return answer.result(seconds)
     except AskTimeout:
-        connection.session.withdraw(parcel)
+        connection.session.withdraw(submission)
         raise ConnectionLost(f"{what}: no answer in {seconds:g} s; it may still come") from None
     except BaseException:
-        connection.session.withdraw(parcel)
+        connection.session.withdraw(submission)
         raise
 
 
@@ -147,25 +147,25 @@ def commit(
     """Commit a batch, over as many connections as it takes."""
     body = staged_rows.commit_body(connection.codec, name, staged_rows.checked_winners(winners))
     repeat(
-        connection, partial(StagingParcel, MessageKind.COMMIT, body), f"commit of {name}", timeout
+        connection, partial(UploadRequest, MessageKind.COMMIT, body), f"commit of {name}", timeout
     )
 
 
 def abort(connection: SessionOwner, name: BatchName, timeout: float) -> None:
     """Abort a batch, over as many connections as it takes."""
     body = staged_rows.abort_body(name)
-    repeat(connection, partial(StagingParcel, MessageKind.ABORT, body), f"abort of {name}", timeout)
+    repeat(connection, partial(UploadRequest, MessageKind.ABORT, body), f"abort of {name}", timeout)
 
 
 def repeat(
-    connection: SessionOwner, parcel: Callable[[], StagingParcel], what: str, timeout: float
+    connection: SessionOwner, submission: Callable[[], UploadRequest], what: str, timeout: float
 ) -> Any:
     """Ask until there is an answer, and return it: it is the same, however often it is asked."""
     deadline = time.monotonic() + timeout
     while True:
         left = max(0.0, deadline - time.monotonic())
         try:
-            return request(connection, parcel(), what, left)
+            return request(connection, submission(), what, left)
         except ConnectionLost as error:
             if not left or connection.session.is_over:
                 raise ConnectionLost(f"{what}: unknown after {timeout:g} s: {error}") from error

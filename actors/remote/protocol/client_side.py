@@ -88,10 +88,10 @@ ClientEvent = Welcome | Answered | Failed | Credit | Pong | Parting
 class ClientSide:
     """A client's side of the protocol. A user in several threads needs a lock."""
 
-    def __init__(self, encoding: Codec, token: bytes, shard: Shard | None = None) -> None:
+    def __init__(self, encoding: Codec, secret: bytes, shard: Shard | None = None) -> None:
         """With a `shard` the server must be that one."""
         self._codec = encoding
-        self._token = token
+        self._secret = secret
         self._shard = shard
         self.server: Welcome | None = None
         self.account = Account(0, 0)
@@ -117,7 +117,7 @@ class ClientSide:
     def hello(self) -> bytes:
         """Return the first frame."""
         opening = kinds.HELLO.pack(kinds.MAGIC, kinds.VERSION, codec.VERSION)
-        return frame(MessageKind.HELLO, opening, self._token)
+        return frame(MessageKind.HELLO, opening, self._secret)
 
     def has_room(self, messages: int, size: int) -> bool:
         """Tell whether there is credit for a delivery, with so many bytes of data."""

@@ -19,10 +19,10 @@ from callboard.remote.errors import (
     CommitConflict,
     ConnectionLost,
     NotPublished,
-    NotStaged,
+    NotUploaded,
     RemoteError,
     RemoteFailure,
-    StageRefused,
+    UploadRefused,
 )
 from callboard.remote.protocol.client_side import (
     BEFORE_DATA,
@@ -48,13 +48,13 @@ _KNOWN = {
         BatchCommitted,
         CommitConflict,
         NotPublished,
-        NotStaged,
-        StageRefused,
+        NotUploaded,
+        UploadRefused,
     )
 }
 
 
-class Parcel:
+class Submission:
     """A message, or several, for an entry point of the server."""
 
     __slots__ = ("answer", "entry", "kind", "messages", "parts", "sent", "size")
@@ -130,16 +130,16 @@ class Completion(NamedTuple):
 class Conversation:
     """One client's state. A user in several threads needs a lock."""
 
-    def __init__(self, encoding: Codec, token: bytes, shard: Shard | None = None) -> None:
+    def __init__(self, encoding: Codec, secret: bytes, shard: Shard | None = None) -> None:
         self._codec = encoding
-        self._token = token
+        self._secret = secret
         self._shard = shard
         self.side: ClientSide | None = None
         self.last_server: Welcome | None = None
         """The last server's description of itself."""
         self.health: dict[str, Any] = {}
         """The content of the last PONG."""
-        self.waiting: deque[Parcel] = deque()
+        self.waiting: deque[Submission] = deque()
         self._places: dict[str, int] = {}  # of the server's entry points
         self._answers: dict[int, Future[Any]] = {}
         self._flushes: list[Future[None]] = []
@@ -175,19 +175,19 @@ class Conversation:
             refused, self._refused = self._refused, None
             raise refused
 
-    def submit(self, parcel: Parcel) -> None:
-        """Send a parcel as soon as there is a connection, and credit. Those before it go first."""
-        if (loss := parcel.loss(self.side)) is not None:
-            self._fail_parcel(parcel, loss)
+    def submit(self, submission: Submission) -> None:
+        """Send it as soon as there is a connection, and credit. Those before it go first."""
+        if (loss := submission.loss(self.side)) is not None:
+            self._fail_submission(submission, loss)
             return
-        self.waiting.append(parcel)
+        self.waiting.append(submission)
         self._send_waiting()
 
-    def withdraw(self, parcel: Parcel) -> bool:
-        """Take a parcel back that has not left. False: it has."""
-        if parcel not in self.waiting:
+    def withdraw(self, submission: Submission) -> bool:
+        """Take a submission back that has not left. False: it has."""
+        if submission not in self.waiting:
             return False
-        self.waiting.remove(parcel)
+        self.waiting.remove(submission)
         self._go_on()  # with what waited behind it, or for the end of it
         return True
 
@@ -213,7 +213,7 @@ class Conversation:
 
     def begin(self) -> None:
         """Begin with a new connection."""
-        self.side = ClientSide(self._codec, self._token, self._shard)
+        self.side = ClientSide(self._codec, self._secret, self._shard)
         self._output.append(self.side.hello())
 
     def receive(self, received: Frame) -> Welcome | Parting | None:
@@ -250,10 +250,10 @@ class Conversation:
             )
         self._answers.clear()
         self._pings.clear()
-        for parcel in [*self.waiting]:
-            if (loss := parcel.loss(None)) is not None:
-                self.waiting.remove(parcel)
-                self._fail_parcel(parcel, loss)
+        for submission in [*self.waiting]:
+            if (loss := submission.loss(None)) is not None:
+                self.waiting.remove(submission)
+                self._fail_submission(submission, loss)
         if (self.lost or asked) and self._flushes:
             lost, self.lost = self.lost, 0
             error = ConnectionLost(
@@ -266,8 +266,8 @@ class Conversation:
 
     def give_up(self, error: RemoteError) -> None:
         """Fail all that waits: there will be no other connection."""
-        for parcel in self.waiting:
-            self._fail_parcel(parcel, error)
+        for submission in self.waiting:
+            self._fail_submission(submission, error)
         self.waiting.clear()
         for flushed in self._flushes:
             self._complete(flushed, None, error)
@@ -291,25 +291,25 @@ class Conversation:
     def _send_waiting(self) -> None:
         side, waiting = self.side, self.waiting
         while waiting and side is not None and side.is_open:
-            parcel = waiting[0]
-            if not parcel.fits(side, self._places):
-                obstacle = parcel.obstacle(side, self._places)
+            submission = waiting[0]
+            if not submission.fits(side, self._places):
+                obstacle = submission.obstacle(side, self._places)
                 if obstacle is None:
                     return
                 waiting.popleft()
-                self._fail_parcel(parcel, obstacle)
+                self._fail_submission(submission, obstacle)
                 continue
-            sequence, parts = parcel.dispatch(side, self._places)
+            sequence, parts = submission.dispatch(side, self._places)
             self._output += parts
-            if parcel.answer is not None:
-                self._answers[sequence] = parcel.answer
+            if submission.answer is not None:
+                self._answers[sequence] = submission.answer
             else:
-                self._complete(parcel.sent, None)
+                self._complete(submission.sent, None)
             waiting.popleft()
 
-    def _fail_parcel(self, parcel: Parcel, error: RemoteError) -> None:
-        self._complete(parcel.sent, None, error)
-        self._complete(parcel.answer, None, error)
+    def _fail_submission(self, submission: Submission, error: RemoteError) -> None:
+        self._complete(submission.sent, None, error)
+        self._complete(submission.answer, None, error)
 
     def _note_rest(self) -> None:
         on_its_way = 0 if self.side is None else self.side.account.messages

@@ -46,19 +46,17 @@ class MessageKind(IntEnum):
 
 _KINDS = {int(kind): kind for kind in MessageKind}
 
-# Messages about rows that count once, though tasks fail and repeat; `staging.messages` has their
-# bodies.
+# Messages about rows that count once, though tasks fail and repeat; `staged_rows` has their bodies.
 STAGING = frozenset(
     {MessageKind.BEGIN, MessageKind.DATA, MessageKind.END, MessageKind.COMMIT, MessageKind.ABORT}
 )
-# Messages about rows that an actor publishes, and clients read; `staging.publishing` has their
-# bodies.
+# Messages about rows that an actor publishes, and clients read; `published_rows` has their bodies.
 PUBLISHING = frozenset({MessageKind.PUBLISHED, MessageKind.READ, MessageKind.RELEASE})
 # The kinds that are answered, which gives their credit back. All others are told, and credited by
 # CREDIT.
 ANSWERED = (STAGING - {MessageKind.DATA}) | PUBLISHING | {MessageKind.ASK}
 
-HELLO = Struct("!8sHH")  # magic, version of the protocol, of the codec; then the token
+HELLO = Struct("!8sHH")  # magic, version of the protocol, of the codec; then the secret
 GOODBYE = Struct("!B")  # a Farewell; then a text
 NONCE = Struct("!Q")  # of a PING; a PONG has the same one, then a value: the server's health
 CREDIT = Struct("!QQ")  # messages and bytes of TELL, TELL_MANY and BATCH handled so far
@@ -66,9 +64,9 @@ ENTRY = Struct("!H")  # an entry point's place in WELCOME; then a value, or for 
 ENTRY_ROWS = Struct("!HI")  # the same for a TELL_MANY, and how many rows follow
 SEQUENCE = Struct("!Q")  # of an ANSWER, then a value; of a FAILED, then a list of two texts
 
-LONGEST_TOKEN = 1024
+LONGEST_SECRET = 1024
 # Before it is known who the client is, nothing is to be longer.
-HELLO_LIMIT = 4 + 1 + HELLO.size + LONGEST_TOKEN
+HELLO_LIMIT = 4 + 1 + HELLO.size + LONGEST_SECRET
 
 
 class Farewell(IntEnum):
@@ -78,14 +76,14 @@ class Farewell(IntEnum):
     DRAINING = 1
     BUSY = 2
     IDLE = 3
-    TOKEN = 16
+    SECRET = 16
     VERSION = 17
     PROTOCOL = 18
 
     @property
     def is_final(self) -> bool:
         """Whether another attempt would end in the same way."""
-        return self >= Farewell.TOKEN
+        return self >= Farewell.SECRET
 
 
 class Parting(NamedTuple):

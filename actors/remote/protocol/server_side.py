@@ -116,12 +116,12 @@ class ServerSide:
         encoding: Codec,
         limits: ServerLimits,
         entries: Sequence[str],
-        is_token: Callable[[bytes], bool],
+        is_secret: Callable[[bytes], bool],
     ) -> None:
         self._codec = encoding
         self._limits = limits
         self._entries = entries
-        self._is_token = is_token
+        self._is_secret = is_secret
         self.account = Account(limits.messages, limits.bytes)
         self.is_greeted = False
         self.has_parted = False
@@ -153,7 +153,7 @@ class ServerSide:
     def _greet(self, kind: MessageKind, body: Buffer) -> Greeting:
         if kind is not MessageKind.HELLO:
             raise Rejected(f"a connection begins with HELLO, not {kind.name}")
-        (magic, version, encoding), token = unpack(kinds.HELLO, body, kind)
+        (magic, version, encoding), secret = unpack(kinds.HELLO, body, kind)
         if magic != kinds.MAGIC:
             raise Rejected("this is no client of callboard")
         if (version, encoding) != (kinds.VERSION, codec.VERSION):
@@ -162,8 +162,8 @@ class ServerSide:
                 f"{kinds.VERSION} with encoding {codec.VERSION}",
                 Farewell.VERSION,
             )
-        if not self._is_token(bytes(token)):
-            raise Rejected("the token is not the server's", Farewell.TOKEN)
+        if not self._is_secret(bytes(secret)):
+            raise Rejected("the secret is not the server's", Farewell.SECRET)
         self.is_greeted = True
         return Greeting()
 

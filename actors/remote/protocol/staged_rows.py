@@ -1,9 +1,9 @@
 """Messages about staged rows: the bodies of BEGIN, DATA, END, STAGED, COMMIT and ABORT.
 
 Without input and output. Numbers are in network order, a batch's has a sign, text is UTF-8. A
-stage has a number that the client chooses, which is its own as long as the stage is open. COMMIT
+upload has a number that the client chooses, which is its own as long as the upload is open. COMMIT
 holds a value, as `codec` encodes it: the job, and a list of winners. The order of a DATA's rows is
-that of its sequence number, from 0 on; `checksum` is the CRC-32 of all payloads of a stage.
+that of its sequence number, from 0 on; `checksum` is the CRC-32 of all payloads of an upload.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ from callboard.remote.protocol.kinds import ENTRY, SEQUENCE, MessageKind, Reject
 from callboard.remote.wire.codec import Codec
 from callboard.remote.wire.frames import Buffer
 
-_BEGIN = Struct("!IIQq")  # behind the entry's place: stage, partition, attempt, batch; then the job
-_DATA = Struct("!IIBI")  # stage, sequence, layout, rows; then the rows
-_END = Struct("!IQI")  # stage, rows, checksum
+_BEGIN = Struct(
+    "!IIQq"
+)  # behind the entry's place: upload, partition, attempt, batch; then the job
+_DATA = Struct("!IIBI")  # upload, sequence, layout, rows; then the rows
+_END = Struct("!IQI")  # upload, rows, checksum
 _STAGED = Struct("!Q")  # behind the sequence number of END: rows
 _BATCH = Struct("!q")  # of a COMMIT, then a value; of an ABORT, then the job
 
@@ -59,29 +61,29 @@ class BatchName(NamedTuple):
 
 
 class Begin(NamedTuple):
-    """Begin with a stage: one attempt at a partition of a batch, for an entry point."""
+    """Begin with an upload: one attempt at a partition of a batch, for an entry point."""
 
-    stage: int
+    upload: int
     entry: int
     name: BatchName
     partition: int
     attempt: int
 
 
-class StageRows(NamedTuple):
-    """More rows of a stage."""
+class UploadRows(NamedTuple):
+    """More rows of an upload."""
 
-    stage: int
+    upload: int
     sequence: int
     layout: Layout
     rows: int
     payload: Buffer
 
 
-class StageEnd(NamedTuple):
-    """The end of a stage, with what all of it must come to."""
+class UploadEnd(NamedTuple):
+    """The end of an upload, with what all of it must come to."""
 
-    stage: int
+    upload: int
     rows: int
     checksum: int
 
@@ -115,7 +117,7 @@ class Abort(NamedTuple):
     name: BatchName
 
 
-StagingContent = Begin | StageRows | StageEnd | PackedCommit | Abort
+StagingContent = Begin | UploadRows | UploadEnd | PackedCommit | Abort
 
 
 def checksum(payload: Buffer, before: int = 0) -> int:
@@ -142,14 +144,14 @@ def checked_name(job: str, batch: int) -> BatchName:
 def checked_winners(winners: Any) -> list[Winner]:
     """Check what a user gives: one winner at most for each partition. Raises ValueError, TypeError.
 
-    A None among them stands for a stage that is still open.
+    A None among them stands for an upload that is still open.
     """
     if not isinstance(winners, Iterable):
-        raise TypeError(f"winners are what stages have as `staged`, not {safe_repr(winners)}")
+        raise TypeError(f"winners are what uploads have as `staged`, not {safe_repr(winners)}")
     checked = []
     for each in winners:
         if not isinstance(each, Sequence) or len(each) != len(Winner._fields):
-            raise TypeError(f"a winner is what a stage has as `staged`, not {safe_repr(each)}")
+            raise TypeError(f"a winner is what an upload has as `staged`, not {safe_repr(each)}")
         partition, attempt, rows = each
         checks.whole("partition", partition, 0, 2**32 - 1)
         checks.whole("attempt", attempt, 0, 2**64 - 1)
@@ -162,19 +164,19 @@ def checked_winners(winners: Any) -> list[Winner]:
     return checked
 
 
-def begin_body(stage: int, name: BatchName, partition: int, attempt: int) -> bytes:
+def begin_body(upload: int, name: BatchName, partition: int, attempt: int) -> bytes:
     """Return the body of a BEGIN, without the entry's place before it."""
-    return _BEGIN.pack(stage, partition, attempt, name.batch) + name.job.encode()
+    return _BEGIN.pack(upload, partition, attempt, name.batch) + name.job.encode()
 
 
-def data_head(stage: int, sequence: int, layout: Layout, rows: int) -> bytes:
+def data_head(upload: int, sequence: int, layout: Layout, rows: int) -> bytes:
     """Return what comes before the rows in the body of a DATA."""
-    return _DATA.pack(stage, sequence, layout, rows)
+    return _DATA.pack(upload, sequence, layout, rows)
 
 
-def end_body(stage: int, rows: int, check: int) -> bytes:
+def end_body(upload: int, rows: int, check: int) -> bytes:
     """Return the body of an END."""
-    return _END.pack(stage, rows, check)
+    return _END.pack(upload, rows, check)
 
 
 def commit_body(codec: Codec, name: BatchName, winners: Sequence[Winner]) -> bytes:
@@ -214,18 +216,18 @@ def staged_rows(body: Buffer) -> tuple[int, int]:
 
 def _read_begin(body: Buffer, codec: Codec) -> Begin:
     (entry,), rest = unpack(ENTRY, body, MessageKind.BEGIN)
-    (stage, partition, attempt, batch), job = unpack(_BEGIN, rest, MessageKind.BEGIN)
-    return Begin(stage, entry, checked_name(bytes(job).decode(), batch), partition, attempt)
+    (upload, partition, attempt, batch), job = unpack(_BEGIN, rest, MessageKind.BEGIN)
+    return Begin(upload, entry, checked_name(bytes(job).decode(), batch), partition, attempt)
 
 
-def _read_data(body: Buffer, codec: Codec) -> StageRows:
-    (stage, sequence, layout, rows), payload = unpack(_DATA, body, MessageKind.DATA)
-    return StageRows(stage, sequence, Layout(layout), rows, payload)
+def _read_data(body: Buffer, codec: Codec) -> UploadRows:
+    (upload, sequence, layout, rows), payload = unpack(_DATA, body, MessageKind.DATA)
+    return UploadRows(upload, sequence, Layout(layout), rows, payload)
 
 
-def _read_end(body: Buffer, codec: Codec) -> StageEnd:
-    (stage, rows, check), _ = unpack(_END, body, MessageKind.END)
-    return StageEnd(stage, rows, check)
+def _read_end(body: Buffer, codec: Codec) -> UploadEnd:
+    (upload, rows, check), _ = unpack(_END, body, MessageKind.END)
+    return UploadEnd(upload, rows, check)
 
 
 def _read_commit(body: Buffer, codec: Codec) -> PackedCommit:

@@ -13,7 +13,7 @@ from callboard.remote.protocol.kinds import MessageKind
 from callboard.remote.protocol.server_side import Delivery
 from callboard.remote.server.peer import Peer
 from callboard.remote.staging.entries import Entry
-from callboard.remote.wire.arrow import ArrowReader
+from callboard.remote.wire.arrow_ipc import ArrowReader
 from callboard.remote.wire.codec import Codec
 from callboard.remote.wire.slices import finish
 

@@ -40,8 +40,8 @@ class PeerHost(Protocol):
     def entries(self) -> Collection[str]:
         """The names of the entry points."""
 
-    def is_token(self, token: bytes) -> bool:
-        """Tell whether a client's token is the server's."""
+    def is_secret(self, secret: bytes) -> bool:
+        """Tell whether a client's secret is the server's."""
 
     def about(self) -> dict[str, Any]:
         """Return the server's description, for a client that is welcome."""
@@ -52,7 +52,7 @@ class PeerHost(Protocol):
     def spawn_client(self, peer: Peer) -> ActorRef[Any]:
         """Make the actor of a client."""
 
-    def stage(self, peer: Peer, request: StagingRequest) -> None:
+    def take_request(self, peer: Peer, request: StagingRequest) -> None:
         """Do a client's request about staged or published rows."""
 
     def note_handled(self, messages: int) -> None:
@@ -79,7 +79,7 @@ class Peer:
         self._server = server
         self._limits = limits = server.limits
         self._lock = Lock()  # of the side, and of the order in which its frames are queued
-        self._side = ServerSide(server.codec, limits, list(server.entries), server.is_token)
+        self._side = ServerSide(server.codec, limits, list(server.entries), server.is_secret)
         self._loop = server.loop
         splitter = Splitter(HELLO_LIMIT)
         self._link = LentLink(self._loop, connected, splitter, self._on_frames, self._on_end)
@@ -89,7 +89,7 @@ class Peer:
         self._may_keep = has_gil()  # without one, to read and to work at the same time is faster
         self._actor: ActorRef[Any] | None = None
         self._is_leaving = False
-        self._stages = False  # whether it stages rows: to put them away needs no interpreter
+        self._uploads = False  # whether it uploads rows: to put them away needs no interpreter
         self.begun = self._heard = self._loop.time()
         """When it was accepted, by the loop's clock."""
         self._moved = (0, 0)  # bytes that had come, and that waited to be sent, at the last look
@@ -137,10 +137,10 @@ class Peer:
                     event = self._side.receive(received)
                 if isinstance(event, Delivery):
                     deliveries.append(event)
-                    self._stages = False
+                    self._uploads = False
                 elif isinstance(event, StagingRequest):
-                    self._stages = True
-                    self._server.stage(self, event)
+                    self._uploads = True
+                    self._server.take_request(self, event)
                 elif isinstance(event, Ping):
                     with self._lock:
                         self._link.queue(self._side.pong(event, self._server.health()))
@@ -238,7 +238,7 @@ class Peer:
                 attend(self._link)
 
     def answer_staged(self, request: StagingRequest, rows: int) -> None:
-        """Say how many rows a stage has that has ended."""
+        """Say how many rows an upload has that has ended."""
         with self._lock:
             self._link.queue(self._side.staged(request, rows))
         self._server.note_handled(1)
@@ -263,7 +263,7 @@ class Peer:
         self._server.note_handled(delivery.messages)
         if credit or self._is_leaving:
             self._push()
-        if is_rest and self._may_keep and not self._stages:
+        if is_rest and self._may_keep and not self._uploads:
             attend(self._link)
 
     def _on_turn(self) -> bool:
@@ -275,7 +275,7 @@ class Peer:
             has_asked = self._side.has_asked
         if owes:
             self._push()
-        return self._may_keep and not has_asked and not self._stages
+        return self._may_keep and not has_asked and not self._uploads
 
     def _queue_owed(self) -> bool:
         """Queue the credit that has waited, with the lock. False: none has."""

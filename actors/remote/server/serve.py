@@ -21,7 +21,7 @@ from callboard.remote.errors import RemoteError
 from callboard.remote.protocol.server_side import ServerLimits
 from callboard.remote.protocol.shard import Shard
 from callboard.remote.server.server import Server
-from callboard.remote.sockets.security import find_token
+from callboard.remote.sockets.security import find_secret
 from callboard.remote.staging.entries import serve_entries
 from callboard.remote.storage.store import StagingLimits
 
@@ -37,14 +37,14 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         prog="python -m callboard serve",
         description="Serve the entry points that build(system) returns: a ref, the run of a graph, "
         "or a dict of names and these.",
-        epilog="The token is read from --token-file, or from the file that CALLBOARD_TOKEN_FILE "
-        "names, or from CALLBOARD_TOKEN; never from the command line, which others can see.",
+        epilog="The secret is read from --secret-file, or from the file that CALLBOARD_SECRET_FILE "
+        "names, or from CALLBOARD_SECRET; never from the command line, which others can see.",
     )
     parser.add_argument("build", metavar="MODULE:FUNCTION", help="called with the actor system")
     parser.add_argument(
         "--bind", required=True, metavar="ADDRESS", help="unix:PATH or tcp:HOST:PORT"
     )
-    parser.add_argument("--token-file", metavar="FILE", help="the secret that clients must know")
+    parser.add_argument("--secret-file", metavar="FILE", help="the secret that clients must know")
     parser.add_argument("--tls-cert", metavar="FILE", help="a certificate, for TCP off loopback")
     parser.add_argument("--tls-key", metavar="FILE", help="its key")
     parser.add_argument("--types", metavar="MODULE:NAME", help="dataclasses and enumerations")
@@ -101,7 +101,7 @@ def serve(options: argparse.Namespace) -> int:
     drain_timeout = checks.seconds("--drain-timeout", options.drain_timeout, error=ConfigError)
     limits = _limits(ServerLimits, options)
     staging = _limits(StagingLimits, options)
-    token = find_token(token_file=options.token_file)
+    secret = find_secret(secret_file=options.secret_file)
     shard = None if options.shard is None else Shard.parse(options.shard)
     types = () if options.types is None else named(options.types)
     build = named(options.build)
@@ -114,7 +114,7 @@ def serve(options: argparse.Namespace) -> int:
             system,
             serve_entries(build(system)),
             options.bind,
-            token=token,
+            secret=secret,
             certificate=options.tls_cert,
             key=options.tls_key,
             types=types,

@@ -15,7 +15,7 @@ from callboard import __version__ as version
 from callboard.core.errors import DrainTimeout
 from callboard.core.log import log
 from callboard.core.threads.wait_queue import WaitQueue
-from callboard.remote.errors import SecurityError, StageRefused, StateError
+from callboard.remote.errors import SecurityError, StateError, UploadRefused
 from callboard.remote.protocol.kinds import ANSWERED, Farewell, farewell
 from callboard.remote.protocol.server_side import ServerLimits, StagingRequest
 from callboard.remote.protocol.shard import Shard
@@ -26,7 +26,7 @@ from callboard.remote.sockets.forked import let_go_in_children
 from callboard.remote.sockets.handshake import shake_hands
 from callboard.remote.sockets.io_thread import IOThread
 from callboard.remote.sockets.listening import Listener, prepare
-from callboard.remote.sockets.security import PathLike, Token, server_context, stranger
+from callboard.remote.sockets.security import PathLike, Secret, server_context, stranger
 from callboard.remote.staging.entries import Entry, GraphEntry, PersistentEntry
 from callboard.remote.staging.service import StagingService
 from callboard.remote.storage.store import StagingLimits
@@ -48,7 +48,7 @@ class Server:
         entries: Mapping[str, Entry],
         bind: str,
         *,
-        token: Token | None = None,
+        secret: Secret | None = None,
         certificate: PathLike | None = None,
         key: PathLike | None = None,
         types: Types = (),
@@ -57,7 +57,7 @@ class Server:
         staging: StagingLimits | None = None,
         shard: Shard | None = None,
     ) -> None:
-        """Listen. TCP wants a token, and off loopback a certificate and its key.
+        """Listen. TCP wants a secret, and off loopback a certificate and its key.
 
         With a directory for its `state`, rows can be staged, within the limits of `staging`. Rows
         that were committed there and not applied are applied before a client is let in. With a
@@ -67,13 +67,13 @@ class Server:
         """
         address = parse_address(bind)
         self._context = server_context(address, certificate, key)
-        if token is None and not isinstance(address, UnixAddress):
+        if secret is None and not isinstance(address, UnixAddress):
             raise SecurityError(
-                f"{address} is open to all users of this machine at least, and so wants a token: "
-                "give the path of a file that has one, or set CALLBOARD_TOKEN_FILE"
+                f"{address} is open to all users of this machine at least, and so wants a secret: "
+                "give the path of a file that has one, or set CALLBOARD_SECRET_FILE"
             )
         self._system = system
-        self._token = token
+        self._secret = secret
         self.entries = dict(entries)
         self.limits = limits or ServerLimits()
         self.codec = Codec(types, self.limits.values)
@@ -127,24 +127,24 @@ class Server:
 
     # --- what peers want --------------------------------------------------------------------------
 
-    def is_token(self, token: bytes) -> bool:
-        """Tell whether a client's token is the server's."""
-        return self._token is None or self._token.fits(token)
+    def is_secret(self, secret: bytes) -> bool:
+        """Tell whether a client's secret is the server's."""
+        return self._secret is None or self._secret.fits(secret)
 
     def spawn_client(self, peer: Peer) -> ActorRef[Any]:
         """Make the actor of a client."""
         return self._system.spawn(ClientActor, peer, list(self.entries.values()), self.codec)
 
-    def stage(self, peer: Peer, request: StagingRequest) -> None:
+    def take_request(self, peer: Peer, request: StagingRequest) -> None:
         """Do a client's request about staged or published rows."""
         if self._staging is not None:
-            self._staging.stage(peer, request)
+            self._staging.take_request(peer, request)
         elif request.kind in ANSWERED:
             why = (
-                "the server has no state directory, and stages and publishes no rows: start it "
-                "with --state DIR"
+                "the server has no state directory, so it takes no uploads and publishes no rows: "
+                "start it with --state DIR"
             )
-            peer.fail(request, StageRefused(why))
+            peer.fail(request, UploadRefused(why))
         else:
             peer.note_handled(request)
 

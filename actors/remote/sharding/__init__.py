@@ -2,5 +2,5 @@
 
 The layers: `key_runs`, the bytes of a key that are hashed; `key_hash` and `column_hash`, keys and
 columns as hashes. Above them `division`, rows by their hashes; `keys`, the key of a row; `columns`,
-record batches in parts. On top `ref`, `stage` and `connection`, a program's access to the servers.
+record batches in parts. On top `ref`, `upload` and `connection`, a program's access to the servers.
 """

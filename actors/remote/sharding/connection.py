@@ -15,13 +15,13 @@ from callboard.core.errors import ConfigError
 from callboard.core.handles import CopiedAsItself
 from callboard.core.text import safe_repr
 from callboard.remote.client.connection import Connection, connect
-from callboard.remote.client.writer import StageWriter
+from callboard.remote.client.writer import UploadWriter
 from callboard.remote.errors import BatchCommitted
 from callboard.remote.protocol.shard import MOST, Shard
 from callboard.remote.protocol.staged_rows import Winner
 from callboard.remote.sharding.keys import By, ShardKey
 from callboard.remote.sharding.ref import ShardedRef
-from callboard.remote.sharding.stage import ShardedStage, ShardWinner
+from callboard.remote.sharding.upload import ShardedUpload, ShardWinner
 
 T = TypeVar("T")
 
@@ -62,7 +62,7 @@ class ShardedConnection(CopiedAsItself):
 
     # --- rows that count once ---------------------------------------------------------------------
 
-    def stage(
+    def upload(
         self,
         entry: str,
         *,
@@ -73,21 +73,21 @@ class ShardedConnection(CopiedAsItself):
         attempt: int = 0,
         shards: Collection[int] | None = None,
         skip_committed: bool = False,
-    ) -> ShardedStage:
-        """Return a stage, whose rows go to the shards of their keys. As `Connection.stage()`.
+    ) -> ShardedUpload:
+        """Return an upload, whose rows go to the shards of their keys. As `Connection.upload()`.
 
         Rows of other shards than `shards` are left out: those that `abort()` says are wanted. With
         `skip_committed` those of shards that have committed the batch are left out, too, and the
-        stage's `committed` has these shards, where BatchCommitted is raised otherwise.
+        upload's `committed` has these shards, where BatchCommitted is raised otherwise.
         """
 
-        def begin(shard: int) -> StageWriter:
-            return self.shards[shard].stage(
+        def begin(shard: int) -> UploadWriter:
+            return self.shards[shard].upload(
                 entry, job=job, batch=batch, partition=partition, attempt=attempt
             )
 
         chosen = range(len(self.shards)) if shards is None else shards
-        return ShardedStage(begin, ShardKey(by, len(self.shards)), chosen, skip_committed)
+        return ShardedUpload(begin, ShardKey(by, len(self.shards)), chosen, skip_committed)
 
     def commit(
         self,

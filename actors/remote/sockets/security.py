@@ -1,4 +1,4 @@
-"""Access to a server: tokens, certificates, and the users of Unix sockets."""
+"""Access to a server: secrets, certificates, and the users of Unix sockets."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from callboard.core import checks
 from callboard.core.log import log
 from callboard.core.text import safe_repr
 from callboard.remote.errors import SecurityError
-from callboard.remote.protocol.kinds import LONGEST_TOKEN
+from callboard.remote.protocol.kinds import LONGEST_SECRET
 from callboard.remote.sockets.address import Address, UnixAddress
 
-# 128 bits, where each byte of a token is worth four: it may be written in hexadecimal digits.
-_SHORTEST_TOKEN = 32
+# 128 bits, where each byte of a secret is worth four: it may be written in hexadecimal digits.
+_SHORTEST_SECRET = 32
 
 _CREDENTIALS = Struct("iII")  # of SO_PEERCRED: process, user, group
 
 PathLike = str | os.PathLike[str]
 
 
-class Token:
+class Secret:
     """A secret that both sides know. It shows itself nowhere."""
 
     def __init__(self, secret: str | bytes, source: str) -> None:
@@ -35,41 +35,41 @@ class Token:
             raw = secret.encode(errors="surrogateescape") if isinstance(secret, str) else secret
         except UnicodeEncodeError:
             raise SecurityError(
-                f"the token from {source} has characters that UTF-8 cannot encode"
+                f"the secret from {source} has characters that UTF-8 cannot encode"
             ) from None
-        if not _SHORTEST_TOKEN <= len(raw) <= LONGEST_TOKEN or len(set(raw)) < 8:
+        if not _SHORTEST_SECRET <= len(raw) <= LONGEST_SECRET or len(set(raw)) < 8:
             raise SecurityError(
-                f"the token from {source} has {len(raw)} characters, of which {len(set(raw))} "
-                f"differ; it must have 128 bits at least, in {_SHORTEST_TOKEN} to {LONGEST_TOKEN} "
-                "characters: openssl rand -hex 32 makes one"
+                f"the secret from {source} has {len(raw)} characters, of which {len(set(raw))} "
+                f"differ; it must have 128 bits at least, in {_SHORTEST_SECRET} to "
+                f"{LONGEST_SECRET} characters: openssl rand -hex 32 makes one"
             )
-        self.secret = raw
+        self.value = raw
 
     def fits(self, other: bytes) -> bool:
-        """Tell whether this is the other side's token, in a time that does not depend on it."""
-        return hmac.compare_digest(self.secret, other)
+        """Tell whether this is the other side's secret, in a time that does not depend on it."""
+        return hmac.compare_digest(self.value, other)
 
     def __repr__(self) -> str:
-        return "<Token>"
+        return "<Secret>"
 
 
-def find_token(token: str | None = None, token_file: PathLike | None = None) -> Token | None:
-    """Return the token given, or that of a file, or of the environment; None if there is none.
+def find_secret(secret: str | None = None, secret_file: PathLike | None = None) -> Secret | None:
+    """Return the secret given, or that of a file, or of the environment; None if there is none.
 
-    In the environment, `CALLBOARD_TOKEN_FILE` names a file, and `CALLBOARD_TOKEN` is the token
+    In the environment, `CALLBOARD_SECRET_FILE` names a file, and `CALLBOARD_SECRET` is the secret
     itself. Raises SecurityError, also for a file that others may read.
     """
-    if token is not None and token_file is not None:
-        raise SecurityError("a token is given, or a file that has it, but not both")
-    if token is not None:
-        if not isinstance(token, str):
-            raise SecurityError(f"a token is a text, not a {type(token).__name__}")
-        return Token(token, "token=")
-    path = token_file or os.environ.get("CALLBOARD_TOKEN_FILE")
+    if secret is not None and secret_file is not None:
+        raise SecurityError("a secret is given, or a file that has it, but not both")
+    if secret is not None:
+        if not isinstance(secret, str):
+            raise SecurityError(f"a secret is a text, not a {type(secret).__name__}")
+        return Secret(secret, "secret=")
+    path = secret_file or os.environ.get("CALLBOARD_SECRET_FILE")
     if path:
-        return Token(_read_secret(_path("token_file", path)), str(path))
-    said = os.environ.get("CALLBOARD_TOKEN")
-    return None if said is None else Token(said, "CALLBOARD_TOKEN")
+        return Secret(_read_secret(_path("secret_file", path)), str(path))
+    said = os.environ.get("CALLBOARD_SECRET")
+    return None if said is None else Secret(said, "CALLBOARD_SECRET")
 
 
 def _read_secret(path: Path) -> bytes:
@@ -78,12 +78,12 @@ def _read_secret(path: Path) -> bytes:
             mode = os.fstat(file.fileno()).st_mode
             if stat.S_ISREG(mode) and mode & (stat.S_IRWXO | stat.S_IWGRP):
                 raise SecurityError(
-                    f"{path} has the mode {stat.S_IMODE(mode):04o}: a token's file is for its "
+                    f"{path} has the mode {stat.S_IMODE(mode):04o}: a secret's file is for its "
                     "owner, and at most to be read by its group (chmod 600)"
                 )
-            return file.read(LONGEST_TOKEN + 2).strip()
+            return file.read(LONGEST_SECRET + 2).strip()
     except (OSError, ValueError) as error:  # a path with a zero byte is a ValueError
-        raise SecurityError(f"the token's file cannot be read: {error}") from None
+        raise SecurityError(f"the secret's file cannot be read: {error}") from None
 
 
 def _path(what: str, path: PathLike) -> Path:

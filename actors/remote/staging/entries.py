@@ -62,7 +62,7 @@ class ActorEntry(ServedEntry):
 
     def in_turn(self) -> Future[None] | None:
         """Return a future that is done when all that was told before has been handled."""
-        return self.ref._in_turn()
+        return self.ref._fence()
 
 
 class PersistentEntry(ActorEntry):

@@ -9,7 +9,7 @@ from typing import Any
 
 from callboard.remote.protocol.staged_rows import Layout
 from callboard.remote.staging.persistent import KeyedRow, RowKey
-from callboard.remote.wire.arrow import ArrowReader, read_batches
+from callboard.remote.wire.arrow_ipc import ArrowReader, read_batches
 from callboard.remote.wire.codec import Codec
 from callboard.remote.wire.frames import Buffer
 from callboard.remote.wire.packed_rows import count_plain_rows

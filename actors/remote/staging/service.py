@@ -32,7 +32,7 @@ _ANSWER = 64  # bytes of an answer with published rows that are no rows, and mor
 
 
 class StagingService:
-    """Stages, commits and applies, from the moment it is made until `stop()`."""
+    """Takes uploads, commits and applies, from the moment it is made until `stop()`."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class StagingService:
             self._close()
             raise
 
-    def stage(self, peer: Peer, request: StagingRequest) -> None:
+    def take_request(self, peer: Peer, request: StagingRequest) -> None:
         """Do what a client wants. On the loop's thread."""
         actor = self._librarian if request.kind in PUBLISHING else self._stager
         actor.tell((peer, request))

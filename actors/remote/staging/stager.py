@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from callboard import Actor
 from callboard.core.log import log
-from callboard.remote.errors import CodecError, ConnectionLost, RemoteError, StageRefused
+from callboard.remote.errors import CodecError, ConnectionLost, RemoteError, UploadRefused
 from callboard.remote.protocol.kinds import ANSWERED, Rejected
 from callboard.remote.protocol.staged_rows import (
     Abort,
     Begin,
     Layout,
     PackedCommit,
-    StageEnd,
-    StageRows,
+    UploadEnd,
+    UploadRows,
 )
 from callboard.remote.staging.targets import Target
 from callboard.remote.storage.parts import StagedPart
@@ -109,16 +109,16 @@ class Stager(Actor[Any]):
 
     def _handle(self, peer: Peer, request: StagingRequest) -> Work:
         said = request.content
-        if isinstance(said, StageRows):
-            part = self._part(peer, said.stage)
+        if isinstance(said, UploadRows):
+            part = self._part(peer, said.upload)
             self._store.add(part, said, (yield from self._count(part, said)))
             peer.note_handled(request)
         elif isinstance(said, Begin):
             self._begin(peer, said)
             peer.answer(request, None)
-        elif isinstance(said, StageEnd):
-            part = self._part(peer, said.stage)
-            del self._open[peer][said.stage]
+        elif isinstance(said, UploadEnd):
+            part = self._part(peer, said.upload)
+            del self._open[peer][said.upload]
             peer.answer_staged(request, self._store.end(part, said))
         elif isinstance(said, PackedCommit):
             commit = yield from said.reading()
@@ -131,7 +131,7 @@ class Stager(Actor[Any]):
             self._store.abort(said.name)
             peer.answer(request, None)
 
-    def _count(self, part: StagedPart, said: StageRows) -> Generator[None, None, int | None]:
+    def _count(self, part: StagedPart, said: UploadRows) -> Generator[None, None, int | None]:
         """Count rows in slices; None is left to the store. Unreadable rows end the part."""
         if self._counting is None or part.trouble is not None:
             return None
@@ -144,18 +144,20 @@ class Stager(Actor[Any]):
 
     def _begin(self, peer: Peer, begun: Begin) -> None:
         if peer.is_gone:  # which this actor may have been told before
-            raise StageRefused("the client is gone")
-        stages = self._open.setdefault(peer, {})
-        if begun.stage in stages:
-            raise StageRefused(f"the stage {begun.stage} is open already: {stages[begun.stage]}")
+            raise UploadRefused("the client is gone")
+        uploads = self._open.setdefault(peer, {})
+        if begun.upload in uploads:
+            raise UploadRefused(
+                f"the upload {begun.upload} is open already: {uploads[begun.upload]}"
+            )
         target = self._targets[begun.entry]
         target.refuse_if_unfit()
-        stages[begun.stage] = self._store.begin(begun, target.name)
+        uploads[begun.upload] = self._store.begin(begun, target.name)
 
-    def _part(self, peer: Peer, stage: int) -> StagedPart:
-        part = self._open.get(peer, {}).get(stage)
+    def _part(self, peer: Peer, upload: int) -> StagedPart:
+        part = self._open.get(peer, {}).get(upload)
         if part is None:
-            raise StageRefused(f"no stage {stage} is open")
+            raise UploadRefused(f"no upload {upload} is open")
         return part
 
     def _refuse(self, peer: Peer, request: StagingRequest, error: Exception) -> None:

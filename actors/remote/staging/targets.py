@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from callboard import ActorRef, ActorStopped, Future
 from callboard.core.errors import SystemClosed
-from callboard.remote.errors import StageRefused, StateError
+from callboard.remote.errors import StateError, UploadRefused
 from callboard.remote.protocol.staged_rows import Layout
 from callboard.remote.staging.entries import ActorEntry, Entry, GraphEntry, PersistentEntry
 from callboard.remote.staging.persistent import (
@@ -47,8 +47,8 @@ class Target:
         self._what = what
 
     def refuse_if_unfit(self) -> None:
-        """Raise StageRefused if rows cannot be staged for this entry."""
-        raise StageRefused(
+        """Raise UploadRefused if rows cannot be staged for this entry."""
+        raise UploadRefused(
             f"the {self._what} {self.name!r} takes no staged rows: an actor of the server does"
         )
 
@@ -82,11 +82,11 @@ class ActorTarget(Target):
         self._has_keys = has_keys
 
     def refuse_if_unfit(self) -> None:
-        """Raise StageRefused for a mailbox that would lose rows which are committed."""
+        """Raise UploadRefused for a mailbox that would lose rows which are committed."""
         self._turn()
 
     def give(self, layout: Layout, payload: bytes, first: RowKey) -> Future[Any]:
-        """Tell the rows, as there is room for them. Raises CodecError, and StageRefused."""
+        """Tell the rows, as there is room for them. Raises CodecError, and UploadRefused."""
         values = rows = read_rows(self._codec, layout, payload)
         if self._has_keys:
             values = keyed_rows(rows, layout, first)
@@ -109,10 +109,10 @@ class ActorTarget(Target):
 
 
 def _turn_of(ref: ActorRef[Any], name: str) -> Future[Any]:
-    """Return a future that is done when all that was told is handled. Raises StageRefused."""
-    turn = ref._in_turn()
+    """Return a future that is done when all that was told is handled. Raises UploadRefused."""
+    turn = ref._fence()
     if turn is None:
-        raise StageRefused(
+        raise UploadRefused(
             f"the mailbox of the entry {name!r} drops or refuses messages: staged rows "
             "want one that has room for all, or in which they wait for it"
         )
@@ -134,7 +134,7 @@ class PersistentTarget(Target):
         self.schema = ref.actor_class.published  # type: ignore[attr-defined]
 
     def refuse_if_unfit(self) -> None:
-        """Raise StageRefused for a mailbox that would drop or refuse what applies the rows."""
+        """Raise UploadRefused for a mailbox that would drop or refuse what applies the rows."""
         _turn_of(self._ref, self.name)
 
     def restore(self, snapshot: bytes | None) -> None:
@@ -159,7 +159,7 @@ class PersistentTarget(Target):
         return taken
 
     def _command(self, perform: Any) -> Future[Any]:
-        while self._ref._room == 0 and (turn := self._ref._in_turn()) is not None:
+        while self._ref._room == 0 and (turn := self._ref._fence()) is not None:
             turn.exception()  # clients' questions are before it
         return self._ref.ask(StateCommand(perform))
 

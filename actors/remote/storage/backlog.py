@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from callboard.core.log import log
-from callboard.remote.errors import StageRefused
+from callboard.remote.errors import UploadRefused
 from callboard.remote.protocol.staged_rows import BatchName
 from callboard.remote.storage.journal import Journal
 
@@ -48,7 +48,7 @@ class Backlog:
         return self._is_holding
 
     def refuse(self, name: BatchName, entries: Collection[str]) -> None:
-        """Raise StageRefused if a batch cannot be committed now.
+        """Raise UploadRefused if a batch cannot be committed now.
 
         It may be committed later, as it is. Behind a committed batch that waits there is no room
         for any other, whatever it is for: the journal would grow by it.
@@ -57,7 +57,7 @@ class Backlog:
             return
         kept = self._journal.unreleased_bytes
         most = max(kept, key=kept.__getitem__)
-        raise StageRefused(
+        raise UploadRefused(
             f"{name} is not committed: {self.bytes} bytes of published rows wait for readers, "
             f"{kept[most]} of them of the entry {most!r}, and {self._most} may. Commit it again "
             f"when some were released, as by connection.published({most!r}).release(), or give "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from callboard.core.text import safe_repr
 from callboard.remote.errors import RemoteError
-from callboard.remote.wire.arrow import write_batch
+from callboard.remote.wire.arrow_ipc import write_batch
 
 if TYPE_CHECKING:
     import pyarrow as pa

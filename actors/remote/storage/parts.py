@@ -1,6 +1,6 @@
 """Staged rows: one attempt at a partition, in memory and beyond a limit in a file.
 
-Nothing here is durable: who staged it stages it again, under another attempt.
+Nothing here is durable: who uploaded it uploads it again, under another attempt.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from callboard.core.log import log
-from callboard.remote.errors import RemoteError, StageRefused
+from callboard.remote.errors import RemoteError, UploadRefused
 from callboard.remote.protocol.staged_rows import (
     Begin,
     Layout,
-    StageEnd,
-    StageRows,
+    UploadEnd,
+    UploadRows,
     Winner,
     checksum,
 )
@@ -60,11 +60,11 @@ class StagedPart:
         """The name of this part in a commit."""
         return Winner(self.partition, self.attempt, self.rows)
 
-    def add(self, data: StageRows, to_file: bool) -> None:
-        """Keep rows. Raises StageRefused if some are missing before them, or for a full disk."""
+    def add(self, data: UploadRows, to_file: bool) -> None:
+        """Keep rows. Raises UploadRefused if some are missing before them, or for a full disk."""
         if self.is_complete or data.sequence != len(self._frames):
             state = "ended" if self.is_complete else f"has {len(self._frames)} frames"
-            raise StageRefused(f"{self} {state}, and then came the frame {data.sequence}")
+            raise UploadRefused(f"{self} {state}, and then came the frame {data.sequence}")
         size = len(data.payload)
         payload = None if to_file else bytes(data.payload)
         if to_file:
@@ -73,7 +73,7 @@ class StagedPart:
                 with self._file.open("ab") as file:
                     file.write(data.payload)
             except OSError as error:
-                raise StageRefused(f"{self} cannot be kept: {error}") from error
+                raise UploadRefused(f"{self} cannot be kept: {error}") from error
         self._checksum = checksum(data.payload, self._checksum)
         self._frames.append(StagedFrame(data.layout, data.rows, size, payload, self._checksum))
         if to_file:
@@ -82,12 +82,12 @@ class StagedPart:
             self.memory += size
         self.rows += data.rows
 
-    def end(self, end: StageEnd) -> None:
-        """Take note that this is all. Raises StageRefused if it is not."""
+    def end(self, end: UploadEnd) -> None:
+        """Take note that this is all. Raises UploadRefused if it is not."""
         if self.is_complete:
-            raise StageRefused(f"{self} ended before")
+            raise UploadRefused(f"{self} ended before")
         if (end.rows, end.checksum) != (self.rows, self._checksum):
-            raise StageRefused(
+            raise UploadRefused(
                 f"{self} has {self.rows} rows with the checksum {self._checksum:08x}, and should "
                 f"have {end.rows} with {end.checksum:08x}"
             )

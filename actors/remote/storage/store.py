@@ -15,16 +15,16 @@ from callboard.core.log import log
 from callboard.remote.errors import (
     BatchCommitted,
     CommitConflict,
-    NotStaged,
+    NotUploaded,
     RemoteError,
-    StageRefused,
+    UploadRefused,
 )
 from callboard.remote.protocol.staged_rows import (
     BatchName,
     Begin,
     Layout,
-    StageEnd,
-    StageRows,
+    UploadEnd,
+    UploadRows,
     Winner,
 )
 from callboard.remote.storage.backlog import Backlog
@@ -99,35 +99,35 @@ class StagingStore:
     # --- parts ------------------------------------------------------------------------------------
 
     def begin(self, begun: Begin, entry: str) -> StagedPart:
-        """Begin with a part. Raises StageRefused, BatchCommitted."""
+        """Begin with a part. Raises UploadRefused, BatchCommitted."""
         if self._journal.is_committed(begun.name):
             raise self._lateness(begun.name)
         if self.memory >= self.limits.staged_memory:
             self._refuse_beyond(1)
         if self.attempts >= self.limits.staged_attempts:
-            raise StageRefused(f"{self.attempts} attempts are staged, which is the limit")
+            raise UploadRefused(f"{self.attempts} attempts are staged, which is the limit")
         parts = self._batches.setdefault(begun.name, {})
         key = (begun.partition, begun.attempt)
         if key in parts:
-            raise StageRefused(f"{parts[key]} is staged already: an attempt has an id of its own")
+            raise UploadRefused(f"{parts[key]} is staged already: an attempt has an id of its own")
         file = self._folder / str(next(self._numbers))
         part = parts[key] = StagedPart(begun, entry, file, self._clock())
         self.attempts += 1
         return part
 
-    def add(self, part: StagedPart, data: StageRows, found: int | None = None) -> None:
+    def add(self, part: StagedPart, data: UploadRows, found: int | None = None) -> None:
         """Keep rows of a part, of which `found` were counted if they were counted before.
 
-        Raises StageRefused, or why the part was dropped.
+        Raises UploadRefused, or why the part was dropped.
         """
         with self._touching(part):
             size = len(data.payload)
             if size > LONGEST_PAYLOAD:
-                raise StageRefused(f"{size} bytes of rows in a frame; {LONGEST_PAYLOAD} may be")
+                raise UploadRefused(f"{size} bytes of rows in a frame; {LONGEST_PAYLOAD} may be")
             if found is None:
                 found = self._rows_in(data.layout, data.payload)
             if found != data.rows or not found:
-                raise StageRefused(f"{found} rows came, and {data.rows} were announced")
+                raise UploadRefused(f"{found} rows came, and {data.rows} were announced")
             to_file = self.memory + size > self.limits.staged_memory
             if to_file:
                 self._refuse_beyond(size)
@@ -136,8 +136,8 @@ class StagingStore:
             self.memory += part.memory - before[0]
             self.disk += part.disk - before[1]
 
-    def end(self, part: StagedPart, end: StageEnd) -> int:
-        """Complete a part, and return its rows. Raises StageRefused, or why it was dropped."""
+    def end(self, part: StagedPart, end: UploadEnd) -> int:
+        """Complete a part, and return its rows. Raises UploadRefused, or why it was dropped."""
         with self._touching(part):
             part.end(end)
         return part.rows
@@ -159,7 +159,7 @@ class StagingStore:
         for part in [part for part in self.parts() if part.touched < oldest]:
             self.expired += 1
             log.warning("staged rows expired", part=str(part), rows=part.rows)
-            self.drop(part, StageRefused(f"{part} was silent for {self.limits.staged_age:g} s"))
+            self.drop(part, UploadRefused(f"{part} was silent for {self.limits.staged_age:g} s"))
 
     def parts(self) -> Iterator[StagedPart]:
         """Return all parts that are staged, complete or not."""
@@ -170,8 +170,8 @@ class StagingStore:
     def commit(self, name: BatchName, winners: Sequence[Winner]) -> int | None:
         """Put a batch on disk, and return its number; None if that was done before.
 
-        `winners` are ordered by partition. Raises CommitConflict, NotStaged, and StageRefused if it
-        cannot be written, or too much that is published waits for readers; after that the commit
+        `winners` are ordered by partition. Raises CommitConflict, NotUploaded, and UploadRefused if
+        it cannot be written, or too much that is published waits for readers; after that the commit
         may be tried again.
         """
         if self._journal.is_committed(name):
@@ -190,7 +190,7 @@ class StagingStore:
             later = ""
             if may_pass(error) or isinstance(error, OSError):
                 later = ". Nothing of it is committed, and it stays staged: commit it again later"
-            raise StageRefused(f"{name} cannot be written: {error}{later}") from error
+            raise UploadRefused(f"{name} cannot be written: {error}{later}") from error
         self._drop_all(name, BatchCommitted(f"{name} is committed"))
         return number
 
@@ -198,17 +198,17 @@ class StagingStore:
         """Drop what is staged of a batch, which may be staged anew. Raises BatchCommitted."""
         if self._journal.is_committed(name):
             raise BatchCommitted(f"{name} is committed, and cannot be aborted")
-        self._drop_all(name, StageRefused(f"{name} was aborted"))
+        self._drop_all(name, UploadRefused(f"{name} was aborted"))
 
     def _winning_part(self, name: BatchName, winner: Winner) -> StagedPart:
         part = self._batches.get(name, {}).get((winner.partition, winner.attempt))
         who = f"attempt {winner.attempt} at partition {winner.partition} of {name}"
         if part is None:
-            raise NotStaged(f"{who} is not staged")
+            raise NotUploaded(f"{who} is not staged")
         if not part.is_complete:
-            raise NotStaged(f"{who} has not ended")
+            raise NotUploaded(f"{who} has not ended")
         if part.rows != winner.rows:
-            raise NotStaged(f"{who} is staged with {part.rows} rows, and not with {winner.rows}")
+            raise NotUploaded(f"{who} is staged with {part.rows} rows, and not with {winner.rows}")
         return part
 
     @contextmanager
@@ -231,7 +231,7 @@ class StagingStore:
 
     def _refuse_beyond(self, more: int) -> None:
         if self.disk + more > self.limits.staged_bytes:
-            raise StageRefused(
+            raise UploadRefused(
                 f"{self.memory} bytes of rows are staged in memory, {self.disk} in files, and "
                 f"{self.limits.staged_bytes} may be in files"
             )

@@ -27,8 +27,8 @@ class BatchWriter(DataSourceArrowWriter):
         self._name = name or BatchName(str(uuid4()), 0)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """Stage a partition; called by Spark, in each task."""
-        return sink.stage(self._place, self._name, iterator)
+        """Upload a partition; called by Spark, in each task."""
+        return sink.upload(self._place, self._name, iterator)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Commit the attempts that Spark took; called by Spark, on the driver."""

@@ -17,8 +17,8 @@ from callboard.spark.source.batch_reader import BatchReader
 from callboard.spark.source.batch_writer import BatchWriter
 from callboard.spark.source.published_range import published
 from callboard.spark.source.source_options import BY, SourceOptions
-from callboard.spark.source.stage_task import refuse_without_columns
 from callboard.spark.source.stream_reader import StreamReader
+from callboard.spark.source.upload_task import refuse_without_columns
 
 _READ, _STREAM = {"partitions"}, {"release"}  # options
 _MOST = 10_000  # partitions: each is a task, and a connection

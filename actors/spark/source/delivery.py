@@ -12,16 +12,16 @@ from callboard.core.text import safe_repr
 from callboard.remote import (
     Connection,
     ShardedConnection,
-    ShardedStage,
+    ShardedUpload,
     ShardWinner,
-    StageWriter,
+    UploadWriter,
     Winner,
     connect,
     connect_sharded,
 )
 from callboard.remote.errors import BatchCommitted, RemoteError
 from callboard.spark.context import PartitionContext
-from callboard.spark.source.stage_task import refuse_without_columns, stage_partition
+from callboard.spark.source.upload_task import refuse_without_columns, upload_partition
 from callboard.spark.tasks.reporting import reported
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def deliver(
 ) -> bool:
     """Send the rows of `frame` to an entry point of a server, where each counts once.
 
-    Each task stages its partition, as record batches; when all are there the driver commits the
+    Each task uploads its partition, as record batches; when all are there the driver commits the
     attempts that Spark took. So tasks may fail, repeat and race. A call that is repeated with the
     same `job` and `batch` changes nothing: it returns False at once. In `foreachBatch`, `job` is a
     name for the query, as long as it has one checkpoint, and `batch` the epoch id. The rows come by
@@ -56,17 +56,17 @@ def deliver(
     So the frame must have the same rows then, in any order and partitions. Its sources must still
     be there, and nothing in it may be random.
 
-    `options` are those of `callboard.remote.connect`, for the driver and the tasks: `token_file` is
-    read where they run. Raises Spark's exception for a failed task; the staged rows are dropped,
-    and the call can be repeated. Raises StageRefused, NotStaged, and ConnectionLost, after which
+    `options` are those of `callboard.remote.connect`, for the driver and the tasks: `secret_file`
+    is read where they run. Raises Spark's exception for a failed task; the staged rows are dropped,
+    and the call can be repeated. Raises UploadRefused, NotUploaded, and ConnectionLost, after which
     the same call tells the outcome. Raises Refused where a server is not the shard of its place,
     and ConfigError for invalid arguments, and a frame without columns.
     """
     if not isinstance(url, str | Sequence):
         raise ConfigError(f"url is the address of a server, or of several, not {safe_repr(url)}")
     refuse_without_columns(frame.columns)
-    place = _Place(url if isinstance(url, str) else tuple(url), entry, job, batch, by, options)
-    with place.connect() as connection:
+    target = _Target(url if isinstance(url, str) else tuple(url), entry, job, batch, by, options)
+    with target.connect() as connection:
         try:
             # Tasks of an earlier attempt at the batch end here.
             if isinstance(connection, ShardedConnection):
@@ -76,7 +76,7 @@ def deliver(
                 connection.abort(job, batch)
         except BatchCommitted:
             return False
-        winners = _run(connection, frame, place, shards)
+        winners = _run(connection, frame, target, shards)
         if isinstance(connection, ShardedConnection):
             connection.commit(job, batch, winners, shards=shards)
         else:
@@ -84,7 +84,7 @@ def deliver(
     return True
 
 
-class _Place(NamedTuple):
+class _Target(NamedTuple):
     """Where the rows of a batch go to."""
 
     url: str | tuple[str, ...]
@@ -111,33 +111,33 @@ class _Place(NamedTuple):
 def _run(
     connection: Connection | ShardedConnection,
     frame: DataFrame,
-    place: _Place,
+    target: _Target,
     shards: Collection[int],
 ) -> list[ShardWinner]:
     try:
-        found = frame.mapInArrow(partial(_stage, place, shards), _WINNERS).collect()
+        found = frame.mapInArrow(partial(_upload, target, shards), _WINNERS).collect()
     except BaseException:
         with suppress(RemoteError):  # the servers drop it by age, then
-            connection.abort(place.job, place.batch)
+            connection.abort(target.job, target.batch)
         raise
     return [ShardWinner(*row) for row in found]
 
 
 @reported
-def _stage(
-    place: _Place, shards: Collection[int], batches: Iterable[pa.RecordBatch]
+def _upload(
+    target: _Target, shards: Collection[int], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """In a task: stage its partition, and return which attempt this is, unless it is empty."""
+    """In a task: upload its partition, and return which attempt this is, unless it is empty."""
     import pyarrow as pa
 
-    stage = stage_partition(place.connect, partial(_begin, place, shards), batches)
-    if stage is None:
+    upload = upload_partition(target.connect, partial(_begin, target, shards), batches)
+    if upload is None:
         return
-    if isinstance(stage, ShardedStage):
-        winners = stage.staged
+    if isinstance(upload, ShardedUpload):
+        winners = upload.staged
     else:
-        assert stage.staged is not None
-        winners = [ShardWinner(0, *stage.staged)]
+        assert upload.staged is not None
+        winners = [ShardWinner(0, *upload.staged)]
     names = [field.split()[0] for field in _WINNERS.split(", ")]
     columns = [pa.array(column, pa.int64()) for column in zip(*winners, strict=True)]
     if columns:
@@ -145,16 +145,16 @@ def _stage(
 
 
 def _begin(
-    place: _Place, shards: Collection[int], connection: Connection | ShardedConnection
-) -> StageWriter | ShardedStage:
+    target: _Target, shards: Collection[int], connection: Connection | ShardedConnection
+) -> UploadWriter | ShardedUpload:
     context = PartitionContext.current()
     ids: dict[str, Any] = {
-        "job": place.job,
-        "batch": place.batch,
+        "job": target.job,
+        "batch": target.batch,
         "partition": context.partition_id,
         "attempt": context.task_attempt_id,
     }
     if isinstance(connection, ShardedConnection):
-        assert place.by is not None
-        return connection.stage(place.entry, by=place.by, shards=shards, **ids)
-    return connection.stage(place.entry, **ids)
+        assert target.by is not None
+        return connection.upload(target.entry, by=target.by, shards=shards, **ids)
+    return connection.upload(target.entry, **ids)

@@ -13,16 +13,16 @@ from pyspark.sql.datasource import WriterCommitMessage
 from callboard.remote import (
     Connection,
     ShardedConnection,
-    ShardedStage,
+    ShardedUpload,
     ShardWinner,
-    StageWriter,
+    UploadWriter,
     Winner,
 )
 from callboard.remote.errors import BatchCommitted, RemoteError
 from callboard.remote.protocol.staged_rows import BatchName
 from callboard.spark.context import PartitionContext
 from callboard.spark.source.source_options import RemoteEntry
-from callboard.spark.source.stage_task import stage_partition
+from callboard.spark.source.upload_task import upload_partition
 from callboard.spark.tasks.reporting import reported
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ class Staged(WriterCommitMessage):
 
 
 @reported
-def stage(place: RemoteEntry, name: BatchName, batches: Iterable[pa.RecordBatch]) -> Staged:
-    """In a task: stage its partition.
+def upload(place: RemoteEntry, name: BatchName, batches: Iterable[pa.RecordBatch]) -> Staged:
+    """In a task: upload its partition.
 
     The attempt has a random number. Those of Spark begin anew with each driver, and so may be those
     of attempts that a driver has left behind when it was killed.
@@ -51,24 +51,24 @@ def stage(place: RemoteEntry, name: BatchName, batches: Iterable[pa.RecordBatch]
 
     ids: dict[str, Any] = {**name._asdict(), "partition": partition, "attempt": attempt}
 
-    def begin(connection: Connection | ShardedConnection) -> StageWriter | ShardedStage:
+    def begin(connection: Connection | ShardedConnection) -> UploadWriter | ShardedUpload:
         if isinstance(connection, ShardedConnection):
             assert place.by is not None
-            return connection.stage(place.entry, by=place.by, skip_committed=True, **ids)
-        return connection.stage(place.entry, **ids)
+            return connection.upload(place.entry, by=place.by, skip_committed=True, **ids)
+        return connection.upload(place.entry, **ids)
 
     try:
-        stage = stage_partition(place.connect, begin, batches)
+        upload = upload_partition(place.connect, begin, batches)
     except BatchCommitted:
         if len(place.urls) > 1:  # a commit of this moment, and the next attempt leaves it out
             raise
         return Staged(name.job, committed=frozenset({0}))
-    if stage is None:
+    if upload is None:
         return Staged(name.job)
-    if isinstance(stage, ShardedStage):
-        return Staged(name.job, tuple(stage.staged), frozenset(stage.committed))
-    assert stage.staged is not None
-    return Staged(name.job, (ShardWinner(0, *stage.staged),))
+    if isinstance(upload, ShardedUpload):
+        return Staged(name.job, tuple(upload.staged), frozenset(upload.committed))
+    assert upload.staged is not None
+    return Staged(name.job, (ShardWinner(0, *upload.staged),))
 
 
 def commit(

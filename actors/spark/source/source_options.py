@@ -13,7 +13,7 @@ from callboard.remote.protocol.shard import MOST, Shard
 from callboard.remote.protocol.staged_rows import BatchName, checked_name
 from callboard.remote.sockets.address import parse_address
 
-CONNECTION = frozenset({"url", "entry", "tokenfile", "cafile", "timeout"})
+CONNECTION = frozenset({"url", "entry", "secretfile", "cafile", "timeout"})
 """The options of all reads and writes."""
 BY = frozenset({"by"})
 """The option of writes to several servers."""
@@ -67,7 +67,7 @@ class SourceOptions:
             raise ConfigError(f"the option 'url' names {MOST} servers at most, not {len(urls)}")
         connection: dict[str, Any] = {
             ours: self.said[name]
-            for name, ours in (("tokenfile", "token_file"), ("cafile", "ca_file"))
+            for name, ours in (("secretfile", "secret_file"), ("cafile", "ca_file"))
             if name in self.said
         }
         if "timeout" in self.said:
@@ -137,10 +137,10 @@ class SourceOptions:
         return checks.seconds(f"the option {name!r}", number, error=ConfigError)
 
     def _refuse_others(self, known: Set[str]) -> None:
-        if "token" in self.said:
+        if "secret" in self.said:
             raise ConfigError(
-                "a token is no option, as Spark shows options in its plans: name a file in "
-                "'tokenfile', or set CALLBOARD_TOKEN_FILE or CALLBOARD_TOKEN for the driver and "
+                "a secret is no option, as Spark shows options in its plans: name a file in "
+                "'secretfile', or set CALLBOARD_SECRET_FILE or CALLBOARD_SECRET for the driver and "
                 "the executors"
             )
         for name in self.said:  # and not its value, which may be a secret

@@ -26,14 +26,14 @@ class StreamWriter(DataSourceStreamArrowWriter):
         self._place = place
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """Stage a partition; called by Spark, in each task."""
+        """Upload a partition; called by Spark, in each task."""
         task = TaskContext.get()
         assert task is not None
         query = task.getLocalProperty("sql.streaming.queryId")
         batch = task.getLocalProperty("streaming.sql.batchId")
         assert query is not None
         assert batch is not None
-        return sink.stage(self._place, BatchName(query, int(batch)), iterator)
+        return sink.upload(self._place, BatchName(query, int(batch)), iterator)
 
     # Spark calls them by position, under these names.
 

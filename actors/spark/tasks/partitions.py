@@ -11,7 +11,7 @@ from callboard.core.batches import Batches
 from callboard.core.checks import whole
 from callboard.core.errors import ConfigError
 from callboard.spark.errors import AnswerError
-from callboard.spark.frames.arrow import record_batches
+from callboard.spark.frames.answers import record_batches
 from callboard.spark.frames.schema import checked, parsed
 from callboard.spark.tasks.feed import Build, Feed
 from callboard.spark.tasks.options import PartitionOptions

@@ -40,7 +40,7 @@ def name_of(build: Any) -> str:
 
 def _dumps(value: Any, keep: bool) -> bytes:
     try:
-        from callboard.spark.tasks.trial import dumps
+        from callboard.spark.tasks.trial_pickling import dumps
     except ImportError as error:
         raise ImportError(
             "callboard.spark needs PySpark: pip install 'callboard[spark]'"
@@ -49,7 +49,7 @@ def _dumps(value: Any, keep: bool) -> bytes:
 
 
 def _refusal(path: str, value: Any, reason: Exception) -> CaptureError:
-    from callboard.spark.tasks.trial import TaskBound
+    from callboard.spark.tasks.trial_pickling import TaskBound
 
     what = f"{path} ({type(value).__name__})"
     if isinstance(reason, TaskBound):

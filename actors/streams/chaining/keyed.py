@@ -185,13 +185,13 @@ class KeyedStream(Generic[K, T]):
         by: Callable[[T], Hashable] = itself,
         *,
         epsilon: float,
-        share: float | None = None,
+        support: float | None = None,
         every: int | None = None,
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[tuple[K, Frequent]]:
         """Give each key and the frequent values among its rows. See Stream.frequent()."""
-        return self._then(frequent.frequent(by, epsilon, share, every), name, errors)
+        return self._then(frequent.frequent(by, epsilon, support, every), name, errors)
 
     def distinct(
         self,

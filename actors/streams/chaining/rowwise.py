@@ -15,7 +15,7 @@ from callboard.streams.errors import GraphError
 from callboard.streams.native import NativeOperator, NativeProgram
 from callboard.streams.operators import receivers
 from callboard.streams.planning.operator import Errors, Operator, label_of
-from callboard.streams.programs.columns.arrow import rows_of
+from callboard.streams.programs.columns.rows_and_batches import rows_of
 from callboard.streams.programs.rows.stateless import Branch, Filter, FlatMap, Map, Paced, Sample
 
 if TYPE_CHECKING:
@@ -128,9 +128,9 @@ class RowByRow(Chainable[T]):
     ) -> Stream[Any]:
         """Give the outputs of a native operator, made by `cls(*args, **kwargs)` for each run.
 
-        Rows that are numbers, `Record`, objects with memory, or `Tagged` become native values; any
-        other ends the run. With `partitions` the operator is keyed by its `key_of`: there is an
-        object for each partition. Watermarks end here. See docs/streams-native.md.
+        Rows that are numbers, `NativeRecord`, objects with memory, or `Tagged` become native
+        values; any other ends the run. With `partitions` the operator is keyed by its `key_of`:
+        there is an object for each partition. Watermarks end here. See docs/streams-native.md.
         """
         if not (isinstance(cls, type) and issubclass(cls, NativeOperator)):
             raise GraphError(f"native() wants a subclass of NativeOperator, not {safe_repr(cls)}")

@@ -194,19 +194,19 @@ class WithState(Chainable[T]):
         by: Callable[[T], Hashable] = itself,
         *,
         epsilon: float,
-        share: float | None = None,
+        support: float | None = None,
         every: int | None = None,
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Stream[Frequent]:
-        """Give the `by(row)` that are more than a `share` of all rows, as `Frequent`, at the end.
+        """Give the `by(row)` above the fraction `support` of all rows, as `Frequent`, at the end.
 
         They are counted with at most `1 / epsilon` counters (see `callboard.frequency`); without
-        `share`, it is `epsilon`. With `every`, those of the rows so far are given after each
+        `support`, it is `epsilon`. With `every`, those of the rows so far are given after each
         `every` rows, and at the end if rows have come since. NaN is equal to nothing, so a `by`
         that returns it counts as one that raised.
         """
-        return self._then(frequent.frequent(by, epsilon, share, every), name, errors)
+        return self._then(frequent.frequent(by, epsilon, support, every), name, errors)
 
     def distinct(
         self,

@@ -15,33 +15,33 @@ from callboard.streams.planning.operator import Operator
 from callboard.streams.programs.unawaited import Answering
 
 
-def frequent(by: Any, epsilon: float, share: float | None, every: int | None) -> Operator:
+def frequent(by: Any, epsilon: float, support: float | None, every: int | None) -> Operator:
     """Count keys in bounded memory."""
     check_function("frequent()'s first argument", by)
     if every is not None:
         check_count("every", every)
     try:
         summary = SpaceSaving(epsilon)
-        share = summary.epsilon if share is None else float(share)
-        summary.frequent(share)
+        support = summary.epsilon if support is None else float(support)
+        summary.frequent(support)
     except (TypeError, ValueError) as error:
         raise GraphError(str(error)) from None
-    make = partial(_Frequent, by, epsilon, share, every)
-    return objects("frequent", make, detail=f"above {share:g}", marks_end=True)
+    make = partial(_Frequent, by, epsilon, support, every)
+    return objects("frequent", make, detail=f"above {support:g}", marks_end=True)
 
 
 class _Frequent:
-    """The keys that came more often than a share of all rows.
+    """The keys that are more than a fraction of all rows.
 
     At the end they are given again only if rows have come since.
     """
 
-    LOT = 256
+    BATCH = 256
 
     def __init__(
-        self, by: Callable[[Any], Any], epsilon: float, share: float, every: int | None
+        self, by: Callable[[Any], Any], epsilon: float, support: float, every: int | None
     ) -> None:
-        self.by, self.share, self.every = Answering(by), share, every
+        self.by, self.support, self.every = Answering(by), support, every
         self.count = 0
         self.summary = SpaceSaving(epsilon)
         self.waiting: list[Hashable] = []  # counted together, which is faster
@@ -54,7 +54,7 @@ class _Frequent:
         self.count += 1
         if self.every and self.count % self.every == 0:
             return [self.frequent()]
-        if len(self.waiting) == self.LOT:
+        if len(self.waiting) == self.BATCH:
             self.add_waiting()
         return None
 
@@ -63,7 +63,7 @@ class _Frequent:
 
     def frequent(self) -> Frequent:
         self.add_waiting()
-        return self.summary.frequent(self.share)
+        return self.summary.frequent(self.support)
 
     def add_waiting(self) -> None:
         waiting, self.waiting = self.waiting, []

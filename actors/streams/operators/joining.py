@@ -102,7 +102,7 @@ def join(
         finder = partial(NativeFinder, window_rule, predicate=where, once=once)
     elif keys is None and NumberFinder.can_find(within, comparisons):
         finder = partial(NumberFinder, window_rule, comparisons=comparisons, once=once)
-        found = "numbers found by cells"
+        found = "numbers found by buckets"
     else:
         by_key = keys is not None
         options = {"by_key": by_key, "comparisons": comparisons, "test": test, "once": once}

@@ -78,7 +78,7 @@ def join_batches(
         "terms": way.terms,
         "masks": way.masks,
         "how": how,
-        "by_cells": way.by_cells,
+        "by_buckets": way.by_buckets,
         "suffix": suffix,
     }
     first: dict[str, Any] = {"schemas": _schemas(schemas)}
@@ -109,15 +109,15 @@ class _Way(NamedTuple):
     """Makes who finds them in a lane, by its number and that of all lanes."""
     terms: list[tuple[tuple[str, str], Any]] = []  # noqa: RUF012 - never changed
     masks: tuple[Callable[..., Any], ...] | None = None
-    by_cells: bool = False
+    by_buckets: bool = False
 
 
 def _way(where: Any, most: int | None, three_step: bool) -> _Way:
-    from callboard.streams.programs.joins.join_batches import MOST_TERMS, prefers_cells
+    from callboard.streams.programs.joins.join_batches import MOST_TERMS, prefers_buckets
     from callboard.streams.programs.joins.lot_finder import ColumnFinder, MaskFinder
 
     window: dict[str, Any] = {"most": most, "three_step": three_step}
-    plain = partial(ColumnFinder, **window, by_cells=False)
+    plain = partial(ColumnFinder, **window, by_buckets=False)
     if where is None:
         return _Way("every pair", plain)
     if not isinstance(where, Predicate):
@@ -141,9 +141,9 @@ def _way(where: Any, most: int | None, three_step: bool) -> _Way:
         terms.append(((str(term.left), str(term.right)), term.comparison))
     if len(terms) > MOST_TERMS:
         raise GraphError(f"join_batches() compares up to {MOST_TERMS} columns, not {len(terms)}")
-    if most is None or prefers_cells(most):
-        cells = partial(ColumnFinder, **window, by_cells=True)
-        return _Way("found by cells", cells, terms, by_cells=True)
+    if most is None or prefers_buckets(most):
+        buckets = partial(ColumnFinder, **window, by_buckets=True)
+        return _Way("found by buckets", buckets, terms, by_buckets=True)
     return _Way("each pair compared", plain, terms)
 
 
@@ -169,14 +169,14 @@ def _operator(
     silence = idle_seconds(idle_after)
     options: dict[str, Any] = {"by": names, "lengths": lengths, "size": size}
     steps: tuple[tuple[str, Any], ...] = ()
-    listening: dict[str, Any] = {"idle_after": silence}
+    idleness: dict[str, Any] = {"idle_after": silence}
     if ahead:
         in_order, in_lanes = ahead
-        in_order = partial(in_order, **options, **listening)
-        steps, listening = (("in order", in_order), ("in lanes", in_lanes)), {}
+        in_order = partial(in_order, **options, **idleness)
+        steps, idleness = (("in order", in_order), ("in lanes", in_lanes)), {}
     return Operator(
         kind=kind,
-        program=partial(program, **options, **listening, late_is_counted=not side),
+        program=partial(program, **options, **idleness, late_is_counted=not side),
         ahead=steps,
         joins=True,
         detail=", ".join([detail, *idle_said(silence), f"batches of {size:,} rows"]),

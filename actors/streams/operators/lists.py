@@ -9,7 +9,7 @@ from typing import Any
 from callboard.streams.checks import check_count, check_function
 from callboard.streams.operators.receivers import objects
 from callboard.streams.planning.operator import Operator, label_of
-from callboard.streams.programs.columns.arrow import batch_of
+from callboard.streams.programs.columns.rows_and_batches import batch_of
 from callboard.streams.programs.unawaited import Answering
 
 

@@ -42,9 +42,9 @@ def where_branches_part(operators: Sequence[Operator]) -> dict[Operator, Spot]:
         hang(operator, meeting)
         for port in range(len(operator.ports)):
             hang(Outlet(operator, port), operator)
-        origins = [entries[outlet.operator] for outlet in operator.inputs]
-        entries[operator] = set().union(*origins) or {operator}
-        if operator.joins and sum(map(len, origins)) > len(entries[operator]):
+        sources = [entries[outlet.operator] for outlet in operator.inputs]
+        entries[operator] = set().union(*sources) or {operator}
+        if operator.joins and sum(map(len, sources)) > len(entries[operator]):
             while isinstance(meeting, Operator):  # they part on several outputs of one operator
                 meeting = above[meeting]
             parting[operator] = meeting and numbering_spot(meeting)

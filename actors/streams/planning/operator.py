@@ -33,7 +33,7 @@ class Operator:
     """A box of a graph.
 
     `program` is called with the operator's name, and by keyword what all programs take; None for an
-    entry. An operator that several branches join in takes a plan's knowledge of origins behind its
+    entry. An operator that several branches join in takes a plan's knowledge of lineage behind its
     name.
     """
 
@@ -74,11 +74,11 @@ class Operator:
             raise GraphError(f"an operator's outputs have names of their own, not {ports!r}")
         object.__setattr__(self, "ports", ports)
 
-    def make(self, name: str, *origins: Any, by_row: bool = False) -> Program:
+    def make(self, name: str, *lineage: Any, by_row: bool = False) -> Program:
         """Make the program of one run."""
         make = self.program_by_row if by_row else self.program
         assert make is not None
-        program = make(name, *origins, ports=self.ports, errors=self.errors)
+        program = make(name, *lineage, ports=self.ports, errors=self.errors)
         program.releases_gil = self.releases_gil
         return program
 

@@ -50,7 +50,7 @@ class Plan:
         try:
             for step in self.steps:
                 programs.append(step.make())
-                programs[-1].context = tally
+                programs[-1].tally = tally
         except BaseException:
             close(programs)
             raise

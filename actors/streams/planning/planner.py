@@ -1,10 +1,10 @@
-"""From operators to the plan of a graph: the steps of its runs, and how origins are kept.
+"""From operators to the plan of a graph: the steps of its runs, and how lineage is kept.
 
 Where branches of one stream are joined, rows follow each other as in a run row by row: for each row
-of that stream the branches' outputs, branch by branch. So rows carry their origins there: the
+of that stream the branches' outputs, branch by branch. So rows carry their lineage there: the
 numbers of the rows that they come from. A step that numbers rows stands where branches part, and
 the join forgets the numbers; elsewhere there are none, and they cost nothing. Within a region
-between such a place and its join another may lie, so the origins of a row are a stack.
+between such a place and its join another may lie, so the lineage of a row is a stack.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from callboard.streams.planning.operator import Operator, Outlet
 from callboard.streams.planning.plan import Plan, Source, Step
 from callboard.streams.programs.rows.stateless import Number
 
-# The spots where a row's origins were given, from the outermost region to the innermost.
+# The spots where a row's lineage was noted, from the outermost region to the innermost.
 Spots = tuple[Spot, ...]
 
-# A position in a batch takes so many bits of an origin.
+# A position in a batch takes so many bits of a lineage.
 _BITS = 32
 
 
@@ -65,21 +65,21 @@ class _Planner:
         sources = [self.source(outlet, operator) for outlet in operator.inputs]
         stacks = [self.stacks[source] for source in sources]
         common = left = _common_prefix(stacks)
-        levels: tuple[object, ...] = ()
+        lineage: tuple[object, ...] = ()
         if operator.joins:
             while left and not self.needs(operator, left[-1:]):
                 left = left[:-1]
             drops = [_BITS * (len(stack) - len(common)) for stack in stacks]
-            levels = drops, _BITS * (len(common) - len(left)) if left else None
+            lineage = drops, _BITS * (len(common) - len(left)) if left else None
         by_row = self.needs(operator, common) and self.only_by_row(operator)
         name = self.names[operator]
         read = tuple(sources)
         for at, (what, program) in enumerate(operator.ahead):
             step = f"{name}, {what}"
-            make_ahead = partial(program, step, *(levels if at == 0 else ()))
+            make_ahead = partial(program, step, *(lineage if at == 0 else ()))
             step_ahead = Step(step, make_ahead, read, operator.place, operator.most_workers)
             read = ((self.add_step(step_ahead), 0),)
-        make = partial(operator.make, name, *levels, by_row=by_row)
+        make = partial(operator.make, name, *lineage, by_row=by_row)
         place, most_workers = operator.place, operator.most_workers
         number = self.add_step(Step(name, make, read, place, most_workers, operator.waits))
         for port in range(len(operator.ports)):
@@ -130,5 +130,5 @@ class _Planner:
 
 
 def _common_prefix(stacks: list[Spots]) -> Spots:
-    levels = takewhile(lambda level: len(set(level)) == 1, zip(*stacks, strict=False))
-    return tuple(level[0] for level in levels)
+    equal = takewhile(lambda spots: len(set(spots)) == 1, zip(*stacks, strict=False))
+    return tuple(spots[0] for spots in equal)

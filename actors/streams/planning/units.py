@@ -10,9 +10,9 @@ by marks in the graph, and where these do not say, by what a step reads:
 - one that reads what other models gave is run by a thread of the part of the graph that it is in.
 
 The steps of a thread are one unit where that leaves a graph of units without circles. Where rows go
-from a thread to another unit and come back, the thread has two. For that each step has a level: how
-often rows that come to it have changed units, at most. Units of a thread are of one level, and all
-edges between units lead to a higher one.
+from a thread to another unit and come back, the thread has two. For that each step has a depth: how
+often rows that come to it have changed units, at most. Units of a thread are of one depth, and all
+edges between units lead to a greater one.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Unit:
 def units_of(steps: Sequence[Step], default: Model) -> list[Unit]:
     """Find the units of a run whose model is `default`; each comes after those it has rows from."""
     runners: list[_Runner] = []
-    levels: list[int] = []
+    depths: list[int] = []
     members: dict[tuple[_Runner, int], list[int]] = {}
     readers: list[list[int]] = [[] for _ in steps]
     for number, step in enumerate(steps):
@@ -69,13 +69,13 @@ def units_of(steps: Sequence[Step], default: Model) -> list[Unit]:
             runner = _runner_of_numbering(number, step, reading, runners, default)
         else:
             runner = _runner(number, step, runners, default)
-        level = 0
+        depth = 0
         for source, _ in step.sources:
             if source is not None:
-                level = max(level, levels[source] + (runners[source] != runner))
+                depth = max(depth, depths[source] + (runners[source] != runner))
         runners.append(runner)
-        levels.append(level)
-        members.setdefault((runner, level), []).append(number)
+        depths.append(depth)
+        members.setdefault((runner, depth), []).append(number)
     threads = {_CALLER: 0}
     units = []
     for (runner, _), numbers in members.items():

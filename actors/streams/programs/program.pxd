@@ -24,8 +24,8 @@ cdef class Batch:
     cdef public list rows
     cdef public int64_t first  # how many rows passed this place before; so rows[i] has serial first + i
     cdef public bint final     # the last round: after the rows, programs emit what they still hold
-    cdef public list origins   # None, or for each row where its origin stood before the branches parted
-    cdef public object end     # the origin of what is emitted at the end of the last round
+    cdef public list lineages  # None, or for each row where its source row stood before the branches parted
+    cdef public object end     # the lineage of what is emitted at the end of the last round
     cdef public object error   # None, or the StreamError that ends the run at the end of this round
 
     cpdef Batch follower(self)
@@ -74,7 +74,7 @@ cdef class Program:
     cdef readonly tuple ports        # the names of the outputs; the first is the main one
     cdef readonly str errors         # "fail", "skip" or "side"
     cdef public bint releases_gil
-    cdef public object context       # the run, as far as programs see it: see running/tally.py
+    cdef public object tally         # of the run's rows that do not come through; see running/tally.py
     cdef Py_ssize_t failures         # the port of failures, or -1
     cdef dict sides                  # name -> port of the other outputs beside the main one, or None
     cdef bint in_lots                # it takes and gives lots of native values
@@ -94,7 +94,7 @@ cdef class Program:
     cpdef DividedBatch divide(self, Batch batch)
     cpdef process_share(self, DividedBatch divided, uint32_t number)
     cpdef gather(self, DividedBatch divided, list into)
-    cpdef bint is_listening(self)
+    cpdef bint wants_heartbeats(self)
     cpdef tuple work_of_lanes(self)
     cpdef tuple rows_of_partitions(self)
     cpdef close(self)
@@ -104,12 +104,12 @@ cdef class Program:
     # For programs. work() is process() from row `at` on, and leaves `at` on the row that raised.
     cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1
     cdef int failed(self, Batch batch, Py_ssize_t at, object error, list into) except -1
-    cdef int failed_at(self, int64_t serial, object row, object error, object origin, list into) except -1
+    cdef int failed_at(self, int64_t serial, object row, object error, object lineage, list into) except -1
     # Raise what ends the run, because of an error; whether an error is that.
     cdef int end(self, object error) except -1
     cdef int end_with(self, object ending, object error) except -1
     cdef bint ends_with(self, object error) except -1
-    cdef int emit(self, list outputs, object origin, list into) except -1
+    cdef int emit(self, list outputs, object lineage, list into) except -1
 
 
 cdef Watermark watermark_at(object time)

@@ -16,7 +16,7 @@ class Batch:
     rows: list[Any]
     first: int
     final: bool
-    origins: list[int] | None
+    lineages: list[int] | None
     end: int | None
     error: StreamError | None
     def __init__(
@@ -24,7 +24,7 @@ class Batch:
         rows: list[Any],
         first: int = 0,
         final: bool = False,
-        origins: list[int] | None = None,
+        lineages: list[int] | None = None,
         end: int | None = None,
     ) -> None: ...
     def follower(self) -> Batch: ...
@@ -44,7 +44,7 @@ class Program:
     errors: str
     releases_gil: bool
     looks_every: float
-    context: Any
+    tally: Any
     def __init__(
         self,
         name: str,
@@ -61,7 +61,7 @@ class Program:
     def divide(self, batch: Batch) -> DividedBatch: ...
     def process_share(self, divided: DividedBatch, number: int) -> None: ...
     def gather(self, divided: DividedBatch, into: list[Batch]) -> None: ...
-    def is_listening(self) -> bool: ...
+    def wants_heartbeats(self) -> bool: ...
     def work_of_lanes(self) -> tuple[int, ...]: ...
     def rows_of_partitions(self) -> tuple[int, ...]: ...
     def close(self) -> None: ...

@@ -73,11 +73,11 @@ cdef Watermark watermark_at(time):
 cdef class Batch:
     """Rows of one round."""
 
-    def __init__(self, list rows, int64_t first=0, bint final=False, list origins=None, end=None):
+    def __init__(self, list rows, int64_t first=0, bint final=False, list lineages=None, end=None):
         self.rows = rows
         self.first = first
         self.final = final
-        self.origins = origins
+        self.lineages = lineages
         self.end = end
 
     cpdef Batch follower(self):
@@ -85,8 +85,8 @@ cdef class Batch:
         cdef Batch batch = Batch.__new__(Batch)
         batch.rows = []
         batch.final = self.final
-        if self.origins is not None:
-            batch.origins = []
+        if self.lineages is not None:
+            batch.lineages = []
             batch.end = self.end
         return batch
 
@@ -101,7 +101,7 @@ cdef class Batch:
         return len(self.rows)
 
     def __repr__(self):
-        return f"Batch({self.rows!r}, first={self.first}, final={self.final}, origins={self.origins!r})"
+        return f"Batch({self.rows!r}, first={self.first}, final={self.final}, lineages={self.lineages!r})"
 
 
 @cython.final
@@ -163,7 +163,7 @@ cdef class Program:
     """The base of all programs.
 
     `errors` says what an exception of the user's code means. "fail" raises StreamError, and the outputs of the rows
-    before are in `into`; "skip" tells the context; "side" puts a Failure on the port "failures". Either way a row
+    before are in `into`; "skip" tells the tally; "side" puts a Failure on the port "failures". Either way a row
     that raised gives nothing else.
     """
 
@@ -228,7 +228,7 @@ cdef class Program:
         """Append to `into` what the shares gave, in the order of the rows."""
         raise NotImplementedError
 
-    cpdef bint is_listening(self):
+    cpdef bint wants_heartbeats(self):
         """Whether it wants to be called, as `looks_every` says, until something comes again. In any thread."""
         return False
 
@@ -250,23 +250,23 @@ cdef class Program:
         """Do with an exception what `errors` says. `at` is one past the last row at the stream's end."""
         cdef bint of_a_row = at < len(batch.rows)
         row = batch.rows[at] if of_a_row else None
-        origin = None
-        if batch.origins is not None:
-            origin = batch.origins[at] if of_a_row else batch.end
-        return self.failed_at(batch.first + at, row, error, origin, into)
+        lineage = None
+        if batch.lineages is not None:
+            lineage = batch.lineages[at] if of_a_row else batch.end
+        return self.failed_at(batch.first + at, row, error, lineage, into)
 
-    cdef int failed_at(self, int64_t serial, object row, object error, object origin, list into) except -1:
-        """The same, of an input with this number; `origin` is the failure's, where rows have origins."""
+    cdef int failed_at(self, int64_t serial, object row, object error, object lineage, list into) except -1:
+        """The same, of an input with this number; `lineage` is the failure's, where rows have one."""
         if self.errors == "fail":
             self.end_with(StreamError(self.name, serial, row), error)
         failure = Failure(self.name, serial, row, error)
         if self.errors == "skip":
-            self.context.skipped(failure)
+            self.tally.skipped(failure)
             return 0
         cdef Batch failures = into[self.failures]
         failures.rows.append(failure)
-        if failures.origins is not None:
-            failures.origins.append(origin)
+        if failures.lineages is not None:
+            failures.lineages.append(lineage)
         return 0
 
     cdef int end_with(self, object ending, object error) except -1:
@@ -282,24 +282,24 @@ cdef class Program:
     cdef bint ends_with(self, object error) except -1:
         return isinstance(error, StreamError) and error._raised_by == id(self)
 
-    cdef int emit(self, list outputs, object origin, list into) except -1:
+    cdef int emit(self, list outputs, object lineage, list into) except -1:
         """Append outputs of one row, of which some may be for side outputs."""
         cdef Batch batch = into[0]
         cdef object output
         if self.sides is None:
             batch.rows.extend(outputs)
-            if batch.origins is not None:
-                batch.origins.extend([origin] * len(outputs))
+            if batch.lineages is not None:
+                batch.lineages.extend([lineage] * len(outputs))
             return 0
         cdef list ports = [self.sides[output.name] if type(output) is Side else 0 for output in outputs]
         for port, output in zip(ports, outputs):  # none is appended if one names no side output
             if port == nowhere:
-                self.context.late(self.name, output.row)
+                self.tally.late(self.name, output.row)
                 continue
             batch = into[port]
             batch.rows.append(output.row if port else output)
-            if batch.origins is not None:
-                batch.origins.append(origin)
+            if batch.lineages is not None:
+                batch.lineages.append(lineage)
         return 0
 
 
@@ -341,6 +341,6 @@ cdef int pass_on(Batch batch, Py_ssize_t at, list into) except -1:
     cdef Batch port
     for port in into:
         port.rows.append(batch.rows[at])
-        if batch.origins is not None:
-            port.origins.append(batch.origins[at])
+        if batch.lineages is not None:
+            port.lineages.append(batch.lineages[at])
     return 0

@@ -29,9 +29,7 @@ from callboard.system import ActorSystem
 class Admission(Execution):
     """An execution that takes rows, in the order of their arrival, and says what came of them."""
 
-    def __init__(
-        self, system: ActorSystem, plan: Plan, *, batch_size: int = 512, **options: Any
-    ) -> None:
+    def __init__(self, system: ActorSystem, plan: Plan, *, batch_size: int, **options: Any) -> None:
         self.batch_size = checks.whole("batch_size", batch_size, 1, MOST, error=ConfigError)
         self.lock = CallLock()  # of senders
         self.sent = dict.fromkeys(plan.entries, 0)

@@ -38,7 +38,7 @@ _MOST_LANES = 64  # of a pool: a bit of a word for each; the workers beyond have
 
 
 @dataclass(frozen=True)
-class Home:
+class LaneSite:
     """Where an operator runs: its model, and a thread, or a lane that lives on a worker."""
 
     model: Model
@@ -59,8 +59,8 @@ class Crew:
     """The lanes of a run, and what they work on."""
 
     lanes: Lanes
-    homes: list[Home]
-    """The home of each step."""
+    sites: list[LaneSite]
+    """The site of each step."""
     has_caller: bool = False
     """Some steps are run by the thread that sends."""
     released: bool = False
@@ -127,7 +127,7 @@ class _Builder:
         self.locked = has_gil() and not manual
         self.crew = Crew(
             Lanes(system, flow),
-            [Home("dynamic")] * len(programs),
+            [LaneSite("dynamic")] * len(programs),
             workers=system._runtime.team.workers,
         )
 
@@ -145,7 +145,7 @@ class _Builder:
             elif (lane := lane_of(unit)) is None:
                 crew.has_caller = True
                 self.flow.add_called(self.members(unit), not self.is_mixed([unit]))
-                self.settle([unit], Home("manual", "the caller"))
+                self.settle([unit], LaneSite("manual", "the caller"))
             else:
                 if lane not in pools:
                     pools[lane] = self.flow.add_pool(latest=True)
@@ -242,8 +242,8 @@ class _Builder:
         kind = "python" if self.locked else "all"
         lanes = [(kind, at) for at in range(python)] + [("native", at) for at in range(native)]
         for works_on, at in lanes[:_MOST_LANES]:
-            home = Fixed(at % self.system.config.workers)
-            self.crew.lanes.add(_DYNAMIC, works_on, placement=home)
+            placement = Fixed(at % self.system.config.workers)
+            self.crew.lanes.add(_DYNAMIC, works_on, placement=placement)
 
     def add_lane(self, pool: int, units: Sequence[Unit], placement: PlacementPolicy) -> None:
         """Give a pool its one lane."""
@@ -254,13 +254,13 @@ class _Builder:
             lane = crew.lanes.add(pool, works_on, keeps_interpreter=keeps, placement=placement)
             follows = works_on == "python" and self.workers > 1
             crew.assigned.append((pool, lane, follows))
-            self.settle(units, Home("assigned", lane=lane))
+            self.settle(units, LaneSite("assigned", lane=lane))
         else:
             lane = crew.lanes.add(pool, works_on, keeps_interpreter=keeps, dedicated=True)
             worker = lane.worker
-            self.settle(units, Home(units[0].model, "" if worker is None else worker.name))
+            self.settle(units, LaneSite(units[0].model, "" if worker is None else worker.name))
 
-    def settle(self, units: Sequence[Unit], home: Home) -> None:
+    def settle(self, units: Sequence[Unit], site: LaneSite) -> None:
         for unit in units:
             for step in unit.steps:
-                self.crew.homes[step] = home
+                self.crew.sites[step] = site

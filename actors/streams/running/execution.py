@@ -45,12 +45,12 @@ class Execution:
         system: ActorSystem,
         plan: Plan,
         *,
-        threading: Any = None,
-        placement: Any = None,
-        policy: Any = None,
-        window: int = 256,
-        time_slice: float = 0.0005,
-        markers: int = 64,
+        threading: Any,
+        placement: Any,
+        policy: Any,
+        window: int,
+        time_slice: float,
+        markers: int,
     ) -> None:
         self.system = system
         self.ending = CallLock()

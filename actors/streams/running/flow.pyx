@@ -458,7 +458,7 @@ cdef Stage* ask_heuristic(void* asker, const vector[Stage*]& stages) noexcept wi
 cdef void wake_lane(ActorRef ref) noexcept nogil:
     # `ref` is borrowed; the flow keeps it.
     cdef Context* context = current_context()
-    cdef Node* node = context.nodes.take(ref.cell.pool)
+    cdef Node* node = context.nodes.take(ref.cell.spare)
     node.kind = Kind.integer
     node.flags = 0
     node.tag = 0

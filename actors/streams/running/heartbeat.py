@@ -10,9 +10,9 @@ from callboard.timers import Timers
 
 
 class Heartbeat:
-    """Calls `beat()` on the timers' thread, from a round that came until nobody listens.
+    """Calls `beat()` on the timers' thread, from a round that came until no program wants one.
 
-    It says whether earlier rounds are on their way, after which somebody may; None: all is over.
+    It says whether earlier rounds are on their way, after which one may; None: all is over.
     """
 
     def __init__(
@@ -20,14 +20,14 @@ class Heartbeat:
     ) -> None:
         self._timers = timers
         self._beat = beat
-        self._listeners = [program for program in programs if program.looks_every > 0]
-        self._every = min([program.looks_every for program in self._listeners], default=0.0)
+        self._programs = [program for program in programs if program.looks_every > 0]
+        self._every = min([program.looks_every for program in self._programs], default=0.0)
         self._lock = Lock()
         self._is_due = False
 
     def begin(self) -> None:
-        """See to it that a beat is due, if anybody listens. In any thread."""
-        if not self._listeners:
+        """See to it that a beat is due, if a program wants one. In any thread."""
+        if not self._programs:
             return
         with self._lock:
             if self._is_due:
@@ -44,5 +44,5 @@ class Heartbeat:
         busy = self._beat()
         if busy is None:
             return
-        if busy or any(program.is_listening() for program in self._listeners):
+        if busy or any(program.wants_heartbeats() for program in self._programs):
             self.begin()

@@ -151,7 +151,7 @@ class Run(CopiedAsItself, Generic[R]):
                 break
             time.sleep(HELP)
         seconds = time.monotonic() - work.begun
-        return collect(flow, self.tally, flow.rows, seconds, work.crew.homes, work.programs)
+        return collect(flow, self.tally, flow.rows, seconds, work.crew.sites, work.programs)
 
     def rebalance(self, policy: Any = None) -> int:
         """Let a placement policy, or the name of one, arrange the `assigned` operators anew; return

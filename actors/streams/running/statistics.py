@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from callboard.scheduling.flow.threading_models import Model
 from callboard.streams.programs.program import Program
-from callboard.streams.running.build import Home
+from callboard.streams.running.build import LaneSite
 from callboard.streams.running.flow import GraphFlow
 from callboard.streams.running.tally import Tally
 
@@ -86,7 +86,7 @@ def collect(
     tally: Tally,
     rows: int,
     seconds: float,
-    homes: Sequence[Home],
+    sites: Sequence[LaneSite],
     programs: Sequence[Program],
 ) -> RunStatistics:
     """Read a flow's counters. Any thread."""
@@ -117,12 +117,10 @@ def collect(
                 cost=operator.cost,
                 selectivity=operator.selectivity,
                 busy=operator.busy,
-                threading=homes[step].model,
-                thread=homes[step].where,
+                threading=sites[step].model,
+                thread=sites[step].where,
                 lanes=programs[step].work_of_lanes() if last[step] is operator else (),
-                partitions=(
-                    programs[step].rows_of_partitions() if last[step] is operator else ()
-                ),
+                partitions=(programs[step].rows_of_partitions() if last[step] is operator else ()),
             )
             for step, operator in operators
         ),

@@ -4,7 +4,7 @@
 // streams together (lemma 3.1). A query copies every stream's counters and merges the copies (merge.hpp), so it
 // costs more, the more streams there are.
 //
-// A stream has a lock of its own, which only queries want, too. It releases the lock after each lot. It would have
+// A stream has a lock of its own, which only queries want, too. It releases the lock after each batch. It would have
 // the lock again before a query that slept is awake. So it looks first whether there is a query, and lets it in.
 //
 // An answer has each stream as it was at one moment. It includes all that was counted before the query began.
@@ -37,10 +37,10 @@ public:
     }
 
     void add(unsigned stream, const Probe* keys, const std::uint64_t* weights, std::size_t count) override {
-        constexpr std::size_t lot = 512;  // about ten microseconds
+        constexpr std::size_t batch = 512;  // about ten microseconds
         Stream& own = *streams_[stream];
-        for (std::size_t done = 0; done < count; done += lot) {
-            const std::size_t end = std::min(done + lot, count);
+        for (std::size_t done = 0; done < count; done += batch) {
+            const std::size_t end = std::min(done + batch, count);
             if (own.asking.load(relaxed) != 0) {
                 own.gate.lock();
                 own.gate.unlock();
@@ -51,9 +51,9 @@ public:
         }
     }
 
-    Answer ask(std::size_t most, double share) override {
+    Answer ask(std::size_t most, double support) override {
         Answer answer = merged();
-        const std::uint64_t bar = part_of(share, answer.total);
+        const std::uint64_t bar = part_of(support, answer.total);
         auto& rows = answer.rows;
         const auto is_low = [&](const Row& row) { return row.count <= bar; };
         rows.erase(std::remove_if(rows.begin(), rows.end(), is_low), rows.end());
@@ -108,7 +108,7 @@ private:
         Stream(std::uint32_t capacity, std::uint64_t seed) : counters(capacity, seed) {}
         Lock lock;
         Counters<Keys> counters;
-        alignas(cache_line) Atomic<int> asking{0};  // a hint: a count goes on a lot too early, or waits in vain
+        alignas(cache_line) Atomic<int> asking{0};  // a hint: a count goes on a batch too early, or waits in vain
         Lock gate;
     };
 

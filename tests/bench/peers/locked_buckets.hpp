@@ -55,7 +55,7 @@ public:
 
     // Before a thread calls one of the next three, with no lock held. Throws std::bad_alloc; nothing else here does.
     void provide(Spares& spares) {
-        if (__builtin_expect(spares.count_ == 0 || spares.count_ > 2 * lot, 0)) level(spares);
+        if (__builtin_expect(spares.count_ == 0 || spares.count_ > 2 * batch, 0)) level(spares);
     }
 
     // Hangs a new element, the caller's, into the bucket of `count`.
@@ -114,7 +114,7 @@ private:
         Element* first{nullptr};
         Bucket* next_spare{nullptr};
     };
-    static constexpr unsigned lot = 64;
+    static constexpr unsigned batch = 64;
 
     // Brings an element of a locked bucket to the one of `target`, which is more, and unlocks all.
     void move(Bucket* from, Element& element, std::uint64_t target, Spares& spares) {
@@ -215,18 +215,18 @@ private:
     // Threads that empty buckets leave some to those that fill them.
     __attribute__((noinline)) void level(Spares& spares) {
         const std::lock_guard<Lock> guard(store_lock_);
-        if (spares.count_ > lot) {
-            for (unsigned i = 0; i < lot; ++i) pass(spares, store_);
+        if (spares.count_ > batch) {
+            for (unsigned i = 0; i < batch; ++i) pass(spares, store_);
             return;
         }
         if (store_.count_ == 0) {
-            made_.push_back(std::make_unique<Bucket[]>(lot));
-            for (unsigned i = 0; i < lot; ++i) {
+            made_.push_back(std::make_unique<Bucket[]>(batch));
+            for (unsigned i = 0; i < batch; ++i) {
                 made_.back()[i].next_spare = std::exchange(store_.first_, &made_.back()[i]);
                 ++store_.count_;
             }
         }
-        for (unsigned i = 0; i < lot / 4 && store_.count_ != 0; ++i) pass(store_, spares);
+        for (unsigned i = 0; i < batch / 4 && store_.count_ != 0; ++i) pass(store_, spares);
     }
 
     static void pass(Spares& from, Spares& to) {

@@ -54,27 +54,27 @@ public:
     }
 
     void add(unsigned stream, const Probe* keys, const std::uint64_t* weights, std::size_t count) override {
-        constexpr std::size_t lot = 16;  // memory that one wants is fetched while others are counted
-        std::uint64_t hashes[lot];
-        Probe lots[lot];
+        constexpr std::size_t batch = 16;  // memory that one wants is fetched while others are counted
+        std::uint64_t hashes[batch];
+        Probe probes[batch];
         Stream& own = streams_[stream];
         for (std::size_t done = 0; done < count;) {
-            const std::size_t many = std::min(lot, count - done);
+            const std::size_t many = std::min(batch, count - done);
             for (std::size_t i = 0; i < many; ++i) {
-                lots[i] = keys[done + i];  // once: another thread may write to the array
-                hashes[i] = Keys::hash(seed_, lots[i]);
+                probes[i] = keys[done + i];  // once: another thread may write to the array
+                hashes[i] = Keys::hash(seed_, probes[i]);
                 __builtin_prefetch(&chain_of(hashes[i]));
             }
             for (std::size_t i = 0; i < many; ++i)
-                add_one(own, lots[i], hashes[i], weights == nullptr ? 1 : weights[done + i]);
+                add_one(own, probes[i], hashes[i], weights == nullptr ? 1 : weights[done + i]);
             done += many;
         }
     }
 
-    Answer ask(std::size_t most, double share) override {
+    Answer ask(std::size_t most, double support) override {
         Answer answer{{}, 0, least_unseen_};
         auto& rows = answer.rows;
-        const std::uint64_t bar = part_of(share, total());
+        const std::uint64_t bar = part_of(support, total());
         std::size_t at = 0;  // once there are `most` rows, the next one takes the place of the least
         bool begun = false;
         buckets_.visit([&](const Element& element, std::uint64_t count) {

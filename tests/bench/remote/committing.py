@@ -84,10 +84,10 @@ def tell(connection: Connection, rows: list[Any], batch: int) -> str:
 
 
 def commit(connection: Connection, rows: list[Any], batch: int) -> str:
-    with connection.stage("kept", job="bench", batch=batch) as stage:
-        stage.send_many(rows)
-    assert stage.staged is not None
-    connection.commit("bench", batch, [stage.staged])
+    with connection.upload("kept", job="bench", batch=batch) as upload:
+        upload.send_many(rows)
+    assert upload.staged is not None
+    connection.commit("bench", batch, [upload.staged])
     return "kept"
 
 

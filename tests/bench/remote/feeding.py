@@ -25,7 +25,7 @@ def arrow(count: int, size: int, *, bare: bool) -> Result:
     import pyarrow as pa
 
     from callboard.remote.protocol.kinds import MessageKind
-    from callboard.remote.wire.arrow import write_batch
+    from callboard.remote.wire.arrow_ipc import write_batch
     from callboard.remote.wire.frames import frame
 
     batches = max(1, count // size)

@@ -1,4 +1,4 @@
-// Space Saving by one thread: with counters in no order, one by one and in lots, and with the stream summary of
+// Space Saving by one thread: with counters in no order, one by one and in batches, and with the stream summary of
 // its authors. Zipf streams as in Das et al. 2009, section 5: a million elements of an alphabet of five
 // million, epsilon 1e-4. Every run checks that the counts add up and that both miss nobody.
 #include <algorithm>
@@ -65,29 +65,29 @@ std::uint64_t sum_of(const Counters<IntegerKeys>& summary) {
 
 int main() {
     std::printf("ns for an element, medians of %d rounds\n\n", rounds);
-    std::printf("| alpha | stream summary | one by one | in lots | top(25), us |\n|---|---|---|---|---|\n");
+    std::printf("| alpha | stream summary | one by one | in batches | top(25), us |\n|---|---|---|---|---|\n");
     for (double alpha : {0.5, 1.0, 1.5, 2.0, 2.5, 3.0}) {
         const auto keys = zipf(alpha);
-        std::vector<double> ordered_ns, single_ns, lots_ns, top_us;
+        std::vector<double> ordered_ns, single_ns, batches_ns, top_us;
         for (int round = 0; round < rounds; ++round) {
             auto ordered = std::make_unique<StreamSummary<IntegerKeys>>(counters, seed);
             ordered_ns.push_back(ns_each([&] {
                 for (auto key : keys) ordered->add(key, 1);
             }));
-            Counters<IntegerKeys> single(counters, seed), lots(counters, seed);
+            Counters<IntegerKeys> single(counters, seed), batches(counters, seed);
             single_ns.push_back(ns_each([&] {
                 for (auto key : keys) single.add(key, 1);
             }));
-            lots_ns.push_back(ns_each([&] { lots.add_array(keys.data(), keys.size()); }));
+            batches_ns.push_back(ns_each([&] { batches.add_array(keys.data(), keys.size()); }));
             std::size_t found = 0;
-            top_us.push_back(ns_each([&] { found = lots.top(25).size(); }) * elements / 1000);
+            top_us.push_back(ns_each([&] { found = batches.top(25).size(); }) * elements / 1000);
             const auto counts = ordered->counts();
             hold(std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}) == elements, "the stream summary's sum");
-            hold(sum_of(single) == elements && sum_of(lots) == elements, "a sum");
-            hold(found == 25 && lots.count_of(lots.top(1)[0]) >= counts[0] * 9 / 10, "the greatest");
+            hold(sum_of(single) == elements && sum_of(batches) == elements, "a sum");
+            hold(found == 25 && batches.count_of(batches.top(1)[0]) >= counts[0] * 9 / 10, "the greatest");
         }
         std::printf("| %.1f | %.1f | %.1f | %.1f | %.1f |\n", alpha, median(ordered_ns), median(single_ns),
-                    median(lots_ns), median(top_us));
+                    median(batches_ns), median(top_us));
         std::fflush(stdout);
     }
 }

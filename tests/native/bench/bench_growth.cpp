@@ -5,13 +5,13 @@
 
 #include "bench.hpp"
 #include "mailbox.hpp"
-#include "pools.hpp"
+#include "free_lists.hpp"
 
 using callboard::Node;
 using callboard::monotonic_ns;
-using pools::Mailbox;
-using pools::Progress;
-using pools::window;
+using free_lists::Mailbox;
+using free_lists::Progress;
+using free_lists::window;
 
 namespace {
 
@@ -67,15 +67,15 @@ struct Growth {
 };
 
 // One producer and many actors of one worker, which are sent to in turn. Either each mailbox has a
-// pool, or all share their worker's, as in LPEL, whose mailboxes are the workers'.
+// list, or all share their worker's, as in LPEL, whose mailboxes are the workers'.
 template <class Kind, bool shared>
 struct Crowd {
     static constexpr std::size_t boxes = 1000;
     static constexpr std::int64_t burst = 100, all = boxes * burst * 4;
     std::vector<Mailbox<Kind>> mailboxes{boxes};
-    typename Kind::Pool common;
+    typename Kind::List common;
 
-    typename Kind::Pool& pool_of(std::size_t box) { return shared ? common : mailboxes[box].pool; }
+    typename Kind::List& list_of(std::size_t box) { return shared ? common : mailboxes[box].spare; }
 
     double run() {
         Progress progress;
@@ -88,7 +88,7 @@ struct Crowd {
                     if (number == until) std::this_thread::yield();
                 }
                 const auto box = static_cast<std::size_t>(number / burst) % boxes;
-                Node* node = cache.take(pool_of(box));
+                Node* node = cache.take(list_of(box));
                 node->integer = number;
                 (void)mailboxes[box].tail.push(node);
             }
@@ -105,7 +105,7 @@ struct Crowd {
                 continue;
             }
             in_order &= node->integer == number;
-            cache.give(spent, pool_of(box));
+            cache.give(spent, list_of(box));
             if (++number % 128 == 0) progress.received.store(number, callboard::relaxed);
         }
         const std::int64_t end = monotonic_ns();
@@ -132,18 +132,18 @@ double crowd_memory() {
 }
 
 void crowd_table() {
-    using pools::Unpooled;
-    using pools::Batches;
+    using free_lists::NoList;
+    using free_lists::Batches;
     bench::head("1,000 mailboxes, 100 messages each in turn",
-                {"take all, a pool for each mailbox", "take all, a pool for the worker", "no pool, slabs alone"});
+                {"take all, a list for each mailbox", "take all, a list for the worker", "no list, slabs alone"});
     bench::row("ns per message",
                bench::rounds(round_count, {{"", crowd_time<Batches, false>},
                                            {"", crowd_time<Batches, true>},
-                                           {"", crowd_time<Unpooled, false>}}));
+                                           {"", crowd_time<NoList, false>}}));
     bench::row("KiB kept for each mailbox",
                bench::rounds(round_count, {{"", crowd_memory<Batches, false>},
                                              {"", crowd_memory<Batches, true>},
-                                             {"", crowd_memory<Unpooled, false>}}));
+                                             {"", crowd_memory<NoList, false>}}));
     bench::foot();
 }
 
@@ -187,9 +187,9 @@ void growth_table() {
 int main() {
     bench::pin(0);
 #if defined(__x86_64__)
-    growth_table<pools::Counted, pools::TakeAll, pools::Batches, pools::Unpooled>();
+    growth_table<free_lists::Counted, free_lists::TakeAll, free_lists::Batches, free_lists::NoList>();
 #else
-    growth_table<pools::TakeAll, pools::Batches, pools::Unpooled>();
+    growth_table<free_lists::TakeAll, free_lists::Batches, free_lists::NoList>();
 #endif
     crowd_table();
 }

@@ -247,7 +247,7 @@ void compare_batches() {
     bench::foot();
 }
 
-// From which size on the index is worth it, and how far down that goes where values crowd in few cells.
+// From which size on the index is worth it, and how far down that goes where values crowd in few buckets.
 void compare_choice() {
     std::printf("Which join: ns for a row, where both sides' windows are full\n\n");
     bench::head("rows of each side's window",

@@ -55,9 +55,9 @@ public:
         const std::lock_guard<std::mutex> guard(lock_);
         counters_.add(0, keys, weights, count);
     }
-    Answer ask(std::size_t most, double share) override {
+    Answer ask(std::size_t most, double support) override {
         const std::lock_guard<std::mutex> guard(lock_);
-        return counters_.ask(most, share);
+        return counters_.ask(most, support);
     }
     Estimate estimate(const Probe& key) override {
         const std::lock_guard<std::mutex> guard(lock_);

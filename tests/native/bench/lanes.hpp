@@ -62,13 +62,13 @@ struct Source {
 // What rows have to be compared with.
 struct Predicate {
     const char* name;
-    bool by_cells;
+    bool by_buckets;
     std::size_t window;  // rows of a side
     std::size_t rows;    // that come
 };
 constexpr Predicate predicates[] = {
     {"each pair of 64 rows a side", false, 64, 200'000},
-    {"by cells, 10,000 rows a side", true, 10'000, 200'000},
+    {"by buckets, 10,000 rows a side", true, 10'000, 200'000},
     {"each pair of 20,000 rows a side", false, 20'000, 32'000},
 };
 
@@ -113,7 +113,7 @@ struct Case {
 class Lane {
 public:
     Lane(const Case& of, std::uint64_t lanes, std::uint64_t lane) {
-        if (of.predicate.by_cells) indexed_ = std::make_unique<IndexedJoin<Time>>(of.settings(lanes, lane));
+        if (of.predicate.by_buckets) indexed_ = std::make_unique<IndexedJoin<Time>>(of.settings(lanes, lane));
         else full_ = std::make_unique<FullJoin<Time>>(of.settings(lanes, lane));
         std::vector<JoinMatch> matches;
         join(of.before.batch(), matches);

@@ -3,7 +3,7 @@
 
 #include "callboard/mailbox/mpsc.hpp"
 
-namespace pools {
+namespace free_lists {
 
 using callboard::Atomic;
 using callboard::MpscHead;
@@ -14,11 +14,11 @@ template <class Kind>
 struct Mailbox {
     Node* const dummy = new Node;
     alignas(callboard::cache_line) MpscTail tail{dummy, false};
-    alignas(callboard::cache_line) typename Kind::Pool pool;
+    alignas(callboard::cache_line) typename Kind::List spare;
     alignas(callboard::cache_line) MpscHead head{dummy};
 
     void send(typename Kind::Cache& cache, std::int64_t value) {
-        Node* node = cache.take(pool);
+        Node* node = cache.take(spare);
         node->integer = value;
         (void)tail.push(node);
     }
@@ -28,7 +28,7 @@ struct Mailbox {
         Node* node = head.pop(spent);
         if (node == nullptr) return false;
         value = node->integer;
-        cache.give(spent, pool);
+        cache.give(spent, spare);
         return true;
     }
 };
@@ -40,4 +40,4 @@ struct alignas(callboard::cache_line) Progress {
 // The most messages of a producer that are under way.
 inline constexpr std::int64_t window = 1000;
 
-}  // namespace pools
+}  // namespace free_lists

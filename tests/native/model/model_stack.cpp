@@ -1,4 +1,4 @@
-// The stack that is taken whole, and the pool of spare nodes that is one.
+// The stack that is taken whole, and the list of spare nodes that is one.
 #include "callboard/core/memory/node.hpp"
 #include "model.hpp"
 
@@ -59,33 +59,33 @@ MODEL("who pushes and then looks for a sleeper is seen, or sees it") {
     take(stack);
 }
 
-MODEL("a pool's nodes are taken once, as they were given") {
-    FreePool pool;
+MODEL("a list's nodes are taken once, as they were given") {
+    FreeList list;
     Node* const given = new Node;
     given->second = new Plain<int>(7);
-    const auto use = [&pool] {
-        Node* const node = pool.take_all();
+    const auto use = [&list] {
+        Node* const node = list.take_all();
         if (node == nullptr) return;
         auto* const value = static_cast<Plain<int>*>(node->second);
         if (value != nullptr) *value = *value + 1;
-        pool.give(node, node, 1);
+        list.give(node, node, 1);
     };
-    together([&] { pool.give(given, given, 1); }, use, use);
-    Node* const left = pool.take_all();
+    together([&] { list.give(given, given, 1); }, use, use);
+    Node* const left = list.take_all();
     CHECK(left == given);
     delete static_cast<Plain<int>*>(left->second);
     delete left;
 }
 
-MODEL("a pool that ends while others free what it has too much") {
+MODEL("a list that ends while others free what it has too much") {
     model::Kernel kernel;
     Surplus surplus(0);
-    auto* const pool = new FreePool;
+    auto* const list = new FreeList;
     for (int i = 0; i < 2; ++i) {
         Node* const node = new Node;
-        pool->give(node, node, 1);
+        list->give(node, node, 1);
     }
-    surplus.note(*pool);
-    together([&] { surplus.free_all(); }, [&] { delete pool; });
+    surplus.note(*list);
+    together([&] { surplus.free_all(); }, [&] { delete list; });
     CHECK(surplus.is_empty());
 }

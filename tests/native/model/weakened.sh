@@ -84,8 +84,8 @@ seen 'return epoch_.compare_exchange_strong(epoch, epoch + 1, seq_cst, relaxed);
 seen 'bool has_passed(std::uint64_t announced) const { return epoch_.load(acquire) >= announced + 3; }' acquire relaxed epochs "a thing does"
 
 header=core/memory/node.hpp
-seen 'if (Surplus* surplus = listed_.load(acquire)) surplus->forget(*this);' acquire relaxed stack "a pool that"
-seen 'pool->listed_.store(nullptr, release);' release relaxed stack "a pool that"
+seen 'if (Surplus* surplus = listed_.load(acquire)) surplus->forget(*this);' acquire relaxed stack "a list that"
+seen 'list->listed_.store(nullptr, release);' release relaxed stack "a list that"
 
 header=core/threads/parker.hpp
 seen 'word_.exchange(empty, acquire);' acquire relaxed parker "what was written"
@@ -173,16 +173,16 @@ seen 'tail_seen_ = tail_.load(acquire);' acquire relaxed rings "one to one, room
 seen 'void discard() { head_.store(head_.load(relaxed) + 1, release); }' release relaxed rings "one to one, room for one"
 
 header=mailbox/ordered/worklist.hpp
-seen 'const std::int64_t ahead = slot.turn.load(acquire) - 2 * serial;' acquire relaxed rings "many to many, room for one"
+seen 'const std::int64_t ahead = slot.sequence.load(acquire) - 2 * serial;' acquire relaxed rings "many to many, room for one"
 seen '} else if (tail_.compare_exchange_weak(serial, serial + 1, seq_cst, relaxed)) {' seq_cst "acq_rel relaxed" rings "many to many:"
-seen 'slot.turn.store(2 * serial + 1, release);' release relaxed rings "many to many, room for one"
-seen 'const std::int64_t ahead = slot.turn.load(acquire) - (2 * serial + 1);' acquire relaxed rings "many to many, room for one"
-seen 'slot.turn.store(2 * (serial + slots_.capacity()), release);' release relaxed rings "many to many, room for one"
+seen 'slot.sequence.store(2 * serial + 1, release);' release relaxed rings "many to many, room for one"
+seen 'const std::int64_t ahead = slot.sequence.load(acquire) - (2 * serial + 1);' acquire relaxed rings "many to many, room for one"
+seen 'slot.sequence.store(2 * (serial + slots_.capacity()), release);' release relaxed rings "many to many, room for one"
 seen 'const std::int64_t tail = tail_.load(seq_cst);' seq_cst "acq_rel relaxed" rings "many to many:"
 
 header=scheduling/cell.hpp
-seen '[[nodiscard]] bool open_gate() { return gate.fetch_and(~waiting_bit, acq_rel) & waiting_bit; }' acq_rel "acquire release" cell "a system message meets"
-seen 'gate.fetch_or(waiting_bit, acq_rel);' acq_rel "acquire release" cell "a system message meets"
+seen '[[nodiscard]] bool end_wait() { return waiting.fetch_and(~waiting_bit, acq_rel) & waiting_bit; }' acq_rel "acquire release" cell "a system message meets"
+seen 'waiting.fetch_or(waiting_bit, acq_rel);' acq_rel "acquire release" cell "a system message meets"
 
 for orders in "$programs"/*.orders; do
     while IFS=: read -r header line from; do

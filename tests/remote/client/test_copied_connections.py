@@ -34,10 +34,10 @@ def test_a_copy_of_a_ref_is_itself_and_makes_no_connection(
     assert server.health()["accepted"] == 1
 
 
-def test_a_token_that_was_given_is_not_pickled(start: Start) -> None:
+def test_a_secret_that_was_given_is_not_pickled(start: Start) -> None:
     secret = "0123456789abcdef" * 2
-    connection = connect(str(start().address), token=secret)
-    with pytest.raises(TypeError, match="give token_file="):
+    connection = connect(str(start().address), secret=secret)
+    with pytest.raises(TypeError, match="give secret_file="):
         pickle.dumps(connection)
     assert secret not in repr(connection)
     connection.close()

@@ -115,9 +115,9 @@ def test_a_flush_is_done_when_what_it_waits_for_is_withdrawn(start: Start) -> No
     flushed: list[Any] = []
     withdraw = connection.session.withdraw
 
-    def flushing(parcel: Any) -> bool:
+    def flushing(submission: Any) -> bool:
         flushed.append(connection.flush_soon())
-        return withdraw(parcel)
+        return withdraw(submission)
 
     connection.session.withdraw = flushing  # type: ignore[method-assign]
     with pytest.raises(ConnectionLost, match="no connection or no credit"):

@@ -62,17 +62,17 @@ def let_go(server: Server, answer: Future[Any]) -> Callable[[], None]:
 
 @pytest.fixture(autouse=True)
 def _let_all_go(server: Server) -> Iterator[None]:
-    """Answer at the end what was left open: a system does not come to rest before."""
+    """Answer at the end what was left open: a system is not idle before."""
     yield
 
-    def at_rest() -> bool:
+    def idle() -> bool:
         server.entries["owing"].tell(["now"])
         with suppress(DrainTimeout):
             server._system.drain(0.1)
             return True
         return False
 
-    eventually(at_rest, "all was answered")
+    eventually(idle, "all was answered")
 
 
 def test_the_thread_that_waits_completes_the_answer(connection: Connection, server: Server) -> None:

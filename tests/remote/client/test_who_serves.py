@@ -57,12 +57,12 @@ def a_stranger(connected: socket.socket, user: int | None = None) -> str | None:
     return None if user == NOBODY else f"user {NOBODY}, process 99"
 
 
-def test_a_token_does_not_go_to_a_strangers_socket(
+def test_a_secret_does_not_go_to_a_strangers_socket(
     listening: Listening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dialing, "stranger", a_stranger)
     with pytest.raises(Refused, match=r"user 65534, process 99 serves there.*server_user="):
-        connect(f"unix:{listening.path}", token=SECRET, timeout=DEADLINE)
+        connect(f"unix:{listening.path}", secret=SECRET, timeout=DEADLINE)
     listening.close = lambda: None  # type: ignore[method-assign]
     Listening.close(listening)
     assert listening.heard == [b""]
@@ -73,7 +73,7 @@ def test_a_user_that_is_named_is_no_stranger(
 ) -> None:
     monkeypatch.setattr(dialing, "stranger", a_stranger)
     with pytest.raises(ConnectionLost):
-        connect(f"unix:{listening.path}", token=SECRET, timeout=0.5, server_user=NOBODY)
+        connect(f"unix:{listening.path}", secret=SECRET, timeout=0.5, server_user=NOBODY)
     assert any(SECRET.encode() in said for said in listening.heard)
 
 
@@ -96,11 +96,11 @@ def test_the_user_that_listens_is_asked_of_the_kernel(tmp_path: Path) -> None:
     url = f"unix:{tmp_path}/s"
     try:
         with pytest.raises(Refused, match=f"user {NOBODY}, "):
-            connect(url, token=SECRET, timeout=DEADLINE)
+            connect(url, secret=SECRET, timeout=DEADLINE)
         with pytest.raises(Refused, match="and not the user 1 or root"):
-            connect(url, token=SECRET, timeout=DEADLINE, server_user="1")
+            connect(url, secret=SECRET, timeout=DEADLINE, server_user="1")
         with pytest.raises(ConnectionLost):  # it is trusted, and says nothing
-            connect(url, token=SECRET, timeout=0.2, server_user=NOBODY)
+            connect(url, secret=SECRET, timeout=0.2, server_user=NOBODY)
     finally:
         for each in (writing, ready, done):
             os.close(each)

@@ -18,14 +18,14 @@ from hypothesis.stateful import (
 
 from callboard import Future
 from callboard.remote.errors import ConnectionLost, RemoteFailure
-from callboard.remote.protocol.conversation import Conversation, Parcel
+from callboard.remote.protocol.conversation import Conversation, Submission
 from callboard.remote.protocol.kinds import MessageKind, Parting
 from callboard.remote.wire.frames import Splitter
 from tests.remote.network import (
     CODEC,
     ENTRIES,
     LIMITS,
-    TOKEN,
+    SECRET,
     SimulatedConnection,
     SimulatedServer,
 )
@@ -39,7 +39,7 @@ class Network(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.server = SimulatedServer()
-        self.client = Conversation(CODEC, TOKEN)
+        self.client = Conversation(CODEC, SECRET)
         self.connection: SimulatedConnection | None = None
         self.splitter = Splitter(LIMITS.frame)
         self.number = 0
@@ -60,14 +60,14 @@ class Network(RuleBasedStateMachine):
         for outcome in outcomes:
             outcome.complete()
 
-    def submit(self, kind: MessageKind, entry: str, values: list[int]) -> Parcel:
+    def submit(self, kind: MessageKind, entry: str, values: list[int]) -> Submission:
         many = kind is MessageKind.TELL_MANY
         data = CODEC.encode_rows(values) if many else CODEC.encode(values[0])
         answer: Future[Any] | None = Future() if kind is MessageKind.ASK else None
-        parcel = Parcel(kind, entry, (data,), len(values), answer)
-        self.client.submit(parcel)
+        submission = Submission(kind, entry, (data,), len(values), answer)
+        self.client.submit(submission)
         self.send()
-        return parcel
+        return submission
 
     def next_numbers(self, count: int) -> list[int]:
         self.number += count
@@ -88,9 +88,9 @@ class Network(RuleBasedStateMachine):
     @rule(entry=st.sampled_from(ENTRIES))
     def ask(self, entry: str) -> None:
         (value,) = self.next_numbers(1)
-        parcel = self.submit(MessageKind.ASK, entry, [value])
-        assert parcel.answer is not None
-        self.asked[value] = parcel.answer
+        submission = self.submit(MessageKind.ASK, entry, [value])
+        assert submission.answer is not None
+        self.asked[value] = submission.answer
 
     @precondition(lambda self: self.connection is None)
     @rule()

@@ -32,7 +32,7 @@ from callboard.remote.wire.frames import Frame, frame
 from tests.remote.conftest import hello
 
 CODEC = Codec()
-TOKEN = b"x" * 32
+SECRET = b"x" * 32
 WELCOME = {"entries": ["e"], "frame": 9999, "messages": 10, "bytes": 999, "idle": 9}
 
 kinds = st.sampled_from([int(kind) for kind in MessageKind]) | st.integers(0, 255)
@@ -49,13 +49,13 @@ def cut(data: bytes) -> Frame:
 
 
 def greeted(messages: int = 10) -> ServerSide:
-    side = ServerSide(CODEC, ServerLimits(messages=messages), ["e"], TOKEN.__eq__)
-    assert isinstance(side.receive(cut(hello(TOKEN))), Greeting)
+    side = ServerSide(CODEC, ServerLimits(messages=messages), ["e"], SECRET.__eq__)
+    assert isinstance(side.receive(cut(hello(SECRET))), Greeting)
     return side
 
 
 def welcomed() -> ClientSide:
-    side = ClientSide(CODEC, TOKEN)
+    side = ClientSide(CODEC, SECRET)
     event = side.receive(Frame(MessageKind.WELCOME, CODEC.encode(WELCOME)))
     assert isinstance(event, Welcome)
     return side
@@ -66,7 +66,7 @@ def welcomed() -> ClientSide:
 @example([Frame(MessageKind.READ, bytes(10)), Frame(MessageKind.RELEASE, bytes(10))], True)
 @example([Frame(MessageKind.PUBLISHED, b"\0\1")], True)
 def test_a_server_takes_any_frames_or_rejects_them(sent: list[Frame], known: bool) -> None:
-    side = greeted() if known else ServerSide(CODEC, ServerLimits(), ["e"], TOKEN.__eq__)
+    side = greeted() if known else ServerSide(CODEC, ServerLimits(), ["e"], SECRET.__eq__)
     taken = 0
     try:
         for each in sent:
@@ -85,7 +85,7 @@ def test_a_server_takes_any_frames_or_rejects_them(sent: list[Frame], known: boo
 @example([Frame(MessageKind.WELCOME, CODEC.encode([1]))], False)
 @example([Frame(MessageKind.WELCOME, CODEC.encode({}))], False)
 def test_a_client_takes_any_frames_or_rejects_them(sent: list[Frame], known: bool) -> None:
-    side = welcomed() if known else ClientSide(CODEC, TOKEN)
+    side = welcomed() if known else ClientSide(CODEC, SECRET)
     if known:
         side.deliver(MessageKind.ASK, 0, (b"\xc0",), 1)
         side.deliver(MessageKind.TELL_MANY, 0, (b"\x00\x90",), 2, 5)

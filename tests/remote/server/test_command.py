@@ -125,7 +125,7 @@ def test_what_is_stuck_is_named_and_the_status_is_1(
     served.process.terminate()
     status, _, errors = served.end()
     assert status == 1
-    assert "did not come to rest in 0.2 s" in errors
+    assert "did not become idle in 0.2 s" in errors
     assert "/gate" in errors
     connection.close()
 
@@ -186,7 +186,7 @@ def test_health_is_told_to_who_watches(tmp_path: Path, processes: list[Process])
         (["app:build", "--drain-timeout", "-1"], "--drain-timeout is a number of seconds"),
         (["app:build", "--max-frame", "7"], "frame is a whole number from 4096"),
         (["app:build", "--tls-cert", "x"], "one of them is missing"),
-        (["app:build", "--token-file", "none"], "cannot be read"),
+        (["app:build", "--secret-file", "none"], "cannot be read"),
         (["app:build", "--config", "none.toml"], "none.toml"),
     ],
 )

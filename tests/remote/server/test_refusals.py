@@ -14,7 +14,7 @@ from callboard.remote import Connection, Server, ServerLimits, connect
 from callboard.remote.errors import ConnectionLost, Refused, RemoteFailure
 from callboard.remote.protocol.kinds import CREDIT, ENTRY, ENTRY_ROWS, NONCE, Farewell, MessageKind
 from callboard.remote.server import server
-from callboard.remote.sockets.security import Token
+from callboard.remote.sockets.security import Secret
 from callboard.remote.wire.codec import Codec
 from callboard.remote.wire.frames import LENGTH, frame
 from tests.remote.conftest import DEADLINE, Gate, RawClient, Start, eventually, hello, logged
@@ -61,8 +61,8 @@ BEFORE_HELLO = {
         "longer than the limit",
     ),
     "a frame that is empty": (LENGTH.pack(0), Farewell.PROTOCOL, "a frame of no bytes"),
-    "a token that is long": (
-        hello(token=b"x" * 2_000),
+    "a secret that is long": (
+        hello(secret=b"x" * 2_000),
         Farewell.PROTOCOL,
         "longer than the limit",
     ),
@@ -163,23 +163,23 @@ def test_values_that_would_be_too_much_work_fail_alone(start: Start, tmp_path: P
         assert notes.ask("all").result(DEADLINE) == [[{}] * 200]
 
 
-def test_a_wrong_token_is_refused_and_not_tried_again(
+def test_a_wrong_secret_is_refused_and_not_tried_again(
     start: Start, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    guarded = start(f"unix:{tmp_path}/guarded", token=Token(SECRET, "the test"))
-    for options in ({"token": OTHER}, {}):
-        with pytest.raises(Refused, match="token: the token is not the server's"):
+    guarded = start(f"unix:{tmp_path}/guarded", secret=Secret(SECRET, "the test"))
+    for options in ({"secret": OTHER}, {}):
+        with pytest.raises(Refused, match="secret: the secret is not the server's"):
             connect(str(guarded.address), timeout=DEADLINE, **options)
     assert guarded.health()["accepted"] == guarded.health()["refused"] == 2
     assert SECRET not in caplog.text
     assert OTHER not in caplog.text
-    connect(str(guarded.address), token=SECRET).close()
+    connect(str(guarded.address), secret=SECRET).close()
 
 
-def test_tokens_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[Any] = []
     monkeypatch.setattr(hmac, "compare_digest", lambda *both: compared.append(both))
-    assert not Token(SECRET, "the test").fits(OTHER.encode())
+    assert not Secret(SECRET, "the test").fits(OTHER.encode())
     assert compared == [(SECRET.encode(), OTHER.encode())]
 
 
@@ -369,14 +369,14 @@ def test_strangers_that_come_again_do_not_keep_others_out(start: Start, tmp_path
 
 def test_a_client_that_was_refused_has_no_place_any_more(start: Start, tmp_path: Path) -> None:
     small = start(
-        f"unix:{tmp_path}/small", token=Token(SECRET, "here"), limits=ServerLimits(handshakes=1)
+        f"unix:{tmp_path}/small", secret=Secret(SECRET, "here"), limits=ServerLimits(handshakes=1)
     )
     clients = []
     for _ in range(3):
         clients.append(RawClient(f"{tmp_path}/small"))
         clients[-1].send(hello(OTHER.encode()))
-        assert clients[-1].farewell().reason is Farewell.TOKEN
-    connect(str(small.address), token=SECRET).close()
+        assert clients[-1].farewell().reason is Farewell.SECRET
+    connect(str(small.address), secret=SECRET).close()
     for client in clients:
         client.socket.close()
 

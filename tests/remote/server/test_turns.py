@@ -11,7 +11,7 @@ from callboard.remote.errors import CodecError
 from callboard.remote.protocol import staged_rows
 from callboard.remote.protocol.kinds import MessageKind, Rejected
 from callboard.remote.protocol.server_side import Delivery, StagingRequest
-from callboard.remote.protocol.staged_rows import Layout, StageRows
+from callboard.remote.protocol.staged_rows import Layout, UploadRows
 from callboard.remote.server.client_actor import ClientActor
 from callboard.remote.staging.entries import ActorEntry
 from callboard.remote.staging.rows import counting_rows
@@ -99,7 +99,7 @@ def test_what_is_wrong_with_a_large_message_fails_it_alone() -> None:
 
 
 class FakeStore:
-    """Keeps what is added, and has a part for each stage."""
+    """Keeps what is added, and has a part for each upload."""
 
     limits = SimpleNamespace(staged_age=3600.0)
 
@@ -108,16 +108,16 @@ class FakeStore:
         self.dropped: list[Any] = []
 
     def begin(self, begun: Any, entry: str) -> Any:
-        return SimpleNamespace(trouble=None, stage=begun.stage)
+        return SimpleNamespace(trouble=None, upload=begun.upload)
 
-    def add(self, part: Any, data: StageRows, found: int | None) -> None:
+    def add(self, part: Any, data: UploadRows, found: int | None) -> None:
         if part.trouble is not None:
             raise part.trouble
-        self.added.append((data.stage, found))
+        self.added.append((data.upload, found))
 
     def drop(self, part: Any, why: Exception) -> None:
         part.trouble = why
-        self.dropped.append(part.stage)
+        self.dropped.append(part.upload)
 
     def commit(self, name: Any, winners: list[Any]) -> None:
         self.added.append((-1, len(winners)))
@@ -143,13 +143,13 @@ def request(kind: MessageKind, content: Any) -> StagingRequest:
     return StagingRequest(kind, 1, 1, 1, content)
 
 
-def begin(stage: int) -> StagingRequest:
+def begin(upload: int) -> StagingRequest:
     name = staged_rows.BatchName("j", 1)
-    return request(MessageKind.BEGIN, staged_rows.Begin(stage, 0, name, 0, stage))
+    return request(MessageKind.BEGIN, staged_rows.Begin(upload, 0, name, 0, upload))
 
 
-def rows(stage: int, payload: bytes) -> StagingRequest:
-    return request(MessageKind.DATA, StageRows(stage, 0, Layout.ROWS, 1, payload))
+def rows(upload: int, payload: bytes) -> StagingRequest:
+    return request(MessageKind.DATA, UploadRows(upload, 0, Layout.ROWS, 1, payload))
 
 
 SETS = CODEC.encode_rows([[set(), frozenset(), ()] * 20_000])
@@ -184,7 +184,7 @@ def test_what_a_client_sends_behind_large_rows_waits_for_them_also_its_end(
     assert store.dropped == [1], "as the client is gone"
 
 
-def test_large_rows_that_cannot_be_read_end_their_stage_alone(staging: Staging) -> None:
+def test_large_rows_that_cannot_be_read_end_their_upload_alone(staging: Staging) -> None:
     system, stager, store = staging
     said: list[Any] = []
     one = FakePeer(said, "a")

@@ -20,7 +20,7 @@ from callboard.remote import (
     shard_of,
     with_keys,
 )
-from callboard.remote.errors import CodecError, RemoteFailure, StageRefused
+from callboard.remote.errors import CodecError, RemoteFailure, UploadRefused
 from callboard.streams import StreamError, entry
 from tests.remote.conftest import eventually
 
@@ -248,8 +248,8 @@ def test_a_server_serves_it(case: Case, proxy: str) -> None:
 def test_it_takes_no_staged_rows(proxy: str) -> None:
     with (
         connect(proxy, timeout=DEADLINE) as client,
-        pytest.raises(StageRefused, match="the recipient 'proxy' takes no staged rows"),
-        client.stage("proxy", job="job"),
+        pytest.raises(UploadRefused, match="the recipient 'proxy' takes no staged rows"),
+        client.upload("proxy", job="job"),
     ):
         pass
 

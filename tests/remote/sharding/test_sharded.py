@@ -18,7 +18,7 @@ from callboard.remote import (
     connect_sharded,
     shard_of,
 )
-from callboard.remote.errors import BatchCommitted, CodecError, NotStaged, Refused, StateError
+from callboard.remote.errors import BatchCommitted, CodecError, NotUploaded, Refused, StateError
 
 SHARDS = 3
 DEADLINE = 20.0
@@ -98,7 +98,7 @@ def test_an_event_loop_is_not_blocked(connection: ShardedConnection) -> None:
     calls: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = [
         (r"flush\(\)", connection.flush, ()),
         ("commit of batch 1 of the job 'job'", shard.commit, ("job", 1, [])),
-        ("stage", shard.stage("notes", job="job").__enter__, ()),
+        ("upload", shard.upload("notes", job="job").__enter__, ()),
         ("PUBLISHED of 'notes'", shard.published("notes").latest, ()),
     ]
     for what, function, arguments in calls:
@@ -185,14 +185,14 @@ def test_no_addresses_are_no_shards() -> None:
 # --- rows that count once -------------------------------------------------------------------------
 
 
-def stage(connection: ShardedConnection, rows: list[Any], **options: Any) -> list[ShardWinner]:
-    with connection.stage("kept", by="k", job="job", **options) as stage:
-        stage.send_many(rows)
-    return stage.staged
+def upload(connection: ShardedConnection, rows: list[Any], **options: Any) -> list[ShardWinner]:
+    with connection.upload("kept", by="k", job="job", **options) as upload:
+        upload.send_many(rows)
+    return upload.staged
 
 
 def test_staged_rows_count_once_on_the_shards_of_their_keys(connection: ShardedConnection) -> None:
-    winners = stage(connection, ROWS[:1500]) + stage(connection, ROWS[1500:], partition=1)
+    winners = upload(connection, ROWS[:1500]) + upload(connection, ROWS[1500:], partition=1)
     assert sum(winner.rows for winner in winners) == len(ROWS)
     connection.commit("job", 0, winners)
     connection.commit("job", 0, winners)
@@ -203,7 +203,7 @@ def test_staged_rows_count_once_on_the_shards_of_their_keys(connection: ShardedC
 
 def test_a_shard_without_rows_commits_the_batch_all_the_same(connection: ShardedConnection) -> None:
     rows = [row for row in ROWS if shard_of(row["k"], SHARDS) == 1]
-    winners = stage(connection, rows)
+    winners = upload(connection, rows)
     assert [winner.shard for winner in winners] == [1]
     connection.commit("job", 0, winners)
     with pytest.raises(BatchCommitted):
@@ -215,13 +215,13 @@ def test_after_some_commits_the_other_shards_get_their_rows(
     connection: ShardedConnection, servers: Any, done: list[int]
 ) -> None:
     """As if the driver had ended between two commits."""
-    winners = stage(connection, ROWS, attempt=1)
+    winners = upload(connection, ROWS, attempt=1)
     kept = [winner for winner in winners if winner.shard in done]
     connection.commit("job", 0, kept, shards=done)
     with connect_sharded(servers.urls, timeout=DEADLINE) as again:
         left = again.abort("job", 0)
         assert left == [shard for shard in range(SHARDS) if shard not in done]
-        winners = stage(again, ROWS[::-1], attempt=2, shards=left)
+        winners = upload(again, ROWS[::-1], attempt=2, shards=left)
         assert {winner.shard for winner in winners} == set(left)
         again.commit("job", 0, winners, shards=left)
     for at, (kept_rows, rows) in enumerate(zip(applied(connection), parts_of(ROWS), strict=True)):
@@ -231,35 +231,35 @@ def test_after_some_commits_the_other_shards_get_their_rows(
 def test_a_server_that_was_gone_in_a_commit_gets_its_rows_anew(
     connection: ShardedConnection, servers: Any
 ) -> None:
-    winners = stage(connection, ROWS, attempt=1)
+    winners = upload(connection, ROWS, attempt=1)
     servers.stop(1)
     servers.start(1)
-    with pytest.raises(NotStaged):
+    with pytest.raises(NotUploaded):
         connection.commit("job", 0, winners)
     left = connection.abort("job", 0)
     assert left == [1]
-    connection.commit("job", 0, stage(connection, ROWS, attempt=2, shards=left), shards=left)
+    connection.commit("job", 0, upload(connection, ROWS, attempt=2, shards=left), shards=left)
     assert applied(connection) == parts_of(ROWS)
 
 
 def test_an_earlier_driver_commits_nothing_that_was_aborted(
     connection: ShardedConnection, servers: Any
 ) -> None:
-    winners = stage(connection, ROWS, attempt=1)
+    winners = upload(connection, ROWS, attempt=1)
     with connect_sharded(servers.urls, timeout=DEADLINE) as later:
         left = later.abort("job", 0)
-        with pytest.raises(NotStaged):
+        with pytest.raises(NotUploaded):
             connection.commit("job", 0, winners)
-        later.commit("job", 0, stage(later, ROWS, attempt=2), shards=left)
+        later.commit("job", 0, upload(later, ROWS, attempt=2), shards=left)
     assert applied(connection) == parts_of(ROWS)
 
 
 def test_record_batches_are_staged_in_parts(connection: ShardedConnection) -> None:
     pa = pytest.importorskip("pyarrow")
-    with connection.stage("kept", by="k", job="job") as stage:
-        stage.send_batch(pa.RecordBatch.from_pylist(ROWS[:100]))
-        stage.send_many(ROWS[100:200])
-    connection.commit("job", 0, stage.staged)
+    with connection.upload("kept", by="k", job="job") as upload:
+        upload.send_batch(pa.RecordBatch.from_pylist(ROWS[:100]))
+        upload.send_many(ROWS[100:200])
+    connection.commit("job", 0, upload.staged)
     assert applied(connection) == parts_of(ROWS[:200])
 
 

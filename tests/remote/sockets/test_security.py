@@ -1,4 +1,4 @@
-"""Addresses, tokens and certificates: what is taken, and what is refused with a reason."""
+"""Addresses, secrets and certificates: what is taken, and what is refused with a reason."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ import pytest
 from callboard.remote import connect, connect_soon
 from callboard.remote.errors import AddressError, Refused, SecurityError
 from callboard.remote.sockets.address import TCPAddress, UnixAddress, parse_address
-from callboard.remote.sockets.security import Token, client_context, find_token, server_context
+from callboard.remote.sockets.security import Secret, client_context, find_secret, server_context
 from tests.remote.conftest import DEADLINE, Start, eventually, logged, loss
 
 SECRET = "0123456789abcdef" * 2
@@ -55,65 +55,65 @@ def test_loopback_is_known(host: str, is_loopback: bool) -> None:
 
 
 @pytest.mark.parametrize("secret", ["", "short", "x" * 31, "ab" * 40, "0123456789" * 200])
-def test_a_token_of_fewer_than_128_bits_or_too_long_is_refused(secret: str) -> None:
+def test_a_secret_of_fewer_than_128_bits_or_too_long_is_refused(secret: str) -> None:
     with pytest.raises(SecurityError, match="must have 128 bits at least") as caught:
-        Token(secret, "here")
+        Secret(secret, "here")
     assert not secret or secret not in str(caught.value)
 
 
-def test_a_token_that_is_no_text_is_refused() -> None:
-    with pytest.raises(SecurityError, match="the token from here has characters that UTF-8"):
-        Token("0123456789abcdef" * 2 + "\ud800", "here")
-    assert Token("0123456789abcdef" * 2 + "\udcff", "here").fits(b"0123456789abcdef" * 2 + b"\xff")
+def test_a_secret_that_is_no_text_is_refused() -> None:
+    with pytest.raises(SecurityError, match="the secret from here has characters that UTF-8"):
+        Secret("0123456789abcdef" * 2 + "\ud800", "here")
+    assert Secret("0123456789abcdef" * 2 + "\udcff", "here").fits(b"0123456789abcdef" * 2 + b"\xff")
 
 
-def test_a_token_does_not_show_itself() -> None:
-    token = Token(SECRET, "here")
-    assert SECRET not in repr(token) + str(token) + f"{token}"
-    assert token.fits(SECRET.encode())
-    assert not token.fits(SECRET.encode()[:-1])
+def test_a_secret_does_not_show_itself() -> None:
+    secret = Secret(SECRET, "here")
+    assert SECRET not in repr(secret) + str(secret) + f"{secret}"
+    assert secret.fits(SECRET.encode())
+    assert not secret.fits(SECRET.encode()[:-1])
 
 
-def test_a_token_is_looked_for_in_files_and_the_environment(
+def test_a_secret_is_looked_for_in_files_and_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("CALLBOARD_TOKEN", raising=False)
-    monkeypatch.delenv("CALLBOARD_TOKEN_FILE", raising=False)
-    path = tmp_path / "token"
+    monkeypatch.delenv("CALLBOARD_SECRET", raising=False)
+    monkeypatch.delenv("CALLBOARD_SECRET_FILE", raising=False)
+    path = tmp_path / "secret"
     path.write_text(SECRET + "\n")
     path.chmod(0o600)
 
     def found(**options: Any) -> bytes | None:
-        token = find_token(**options)
-        return None if token is None else token.secret
+        secret = find_secret(**options)
+        return None if secret is None else secret.value
 
     assert found() is None
-    assert found(token_file=path) == SECRET.encode()
-    monkeypatch.setenv("CALLBOARD_TOKEN", SECRET[::-1])
+    assert found(secret_file=path) == SECRET.encode()
+    monkeypatch.setenv("CALLBOARD_SECRET", SECRET[::-1])
     assert found() == SECRET[::-1].encode()
-    monkeypatch.setenv("CALLBOARD_TOKEN_FILE", str(path))
+    monkeypatch.setenv("CALLBOARD_SECRET_FILE", str(path))
     assert found() == SECRET.encode()
-    assert found(token=SECRET.upper()) == SECRET.upper().encode()
+    assert found(secret=SECRET.upper()) == SECRET.upper().encode()
     with pytest.raises(SecurityError, match="but not both"):
-        find_token(SECRET, path)
+        find_secret(SECRET, path)
 
 
-def test_a_token_that_others_may_read_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "token"
+def test_a_secret_that_others_may_read_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "secret"
     path.write_text(SECRET)
     path.chmod(0o604)
     with pytest.raises(SecurityError, match="has the mode 0604"):
-        find_token(token_file=path)
+        find_secret(secret_file=path)
     path.chmod(0o440)
-    assert find_token(token_file=path) is not None
+    assert find_secret(secret_file=path) is not None
     with pytest.raises(SecurityError, match="cannot be read"):
-        find_token(token_file=tmp_path / "none")
+        find_secret(secret_file=tmp_path / "none")
 
 
 def test_a_file_that_is_no_path_is_named() -> None:
     for refused, said in (
-        (lambda: find_token(token_file=5), "token_file is a path, not 5"),  # type: ignore[arg-type]
-        (lambda: find_token(token_file="a\0b"), "cannot be read: embedded null byte"),
+        (lambda: find_secret(secret_file=5), "secret_file is a path, not 5"),  # type: ignore[arg-type]
+        (lambda: find_secret(secret_file="a\0b"), "cannot be read: embedded null byte"),
         (lambda: client_context(ANYWHERE, 5), "ca_file is a path, not 5"),  # type: ignore[arg-type]
         (lambda: client_context(ANYWHERE, "a\0b"), r"'a\\x00b' cannot be used: "),
         (lambda: server_context(ANYWHERE, 5, "key"), "certificate is a path, not 5"),  # type: ignore[arg-type]
@@ -123,11 +123,11 @@ def test_a_file_that_is_no_path_is_named() -> None:
             refused()
 
 
-def test_tcp_wants_a_token_and_off_loopback_a_certificate(start: Start) -> None:
-    with pytest.raises(SecurityError, match="wants a token"):
+def test_tcp_wants_a_secret_and_off_loopback_a_certificate(start: Start) -> None:
+    with pytest.raises(SecurityError, match="wants a secret"):
         start("tcp:127.0.0.1:0")
     with pytest.raises(SecurityError, match="wants TLS"):
-        start("tcp:0.0.0.0:0", token=Token(SECRET, "the test"))
+        start("tcp:0.0.0.0:0", secret=Secret(SECRET, "the test"))
     with pytest.raises(SecurityError, match="one of them is missing"):
         start("tcp:127.0.0.1:0", certificate="cert.pem")
     with pytest.raises(SecurityError, match="takes no TLS"):
@@ -147,8 +147,8 @@ def test_a_client_off_loopback_always_speaks_tls() -> None:
 
 
 def test_tcp_on_loopback_goes_without_tls(start: Start) -> None:
-    server = start("tcp:127.0.0.1:0", token=Token(SECRET, "the test"))
-    with connect(str(server.address), token=SECRET, timeout=DEADLINE) as connection:
+    server = start("tcp:127.0.0.1:0", secret=Secret(SECRET, "the test"))
+    with connect(str(server.address), secret=SECRET, timeout=DEADLINE) as connection:
         notes = connection.ref("notes")
         notes.tell_many(range(1_000))
         assert len(notes.ask("all").result(DEADLINE)) == 1_000
@@ -174,10 +174,10 @@ def test_a_client_that_trusts_the_certificate_is_served_over_tls(
     start: Start, certificate: tuple[Path, Path]
 ) -> None:
     cert, key = certificate
-    token = Token(SECRET, "the test")
-    server = start("tcp:127.0.0.1:0", token=token, certificate=cert, key=key)
+    secret = Secret(SECRET, "the test")
+    server = start("tcp:127.0.0.1:0", secret=secret, certificate=cert, key=key)
     address = str(server.address)
-    with connect(address, token=SECRET, ca_file=cert, timeout=DEADLINE) as connection:
+    with connect(address, secret=SECRET, ca_file=cert, timeout=DEADLINE) as connection:
         notes = connection.ref("notes")
         notes.tell_many([("x" * 1_000, number) for number in range(5_000)])
         assert notes.ask("all").result(DEADLINE)[-1] == ("x" * 1_000, 4_999)
@@ -189,21 +189,21 @@ def test_a_client_that_does_not_trust_the_certificate_says_nothing(
     start: Start, certificate: tuple[Path, Path], caplog: pytest.LogCaptureFixture
 ) -> None:
     cert, key = certificate
-    token = Token(SECRET, "the test")
-    server = start("tcp:127.0.0.1:0", token=token, certificate=cert, key=key)
+    secret = Secret(SECRET, "the test")
+    server = start("tcp:127.0.0.1:0", secret=secret, certificate=cert, key=key)
     port = server.address.port  # type: ignore[union-attr]
 
     def speaks_without_tls() -> bool:  # and is not answered
         loss(partial(connect, f"tcp:127.0.0.1:{port}", **known))
         return logged(caplog, "client refused", "no TLS")()
 
-    known: dict[str, Any] = {"token": SECRET, "timeout": 0.3}
+    known: dict[str, Any] = {"secret": SECRET, "timeout": 0.3}
     with pytest.raises(Refused, match=r"certificate is not trusted.*CERTIFICATE_VERIFY_FAILED"):
-        connect(f"tcp:localhost:{port}", ca_file=cert, token=SECRET, timeout=DEADLINE)
+        connect(f"tcp:localhost:{port}", ca_file=cert, secret=SECRET, timeout=DEADLINE)
     with pytest.raises(Refused, match="certificate is not trusted"):
-        connect_soon(f"tcp:localhost:{port}", ca_file=cert, token=SECRET).result(DEADLINE)
+        connect_soon(f"tcp:localhost:{port}", ca_file=cert, secret=SECRET).result(DEADLINE)
     eventually(speaks_without_tls, "it is in the log")
-    with connect(str(server.address), token=SECRET, ca_file=cert, timeout=DEADLINE) as connection:
+    with connect(str(server.address), secret=SECRET, ca_file=cert, timeout=DEADLINE) as connection:
         assert connection.ref("notes").ask(1).result(DEADLINE) == 1
 
 
@@ -219,9 +219,9 @@ def test_a_key_that_others_may_read_is_a_warning(
         assert logged(caplog, "may read or write the key of TLS", str(key))() == is_said
 
 
-def test_a_file_of_a_token_may_be_a_pipe(tmp_path: Path) -> None:
+def test_a_file_of_a_secret_may_be_a_pipe(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     os.write(writing, SECRET.encode())
     os.close(writing)
-    assert find_token(token_file=f"/dev/fd/{reading}") is not None
+    assert find_secret(secret_file=f"/dev/fd/{reading}") is not None
     os.close(reading)

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from callboard.remote import Connection, Winner, connect
-from callboard.remote.errors import ConnectionLost, NotStaged
+from callboard.remote.errors import ConnectionLost, NotUploaded
 
 KILLS = int(os.environ.get("CALLBOARD_KILLS", "10"))
 SEED = int(os.environ.get("CALLBOARD_KILLS_SEED", "0"))
@@ -76,12 +76,12 @@ class Driver(threading.Thread):
                 with connect(self.url, timeout=DEADLINE) as connection:
                     while True:
                         if winners is None:
-                            winners = self.stage_all(connection, batch)
+                            winners = self.upload_all(connection, batch)
                         try:
                             connection.commit("job", batch, winners)
                             self.step()
                             connection.commit("job", batch, winners)
-                        except NotStaged:
+                        except NotUploaded:
                             winners = None
                         else:
                             self.step()
@@ -89,22 +89,22 @@ class Driver(threading.Thread):
             except ConnectionLost:
                 continue
 
-    def stage_all(self, connection: Connection, batch: int) -> list[Winner]:
+    def upload_all(self, connection: Connection, batch: int) -> list[Winner]:
         winners = []
         for partition in range(PARTITIONS):
             self.attempts += 1
             first = (batch * PARTITIONS + partition) * ROWS
             entry = "outside" if partition == 2 else "totals"
             self.step()
-            with connection.stage(
+            with connection.upload(
                 entry, job="job", batch=batch, partition=partition, attempt=self.attempts
-            ) as stage:
+            ) as upload:
                 self.step()
                 for part in range(first, first + ROWS, 100):
-                    stage.send_many(range(part, part + 100))
+                    upload.send_many(range(part, part + 100))
                 self.step()
-            assert stage.staged is not None
-            winners.append(stage.staged)
+            assert upload.staged is not None
+            winners.append(upload.staged)
         self.step()
         return winners
 

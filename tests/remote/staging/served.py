@@ -65,10 +65,10 @@ class Served:
 
 
 def commit(connection: Connection, batch: int, rows: list[Any], entry: str = "it") -> None:
-    with connection.stage(entry, job="job", batch=batch) as stage:
-        stage.send_many(rows)
-    assert stage.staged is not None
-    connection.commit("job", batch, [stage.staged])
+    with connection.upload(entry, job="job", batch=batch) as upload:
+        upload.send_many(rows)
+    assert upload.staged is not None
+    connection.commit("job", batch, [upload.staged])
 
 
 def asked(connection: Connection, query: Any = "total", name: str = "it") -> Any:

@@ -17,7 +17,7 @@ from callboard import (
     Supervision,
 )
 from callboard.remote import Persistent, RowKey, Server, Winner, serve_entries, with_keys
-from callboard.remote.errors import RemoteFailure, StageRefused, StateError
+from callboard.remote.errors import RemoteFailure, StateError, UploadRefused
 from tests.remote.conftest import DEADLINE, Gate, Notes, eventually, logged
 from tests.remote.staging.served import Served, applied, asked, commit, health
 
@@ -269,7 +269,7 @@ def test_a_small_mailbox_holds_up_a_large_batch(served: Served) -> None:
 @pytest.mark.parametrize("overflow", ["fail", "drop_newest", "drop_oldest"])
 def test_a_mailbox_that_would_lose_commands_takes_no_rows(served: Served, overflow: Any) -> None:
     connection = served.start(mailbox=BoundedMailbox(1_000, overflow))
-    with pytest.raises(StageRefused, match="drops or refuses messages"):
+    with pytest.raises(UploadRefused, match="drops or refuses messages"):
         commit(connection, 1, [1])
 
 

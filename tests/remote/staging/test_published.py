@@ -14,8 +14,8 @@ from callboard.remote.errors import (
     NotPublished,
     RemoteError,
     RemoteFailure,
-    StageRefused,
     StateError,
+    UploadRefused,
 )
 from callboard.remote.protocol.published_rows import PublishedPiece
 from callboard.remote.storage import publications
@@ -204,7 +204,7 @@ def test_an_entry_that_publishes_nothing_says_so(served: Served) -> None:
 def test_a_server_without_a_state_directory_publishes_nothing(start: Start) -> None:
     with (
         connect(str(start().address), timeout=DEADLINE) as connection,
-        pytest.raises(StageRefused, match="stages and publishes no rows: start it with"),
+        pytest.raises(UploadRefused, match="no uploads and publishes no rows: start it with"),
     ):
         connection.published("notes").release(0)
 

@@ -9,7 +9,7 @@ import pytest
 
 from callboard import Actor, ActorSystem, BoundedMailbox, PriorityMailbox
 from callboard.remote import Connection, Server, connect, serve_entries
-from callboard.remote.errors import CodecError, StageRefused
+from callboard.remote.errors import CodecError, UploadRefused
 from tests.remote.conftest import DEADLINE, eventually
 
 
@@ -45,10 +45,10 @@ def served(
 
 
 def commit(connection: Connection, rows: Any) -> None:
-    with connection.stage("rows", job="job", batch=1, partition=0, attempt=0) as stage:
-        stage.send_many(rows)
-    assert stage.staged is not None
-    connection.commit("job", 1, [stage.staged])
+    with connection.upload("rows", job="job", batch=1, partition=0, attempt=0) as upload:
+        upload.send_many(rows)
+    assert upload.staged is not None
+    connection.commit("job", 1, [upload.staged])
     eventually(lambda: connection.health().result(DEADLINE)["unapplied"] == 0, "it is applied")
 
 
@@ -80,7 +80,7 @@ def test_a_batch_is_applied_when_a_priority_mailbox_is_empty(tmp_path: Path) -> 
 def test_a_mailbox_that_would_lose_rows_takes_none(tmp_path: Path, overflow: Any) -> None:
     mailbox = BoundedMailbox(1_000, overflow)
     with served(tmp_path, Keeps, mailbox=mailbox) as (connection, got):
-        with pytest.raises(StageRefused, match="'rows' drops or refuses messages"):
+        with pytest.raises(UploadRefused, match="'rows' drops or refuses messages"):
             commit(connection, range(10))
         assert got == []
 
@@ -91,12 +91,12 @@ def test_a_table_is_refused_where_rows_or_messages_are_meant(tmp_path: Path) -> 
     with served(tmp_path, Keeps) as (connection, got):
         with pytest.raises(TypeError, match=r"send_many\(\) wants .* rows, not one Table: give it"):
             commit(connection, table)
-        with connection.stage("rows", job="other") as stage:
+        with connection.upload("rows", job="other") as upload:
             with pytest.raises(CodecError, match=r"takes a pyarrow.RecordBatch, not a dict"):
-                stage.send_batch({"n": [1, 2]})
-            stage.send_batch(pa.record_batch({"n": [1]}))
-        assert stage.staged is not None
-        assert stage.staged.rows == 1
+                upload.send_batch({"n": [1, 2]})
+            upload.send_batch(pa.record_batch({"n": [1]}))
+        assert upload.staged is not None
+        assert upload.staged.rows == 1
         ref = connection.ref("rows")
         with pytest.raises(
             TypeError, match=r"tell_many\(\) wants .* messages, not one Table: give"

@@ -1,4 +1,4 @@
-"""Stages, commits and aborts over a real socket, and what is refused."""
+"""Uploads, commits and aborts over a real socket, and what is refused."""
 
 from collections import deque
 from collections.abc import Callable
@@ -21,14 +21,14 @@ from callboard.remote import (
     serve_entries,
     with_keys,
 )
-from callboard.remote.client.parcels import StagePlace, StagingParcel
+from callboard.remote.client.upload_request import UploadConnection, UploadRequest
 from callboard.remote.errors import (
     BatchCommitted,
     CommitConflict,
     ConnectionLost,
-    NotStaged,
+    NotUploaded,
     RemoteError,
-    StageRefused,
+    UploadRefused,
 )
 from callboard.remote.protocol import staged_rows
 from callboard.remote.protocol.conversation import Conversation
@@ -49,14 +49,14 @@ def server(start: Start, state: Path) -> Server:
     return start(state=state)
 
 
-def stage(
+def upload(
     connection: Connection, rows: list[Any], partition: int = 0, attempt: int = 0, **more: Any
 ) -> Winner:
     options: dict[str, Any] = {"entry": "notes", "job": "job", "batch": 1, **more}
-    with connection.stage(partition=partition, attempt=attempt, **options) as stage:
-        stage.send_many(rows)
-    assert stage.staged is not None
-    return stage.staged
+    with connection.upload(partition=partition, attempt=attempt, **options) as upload:
+        upload.send_many(rows)
+    assert upload.staged is not None
+    return upload.staged
 
 
 def break_off(server: Server) -> None:
@@ -75,9 +75,9 @@ def applied(connection: Connection) -> None:
 
 
 def test_rows_arrive_after_the_commit_by_partition_and_row(connection: Connection) -> None:
-    later = stage(connection, [*range(3_000, 5_000)], partition=1)
-    loser = stage(connection, [7], partition=0, attempt=8)
-    first = stage(connection, [*range(3_000)], partition=0, attempt=9)
+    later = upload(connection, [*range(3_000, 5_000)], partition=1)
+    loser = upload(connection, [7], partition=0, attempt=8)
+    first = upload(connection, [*range(3_000)], partition=0, attempt=9)
     assert (loser, first) == (Winner(0, 8, 1), Winner(0, 9, 3_000))
     assert notes(connection) == []
     connection.commit("job", 1, [later, first])
@@ -86,7 +86,7 @@ def test_rows_arrive_after_the_commit_by_partition_and_row(connection: Connectio
 
 
 def test_batches_are_applied_in_the_order_of_their_commits(connection: Connection) -> None:
-    winners = {batch: stage(connection, [batch] * 3, batch=batch) for batch in (1, 2, 3)}
+    winners = {batch: upload(connection, [batch] * 3, batch=batch) for batch in (1, 2, 3)}
     for batch in (3, 1, 2):
         connection.commit("job", batch, [winners[batch]])
     applied(connection)
@@ -96,8 +96,8 @@ def test_batches_are_applied_in_the_order_of_their_commits(connection: Connectio
 def test_a_commit_may_be_repeated_and_not_changed(
     connection: Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
-    first = stage(connection, ["a"], attempt=1)
-    second = stage(connection, ["b"], attempt=2)
+    first = upload(connection, ["a"], attempt=1)
+    second = upload(connection, ["b"], attempt=2)
     connection.commit("job", 1, [first])
     connection.commit("job", 1, [first])
     with pytest.raises(CommitConflict, match="batch 1 of the job 'job' is committed, with other"):
@@ -110,15 +110,15 @@ def test_a_commit_may_be_repeated_and_not_changed(
 def test_what_comes_late_is_refused_counted_and_logged(
     connection: Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
-    winner = stage(connection, ["a"])
-    late = connection.stage("notes", job="job", batch=1, attempt=5)
+    winner = upload(connection, ["a"])
+    late = connection.upload("notes", job="job", batch=1, attempt=5)
     late.__enter__()
     connection.commit("job", 1, [winner])
     late.send_many(["late"])
     with pytest.raises(BatchCommitted, match="what comes for it is late"):
         late.__exit__(None, None, None)
     with pytest.raises(BatchCommitted):
-        stage(connection, ["late"], attempt=6)
+        upload(connection, ["late"], attempt=6)
     assert connection.health().result(DEADLINE)["staged_late"] == 3
     assert logged(caplog, "late rows refused")()
     applied(connection)
@@ -126,15 +126,15 @@ def test_what_comes_late_is_refused_counted_and_logged(
 
 
 def test_an_abort_fences_off_what_was_begun_and_not_the_batch(connection: Connection) -> None:
-    before = stage(connection, ["before"], attempt=1)
-    begun = connection.stage("notes", job="job", batch=1, attempt=2)
+    before = upload(connection, ["before"], attempt=1)
+    begun = connection.upload("notes", job="job", batch=1, attempt=2)
     begun.__enter__()
     connection.abort("job", 1)
-    with pytest.raises(StageRefused, match="was aborted"):
+    with pytest.raises(UploadRefused, match="was aborted"):
         begun.__exit__(None, None, None)
-    with pytest.raises(NotStaged, match=r"attempt 1 at partition 0 of batch 1 .* is not staged"):
+    with pytest.raises(NotUploaded, match=r"attempt 1 at partition 0 of batch 1 .* is not staged"):
         connection.commit("job", 1, [before])
-    after = stage(connection, ["after"], attempt=1)
+    after = upload(connection, ["after"], attempt=1)
     connection.commit("job", 1, [after])
     with pytest.raises(BatchCommitted, match="cannot be aborted"):
         connection.abort("job", 1)
@@ -143,15 +143,15 @@ def test_an_abort_fences_off_what_was_begun_and_not_the_batch(connection: Connec
 
 
 def test_a_winner_must_be_staged_with_that_many_rows(connection: Connection) -> None:
-    staged = stage(connection, ["a", "b"])
-    open_one = connection.stage("notes", job="job", batch=1, partition=1)
+    staged = upload(connection, ["a", "b"])
+    open_one = connection.upload("notes", job="job", batch=1, partition=1)
     open_one.__enter__()
     for winner, text in [
         (Winner(0, 0, 3), "is staged with 2 rows, and not with 3"),
         (Winner(0, 4, 2), "attempt 4 at partition 0 of batch 1 of the job 'job' is not staged"),
         (Winner(1, 0, 0), "has not ended"),
     ]:
-        with pytest.raises(NotStaged, match=text):
+        with pytest.raises(NotUploaded, match=text):
             connection.commit("job", 1, [winner])
     with pytest.raises(ValueError, match="partition 0 has two winners"):
         connection.commit("job", 1, [staged, Winner(0, 1, 1)])
@@ -159,20 +159,20 @@ def test_a_winner_must_be_staged_with_that_many_rows(connection: Connection) -> 
 
 
 def test_an_attempt_is_staged_once(connection: Connection) -> None:
-    stage(connection, ["a"])
-    with pytest.raises(StageRefused, match="is staged already: an attempt has an id of its own"):
-        stage(connection, ["a"])
+    upload(connection, ["a"])
+    with pytest.raises(UploadRefused, match="is staged already: an attempt has an id of its own"):
+        upload(connection, ["a"])
 
 
 def test_record_batches_are_staged(connection: Connection, server: Server) -> None:
     pa = pytest.importorskip("pyarrow")
     batch = pa.RecordBatch.from_pydict({"n": [*range(100)]})
-    with connection.stage("others", job="job") as stage:
-        stage.send_batch(batch)
-        stage.send_batch(batch.slice(0, 0))
-        stage.send_batch(batch.slice(0, 7))
-    assert stage.staged == Winner(0, 0, 107)
-    connection.commit("job", 0, [stage.staged])
+    with connection.upload("others", job="job") as upload:
+        upload.send_batch(batch)
+        upload.send_batch(batch.slice(0, 0))
+        upload.send_batch(batch.slice(0, 7))
+    assert upload.staged == Winner(0, 0, 107)
+    connection.commit("job", 0, [upload.staged])
     applied(connection)
     others = server.entries["others"].ask("all").result(DEADLINE)
     assert [each.num_rows for each in others] == [100, 7]
@@ -186,7 +186,7 @@ def test_an_actor_gets_keys_if_it_is_served_with_them(tmp_path: Path, state: Pat
         with connect(str(served.address), timeout=DEADLINE) as connection:
             connection.ref("notes").tell("plain")
             connection.flush()
-            winners = [stage(connection, ["a"] * 1_500, partition=part) for part in (0, 3)]
+            winners = [upload(connection, ["a"] * 1_500, partition=part) for part in (0, 3)]
             connection.commit("job", 1, winners)
             applied(connection)
         found = ref.ask("all").result(DEADLINE)
@@ -204,7 +204,7 @@ def test_staged_rows_are_held_up_by_no_credit_and_spill_to_files(
     served = start(state=state, staging=staging)
     with connect(str(served.address), timeout=DEADLINE) as connection:
         rows = ["x" * 100] * 20_000
-        winner = stage(connection, rows)
+        winner = upload(connection, rows)
         health = connection.health().result(DEADLINE)
         assert 0 < health["staged_memory"] <= 150_000
         assert health["staged_disk"] > 1_500_000
@@ -220,29 +220,29 @@ def test_staged_rows_are_held_up_by_no_credit_and_spill_to_files(
 def test_beyond_the_bytes_on_disk_rows_are_refused(start: Start, state: Path) -> None:
     served = start(state=state, staging=StagingLimits(staged_memory=0, staged_bytes=50_000))
     with connect(str(served.address), timeout=DEADLINE) as connection:
-        kept = stage(connection, ["x" * 40_000])
-        with pytest.raises(StageRefused, match="in files, and 50000 may be in files"):
-            stage(connection, ["x" * 40_000], partition=1)
+        kept = upload(connection, ["x" * 40_000])
+        with pytest.raises(UploadRefused, match="in files, and 50000 may be in files"):
+            upload(connection, ["x" * 40_000], partition=1)
         connection.commit("job", 1, [kept])
-        stage(connection, ["x" * 40_000], batch=2)
+        upload(connection, ["x" * 40_000], batch=2)
 
 
 def test_beyond_the_number_of_attempts_they_are_refused(start: Start, state: Path) -> None:
     served = start(state=state, staging=StagingLimits(staged_attempts=2))
     with connect(str(served.address), timeout=DEADLINE) as connection:
-        winners = [stage(connection, ["a"], partition=part) for part in range(2)]
-        with pytest.raises(StageRefused, match="2 attempts are staged, which is the limit"):
-            stage(connection, ["a"], partition=2)
+        winners = [upload(connection, ["a"], partition=part) for part in range(2)]
+        with pytest.raises(UploadRefused, match="2 attempts are staged, which is the limit"):
+            upload(connection, ["a"], partition=2)
         connection.commit("job", 1, winners)
-        stage(connection, ["a"], batch=2)
+        upload(connection, ["a"], batch=2)
 
 
 def test_what_a_lost_client_has_not_ended_is_dropped(
     server: Server, connection: Connection
 ) -> None:
-    done = stage(connection, ["kept"])
+    done = upload(connection, ["kept"])
     with connect(str(server.address), timeout=DEADLINE) as other:
-        begun = other.stage("notes", job="job", batch=1, partition=1)
+        begun = other.upload("notes", job="job", batch=1, partition=1)
         begun.__enter__()
         begun.send_many(["dropped"] * 10)
     eventually(
@@ -251,8 +251,8 @@ def test_what_a_lost_client_has_not_ended_is_dropped(
     connection.commit("job", 1, [done])
 
 
-def test_a_connection_that_breaks_fails_the_stage(server: Server, connection: Connection) -> None:
-    begun = connection.stage("notes", job="job", batch=1)
+def test_a_connection_that_breaks_fails_the_upload(server: Server, connection: Connection) -> None:
+    begun = connection.upload("notes", job="job", batch=1)
     begun.__enter__()
     begun.send_many(["a"])
     server._io.call(partial(break_off, server))
@@ -261,31 +261,31 @@ def test_a_connection_that_breaks_fails_the_stage(server: Server, connection: Co
         deque(map(begun.send_many, endless), maxlen=0)
     with pytest.raises(ConnectionLost):
         begun.__exit__(None, None, None)
-    assert stage(connection, ["again"], attempt=1) == Winner(0, 1, 1)
+    assert upload(connection, ["again"], attempt=1) == Winner(0, 1, 1)
 
 
-def test_a_stage_whose_server_is_gone_does_not_wait_for_another(
+def test_an_upload_whose_server_is_gone_does_not_wait_for_another(
     server: Server, connection: Connection
 ) -> None:
-    begun = connection.stage("notes", job="job", batch=1)
+    begun = connection.upload("notes", job="job", batch=1)
     begun.__enter__()
     server.stop()
     eventually(lambda: connection.session._talk.side is None, "the client has noticed")
-    with pytest.raises(ConnectionLost, match="in the middle of a stage"):
+    with pytest.raises(ConnectionLost, match="in the middle of an upload"):
         begun.send_many(["a"])
-    with pytest.raises(ConnectionLost, match="in the middle of a stage"):
+    with pytest.raises(ConnectionLost, match="in the middle of an upload"):
         begun.__exit__(None, None, None)
 
 
 def test_what_is_staged_and_waits_for_credit_fails_with_its_connection() -> None:
     talk = Conversation(Codec(), b"")
     talk.begin()
-    place = StagePlace()
-    place.side = talk.side
-    data = StagingParcel(MessageKind.DATA, b"rows", stage=place)
-    others = StagingParcel(MessageKind.ABORT, b"a batch")
-    for parcel in (data, others):
-        talk.submit(parcel)
+    upload_connection = UploadConnection()
+    upload_connection.side = talk.side
+    data = UploadRequest(MessageKind.DATA, b"rows", upload=upload_connection)
+    others = UploadRequest(MessageKind.ABORT, b"a batch")
+    for submission in (data, others):
+        talk.submit(submission)
     talk.end("the test ends it")
     ((failed, _, error),) = talk.take()[1]
     assert failed is data.sent
@@ -294,7 +294,7 @@ def test_what_is_staged_and_waits_for_credit_fails_with_its_connection() -> None
 
 
 def test_a_commit_is_repeated_over_new_connections(server: Server, connection: Connection) -> None:
-    winner = stage(connection, ["a"])
+    winner = upload(connection, ["a"])
     store = server._staging._store  # type: ignore[union-attr]
     commit, answers = store.commit, []
 
@@ -316,9 +316,9 @@ def test_a_graphs_entry_takes_no_staged_rows(tmp_path: Path, state: Path) -> Non
         served = Server(system, serve_entries({"numbers": run}), f"unix:{tmp_path}/g", state=state)
         with (
             connect(str(served.address), timeout=DEADLINE) as connection,
-            pytest.raises(StageRefused, match="the graph's entry 'numbers' takes no staged rows"),
+            pytest.raises(UploadRefused, match="the graph's entry 'numbers' takes no staged rows"),
         ):
-            stage(connection, [1], entry="numbers")
+            upload(connection, [1], entry="numbers")
         served.stop()
         run.finish()
 
@@ -327,17 +327,17 @@ def test_without_a_state_directory_nothing_is_staged(start: Start) -> None:
     served = start()
     with connect(str(served.address), timeout=DEADLINE) as connection:
         for refused in (
-            lambda: stage(connection, [1]),
+            lambda: upload(connection, [1]),
             lambda: connection.commit("job", 1, []),
             lambda: connection.abort("job", 1),
         ):
-            with pytest.raises(StageRefused, match="start it with --state DIR"):
+            with pytest.raises(UploadRefused, match="start it with --state DIR"):
                 refused()
 
 
 def test_an_entry_that_is_not_there_is_named(connection: Connection) -> None:
     with pytest.raises(RemoteError, match="no entry point 'nobody'"):
-        stage(connection, [1], entry="nobody")
+        upload(connection, [1], entry="nobody")
 
 
 @pytest.mark.parametrize(
@@ -355,12 +355,12 @@ def test_names_and_numbers_are_checked_at_the_call(
     options: dict[str, Any], error: type[Exception], said: str, connection: Connection
 ) -> None:
     with pytest.raises(error, match=said):
-        stage(connection, [1], **options)
+        upload(connection, [1], **options)
 
 
 def test_the_ends_of_the_range_are_good_batches(connection: Connection) -> None:
     for batch in (-(2**63), 2**63 - 1):
-        connection.commit("job", batch, [stage(connection, [batch], batch=batch)])
+        connection.commit("job", batch, [upload(connection, [batch], batch=batch)])
     applied(connection)
     assert notes(connection) == [-(2**63), 2**63 - 1]
 
@@ -384,7 +384,7 @@ def failure(client: RawClient) -> str:
 @pytest.mark.parametrize(
     ("frames", "said"),
     [
-        ([(MessageKind.END, staged_rows.end_body(7, 0, 0))], "no stage 7 is open"),
+        ([(MessageKind.END, staged_rows.end_body(7, 0, 0))], "no upload 7 is open"),
         (
             [(MessageKind.BEGIN, BEGIN), (MessageKind.END, staged_rows.end_body(7, 1, 0))],
             "has 0 rows with the checksum 00000000, and should have 1 with 00000000",
@@ -424,10 +424,10 @@ def failure(client: RawClient) -> str:
             ],
             "CodecError",
         ),
-        ([(MessageKind.BEGIN, BEGIN), (MessageKind.BEGIN, BEGIN)], "the stage 7 is open already"),
+        ([(MessageKind.BEGIN, BEGIN), (MessageKind.BEGIN, BEGIN)], "the upload 7 is open already"),
     ],
 )
-def test_what_does_not_fit_fails_the_stage(
+def test_what_does_not_fit_fails_the_upload(
     frames: list[tuple[MessageKind, bytes]], said: str, raw: Callable[[], RawClient]
 ) -> None:
     client = raw()
@@ -462,14 +462,14 @@ def test_what_is_staged_goes_with_the_server(start: Start, state: Path) -> None:
     staging = StagingLimits(staged_memory=0)
     served = start(state=state, staging=staging)
     with connect(str(served.address), timeout=DEADLINE) as connection:
-        winner = stage(connection, ["a"])
+        winner = upload(connection, ["a"])
     served.stop()
     assert list((state / "staged").iterdir()) != []
     served = start(state=state, staging=staging)
     assert list((state / "staged").iterdir()) == []
     with (
         connect(str(served.address), timeout=DEADLINE) as connection,
-        pytest.raises(NotStaged),
+        pytest.raises(NotUploaded),
     ):
         connection.commit("job", 1, [winner])
 
@@ -477,9 +477,9 @@ def test_what_is_staged_goes_with_the_server(start: Start, state: Path) -> None:
 @pytest.mark.parametrize(
     ("winners", "said"),
     [
-        (None, "winners are what stages have as `staged`, not None"),
-        ([None], "a winner is what a stage has as `staged`, not None"),
-        ([(1, 2)], r"a winner is what a stage has as `staged`, not \(1, 2\)"),
+        (None, "winners are what uploads have as `staged`, not None"),
+        ([None], "a winner is what an upload has as `staged`, not None"),
+        ([(1, 2)], r"a winner is what an upload has as `staged`, not \(1, 2\)"),
     ],
 )
 def test_what_is_no_winner_is_shown(connection: Connection, winners: Any, said: str) -> None:
@@ -490,7 +490,7 @@ def test_what_is_no_winner_is_shown(connection: Connection, winners: Any, said: 
 def test_a_jobs_name_is_a_text_that_can_be_sent(connection: Connection) -> None:
     for call in (
         lambda: connection.commit("\ud800", 1, []),
-        lambda: connection.stage("notes", job="\ud800", batch=1),
+        lambda: connection.upload("notes", job="\ud800", batch=1),
     ):
         with pytest.raises(ValueError, match=r"UTF-8 can encode, not '\\ud800'"):
             call()

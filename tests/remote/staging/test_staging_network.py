@@ -1,7 +1,7 @@
 """Staging over a network that chops, delays and drops connections, in front of the real store.
 
 What was answered holds: a STAGED part has the rows that were sent, a commit's batch is in the
-journal with its winners' rows and no others, and what broke in the middle of a stage fails it.
+journal with its winners' rows and no others, and what broke in the middle of an upload fails it.
 What was read of published rows has them, and who reads or releases others is told so.
 """
 
@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from callboard import Future
-from callboard.remote.client.parcels import StagePlace, StagingParcel
+from callboard.remote.client.upload_request import UploadConnection, UploadRequest
 from callboard.remote.errors import (
     BatchCommitted,
     CommitConflict,
     ConnectionLost,
     NotPublished,
-    NotStaged,
-    StageRefused,
+    NotUploaded,
+    UploadRefused,
 )
 from callboard.remote.protocol import staged_rows
 from callboard.remote.protocol.conversation import Conversation
@@ -39,7 +39,7 @@ from callboard.remote.storage.outbox import Piece
 from callboard.remote.storage.state_directory import StateDirectory
 from callboard.remote.storage.store import StagingLimits, StagingStore
 from callboard.remote.wire.frames import Splitter
-from tests.remote.network import CODEC, ENTRIES, LIMITS, TOKEN, SimulatedConnection
+from tests.remote.network import CODEC, ENTRIES, LIMITS, SECRET, SimulatedConnection
 
 chunk = st.integers(1, 300)
 batches = st.integers(0, 3)
@@ -58,7 +58,7 @@ class Nobody:
     actor_class = Publishing
 
     @staticmethod
-    def _in_turn() -> Future[None]:
+    def _fence() -> Future[None]:
         return Future()
 
 
@@ -87,17 +87,17 @@ class SimulatedPeer:
 
 @dataclass
 class Attempt:
-    """A stage as the client has it."""
+    """An upload as the client has it."""
 
     batch: int
     partition: int
     number: int
-    place: StagePlace
-    begin: StagingParcel
+    upload: UploadConnection
+    begin: UploadRequest
     rows: list[int] = field(default_factory=list)
     frames: int = 0
     checksum: int = 0
-    end: StagingParcel | None = None
+    end: UploadRequest | None = None
 
     @property
     def winner(self) -> Winner:
@@ -108,9 +108,9 @@ class Attempt:
         return self.end is not None and succeeded(self.end)
 
 
-def succeeded(parcel: StagingParcel) -> bool:
-    assert parcel.answer is not None
-    return parcel.answer.done() and parcel.answer.exception() is None
+def succeeded(submission: UploadRequest) -> bool:
+    assert submission.answer is not None
+    return submission.answer.done() and submission.answer.exception() is None
 
 
 class StagingNetwork(RuleBasedStateMachine):
@@ -130,16 +130,16 @@ class StagingNetwork(RuleBasedStateMachine):
         self.stager = Stager(self.store, targets, lambda number: None)
         self.librarian = Librarian(self.journal, targets, lambda: None)
         self.journal.mark(0, {}, {entry: Publication(b"", PIECES) for entry in ENTRIES})
-        self.readings: list[tuple[MessageKind, int, StagingParcel]] = []
-        self.client = Conversation(CODEC, TOKEN)
+        self.readings: list[tuple[MessageKind, int, UploadRequest]] = []
+        self.client = Conversation(CODEC, SECRET)
         self.connection: SimulatedConnection | None = None
         self.peer: SimulatedPeer | None = None
         self.splitter = Splitter(LIMITS.frame)
         self.waiting: list[tuple[SimulatedPeer, StagingRequest]] = []
         self.attempts: list[Attempt] = []
         self.row = 0
-        self.commits: list[tuple[int, list[Attempt], StagingParcel]] = []
-        self.told: list[StagingParcel] = []
+        self.commits: list[tuple[int, list[Attempt], UploadRequest]] = []
+        self.told: list[UploadRequest] = []
 
     def send(self) -> None:
         output, outcomes = self.client.take()
@@ -148,20 +148,20 @@ class StagingNetwork(RuleBasedStateMachine):
         for outcome in outcomes:
             outcome.complete()
 
-    def submit(self, parcel: StagingParcel) -> StagingParcel:
-        self.client.submit(parcel)
+    def submit(self, submission: UploadRequest) -> UploadRequest:
+        self.client.submit(submission)
         self.send()
-        return parcel
+        return submission
 
     # --- the client -------------------------------------------------------------------------------
 
     @rule(batch=batches, partition=st.integers(0, 1), entry=st.sampled_from(ENTRIES))
     def begin(self, batch: int, partition: int, entry: str) -> None:
         number = len(self.attempts)
-        place = StagePlace()
+        upload = UploadConnection()
         body = staged_rows.begin_body(number, BatchName("j", batch), partition, number)
-        parcel = self.submit(StagingParcel(MessageKind.BEGIN, body, stage=place, entry=entry))
-        self.attempts.append(Attempt(batch, partition, number, place, parcel))
+        submission = self.submit(UploadRequest(MessageKind.BEGIN, body, upload=upload, entry=entry))
+        self.attempts.append(Attempt(batch, partition, number, upload, submission))
 
     def open_attempts(self) -> list[Attempt]:
         return [each for each in self.attempts if succeeded(each.begin) and each.end is None]
@@ -176,7 +176,7 @@ class StagingNetwork(RuleBasedStateMachine):
         self.row += count
         payload = CODEC.encode_rows(rows)
         body = staged_rows.data_head(attempt.number, attempt.frames, Layout.ROWS, count) + payload
-        self.told.append(self.submit(StagingParcel(MessageKind.DATA, body, stage=attempt.place)))
+        self.told.append(self.submit(UploadRequest(MessageKind.DATA, body, upload=attempt.upload)))
         attempt.frames += 1
         attempt.rows += rows
         attempt.checksum = staged_rows.checksum(payload, attempt.checksum)
@@ -188,7 +188,7 @@ class StagingNetwork(RuleBasedStateMachine):
 
     def end_it(self, attempt: Attempt) -> None:
         body = staged_rows.end_body(attempt.number, len(attempt.rows), attempt.checksum)
-        attempt.end = self.submit(StagingParcel(MessageKind.END, body, stage=attempt.place))
+        attempt.end = self.submit(UploadRequest(MessageKind.END, body, upload=attempt.upload))
 
     @precondition(lambda self: any(attempt.is_staged for attempt in self.attempts))
     @rule(data=st.data(), repeats=st.integers(1, 2))
@@ -202,13 +202,13 @@ class StagingNetwork(RuleBasedStateMachine):
         name = BatchName("j", batch)
         body = staged_rows.commit_body(CODEC, name, [each.winner for each in chosen])
         for _ in range(repeats):
-            parcel = self.submit(StagingParcel(MessageKind.COMMIT, body))
-            self.commits.append((batch, chosen, parcel))
+            submission = self.submit(UploadRequest(MessageKind.COMMIT, body))
+            self.commits.append((batch, chosen, submission))
 
     @rule(batch=batches)
     def abort(self, batch: int) -> None:
         body = staged_rows.abort_body(BatchName("j", batch))
-        self.told.append(self.submit(StagingParcel(MessageKind.ABORT, body)))
+        self.told.append(self.submit(UploadRequest(MessageKind.ABORT, body)))
 
     @rule(
         kind=st.sampled_from([MessageKind.READ, MessageKind.READ, MessageKind.RELEASE]),
@@ -216,8 +216,8 @@ class StagingNetwork(RuleBasedStateMachine):
         row=st.integers(0, 6),
     )
     def read(self, kind: MessageKind, entry: str, row: int) -> None:
-        parcel = self.submit(StagingParcel(kind, row_body(row), entry=entry))
-        self.readings.append((kind, row, parcel))
+        submission = self.submit(UploadRequest(kind, row_body(row), entry=entry))
+        self.readings.append((kind, row, submission))
 
     # --- the network ------------------------------------------------------------------------------
 
@@ -280,7 +280,7 @@ class StagingNetwork(RuleBasedStateMachine):
                 self.bytes_reach_the_client(10_000)
 
     @rule(batch=batches, entry=st.sampled_from(ENTRIES), partition=st.integers(0, 2))
-    def stage_a_whole_partition(self, batch: int, entry: str, partition: int) -> None:
+    def upload_a_whole_partition(self, batch: int, entry: str, partition: int) -> None:
         self.begin(batch, partition, entry)
         attempt = self.attempts[-1]
         for then in (self.add_rows, self.end_it):
@@ -305,14 +305,14 @@ class StagingNetwork(RuleBasedStateMachine):
 
     @invariant()
     def what_was_answered_holds(self) -> None:
-        for batch, chosen, parcel in self.commits:
+        for batch, chosen, submission in self.commits:
             winners = [each.winner for each in chosen]
             is_committed = self.journal.has_winners(BatchName("j", batch), winners)
-            if not succeeded(parcel):
-                assert parcel.answer is not None
-                error = parcel.answer.exception(0.0) if parcel.answer.done() else None
-                assert isinstance(error, None | NotStaged | CommitConflict | ConnectionLost)
-                assert not (is_committed and isinstance(error, NotStaged | CommitConflict))
+            if not succeeded(submission):
+                assert submission.answer is not None
+                error = submission.answer.exception(0.0) if submission.answer.done() else None
+                assert isinstance(error, None | NotUploaded | CommitConflict | ConnectionLost)
+                assert not (is_committed and isinstance(error, NotUploaded | CommitConflict))
                 continue
             assert is_committed
             rows = self.committed_rows(batch)
@@ -320,15 +320,15 @@ class StagingNetwork(RuleBasedStateMachine):
 
     @invariant()
     def what_was_read_was_published(self) -> None:
-        for kind, row, parcel in self.readings:
-            assert parcel.answer is not None
-            if not parcel.answer.done():
+        for kind, row, submission in self.readings:
+            assert submission.answer is not None
+            if not submission.answer.done():
                 continue
-            error = parcel.answer.exception(0.0)
+            error = submission.answer.exception(0.0)
             if error is not None:
                 assert isinstance(error, NotPublished | ConnectionLost), error
             elif kind is MessageKind.READ:
-                first, count, payload = parcel.answer.result()
+                first, count, payload = submission.answer.result()
                 assert row in CODEC.decode_rows(payload) == [*range(first, first + count)]
             else:
                 assert row <= 5
@@ -367,12 +367,12 @@ class StagingNetwork(RuleBasedStateMachine):
         assert (self.client.side.account.messages, self.client.side.account.bytes) == (0, 0)
         self.what_was_answered_holds()
         for attempt in self.attempts:
-            for parcel in (attempt.begin, attempt.end):
-                if parcel is not None:
-                    assert parcel.answer is not None
-                    error = parcel.answer.exception(0.0)
+            for submission in (attempt.begin, attempt.end):
+                if submission is not None:
+                    assert submission.answer is not None
+                    error = submission.answer.exception(0.0)
                     assert isinstance(
-                        error, None | ConnectionLost | StageRefused | BatchCommitted
+                        error, None | ConnectionLost | UploadRefused | BatchCommitted
                     ), error
         assert self.client.lost == 0
         self.journal.close()

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from callboard.remote import Connection, Persistent
-from callboard.remote.errors import StageRefused
+from callboard.remote.errors import UploadRefused
 from callboard.remote.storage.journal import Journal
 from callboard.remote.storage.store import StagingLimits
 from tests.remote.conftest import DEADLINE, eventually
@@ -71,23 +71,23 @@ def test_a_refused_commit_succeeds_when_rows_were_released(served: Served) -> No
     applied(connection)
     kept = health(connection)["unreleased_bytes"]
     assert kept > 0
-    with connection.stage("it", job="job", batch=2) as stage:
-        stage.send_many([3])
-    assert stage.staged is not None
+    with connection.upload("it", job="job", batch=2) as upload:
+        upload.send_many([3])
+    assert upload.staged is not None
     for _ in range(2):
         with pytest.raises(
-            StageRefused,
+            UploadRefused,
             match=rf"batch 2 of the job 'job' is not committed: {kept} bytes of published rows "
             rf"wait for readers, {kept} of them of the entry 'it', and 1 may\. Commit it again "
             r"when some were released, as by connection\.published\('it'\)\.release\(\), or give "
             "the server more by --max-published-bytes",
         ):
-            connection.commit("job", 2, [stage.staged])
+            connection.commit("job", 2, [upload.staged])
     assert health(connection)["committed"] == 1
     assert read(connection) == [1, 2]
     assert health(connection)["unreleased_bytes"] == 0
-    connection.commit("job", 2, [stage.staged])
-    connection.commit("job", 2, [stage.staged])
+    connection.commit("job", 2, [upload.staged])
+    connection.commit("job", 2, [upload.staged])
     applied(connection)
     assert read(connection) == [3]
     assert asked(connection) == 3
@@ -95,12 +95,12 @@ def test_a_refused_commit_succeeds_when_rows_were_released(served: Served) -> No
 
 def test_a_commit_that_is_repeated_is_known_at_the_limit(served: Served) -> None:
     connection = served.start(staging=SMALL)
-    with connection.stage("it", job="job", batch=1) as stage:
-        stage.send_many([1])
-    assert stage.staged is not None
-    connection.commit("job", 1, [stage.staged])
+    with connection.upload("it", job="job", batch=1) as upload:
+        upload.send_many([1])
+    assert upload.staged is not None
+    connection.commit("job", 1, [upload.staged])
     applied(connection)
-    connection.commit("job", 1, [stage.staged])
+    connection.commit("job", 1, [upload.staged])
     assert read(connection) == [1]
 
 
@@ -125,7 +125,7 @@ def test_what_is_committed_waits_over_a_restart_and_comes_once(served: Served) -
     eventually(lambda: backlog.is_holding, "the second waits")
     for _ in range(2):
         for batch, entry in ((4, "it"), (5, "notes")):  # behind what waits there is room for none
-            with pytest.raises(StageRefused, match=f"batch {batch} of the job .* is not committed"):
+            with pytest.raises(UploadRefused, match=f"batch {batch} of .* is not committed"):
                 commit(connection, batch, [batch], entry)
         assert connection.published("it").latest() == 1
         assert health(connection)["state"] == "serving"
@@ -165,7 +165,7 @@ def test_0_bytes_are_no_limit_and_what_waits_is_counted_over_a_restart(served: S
     kept = health(connection)["unreleased_bytes"]
     connection = served.start(staging=StagingLimits(published_bytes=kept))
     assert health(connection)["unreleased_bytes"] == kept
-    with pytest.raises(StageRefused, match=f"{kept} bytes of published rows"):
+    with pytest.raises(UploadRefused, match=f"{kept} bytes of published rows"):
         commit(connection, 3, [3])
     connection.published("it").release(1)  # one piece of three
     assert health(connection)["unreleased_bytes"] == kept * 2 // 3

@@ -13,8 +13,8 @@ from callboard.remote.protocol.staged_rows import (
     BatchName,
     Begin,
     Layout,
-    StageEnd,
-    StageRows,
+    UploadEnd,
+    UploadRows,
     Winner,
 )
 from callboard.remote.storage.journal import Journal, Publication
@@ -35,8 +35,8 @@ def part_of(batch: int, partition: int, folder: Path) -> StagedPart:
     for frame in range(3):
         rows = [f"{batch}/{partition}/{frame}/{row} {'x' * (batch * 37)}" for row in range(20)]
         payload = memoryview(Codec().encode_rows(rows))
-        part.add(StageRows(0, frame, Layout.ROWS, len(rows), payload), to_file=False)
-    part.end(StageEnd(0, part.rows, part._checksum))
+        part.add(UploadRows(0, frame, Layout.ROWS, len(rows), payload), to_file=False)
+    part.end(UploadEnd(0, part.rows, part._checksum))
     return part
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from callboard.remote.protocol.staged_rows import BatchName, Begin, Layout, StageRows
+from callboard.remote.protocol.staged_rows import BatchName, Begin, Layout, UploadRows
 from callboard.remote.storage.fresh_frames import FreshFrames, JournalFrame
 from callboard.remote.storage.parts import StagedPart
 
@@ -11,7 +11,7 @@ def part(folder: Path, entry: str, *payloads: bytes, to_file: bool = False) -> S
     begun = Begin(0, 0, BatchName("job", 1), 5, 1)
     made = StagedPart(begun, entry, folder / entry, 0.0)
     for number, payload in enumerate(payloads):
-        rows = StageRows(0, number, Layout.ROWS, len(payload), memoryview(payload))
+        rows = UploadRows(0, number, Layout.ROWS, len(payload), memoryview(payload))
         made.add(rows, to_file and number > 0)
     return made
 

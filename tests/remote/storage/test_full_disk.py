@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from callboard.remote import Persistent
-from callboard.remote.errors import StageRefused
+from callboard.remote.errors import UploadRefused
 from callboard.remote.protocol.staged_rows import Winner
 from tests.remote.conftest import DEADLINE, eventually
 from tests.remote.staging.served import Served, applied, asked, commit, health
@@ -51,14 +51,14 @@ def room(served: Served, pages: int) -> None:
 
 def test_a_commit_on_a_full_disk_is_refused_and_succeeds_when_there_is_room(served: Served) -> None:
     connection = served.start()
-    with connection.stage("it", job="job") as stage:
-        stage.send_many([b"x" * 100_000] * 3)
-    with connection.stage("it", job="other") as other:
+    with connection.upload("it", job="job") as upload:
+        upload.send_many([b"x" * 100_000] * 3)
+    with connection.upload("it", job="other") as other:
         other.send_many([5])
     room(served, 0)
-    winner: Winner = stage.staged  # type: ignore[assignment]
+    winner: Winner = upload.staged  # type: ignore[assignment]
     for _ in range(2):
-        with pytest.raises(StageRefused, match=r"full.*it stays staged: commit it again later"):
+        with pytest.raises(UploadRefused, match=r"full.*it stays staged: commit it again later"):
             connection.commit("job", 0, [winner])
     assert health(connection)["committed"] == 0
     room(served, 1000)

@@ -154,9 +154,9 @@ def test_a_relative_directory_is_that_of_the_start(
     server = start(state="state", staging=StagingLimits(staged_memory=0))
     monkeypatch.chdir(tmp_path / "elsewhere")
     with connect(str(server.address), timeout=DEADLINE) as connection:
-        with connection.stage("notes", job="job") as stage:
-            stage.send_many([1, 2])
-        connection.commit("job", 0, [stage.staged])  # type: ignore[list-item]
+        with connection.upload("notes", job="job") as upload:
+            upload.send_many([1, 2])
+        connection.commit("job", 0, [upload.staged])  # type: ignore[list-item]
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 

@@ -19,16 +19,16 @@ from callboard.remote.errors import (
     BatchCommitted,
     CommitConflict,
     NotPublished,
-    NotStaged,
+    NotUploaded,
     RemoteError,
-    StageRefused,
+    UploadRefused,
 )
 from callboard.remote.protocol.staged_rows import (
     BatchName,
     Begin,
     Layout,
-    StageEnd,
-    StageRows,
+    UploadEnd,
+    UploadRows,
     Winner,
     checksum,
 )
@@ -123,11 +123,11 @@ class Machine(RuleBasedStateMachine):
             return
         try:
             part = self.store.begin(begun, entry)
-        except StageRefused:
+        except UploadRefused:
             assert self.store.memory >= MEMORY
             assert self.store.disk >= FILES
             return
-        with pytest.raises(StageRefused, match="is staged already"):
+        with pytest.raises(UploadRefused, match="is staged already"):
             self.store.begin(begun, entry)
         self.staged.append(Staged(name, entry, partition, self.attempt, self.now, part))
 
@@ -140,7 +140,7 @@ class Machine(RuleBasedStateMachine):
         rows = [*range(self.row, self.row + count)]
         self.row += count
         payload = CODEC.encode_rows(rows)
-        frame = StageRows(0, staged.frames, Layout.ROWS, count, memoryview(payload))
+        frame = UploadRows(0, staged.frames, Layout.ROWS, count, memoryview(payload))
         if staged.gone or staged.ended:
             with pytest.raises(RemoteError):
                 self.store.add(staged.part, frame)
@@ -149,7 +149,7 @@ class Machine(RuleBasedStateMachine):
         disk = self.store.disk
         try:
             self.store.add(staged.part, frame)
-        except StageRefused:
+        except UploadRefused:
             assert disk + len(payload) > FILES
             staged.gone = True
             return
@@ -164,7 +164,7 @@ class Machine(RuleBasedStateMachine):
         self.end_it(data.draw(st.sampled_from(self.staged)), wrong)
 
     def end_it(self, staged: Staged, wrong: tuple[int, int] = (0, 0)) -> None:
-        end = StageEnd(0, len(staged.rows) + wrong[0], staged.checksum ^ wrong[1])
+        end = UploadEnd(0, len(staged.rows) + wrong[0], staged.checksum ^ wrong[1])
         if staged.gone or staged.ended or wrong != (0, 0):
             with pytest.raises(RemoteError):
                 self.store.end(staged.part, end)
@@ -175,7 +175,7 @@ class Machine(RuleBasedStateMachine):
         staged.touched = self.now
 
     @rule(name=names, entry=st.sampled_from(ENTRIES), sizes=st.lists(st.integers(1, 4), max_size=3))
-    def stage_a_whole_partition(self, name: BatchName, entry: str, sizes: list[int]) -> None:
+    def upload_a_whole_partition(self, name: BatchName, entry: str, sizes: list[int]) -> None:
         before = len(self.staged)
         self.begin(name, entry, len(sizes))
         for staged in self.staged[before:]:
@@ -190,10 +190,10 @@ class Machine(RuleBasedStateMachine):
         applies=st.booleans(),
         data=st.data(),
     )
-    def stage_and_commit(
+    def upload_and_commit(
         self, name: BatchName, entry: str, size: int, applies: bool, data: st.DataObject
     ) -> None:
-        self.stage_a_whole_partition(name, entry, [size])
+        self.upload_a_whole_partition(name, entry, [size])
         if any(each.ended for each in self.known(name)):
             self.commit_batch(name, data)
         while applies and self.cursor < self.journal.last:
@@ -223,7 +223,7 @@ class Machine(RuleBasedStateMachine):
             assert self.store.commit(name, self.committed[name]) is None
             return
         if chosen and self.kept() >= PUBLISHED:
-            with pytest.raises(StageRefused, match=f"{self.kept()} bytes .* and {PUBLISHED} may"):
+            with pytest.raises(UploadRefused, match=f"{self.kept()} bytes .* and {PUBLISHED} may"):
                 self.store.commit(name, winners)
             return
         where = data.draw(st.sampled_from(["done", "done", "done", "before", "after"]))
@@ -253,7 +253,7 @@ class Machine(RuleBasedStateMachine):
     @rule(name=names, rows=st.integers(0, 3))
     def commit_what_is_not_staged(self, name: BatchName, rows: int) -> None:
         if name not in self.committed:
-            with pytest.raises(NotStaged):
+            with pytest.raises(NotUploaded):
                 self.store.commit(name, [Winner(0, 10**6, rows)])
 
     @precondition(lambda self: self.staged)
@@ -263,7 +263,7 @@ class Machine(RuleBasedStateMachine):
         if staged.name in self.committed:
             return
         rows = len(staged.rows) + (1 if staged.ended and not staged.gone else 0)
-        with pytest.raises(NotStaged):
+        with pytest.raises(NotUploaded):
             self.store.commit(staged.name, [Winner(staged.partition, staged.attempt, rows)])
 
     @rule(name=names)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from callboard.remote.errors import CodecError
-from callboard.remote.wire import arrow as arrow_module
-from callboard.remote.wire.arrow import ArrowReader, read_batches
+from callboard.remote.wire import arrow_ipc
+from callboard.remote.wire.arrow_ipc import ArrowReader, read_batches
 from callboard.remote.wire.texts import views_cut_between_letters
 from tests.remote.wire.test_unpacking import taken
 
@@ -174,7 +174,7 @@ def test_a_batch_without_columns_keeps_its_rows() -> None:
 
 
 def test_a_stream_is_looked_through_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrow_module, "_SLICE", 1_000_000)
+    monkeypatch.setattr(arrow_ipc, "_SLICE", 1_000_000)
     whole = stream([batch_of(pa.array([at]), pa.array(["x"])) for at in range(100)])
     slices, batches = taken(ArrowReader().reading(whole))
     assert slices > 10

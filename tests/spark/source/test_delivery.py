@@ -46,7 +46,7 @@ def test_a_job_that_fails_leaves_nothing_and_may_be_tried_again(
     assert sums(url) == [30_000, sum(range(30_000)), True]
 
 
-def test_empty_partitions_stage_nothing(retrying: SparkSession, url: str) -> None:
+def test_empty_partitions_upload_nothing(retrying: SparkSession, url: str) -> None:
     assert deliver(retrying.range(3, numPartitions=8), url, "sums", job="job")
     assert deliver(retrying.range(0), url, "sums", job="job", batch=1)
     assert sums(url) == [3, 3, True]

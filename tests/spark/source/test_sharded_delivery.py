@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from callboard.core.errors import ConfigError
 from callboard.remote import ShardedConnection, ShardWinner
-from callboard.remote.errors import ConnectionLost, NotStaged, Refused
+from callboard.remote.errors import ConnectionLost, NotUploaded, Refused
 from callboard.spark import deliver
 from shards import Shards
 
@@ -136,7 +136,7 @@ def test_a_server_that_is_killed_before_the_commits_gets_its_rows_anew(
 
     with monkeypatch.context() as patched:
         patched.setattr(ShardedConnection, "commit", kill_first)
-        with pytest.raises((NotStaged, ConnectionLost)):
+        with pytest.raises((NotUploaded, ConnectionLost)):
             send()
     assert send()
     assert shards.counts(batch) == shards.expected(KEYS)

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from callboard import ActorSystem
 from callboard.core.errors import ConfigError
 from callboard.remote import Server, connect_sharded, serve_entries, shard_of
-from callboard.remote.errors import StageRefused
+from callboard.remote.errors import UploadRefused
 from callboard.remote.protocol.shard import Shard
 from callboard.remote.storage.store import StagingStore
 from callboard.spark import register
@@ -74,7 +74,7 @@ def refusing(shard: int) -> Iterator[None]:
 
     def commit_some(self: StagingStore, *what: Any) -> Any:
         if self._folder.parent.name == f"state-{shard}":
-            raise StageRefused("this commit fails")
+            raise UploadRefused("this commit fails")
         return commit(self, *what)
 
     with pytest.MonkeyPatch.context() as patched:
@@ -150,9 +150,9 @@ def test_servers_in_the_wrong_order_are_refused(
 def publish(urls: list[str], start: int, end: int) -> None:
     """Have each shard publish those of a range of numbers that it has."""
     with connect_sharded(urls) as connection:
-        with connection.stage("echo", by=lambda row: row, job="echo", batch=start) as stage:
-            stage.send_many(range(start, end))
-        connection.commit("echo", start, stage.staged)
+        with connection.upload("echo", by=lambda row: row, job="echo", batch=start) as upload:
+            upload.send_many(range(start, end))
+        connection.commit("echo", start, upload.staged)
         for health in connection.health():
             health.result(20)
         for shard in connection.shards:

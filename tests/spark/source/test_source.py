@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from callboard.core.errors import ConfigError
-from callboard.remote.errors import StageRefused
+from callboard.remote.errors import UploadRefused
 from callboard.remote.protocol.kinds import MessageKind
 from callboard.remote.server.peer import Peer
 from callboard.remote.storage.store import StagingStore
@@ -84,11 +84,11 @@ def failing_commits(*, is_done: bool) -> Iterator[None]:
     commit, answer = StagingStore.commit, Peer.answer
 
     def refuse(self: StagingStore, *what: Any) -> None:
-        raise StageRefused("this commit fails")
+        raise UploadRefused("this commit fails")
 
     def answer_wrongly(self: Peer, request: Any, value: Any) -> None:
         if request.kind is MessageKind.COMMIT:
-            self.fail(request, StageRefused("this commit fails"))
+            self.fail(request, UploadRefused("this commit fails"))
         else:
             answer(self, request, value)
 
@@ -240,7 +240,7 @@ RIGHT = {"url": "unix:/nowhere", "entry": "sums"}
         ({"url": ""}, "the option 'url' is missing"),
         ({"entry": ""}, "the option 'entry' is missing"),
         ({"url": "here"}, "the option 'url': an address is unix:PATH .* not 'here'"),
-        ({"token": "x" * 32}, "a token is no option.*'tokenfile'"),
+        ({"secret": "x" * 32}, "a secret is no option.*'secretfile'"),
         ({"timeout": "soon"}, "the option 'timeout' is a number of seconds .* not 'soon'"),
         ({"timeout": "-1"}, r"the option 'timeout' is a number of seconds .* not -1\.0"),
         ({"batch": "1"}, "the option 'batch', '1', wants a 'job'"),
@@ -254,11 +254,11 @@ def test_an_option_that_is_wrong_is_named_with_its_value(said: dict[str, str], e
         CallboardSource(RIGHT | said).writer(StructType(), overwrite=False)
 
 
-@pytest.mark.parametrize("name", ["token", "auth_token", "tokn", "password"])
-def test_a_token_is_not_shown_in_the_refusal(name: str) -> None:
+@pytest.mark.parametrize("name", ["secret", "auth_secret", "secrt", "password"])
+def test_a_secret_is_not_shown_in_the_refusal(name: str) -> None:
     with pytest.raises(ConfigError, match=name[:3]) as raised:
-        CallboardSource(RIGHT | {name: "secret"}).writer(StructType(), overwrite=False)
-    assert "secret" not in str(raised.value)
+        CallboardSource(RIGHT | {name: "hunter2"}).writer(StructType(), overwrite=False)
+    assert "hunter2" not in str(raised.value)
 
 
 @pytest.mark.parametrize("name", ["job", "batch"])

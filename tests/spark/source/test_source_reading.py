@@ -37,10 +37,10 @@ def publish(url: str, start: int, end: int) -> None:
 
 def publish_rows(url: str, entry: str, batch: int, rows: Iterable[Any]) -> None:
     with connect(url) as connection:
-        with connection.stage(entry, job=entry, batch=batch) as stage:
-            stage.send_many(rows)
-        assert stage.staged is not None
-        connection.commit(entry, batch, [stage.staged])
+        with connection.upload(entry, job=entry, batch=batch) as upload:
+            upload.send_many(rows)
+        assert upload.staged is not None
+        connection.commit(entry, batch, [upload.staged])
         while connection.health().result(20)["unapplied"]:
             pass
 
@@ -237,7 +237,7 @@ RIGHT = {"url": "unix:/nowhere", "entry": "echo"}
         ({"partitions": "all"}, "the option 'partitions' is a whole number .* not 'all'"),
         ({"release": "maybe"}, "the option 'release' is one of true, false, not 'maybe'"),
         ({"job": "j"}, "the option 'job' is not known here"),
-        ({"token": "x" * 32}, "a token is no option.*'tokenfile'"),
+        ({"secret": "x" * 32}, "a secret is no option.*'secretfile'"),
     ],
 )
 def test_an_option_that_is_wrong_is_named_with_its_value(said: dict[str, str], error: str) -> None:

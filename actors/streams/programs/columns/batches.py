@@ -84,7 +84,7 @@ class Rebatched:
         """Take the batches that are full."""
         return [self._take(self.size) for _ in range(self.rows // self.size)]
 
-    def rest(self) -> list[Any]:
+    def remaining(self) -> list[Any]:
         """Take all that is left."""
         full = self.full()
         return [*full, self._take(self.rows)] if self.rows else full

@@ -1,11 +1,11 @@
 # Programs that take the rows of Arrow batches in order of time.
 from libc.stdint cimport int64_t
 
-from callboard.streams.programs.merging.listening cimport Listening
+from callboard.streams.programs.merging.idle_sources cimport IdleSources
 from callboard.streams.programs.merging.time_order cimport TimeOrder
 
 
-cdef class BatchesInTime(Listening):
+cdef class BatchesInTime(IdleSources):
     cdef object times_of   # reads the times of batches
     cdef object order      # the rows that wait for theirs
     cdef TimeOrder early   # watermarks, until a first batch says what times are
@@ -14,14 +14,14 @@ cdef class BatchesInTime(Listening):
     cdef list layouts      # of each input, how its columns are laid out, since its first batch
 
     cdef int begin(self, object scale, list points, dict lengths) except -1
-    cdef int release(self, bint final, object origin, list into) except -1
-    cdef int put_out(self, bint final, object origin, list into) except -1
-    cdef int take_late(self, object late, object origin, list into) except -1
+    cdef int release(self, bint final, object lineage, list into) except -1
+    cdef int put_out(self, bint final, object lineage, list into) except -1
+    cdef int take_late(self, object late, object lineage, list into) except -1
     cdef object expected(self, Py_ssize_t which)
 
     # For programs: columns of numbers that go with a batch's rows, of a schema; the schema of outputs; rows of each
     # input that are ready, or None, in order; the time of the oldest row that may be part of an output, or None.
     cdef list columns_of(self, Py_ssize_t which, object batch, object schema, int64_t serial)
     cdef object columns_out(self, bint final)
-    cdef int handle(self, list ready, bint final, object origin, list into) except -1
+    cdef int handle(self, list ready, bint final, object lineage, list into) except -1
     cdef object oldest(self)

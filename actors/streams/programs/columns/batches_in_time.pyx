@@ -8,7 +8,7 @@ import cython
 
 from libc.stdint cimport int64_t
 
-from callboard.streams.programs.merging.listening cimport Listening
+from callboard.streams.programs.merging.idle_sources cimport IdleSources
 from callboard.streams.programs.merging.merge cimport Merge
 from callboard.streams.programs.merging.time_order cimport TimeOrder
 from callboard.streams.programs.program cimport Batch, Watermark
@@ -22,7 +22,7 @@ from callboard.streams.programs.columns.layouts import handed_out, in_common, la
 cdef int64_t most_length = 2**63 - 1
 
 
-cdef class BatchesInTime(Listening):
+cdef class BatchesInTime(IdleSources):
     """The base. `by` has the column of the times of each input, and `size` is how many rows a batch has that is put
     out. `lengths` are lengths of time: "lag" is how far a row may be behind the latest of its input."""
 
@@ -37,7 +37,7 @@ cdef class BatchesInTime(Listening):
         self.output = Rebatched(size)
         self.layouts = [None] * len(drops)
 
-    cdef int take(self, Py_ssize_t which, object row, int64_t serial, object origin, list into) except -1:
+    cdef int take(self, Py_ssize_t which, object row, int64_t serial, object lineage, list into) except -1:
         layout = layout_of(which, row, self.layouts[which], self.expected(which))
         batch = taken_in(which, row, layout, is_first=self.layouts[which] is None)
         scale, times = self.times_of.read(which, batch, layout.outside)
@@ -55,11 +55,11 @@ cdef class BatchesInTime(Listening):
         rows = Rows(batch, times, columns)
         if late.any():
             for some in handed_out(batch.take(late.nonzero()[0]), layout.outside):
-                self.take_late(some, origin, into)
+                self.take_late(some, lineage, into)
             rows = rows.at((~late).nonzero()[0])
         if len(rows):
             self.order.add(which, rows)
-        return 0 if self.leaves is None else self.settle(origin, into)
+        return 0 if self.leaves is None else self.settle(lineage, into)
 
     cdef object expected(self, Py_ssize_t which):
         """The columns that a batch of an input has to have; None: any."""
@@ -86,29 +86,29 @@ cdef class BatchesInTime(Listening):
                 self.order.advance(which, point)
         return 0
 
-    cdef int take_late(self, object late, object origin, list into) except -1:
+    cdef int take_late(self, object late, object lineage, list into) except -1:
         """Its rows are counted and dropped, or it goes to the side output."""
         cdef Batch side
         cdef Py_ssize_t port = self.sides["late"], at
         if port < 0:
             for at in range(len(late)):
-                self.context.late(self.name, late.slice(at, 1))
+                self.tally.late(self.name, late.slice(at, 1))
             return 0
         side = into[port]
         side.rows.append(late)
-        if side.origins is not None:
-            side.origins.append(self.left_of(origin))
+        if side.lineages is not None:
+            side.lineages.append(self.left_of(lineage))
         return 0
 
-    cdef int mark(self, Py_ssize_t which, Watermark mark, object origin, list into) except -1:
+    cdef int mark(self, Py_ssize_t which, Watermark mark, object lineage, list into) except -1:
         scale = self.times_of.scale
         if scale is not None:
             self.order.advance(which, scale.point(mark.instant))
         else:
             self.early.is_late(which, mark.instant)  # raises, if they cannot be compared
             self.early.advance(which, mark.instant)
-        self.settle(origin, into)
-        return Merge.mark(self, which, mark, origin, into)
+        self.settle(lineage, into)
+        return Merge.mark(self, which, mark, lineage, into)
 
     cdef object held_back(self, object instant):
         """A row that waits for a batch to be full may be before it."""
@@ -121,28 +121,28 @@ cdef class BatchesInTime(Listening):
     cdef object oldest(self):
         return None
 
-    cdef int settle(self, object origin, list into) except -1:
-        return self.release(False, origin, into)
+    cdef int settle(self, object lineage, list into) except -1:
+        return self.release(False, lineage, into)
 
-    cdef int finish(self, object origin, list into) except -1:
-        return self.release(True, origin, into)
+    cdef int finish(self, object lineage, list into) except -1:
+        return self.release(True, lineage, into)
 
-    cdef int release(self, bint final, object origin, list into) except -1:
+    cdef int release(self, bint final, object lineage, list into) except -1:
         """Handle what is ready. An error of this belongs to no batch in particular."""
         try:
             if self.times_of.scale is None:
                 self.early.bound()  # idle inputs have been passed by
-            self.handle(self.order.ready(final), final, origin, into)
-            return self.put_out(final, origin, into)
+            self.handle(self.order.ready(final), final, lineage, into)
+            return self.put_out(final, lineage, into)
         except Exception as error:
             self.end(error)
 
-    cdef int put_out(self, bint final, object origin, list into) except -1:
-        for batch in self.output.rest() if final else self.output.full():
-            self.add(list(handed_out(batch, self.columns_out(final))), origin, into)
+    cdef int put_out(self, bint final, object lineage, list into) except -1:
+        for batch in self.output.remaining() if final else self.output.full():
+            self.add(list(handed_out(batch, self.columns_out(final))), lineage, into)
         return 0
 
-    cdef int handle(self, list ready, bint final, object origin, list into) except -1:
+    cdef int handle(self, list ready, bint final, object lineage, list into) except -1:
         raise NotImplementedError
 
 
@@ -164,7 +164,7 @@ cdef class MergeBatches(BatchesInTime):
             self.schema = in_common(schemas, are_all=final or len(schemas) == len(self.layouts))
         return self.schema
 
-    cdef int handle(self, list ready, bint final, object origin, list into) except -1:
+    cdef int handle(self, list ready, bint final, object lineage, list into) except -1:
         ready = [rows for rows in ready if rows is not None]
         if not ready:
             return 0

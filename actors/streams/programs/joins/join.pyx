@@ -46,17 +46,17 @@ cdef class JoinRows(InTime):
                     time - other  # noqa: B018
         return 0
 
-    cdef int handle(self, list entries, object origin, list into) except -1:
+    cdef int handle(self, list entries, object lineage, list into) except -1:
         cdef Py_ssize_t begin
         for begin in range(0, len(entries), LOT):
-            self.take_lot([self.reader.read(entry) for entry in entries[begin:begin + LOT]], origin, into)
+            self.take_lot([self.reader.read(entry) for entry in entries[begin:begin + LOT]], lineage, into)
         bound = self.order.bound()
-        return 0 if bound is None else self.come_to(bound[0], origin, into)
+        return 0 if bound is None else self.come_to(bound[0], lineage, into)
 
-    cdef int take_lot(self, list rows, object origin, list into) except -1:
+    cdef int take_lot(self, list rows, object lineage, list into) except -1:
         raise NotImplementedError
 
-    cdef int come_to(self, object time, object origin, list into) except -1:
+    cdef int come_to(self, object time, object lineage, list into) except -1:
         raise NotImplementedError
 
 
@@ -76,39 +76,39 @@ cdef class Join(JoinRows):
         self.lonely = [how in ("left", "outer", "anti"), how in ("right", "outer")]
         self.windows = [deque(), deque()]
 
-    cdef int take_lot(self, list rows, object origin, list into) except -1:
+    cdef int take_lot(self, list rows, object lineage, list into) except -1:
         cdef list found = self.finder.find(rows)
         if found is None:
             self.finder = self.finder.successor()
             found = self.finder.find(rows)
-        return self.put_out(rows, found, origin, into)
+        return self.put_out(rows, found, lineage, into)
 
-    cdef int come_to(self, object time, object origin, list into) except -1:
+    cdef int come_to(self, object time, object lineage, list into) except -1:
         if time == INFINITY and self.rule.is_strict:
-            return self.let_all_go(origin, into)
-        return self.expire(time, origin, into)
+            return self.let_all_go(lineage, into)
+        return self.expire(time, lineage, into)
 
     cdef object held_back(self, object instant):
         """A row that is in a window yet may be part of an output."""
         cdef Kept kept = self.oldest()
         return instant if kept is None else min(instant, kept.time)
 
-    cdef int finish(self, object origin, list into) except -1:
-        InTime.finish(self, origin, into)
-        return self.let_all_go(origin, into)
+    cdef int finish(self, object lineage, list into) except -1:
+        InTime.finish(self, lineage, into)
+        return self.let_all_go(lineage, into)
 
     cpdef close(self):
         self.finder = self.windows = None  # they may keep alive what keeps the run alive
 
     # --- a row and its partners -------------------------------------------------------------------
 
-    cdef int put_out(self, list rows, list found, object origin, list into) except -1:
+    cdef int put_out(self, list rows, list found, object lineage, list into) except -1:
         """Give what rows give, in order, for whom all partners were found."""
         cdef Kept kept, other
         cdef list partners
         for kept, partners in zip(rows, found):
             try:
-                self.expire(kept.time, origin, into)
+                self.expire(kept.time, lineage, into)
                 if kept.error is not None:
                     raise kept.error
                 partners = self.partners(kept, partners)
@@ -117,13 +117,13 @@ cdef class Join(JoinRows):
                 if self.ends_with(error):
                     raise
                 kept.failed = True
-                self.failed_at(kept.serial, kept.row, error, self.left_of(origin), into)
+                self.failed_at(kept.serial, kept.row, error, self.left_of(lineage), into)
             else:
                 kept.settled = True
-                self.add(outputs, origin, into)
+                self.add(outputs, lineage, into)
                 for other in partners:
                     other.matched = kept.matched = True
-            self.keep(kept, origin, into)
+            self.keep(kept, lineage, into)
         return 0
 
     cdef list partners(self, Kept kept, list found):
@@ -166,23 +166,23 @@ cdef class Join(JoinRows):
 
     # --- windows ----------------------------------------------------------------------------------
 
-    cdef int expire(self, object time, object origin, list into) except -1:
+    cdef int expire(self, object time, object lineage, list into) except -1:
         """No row before `time` comes any more: let go what is too old for all that comes."""
         cdef Kept kept
         while self.rule.is_strict:
             kept = self.oldest()
             if kept is None or not self.rule.is_over(kept, time):
                 return 0
-            self.let_go(kept, origin, into)
+            self.let_go(kept, lineage, into)
         return 0
 
-    cdef int keep(self, Kept latest, object origin, list into) except -1:
+    cdef int keep(self, Kept latest, object lineage, list into) except -1:
         """A row comes into its window: let go what it pushes out."""
         window = self.windows[latest.side]
         if not latest.failed:
             window.append(latest)
         while window and self.rule.is_pushed_out(<Kept>window[0], latest):
-            self.let_go(<Kept>window[0], origin, into)
+            self.let_go(<Kept>window[0], lineage, into)
         return 0
 
     cdef Kept oldest(self):
@@ -194,15 +194,15 @@ cdef class Join(JoinRows):
             return <Kept>right[0]
         return <Kept>left[0]
 
-    cdef int let_all_go(self, object origin, list into) except -1:
+    cdef int let_all_go(self, object lineage, list into) except -1:
         cdef Kept kept
         while True:
             kept = self.oldest()
             if kept is None:
                 return 0
-            self.let_go(kept, origin, into)
+            self.let_go(kept, lineage, into)
 
-    cdef int let_go(self, Kept kept, object origin, list into) except -1:
+    cdef int let_go(self, Kept kept, object lineage, list into) except -1:
         """The oldest row of its window leaves. If it had no partner it may be an output."""
         self.windows[kept.side].popleft()
         if kept.matched or not self.lonely[kept.side]:
@@ -215,5 +215,5 @@ cdef class Join(JoinRows):
             else:
                 output = self.combined(None, kept.row)
         except Exception as error:
-            return self.failed_at(kept.serial, kept.row, error, self.left_of(origin), into)
-        return self.add([output], origin, into)
+            return self.failed_at(kept.serial, kept.row, error, self.left_of(lineage), into)
+        return self.add([output], lineage, into)

@@ -7,7 +7,7 @@ from callboard.streams.programs.columns.batches_in_time cimport BatchesInTime
 from callboard.streams.programs.joins.kernel.rules cimport JoinMatch, JoinPredicate, JoinRule
 from callboard.streams.programs.joins.lot_finder cimport ColumnFinder, OrderedRows, Matches
 
-cdef extern from "callboard/streams/programs/joins/kernel/choice.hpp" namespace "callboard" nogil:
+cdef extern from "callboard/streams/programs/joins/kernel/index_choice.hpp" namespace "callboard" nogil:
     cdef enum class VectorPath(uint8_t):
         pass
 
@@ -58,11 +58,11 @@ cdef class JoinBatches(BatchesInTime):
     cdef int forget(self, list columns) except -1
     cdef OrderedRows lot_of(self, list ready, bint final)
     cdef int make(self, OrderedRows lot, JoinKind kind) except -1
-    cdef int do(self, OrderedRows lot, object found, object origin, list into) except -1
+    cdef int do(self, OrderedRows lot, object found, object lineage, list into) except -1
     cdef int match(self, OrderedRows lot, Matches found) except -1
-    cdef int ask(self, OrderedRows lot, object origin, list into) except -1
+    cdef int ask(self, OrderedRows lot, object lineage, list into) except -1
     cdef object partners(self, OrderedRows lot, Py_ssize_t at)
-    cdef int failed_row(self, OrderedRows lot, Py_ssize_t at, object error, object origin, list into) except -1
+    cdef int failed_row(self, OrderedRows lot, Py_ssize_t at, object error, object lineage, list into) except -1
     cdef int let_go(self, OrderedRows lot) except -1
     cdef int assemble(self) except -1
     cdef int complete(self) except -1

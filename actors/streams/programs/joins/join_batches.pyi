@@ -8,7 +8,7 @@ from callboard.streams.programs.columns.batches_in_time import BatchesInTime
 KINDS: tuple[str, ...]
 MOST_TERMS: int
 
-def prefers_cells(rows: int) -> bool: ...
+def prefers_buckets(rows: int) -> bool: ...
 
 @disjoint_base
 class JoinBatches(BatchesInTime):
@@ -23,7 +23,7 @@ class JoinBatches(BatchesInTime):
         terms: Sequence[tuple[tuple[str, str], Any]],
         masks: tuple[Callable[[dict[str, Any], Any], Any], ...] | None,
         how: str,
-        by_cells: bool,
+        by_buckets: bool,
         suffix: str,
         schemas: Sequence[Any] = ...,
         finds: bool = ...,

@@ -25,8 +25,8 @@ KINDS = ("inner", "left", "right", "outer", "semi", "anti")
 MOST_TERMS = most_terms - 1  # the last one is about nulls
 
 
-def prefers_cells(rows):
-    """Whether cells are quicker than comparing everything, with so many rows in a window."""
+def prefers_buckets(rows):
+    """Whether buckets are quicker than comparing everything, with so many rows in a window."""
     cdef JoinPredicate predicate
     predicate.add(JoinTerm.equal(NumberType.int64))
     return prefers_index(predicate, best_path(), rows)
@@ -39,14 +39,14 @@ cdef class JoinBatches(BatchesInTime):
     `three_step`   as for Join; and `how`
     `terms`        what is compared: the columns of both streams, and the comparison, or None for equality
     `masks`        for each stream, a function of a row and of rows of the other stream; or None
-    `by_cells`     whether partners are looked for in cells; else all rows in the window are compared
+    `by_buckets`   whether partners are looked for in buckets; else all rows in the window are compared
     `suffix`       is behind the names of columns of the right stream that the left one has, too
     `schemas`      of each stream, its columns, as if it began with a batch without rows; or None
     `finds`        whether it looks for partners itself
     """
 
     def __init__(self, str name, list drops, leaves, *, most, bint three_step, terms, masks, str how,
-                 bint by_cells, str suffix, schemas=(None, None), bint finds=True, **options):
+                 bint by_buckets, str suffix, schemas=(None, None), bint finds=True, **options):
         super().__init__(name, drops, leaves, is_finite=most is None, **options)
         self.masks, self.suffix = masks, suffix
         self.compared = None
@@ -57,7 +57,7 @@ cdef class JoinBatches(BatchesInTime):
         self.lacking = (how in ("right", "outer"), how in ("left", "outer"))
         self.rule, self.most = rule_of(most, three_step), most
         if masks is None and finds:
-            self.finder = ColumnFinder(0, 1, most=most, three_step=three_step, by_cells=by_cells)
+            self.finder = ColumnFinder(0, 1, most=most, three_step=three_step, by_buckets=by_buckets)
         self.windows = [BatchWindow(), BatchWindow()]
         self.halves = []
         for which, schema in enumerate(schemas):
@@ -80,8 +80,8 @@ cdef class JoinBatches(BatchesInTime):
     cdef object columns_out(self, bint final):
         return self.expected(0) if self.is_left_alone else self.schema
 
-    cdef int handle(self, list ready, bint final, object origin, list into) except -1:
-        self.do(self.lot_of(ready, final), None, origin, into)
+    cdef int handle(self, list ready, bint final, object lineage, list into) except -1:
+        self.do(self.lot_of(ready, final), None, lineage, into)
         if not final and self.masks is None:
             self.forget(self.windows[0].columns + self.windows[1].columns)
         return 0
@@ -112,7 +112,7 @@ cdef class JoinBatches(BatchesInTime):
             ]
         return lot
 
-    cdef int do(self, OrderedRows lot, object found, object origin, list into) except -1:
+    cdef int do(self, OrderedRows lot, object found, object lineage, list into) except -1:
         """Give what rows and their partners make, and let go what has left its window. `found`: by other finders."""
         cdef Py_ssize_t side
         if self.join == NULL:
@@ -128,7 +128,7 @@ cdef class JoinBatches(BatchesInTime):
             if self.masks is None:
                 self.match(lot, found)
             else:
-                self.ask(lot, origin, into)
+                self.ask(lot, lineage, into)
         self.let_go(lot)
         self.assemble()
         for side in range(2):
@@ -179,7 +179,7 @@ cdef class JoinBatches(BatchesInTime):
                 self.assemble()
         return 0
 
-    cdef int ask(self, OrderedRows lot, object origin, list into) except -1:
+    cdef int ask(self, OrderedRows lot, object lineage, list into) except -1:
         """Give what rows make whose partners are found by the masks that functions answer with."""
         cdef const uint8_t[::1] sides = lot.sides
         cdef const uint8_t[::1] time = lot.times.view(np.uint8)
@@ -190,7 +190,7 @@ cdef class JoinBatches(BatchesInTime):
             try:
                 partners = self.partners(lot, at)
             except Exception as error:
-                self.failed_row(lot, at, error, origin, into)
+                self.failed_row(lot, at, error, lineage, into)
                 continue
             self.join.take(sides[at], &time[8 * at], &partners[0] if partners.shape[0] else NULL, partners.shape[0])
             if self.join.outputs().size() >= <size_t>self.output.size:
@@ -206,7 +206,7 @@ cdef class JoinBatches(BatchesInTime):
         others = self.windows[1 - side].shown(begin, end, self.expected(1 - side))
         return places_of(self.masks[side], self.windows[side].part(number, number + 1), others) + begin
 
-    cdef int failed_row(self, OrderedRows lot, Py_ssize_t at, object error, object origin, list into) except -1:
+    cdef int failed_row(self, OrderedRows lot, Py_ssize_t at, object error, object lineage, list into) except -1:
         """A function raised: it is as if the row had not come."""
         cdef Py_ssize_t side = lot.sides[at]
         cdef uint64_t number = self.join.end(side)
@@ -215,9 +215,9 @@ cdef class JoinBatches(BatchesInTime):
         row = self.windows[side].part(number, number + 1)
         self.windows[side].remove(number)
         self.assemble()
-        self.put_out(False, origin, into)
+        self.put_out(False, lineage, into)
         row = next(handed_out(row, self.expected(side)))
-        return self.failed_at(lot.columns[0][at], row, error, self.left_of(origin), into)
+        return self.failed_at(lot.columns[0][at], row, error, self.left_of(lineage), into)
 
     # --- outputs ----------------------------------------------------------------------------------
 

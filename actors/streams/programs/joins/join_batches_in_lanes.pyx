@@ -19,7 +19,7 @@ from callboard.streams.programs.joins.join_in_lanes cimport (
     BEGIN, COME_TO, ENDED, FAILED, LATE, LOT, REACH, LanePrograms,
 )
 from callboard.streams.programs.joins.lot_finder cimport OrderedRows, LotFinder
-from callboard.streams.programs.merging.listening cimport Listening
+from callboard.streams.programs.merging.idle_sources cimport IdleSources
 from callboard.streams.programs.merging.merge cimport Merge
 from callboard.streams.programs.program cimport Batch, Program, Watermark
 
@@ -49,37 +49,37 @@ cdef class BatchJoinOrder(JoinBatches):
         if self.leaves is not None:
             end = (<Batch?>batches[0]).end
             out.rows.append((BEGIN, 0 if end is None else end >> self.drops[0]))
-        Listening.process_many(self, batches, into)
-        out.origins = out.end = None  # these are in the steps
+        IdleSources.process_many(self, batches, into)
+        out.lineages = out.end = None  # these are in the steps
 
     cdef int note(self, tuple step, list into) except -1:
         (<Batch?>into[0]).rows.append(step)
         return 0
 
-    cdef int handle(self, list ready, bint final, object origin, list into) except -1:
+    cdef int handle(self, list ready, bint final, object lineage, list into) except -1:
         cdef OrderedRows lot = self.lot_of(ready, final)
         if self.masks is None:
             lot.progress = self.progress
             self.hold(ready, final)
         else:
             self.look(lot)
-        return self.note((COME_TO if lot.sides is None else LOT, lot, None, origin), into)
+        return self.note((COME_TO if lot.sides is None else LOT, lot, None, lineage), into)
 
-    cdef int put_out(self, bint final, object origin, list into) except -1:
+    cdef int put_out(self, bint final, object lineage, list into) except -1:
         return 0
 
-    cdef int reach(self, Watermark mark, object origin, list into) except -1:
-        return self.note((REACH, mark, origin), into)
+    cdef int reach(self, Watermark mark, object lineage, list into) except -1:
+        return self.note((REACH, mark, lineage), into)
 
-    cdef int take_late(self, object late, object origin, list into) except -1:
-        return self.note((LATE, late, origin), into)
+    cdef int take_late(self, object late, object lineage, list into) except -1:
+        return self.note((LATE, late, lineage), into)
 
-    cdef int failed_at(self, int64_t serial, object row, object error, object origin, list into) except -1:
-        return self.note((FAILED, serial, row, error, origin), into)
+    cdef int failed_at(self, int64_t serial, object row, object error, object lineage, list into) except -1:
+        return self.note((FAILED, serial, row, error, lineage), into)
 
-    cdef int release(self, bint final, object origin, list into) except -1:
+    cdef int release(self, bint final, object lineage, list into) except -1:
         try:
-            return BatchesInTime.release(self, final, origin, into)
+            return BatchesInTime.release(self, final, lineage, into)
         except StreamError as error:
             return self.note((ENDED, error.__cause__), into)
 
@@ -158,7 +158,7 @@ cdef class BatchJoinEnd(JoinBatches):
         cdef Batch port
         cdef tuple step
         for port in into:
-            port.origins = None if self.leaves is None else []
+            port.lineages = None if self.leaves is None else []
         for step in (<Batch?>batches[0]).rows:
             try:
                 self.step(step, into)
@@ -203,6 +203,6 @@ cdef class BatchJoinEnd(JoinBatches):
             raise answer
         return answer - self.gone[other]
 
-    cdef int failed_row(self, OrderedRows lot, Py_ssize_t at, object error, object origin, list into) except -1:
+    cdef int failed_row(self, OrderedRows lot, Py_ssize_t at, object error, object lineage, list into) except -1:
         self.failed[lot.sides[at]].append(lot.numbers[at])
-        return JoinBatches.failed_row(self, lot, at, error, origin, into)
+        return JoinBatches.failed_row(self, lot, at, error, lineage, into)

@@ -4,14 +4,14 @@ from callboard.streams.programs.program cimport Program
 
 # The kind of a step; its arguments stand behind it.
 cdef enum JoinStep:
-    BEGIN      # the origin of a round's end
-    LOT        # rows, then what was found of them, an origin
-    COME_TO    # a time, an origin
-    REACH      # a watermark, an origin
-    LATE       # what is late, an origin
-    FAILED     # a serial number, a row, an error, an origin
+    BEGIN      # the lineage of a round's end
+    LOT        # rows, then what was found of them, a lineage
+    COME_TO    # a time, a lineage
+    REACH      # a watermark, a lineage
+    LATE       # what is late, a lineage
+    FAILED     # a serial number, a row, an error, a lineage
     ENDED      # an error: the run's end
-    FINISH     # an origin
+    FINISH     # a lineage
 
 
 cdef class JoinOrder(JoinRows):

@@ -34,36 +34,36 @@ cdef class JoinOrder(JoinRows):
             end = (<Batch?>batches[0]).end
             out.rows.append((BEGIN, 0 if end is None else end >> self.drops[0]))
         InTime.process_many(self, batches, into)
-        out.origins = out.end = None  # these are in the steps
+        out.lineages = out.end = None  # these are in the steps
 
     cdef int note(self, tuple step, list into) except -1:
         (<Batch?>into[0]).rows.append(step)
         return 0
 
-    cdef int take_lot(self, list rows, object origin, list into) except -1:
-        return self.note((LOT, rows, None, origin), into)
+    cdef int take_lot(self, list rows, object lineage, list into) except -1:
+        return self.note((LOT, rows, None, lineage), into)
 
-    cdef int come_to(self, object time, object origin, list into) except -1:
-        return self.note((COME_TO, time, origin), into)
+    cdef int come_to(self, object time, object lineage, list into) except -1:
+        return self.note((COME_TO, time, lineage), into)
 
-    cdef int reach(self, Watermark mark, object origin, list into) except -1:
-        return self.note((REACH, mark, origin), into)
+    cdef int reach(self, Watermark mark, object lineage, list into) except -1:
+        return self.note((REACH, mark, lineage), into)
 
-    cdef int take_late(self, tuple entry, object origin, list into) except -1:
-        return self.note((LATE, entry, origin), into)
+    cdef int take_late(self, tuple entry, object lineage, list into) except -1:
+        return self.note((LATE, entry, lineage), into)
 
-    cdef int failed_at(self, int64_t serial, object row, object error, object origin, list into) except -1:
-        return self.note((FAILED, serial, row, error, origin), into)
+    cdef int failed_at(self, int64_t serial, object row, object error, object lineage, list into) except -1:
+        return self.note((FAILED, serial, row, error, lineage), into)
 
-    cdef int release(self, bint final, object origin, list into) except -1:
+    cdef int release(self, bint final, object lineage, list into) except -1:
         try:
-            return InTime.release(self, final, origin, into)
+            return InTime.release(self, final, lineage, into)
         except StreamError as error:
             return self.note((ENDED, error.__cause__), into)
 
-    cdef int finish(self, object origin, list into) except -1:
-        InTime.finish(self, origin, into)
-        return self.note((FINISH, origin), into)
+    cdef int finish(self, object lineage, list into) except -1:
+        InTime.finish(self, lineage, into)
+        return self.note((FINISH, lineage), into)
 
 
 cdef class LanePrograms(Program):
@@ -178,7 +178,7 @@ cdef class JoinEnd(Join):
         cdef Batch port
         cdef tuple step
         for port in into:
-            port.origins = None if self.leaves is None else []
+            port.lineages = None if self.leaves is None else []
         for step in (<Batch?>batches[0]).rows:
             try:
                 self.do(step, into)

@@ -12,7 +12,7 @@ cdef extern from "callboard/streams/programs/joins/kernel/column_matcher.hpp" na
         uint64_t compared()
 
     cdef cppclass ColumnMatcherOf[Time](ColumnMatcher):
-        ColumnMatcherOf(const JoinSettings[Time]& settings, bool by_cells) except +
+        ColumnMatcherOf(const JoinSettings[Time]& settings, bool by_buckets) except +
 
     void add_matches(vector[JoinMatch]& matches, const vector[JoinMatch]& others) except +
 
@@ -66,7 +66,7 @@ cdef class LotFinder:
 cdef class ColumnFinder(LotFinder):
     cdef JoinRule rule
     cdef object most
-    cdef bint by_cells
+    cdef bint by_buckets
     cdef size_t lane, lanes
     cdef ColumnMatcher* matcher  # made with the first lot
 

@@ -12,7 +12,7 @@ class LotFinder: ...
 
 class ColumnFinder(LotFinder):
     def __init__(
-        self, lane: int, lanes: int, *, most: int | None, three_step: bool, by_cells: bool
+        self, lane: int, lanes: int, *, most: int | None, three_step: bool, by_buckets: bool
     ) -> None: ...
 
 class MaskFinder(LotFinder):

@@ -19,7 +19,7 @@ import numpy as np
 
 from callboard.streams.programs.joins.masks import places_in
 
-# Where cells lie, which nobody is to choose.
+# Where buckets lie, which nobody is to choose.
 cdef uint64_t SEED = int.from_bytes(os.urandom(8), "little")
 most_at_once = 512
 
@@ -57,11 +57,11 @@ cdef class LotFinder:
 
 @cython.final
 cdef class ColumnFinder(LotFinder):
-    """Finds partners by numbers. For `most`, `three_step` and `by_cells` see JoinBatches."""
+    """Finds partners by numbers. For `most`, `three_step` and `by_buckets` see JoinBatches."""
 
-    def __init__(self, size_t lane, size_t lanes, *, most, bint three_step, bint by_cells):
+    def __init__(self, size_t lane, size_t lanes, *, most, bint three_step, bint by_buckets):
         self.lane, self.lanes = lane, lanes
-        self.rule, self.most, self.by_cells = rule_of(most, three_step), most, by_cells
+        self.rule, self.most, self.by_buckets = rule_of(most, three_step), most, by_buckets
 
     def __dealloc__(self):
         del self.matcher
@@ -116,11 +116,11 @@ cdef class ColumnFinder(LotFinder):
         if known.has_whole_times():
             whole.predicate, whole.rule, whole.within, whole.seed = predicate, self.rule, within, SEED
             whole.lanes, whole.lane = self.lanes, self.lane
-            self.matcher = new ColumnMatcherOf[int64_t](whole, self.by_cells)
+            self.matcher = new ColumnMatcherOf[int64_t](whole, self.by_buckets)
         else:
             real.predicate, real.rule, real.within, real.seed = predicate, self.rule, within, SEED
             real.lanes, real.lane = self.lanes, self.lane
-            self.matcher = new ColumnMatcherOf[double](real, self.by_cells)
+            self.matcher = new ColumnMatcherOf[double](real, self.by_buckets)
         return 0
 
 

@@ -19,7 +19,7 @@ from callboard.streams.programs.joins.finder cimport Finder, PairFinder
 from callboard.streams.programs.joins.kept cimport Kept, WindowRule
 from callboard.streams.programs.joins.kernel.rules cimport JoinRule, JoinSettings, most_terms
 
-# Where cells lie, which nobody is to choose.
+# Where buckets lie, which nobody is to choose.
 cdef uint64_t SEED = int.from_bytes(os.urandom(8), "little")
 # Differences of integers up to this are exact as floats, too.
 cdef int64_t most_as_float = 2**52

@@ -3,10 +3,10 @@ from typing import Any
 
 from typing_extensions import disjoint_base
 
-from callboard.streams.programs.merging.listening import Listening
+from callboard.streams.programs.merging.idle_sources import IdleSources
 
 @disjoint_base
-class InTime(Listening):
+class InTime(IdleSources):
     def __init__(
         self,
         name: str,

@@ -1,7 +1,7 @@
 """Programs that take the rows of their inputs in order of time.
 
 Ready rows are handled at the end of each batch. Where branches meet again behind them, they are handled after each
-row: then the rows that a row let go have its origin.
+row: then the rows that a row let go have its lineage.
 """
 
 import cython
@@ -9,7 +9,7 @@ import cython
 from libc.stdint cimport int64_t
 
 from callboard.core.instants cimport instant_of
-from callboard.streams.programs.merging.listening cimport Listening
+from callboard.streams.programs.merging.idle_sources cimport IdleSources
 from callboard.streams.programs.merging.merge cimport Merge
 from callboard.streams.programs.merging.time_order cimport TimeOrder
 from callboard.streams.programs.program cimport Batch, Watermark
@@ -18,7 +18,7 @@ from callboard.streams.programs.unawaited cimport refuse_unawaited
 from callboard.core.text import safe_repr
 
 
-cdef class InTime(Listening):
+cdef class InTime(IdleSources):
     """The base. `lag` is how far a row may be behind the latest of its input; a row that is further
     behind is late, and so is one before its input's watermark."""
 
@@ -28,55 +28,55 @@ cdef class InTime(Listening):
         self.order = TimeOrder(len(drops), lag)
         self.idle = self.order.idle
 
-    cdef int take(self, Py_ssize_t which, object row, int64_t serial, object origin, list into) except -1:
+    cdef int take(self, Py_ssize_t which, object row, int64_t serial, object lineage, list into) except -1:
         given = self.times_of[which](row)
         refuse_unawaited(given)
         time = instant_of(given)
         self.check(time, True)
         if self.order.is_late(which, time):
-            return self.take_late((time, which, serial, row), origin, into)
+            return self.take_late((time, which, serial, row), lineage, into)
         self.order.add(which, time, serial, row)
-        return 0 if self.leaves is None else self.settle(origin, into)
+        return 0 if self.leaves is None else self.settle(lineage, into)
 
-    cdef int mark(self, Py_ssize_t which, Watermark mark, object origin, list into) except -1:
+    cdef int mark(self, Py_ssize_t which, Watermark mark, object lineage, list into) except -1:
         self.check(mark.instant, False)
         self.order.is_late(which, mark.instant)  # raises, if they cannot be compared
         self.order.advance(which, mark.instant)
-        self.settle(origin, into)
-        return Merge.mark(self, which, mark, origin, into)
+        self.settle(lineage, into)
+        return Merge.mark(self, which, mark, lineage, into)
 
     cdef int check(self, object time, bint is_row) except -1:
         if time is None or time != time:
             raise ValueError(f"the time of a row is one that can be compared, not {safe_repr(time)}")
         return 0
 
-    cdef int settle(self, object origin, list into) except -1:
-        return self.release(False, origin, into)
+    cdef int settle(self, object lineage, list into) except -1:
+        return self.release(False, lineage, into)
 
-    cdef int finish(self, object origin, list into) except -1:
-        return self.release(True, origin, into)
+    cdef int finish(self, object lineage, list into) except -1:
+        return self.release(True, lineage, into)
 
-    cdef int release(self, bint final, object origin, list into) except -1:
+    cdef int release(self, bint final, object lineage, list into) except -1:
         """Handle what is ready. Times that have no order after all are an error of no row in particular."""
         try:
-            return self.handle(self.order.rest() if final else self.order.ready(), origin, into)
+            return self.handle(self.order.remaining() if final else self.order.ready(), lineage, into)
         except Exception as error:
             self.end(error)
 
-    cdef int take_late(self, tuple entry, object origin, list into) except -1:
+    cdef int take_late(self, tuple entry, object lineage, list into) except -1:
         """It is counted and dropped, or goes to the side output."""
         cdef Batch side
         cdef Py_ssize_t port = self.sides["late"]
         if port < 0:
-            self.context.late(self.name, entry[3])
+            self.tally.late(self.name, entry[3])
             return 0
         side = into[port]
         side.rows.append(entry[3])
-        if side.origins is not None:
-            side.origins.append(self.left_of(origin))
+        if side.lineages is not None:
+            side.lineages.append(self.left_of(lineage))
         return 0
 
-    cdef int handle(self, list entries, object origin, list into) except -1:
+    cdef int handle(self, list entries, object lineage, list into) except -1:
         raise NotImplementedError
 
 
@@ -90,13 +90,13 @@ cdef class MergeInTime(InTime):
         super().__init__(name, drops, leaves, times_of, **options)
         self.keeps_late = keeps_late
 
-    cdef int take_late(self, tuple entry, object origin, list into) except -1:
+    cdef int take_late(self, tuple entry, object lineage, list into) except -1:
         if not self.keeps_late:
-            return InTime.take_late(self, entry, origin, into)
-        self.settle(origin, into)  # a row that is later still has no say about what was ready before
+            return InTime.take_late(self, entry, lineage, into)
+        self.settle(lineage, into)  # a row that is later still has no say about what was ready before
         time, which, serial, row = entry
         self.order.add(which, time, serial, row)
-        return 0 if self.leaves is None else self.settle(origin, into)
+        return 0 if self.leaves is None else self.settle(lineage, into)
 
-    cdef int handle(self, list entries, object origin, list into) except -1:
-        return self.add([entry[3] for entry in entries], origin, into)
+    cdef int handle(self, list entries, object lineage, list into) except -1:
+        return self.add([entry[3] for entry in entries], lineage, into)

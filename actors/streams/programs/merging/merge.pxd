@@ -12,15 +12,15 @@ cdef class Merge(Program):
     cdef object reached  # the instant of the watermark handed on last
 
     cdef list ordered(self, list batches)
-    cdef int add(self, list outputs, object origin, list into) except -1
-    cdef object left_of(self, object origin)
-    cdef int hand_on(self, object origin, list into) except -1
-    cdef int reach(self, Watermark mark, object origin, list into) except -1
+    cdef int add(self, list outputs, object lineage, list into) except -1
+    cdef object left_of(self, object lineage)
+    cdef int hand_on(self, object lineage, list into) except -1
+    cdef int reach(self, Watermark mark, object lineage, list into) except -1
     cdef object held_back(self, object instant)
 
     # For programs: a row or a watermark of an input; the end of a batch; the end of the stream. Each appends to
-    # `into` what it gives, of the origin that is given to it.
-    cdef int take(self, Py_ssize_t which, object row, int64_t serial, object origin, list into) except -1
-    cdef int mark(self, Py_ssize_t which, Watermark mark, object origin, list into) except -1
-    cdef int settle(self, object origin, list into) except -1
-    cdef int finish(self, object origin, list into) except -1
+    # `into` what it gives, of the lineage that is given to it.
+    cdef int take(self, Py_ssize_t which, object row, int64_t serial, object lineage, list into) except -1
+    cdef int mark(self, Py_ssize_t which, Watermark mark, object lineage, list into) except -1
+    cdef int settle(self, object lineage, list into) except -1
+    cdef int finish(self, object lineage, list into) except -1

@@ -2,7 +2,7 @@
 
 The batches of a round meet, one from each input. Rows are taken in the order in which a run row by row would bring
 them. They are sorted by the row that they come from, before the branches parted, and for one such row by input.
-That is by their origins, or, if no row can reach two of the inputs in one round, simply input by input.
+That is by their lineages, or, if no row can reach two of the inputs in one round, simply input by input.
 """
 
 from collections import deque
@@ -16,8 +16,8 @@ from callboard.streams.programs.program cimport Batch, Program, Watermark, water
 cdef class Merge(Program):
     """The base; as it is, a union by arrival: all rows of all inputs.
 
-    `drops` says how many bits of the origins of each input are below the level on which all inputs compare.
-    `leaves` says how many of the rest are of no use after this program; None if all are.
+    `drops` says how many bits of the lineages of each input are below those in which all inputs compare.
+    `leaves` says how many of the others are of no use after this program; None if all are.
     """
 
     def __init__(self, str name, list drops, leaves, **options):
@@ -34,63 +34,63 @@ cdef class Merge(Program):
         if end is not None:
             end >>= self.drops[0]
         for batch in into:
-            batch.origins = None if self.leaves is None else []
+            batch.lineages = None if self.leaves is None else []
             batch.end = None if self.leaves is None or end is None else end >> self.leaves
-        for origin, which, at in self.ordered(batches):
+        for lineage, which, at in self.ordered(batches):
             batch = batches[which]
             row = batch.rows[at]
             serial = batch.first + at
             try:
                 if type(row) is Watermark:
-                    self.mark(which, row, origin, into)
+                    self.mark(which, row, lineage, into)
                 else:
-                    self.take(which, row, serial, origin, into)
+                    self.take(which, row, serial, lineage, into)
             except Exception as error:
                 if self.ends_with(error):
                     raise
-                self.settle(origin, into)
-                self.failed_at(serial, row, error, self.left_of(origin), into)
+                self.settle(lineage, into)
+                self.failed_at(serial, row, error, self.left_of(lineage), into)
         self.settle(end, into)
         if out.final:
             self.finish(end, into)
 
     cdef list ordered(self, list batches):
-        """(origin, input, position) of all rows of a round, in their order."""
+        """(lineage, input, position) of all rows of a round, in their order."""
         cdef list found = []
         cdef Batch batch
         cdef Py_ssize_t which, at
         for which, batch in enumerate(batches):
             drop = self.drops[which]
-            if batch.origins is None:
+            if batch.lineages is None:
                 found += [(None, which, at) for at in range(len(batch.rows))]
             else:
-                found += [(origin >> drop, which, at) for at, origin in enumerate(batch.origins)]
-        if all([(<Batch>batch).origins is not None for batch in batches]):
+                found += [(lineage >> drop, which, at) for at, lineage in enumerate(batch.lineages)]
+        if all([(<Batch>batch).lineages is not None for batch in batches]):
             found.sort()
         return found
 
-    cdef int add(self, list outputs, object origin, list into) except -1:
+    cdef int add(self, list outputs, object lineage, list into) except -1:
         cdef Batch out = into[0]
         out.rows.extend(outputs)
         if self.leaves is not None:
-            out.origins.extend([self.left_of(origin)] * len(outputs))
+            out.lineages.extend([self.left_of(lineage)] * len(outputs))
         return 0
 
-    cdef object left_of(self, object origin):
-        """Return the part of an origin that is left behind this program."""
-        return None if self.leaves is None else origin >> self.leaves
+    cdef object left_of(self, object lineage):
+        """Return the part of a lineage that is left behind this program."""
+        return None if self.leaves is None else lineage >> self.leaves
 
-    cdef int take(self, Py_ssize_t which, object row, int64_t serial, object origin, list into) except -1:
-        return self.add([row], origin, into)
+    cdef int take(self, Py_ssize_t which, object row, int64_t serial, object lineage, list into) except -1:
+        return self.add([row], lineage, into)
 
-    cdef int mark(self, Py_ssize_t which, Watermark mark, object origin, list into) except -1:
+    cdef int mark(self, Py_ssize_t which, Watermark mark, object lineage, list into) except -1:
         """Time has come further on an input."""
         cdef object last = self.marks[which]
         if last is None or mark.instant > (<Watermark>last).instant:
             self.marks[which] = mark
-        return self.hand_on(origin, into)
+        return self.hand_on(lineage, into)
 
-    cdef int hand_on(self, object origin, list into) except -1:
+    cdef int hand_on(self, object lineage, list into) except -1:
         """Time has come to the earliest of what it has come to on all inputs; on all outputs as well."""
         cdef list marks = self.marks
         if True in self.idle:
@@ -98,9 +98,9 @@ cdef class Merge(Program):
             if not marks:  # nobody is waited for
                 marks = [latest_of([mark for mark in self.marks if mark is not None])]
         earliest = earliest_of(marks)
-        return 0 if earliest is None else self.reach(earliest, origin, into)
+        return 0 if earliest is None else self.reach(earliest, lineage, into)
 
-    cdef int reach(self, Watermark mark, object origin, list into) except -1:
+    cdef int reach(self, Watermark mark, object lineage, list into) except -1:
         cdef Batch port
         earliest = self.held_back(mark.instant)
         if self.reached is not None and earliest <= self.reached:
@@ -110,18 +110,18 @@ cdef class Merge(Program):
             mark = watermark_at(in_zone(earliest, zone_of(mark.time)))
         for port in into:
             port.rows.append(mark)
-            if port.origins is not None:
-                port.origins.append(self.left_of(origin))
+            if port.lineages is not None:
+                port.lineages.append(self.left_of(lineage))
         return 0
 
     cdef object held_back(self, object instant):
         """Return the instant that later outputs are not before, if later inputs are not before `instant`."""
         return instant
 
-    cdef int settle(self, object origin, list into) except -1:
+    cdef int settle(self, object lineage, list into) except -1:
         return 0
 
-    cdef int finish(self, object origin, list into) except -1:
+    cdef int finish(self, object lineage, list into) except -1:
         return 0
 
 
@@ -154,15 +154,15 @@ cdef class Zip(Merge):
         super().__init__(name, drops, leaves, **options)
         self.waiting = [deque() for _ in drops]
 
-    cdef int take(self, Py_ssize_t which, object row, int64_t serial, object origin, list into) except -1:
+    cdef int take(self, Py_ssize_t which, object row, int64_t serial, object lineage, list into) except -1:
         self.waiting[which].append(row)
         if all(self.waiting):
-            self.add([tuple([queue.popleft() for queue in self.waiting])], origin, into)
+            self.add([tuple([queue.popleft() for queue in self.waiting])], lineage, into)
         return 0
 
-    cdef int finish(self, object origin, list into) except -1:
+    cdef int finish(self, object lineage, list into) except -1:
         for queue in self.waiting:
             for row in queue:
-                self.context.unpaired(self.name, row)
+                self.tally.unpaired(self.name, row)
             queue.clear()
         return 0

@@ -17,4 +17,4 @@ cdef class TimeOrder:
     cdef object bound(self)
     cdef tuple bound_of_awake(self)
     cdef list ready(self)
-    cdef list rest(self)
+    cdef list remaining(self)

@@ -119,7 +119,7 @@ cdef class TimeOrder:
             found.sort()
         return found
 
-    cdef list rest(self):
+    cdef list remaining(self):
         """Take all, at the end of all sources, in order."""
         cdef list found = self.behind
         for queue in self.queues:

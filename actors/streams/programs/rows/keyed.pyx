@@ -91,8 +91,8 @@ cdef class Lots(Objects):
         cdef Py_ssize_t at
         try:
             outputs = outputs_of(self.table.states[None].receive_many(batch.rows[begin:end]))
-            # Where these origins mean anything, there is no Lots.
-            self.emit(outputs, None if batch.origins is None else batch.origins[begin], into)
+            # Where these lineages mean anything, there is no Lots.
+            self.emit(outputs, None if batch.lineages is None else batch.lineages[begin], into)
         except Exception as error:  # nobody knows at which row, so all of them failed
             for at in range(begin, end):
                 self.failed(batch, at, error, into)

@@ -97,7 +97,7 @@ cdef class Stateful(Program):
         cdef Py_ssize_t n = len(rows)
         cdef int64_t first = batch.first
         cdef Table table = self.table
-        cdef bint plain = batch.origins is None and self.sides is None
+        cdef bint plain = batch.lineages is None and self.sides is None
         outs = (<Batch?>into[0]).rows if plain else []
         key_of = self.key
         cdef vectorcallfunc how = NULL
@@ -118,7 +118,7 @@ cdef class Stateful(Program):
                 self.step(table, key, row, first + at[0], outs)
                 if not plain:
                     if outs:
-                        self.emit(outs, None if batch.origins is None else batch.origins[at[0]], into)
+                        self.emit(outs, None if batch.lineages is None else batch.lineages[at[0]], into)
                         outs.clear()
             at[0] += 1
         return 0
@@ -156,11 +156,11 @@ cdef class Stateful(Program):
     cdef int settle(self, Batch batch, Py_ssize_t at, list outputs, object error, list into) except -1:
         """Emit outputs, or deal with the error that came in their place."""
         if error is None:
-            origin = None
-            if batch.origins is not None:
-                origin = batch.origins[at] if at < len(batch.rows) else batch.end
+            lineage = None
+            if batch.lineages is not None:
+                lineage = batch.lineages[at] if at < len(batch.rows) else batch.end
             try:
-                self.emit(outputs, origin, into)
+                self.emit(outputs, lineage, into)
                 return 0
             except Exception as raised:
                 error = raised

@@ -20,7 +20,7 @@ cdef class Map(Program):
         self.function = function
 
     cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1:
-        cdef list rows = batch.rows, origins = batch.origins
+        cdef list rows = batch.rows, lineages = batch.lineages
         cdef Batch main = into[0]
         cdef list out = main.rows
         cdef Py_ssize_t n = len(rows)
@@ -39,8 +39,8 @@ cdef class Map(Program):
                 else:
                     at[0] += 1
                     continue
-                if origins is not None:
-                    main.origins.append(origins[at[0]])
+                if lineages is not None:
+                    main.lineages.append(lineages[at[0]])
             at[0] += 1
         return 0
 
@@ -56,10 +56,10 @@ cdef class FlatMap(Map):
     """Any number of outputs for each row."""
 
     cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1:
-        cdef list rows = batch.rows, origins = batch.origins, outputs
+        cdef list rows = batch.rows, lineages = batch.lineages, outputs
         cdef Py_ssize_t n = len(rows)
         cdef list out = (<Batch?>into[0]).rows
-        cdef bint plain = origins is None and self.sides is None
+        cdef bint plain = lineages is None and self.sides is None
         function = self.function
         cdef vectorcallfunc how = PyVectorcall_Function(function)
         while at[0] < n:
@@ -71,7 +71,7 @@ cdef class FlatMap(Map):
                 if plain:
                     out.extend(outputs)
                 else:
-                    self.emit(outputs, None if origins is None else origins[at[0]], into)
+                    self.emit(outputs, None if lineages is None else lineages[at[0]], into)
             at[0] += 1
         return 0
 
@@ -140,31 +140,31 @@ cdef class Paced(Program):
 
     cpdef process(self, Batch batch, list into):
         (<Batch?>into[0]).rows = batch.rows
-        (<Batch?>into[0]).origins = batch.origins
+        (<Batch?>into[0]).lineages = batch.lineages
 
 
 cdef class Number(Program):
-    """Gives rows their origins, before they part into branches that a union joins again.
+    """Gives rows their lineage, before they part into branches that a union joins again.
 
-    An origin need only be unique, and ordered, within its round, because branches meet round by
+    A lineage need only be unique, and ordered, within its round, because branches meet round by
     round; so it is the row's position in its batch. Branches within branches put the position below
-    the 32 bits of the origin that the row has already; their union takes it away again.
+    the 32 bits of the lineage that the row has already; their union takes it away again.
     """
 
     cpdef process(self, Batch batch, list into):
         cdef Batch out = into[0]
         cdef Py_ssize_t i, n = len(batch.rows)
         out.rows = batch.rows
-        if batch.origins is None:
-            out.origins = list(range(n))
+        if batch.lineages is None:
+            out.lineages = list(range(n))
             out.end = n
         else:
-            out.origins = [(origin << 32) | i for i, origin in enumerate(batch.origins)]
+            out.lineages = [(lineage << 32) | i for i, lineage in enumerate(batch.lineages)]
             out.end = None if batch.end is None else (batch.end << 32) | n
 
 
 cdef int add(Batch batch, Py_ssize_t at, Batch chosen) except -1:
     chosen.rows.append(batch.rows[at])
-    if batch.origins is not None:
-        chosen.origins.append(batch.origins[at])
+    if batch.lineages is not None:
+        chosen.lineages.append(batch.lineages[at])
     return 0

@@ -20,20 +20,21 @@ _TRIES = 8
 class Bounds:
     """The bounds of windows of one size that begin one step after each other.
 
-    Window n begins at `origin + n * step`. It ends where window `n + steps` begins, `rest` later if
-    the step is no part of the size. So both bounds grow with the number, and no time lies between
-    the end of a window and the start of one that follows it at once. Bounds and times are instants.
+    Window n begins at `origin + n * step`. It ends where window `n + steps` begins, `remainder`
+    later if the step is no part of the size. So both bounds grow with the number, and no time lies
+    between the end of a window and the start of one that follows it at once. Bounds and times are
+    instants.
     """
 
     def __init__(self, origin: Any, size: Any, step: Any) -> None:
         self.origin, self.zone = instant_of(origin), zone_of(origin)
         self.step = step
-        self.steps, self.rest = _divide(size, step)
+        self.steps, self.remainder = _divide(size, step)
 
     @property
     def overlap(self) -> int:
         """In how many windows a row may be."""
-        return self.steps + (self.rest is not None)
+        return self.steps + (self.remainder is not None)
 
     def start(self, number: int) -> Any:
         """Return where a window begins."""
@@ -42,7 +43,7 @@ class Bounds:
     def end(self, number: int) -> Any:
         """Return where it ends."""
         last = self.start(number + self.steps)
-        return last if self.rest is None else last + self.rest
+        return last if self.remainder is None else last + self.remainder
 
     def latest(self, time: Any) -> int:
         """Find the latest window that begins at a time or before. ValueError: there is none."""
@@ -90,9 +91,9 @@ def _divide(size: Any, step: Any) -> tuple[int, Any]:
     rounding. 0.3 is three steps of 0.1, though three times the float 0.1 is more than the float
     0.3.
     """
-    steps, rest = divmod(size, step)
-    if isinstance(rest, float):
+    steps, remainder = divmod(size, step)
+    if isinstance(remainder, float):
         nearest = round(size / step)
         if math.isclose(nearest * step, size, rel_tol=2.0**-50):
             return nearest, None
-    return int(steps), rest if rest > rest - rest else None
+    return int(steps), remainder if remainder > remainder - remainder else None

@@ -33,7 +33,7 @@ cdef class Clock(Program):
         self.every = self.left = every
 
     cdef int work(self, Batch batch, Py_ssize_t* at, list into) except -1:
-        cdef list rows = batch.rows, origins = batch.origins
+        cdef list rows = batch.rows, lineages = batch.lineages
         cdef Batch main = into[0]
         cdef list out = main.rows
         cdef Py_ssize_t n = len(rows)
@@ -49,8 +49,8 @@ cdef class Clock(Program):
                 out.append(row)
                 if watermark is not None:
                     out.append(watermark)
-                if origins is not None:
-                    main.origins.extend([origins[at[0]]] * (1 if watermark is None else 2))
+                if lineages is not None:
+                    main.lineages.extend([lineages[at[0]]] * (1 if watermark is None else 2))
             at[0] += 1
         return 0
 

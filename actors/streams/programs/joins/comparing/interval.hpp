@@ -47,37 +47,39 @@ struct alignas(16) Interval {
 // Floats in their order as integers; the two zeros are one.
 template <class Float>
 struct FloatOrder {
-    using Place = std::conditional_t<sizeof(Float) == 4, std::int32_t, std::int64_t>;
-    using Distance = std::make_unsigned_t<Place>;
+    using Ordinal = std::conditional_t<sizeof(Float) == 4, std::int32_t, std::int64_t>;
+    using Distance = std::make_unsigned_t<Ordinal>;
 
-    static Place place_of(Float value) {
-        Place bits;
+    static Ordinal ordinal_of(Float value) {
+        Ordinal bits;
         std::memcpy(&bits, &value, sizeof bits);
-        return bits < 0 ? std::numeric_limits<Place>::min() - bits : bits;
+        return bits < 0 ? std::numeric_limits<Ordinal>::min() - bits : bits;
     }
-    static Float float_at(Place place) {
-        const Place bits = place < 0 ? std::numeric_limits<Place>::min() - place : place;
+    static Float float_at(Ordinal ordinal) {
+        const Ordinal bits = ordinal < 0 ? std::numeric_limits<Ordinal>::min() - ordinal : ordinal;
         Float value;
         std::memcpy(&value, &bits, sizeof value);
         return value;
     }
-    static Distance distance(Place from, Place to) { return static_cast<Distance>(to) - static_cast<Distance>(from); }
-    static Place middle(Place one, Place other) { return (one & other) + ((one ^ other) >> 1); }
+    static Distance distance(Ordinal from, Ordinal to) {
+        return static_cast<Distance>(to) - static_cast<Distance>(from);
+    }
+    static Ordinal middle(Ordinal one, Ordinal other) { return (one & other) + ((one ^ other) >> 1); }
 };
 
 // The greatest x with x - v <= distance; v and distance are finite, distance is not negative.
 template <class Float>
 Float upper_end(Float v, double distance) {
     using Order = FloatOrder<Float>;
-    using Place = typename Order::Place;
-    Place inside = Order::place_of(v), outside = Order::place_of(std::numeric_limits<Float>::infinity());
-    const auto look_at = [&](Place place) {
-        if (place <= inside || place >= outside) return;
-        const double difference = static_cast<double>(Order::float_at(place)) - static_cast<double>(v);
-        (difference <= distance ? inside : outside) = place;
+    using Ordinal = typename Order::Ordinal;
+    Ordinal inside = Order::ordinal_of(v), outside = Order::ordinal_of(std::numeric_limits<Float>::infinity());
+    const auto look_at = [&](Ordinal ordinal) {
+        if (ordinal <= inside || ordinal >= outside) return;
+        const double difference = static_cast<double>(Order::float_at(ordinal)) - static_cast<double>(v);
+        (difference <= distance ? inside : outside) = ordinal;
     };
     const double most = static_cast<double>(std::numeric_limits<Float>::max());
-    const Place guess = Order::place_of(static_cast<Float>(std::min(static_cast<double>(v) + distance, most)));
+    const Ordinal guess = Order::ordinal_of(static_cast<Float>(std::min(static_cast<double>(v) + distance, most)));
     look_at(guess);
     look_at(guess + 1);
     look_at(guess - 1);

@@ -1,4 +1,4 @@
-// One lane of a join of rows whose times and values are columns: it finds partners, by cells or comparing everything.
+// One lane of a join of rows whose times and values are columns: it finds partners, by buckets or comparing everything.
 // Times are integers of 64 bits or doubles, and `const void*` points to such.
 //
 // One thread at a time. It waits for nobody.
@@ -32,8 +32,8 @@ public:
 template <class Time>
 class ColumnMatcherOf final : public ColumnMatcher {
 public:
-    ColumnMatcherOf(const JoinSettings<Time>& settings, bool by_cells) : terms_(settings.predicate.count) {
-        if (by_cells) indexed_.reset(new IndexedJoin<Time>(settings));
+    ColumnMatcherOf(const JoinSettings<Time>& settings, bool by_buckets) : terms_(settings.predicate.count) {
+        if (by_buckets) indexed_.reset(new IndexedJoin<Time>(settings));
         else full_.reset(new FullJoin<Time>(settings));
     }
 

@@ -63,7 +63,7 @@ public:
     std::uint64_t compared() const { return compared_; }
 
 private:
-    static constexpr std::uint32_t words = BlockPool::rows / 64;
+    static constexpr std::uint32_t words = BlockArena::rows / 64;
 
     struct Seen {
         std::uint64_t begin, end;
@@ -73,18 +73,18 @@ private:
     void compare(const std::vector<Seen>& seen, const JoinWindow<Time>& window) {
         if (seen.empty()) return;
         std::size_t first = 0, last = 0;
-        for (std::uint64_t begin = seen[0].begin - window.place_of(seen[0].begin);; begin += BlockPool::rows) {
+        for (std::uint64_t begin = seen[0].begin - window.place_of(seen[0].begin);; begin += BlockArena::rows) {
             while (first != seen.size() && seen[first].end <= begin) ++first;
             if (first == seen.size()) return;
-            while (last != seen.size() && seen[last].begin < begin + BlockPool::rows) ++last;
+            while (last != seen.size() && seen[last].begin < begin + BlockArena::rows) ++last;
             for (std::size_t i = first; i < last; ++i) compare_block(seen[i], window, begin);
         }
     }
 
     void compare_block(const Seen& seen, const JoinWindow<Time>& window, std::uint64_t block) {
         const auto begin = static_cast<std::uint32_t>(std::max(seen.begin, block) - block);
-        const auto end = static_cast<std::uint32_t>(std::min<std::uint64_t>(seen.end - block, BlockPool::rows));
-        assert(begin < end && end <= BlockPool::rows && "the row sees some of the block");
+        const auto end = static_cast<std::uint32_t>(std::min<std::uint64_t>(seen.end - block, BlockArena::rows));
+        assert(begin < end && end <= BlockArena::rows && "the row sees some of the block");
         const std::uint32_t first_word = begin / 64, end_word = (end + 63) / 64;
         const Interval* const intervals = probes_.intervals(seen.row);
         const JoinPredicate& predicate = probes_.predicate();

@@ -1,12 +1,12 @@
-// A lane of a join of numbers, where the predicate says where matches may be: only the rows of a few cells are
+// A lane of a join of numbers, where the predicate says where matches may be: only the rows of a few buckets are
 // compared. The answer is that of FullJoin, and in the same order.
 //
 // Why it is the same.
-//   1. A row is in its cell from when it is stored until it leaves the window, row after row of the sequence. So a
-//      row finds in cells only rows that it sees; grid.hpp says why all matches are in these cells.
-//   2. Rows of a cell are in the order in which they were stored, and what is found in several cells is put in order by
-//      number. Cells that share a hash are found twice, and their matches are taken once.
-//   3. A row with a NaN is in no cell and matches nothing.
+//   1. A row is in its bucket from when it is stored until it leaves the window, row after row of the sequence. So a
+//      row finds in buckets only rows that it sees; bucket_grid.hpp says why all matches are in these buckets.
+//   2. Rows of a bucket are in the order in which they were stored, and what is found in several buckets is put in
+//      order by number. Buckets that share a hash are found twice, and their matches are taken once.
+//   3. A row with a NaN is in no bucket and matches nothing.
 // One thread at a time. It waits for nobody.
 #pragma once
 
@@ -16,8 +16,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "callboard/streams/programs/joins/kernel/cells.hpp"
-#include "callboard/streams/programs/joins/kernel/grid.hpp"
+#include "callboard/streams/programs/joins/kernel/bucket_grid.hpp"
+#include "callboard/streams/programs/joins/kernel/grid_buckets.hpp"
 #include "callboard/streams/programs/joins/kernel/rules.hpp"
 
 namespace callboard {
@@ -25,13 +25,14 @@ namespace callboard {
 template <class Time>
 class IndexedJoin {
 public:
-    // For a predicate that divides rows among cells, CellGrid::divides(); with others it is right, and slow.
+    // For a predicate that divides rows among buckets, BucketGrid::divides(); with others it is right, and slow.
     explicit IndexedJoin(const JoinSettings<Time>& settings, VectorPath path = best_path())
         : comparison_(comparison_of(path)),
           probes_(settings.predicate),
           grid_(settings.predicate, settings.seed),
           windows_(settings, slot_column()),
-          cells_{JoinCells(JoinColumns::of(settings.predicate)), JoinCells(JoinColumns::of(settings.predicate))} {}
+          buckets_{GridBuckets(JoinColumns::of(settings.predicate)),
+                   GridBuckets(JoinColumns::of(settings.predicate))} {}
 
     // Replaces `matches` by those of the batch, in order of row, and of the partner's number. Throws std::bad_alloc,
     // after which the join is of no use.
@@ -44,19 +45,19 @@ public:
             fetch(batch, row + 3 * ahead);
             const std::uint32_t side = batch.sides[row];
             windows_.take(
-                batch, row, [&](const JoinWindow<Time>&) { match(cells_[1 - side], row, matches); },
+                batch, row, [&](const JoinWindow<Time>&) { match(buckets_[1 - side], row, matches); },
                 [&](JoinWindow<Time>& window, Time time) {
                     if (!grid_.is_number(row)) return;
                     const std::uint32_t slot =
-                        cells_[side].push(grid_.cell_of(row), batch.numbers[row], batch.values, row);
+                        buckets_[side].push(grid_.bucket_of(row), batch.numbers[row], batch.values, row);
                     const void* const columns[] = {&slot};
                     window.push(time, batch.numbers[row], columns, 0);
                 },
                 [&](std::uint32_t of, std::uint64_t position) {
                     const std::uint64_t end = windows_.of(of).end();
-                    if (position + 2 * ahead < end) cells_[of].prefetch_slot(slot_at(of, position + 2 * ahead));
-                    if (position + ahead < end) cells_[of].prefetch_cell(slot_at(of, position + ahead));
-                    cells_[of].pop(slot_at(of, position));
+                    if (position + 2 * ahead < end) buckets_[of].prefetch_slot(slot_at(of, position + 2 * ahead));
+                    if (position + ahead < end) buckets_[of].prefetch_bucket(slot_at(of, position + ahead));
+                    buckets_[of].pop(slot_at(of, position));
                 });
         }
         rows_ += batch.rows;
@@ -64,7 +65,7 @@ public:
     }
 
     const JoinWindows<Time>& windows() const { return windows_; }
-    const JoinCells& cells(std::uint32_t side) const { return cells_[side]; }
+    const GridBuckets& buckets(std::uint32_t side) const { return buckets_[side]; }
 
     // With how many rows all rows together were compared, and how many rows that were.
     std::uint64_t compared() const { return compared_; }
@@ -73,7 +74,7 @@ public:
 private:
     static constexpr std::size_t ahead = 8;
 
-    // The window knows only the cell of a stored row.
+    // The window knows only the bucket of a stored row.
     static JoinColumns slot_column() {
         JoinColumns columns;
         columns.add(sizeof(std::uint32_t));
@@ -86,33 +87,33 @@ private:
         return reinterpret_cast<const std::uint32_t*>(window.column_at(position, 0))[window.place_of(position)];
     }
 
-    // The memory of a row's partners is three steps away: its cells' buckets, the lists that these name, and rows.
+    // The memory of a row's partners is three steps away: the table's lines, the entries that these name, and rows.
     // Each step is fetched some rows before the next. Inlined, because GCC drops calls of functions that only
     // prefetch.
     __attribute__((always_inline)) void fetch(const JoinBatch<Time>& batch, std::size_t row) const {
         if (row < batch.rows) {
-            const JoinCells &own = cells_[batch.sides[row]], &other = cells_[1 - batch.sides[row]];
-            own.prefetch(grid_.cell_of(row));
-            for (const std::uint64_t cell : grid_.cells(row)) other.prefetch(cell);
+            const GridBuckets &own = buckets_[batch.sides[row]], &other = buckets_[1 - batch.sides[row]];
+            own.prefetch(grid_.bucket_of(row));
+            for (const std::uint64_t bucket : grid_.buckets(row)) other.prefetch(bucket);
         }
         if (row >= ahead && (row -= ahead) < batch.rows) {
-            const JoinCells &own = cells_[batch.sides[row]], &other = cells_[1 - batch.sides[row]];
-            own.prefetch_entry(grid_.cell_of(row));
-            for (const std::uint64_t cell : grid_.cells(row)) other.prefetch_entry(cell);
+            const GridBuckets &own = buckets_[batch.sides[row]], &other = buckets_[1 - batch.sides[row]];
+            own.prefetch_entry(grid_.bucket_of(row));
+            for (const std::uint64_t bucket : grid_.buckets(row)) other.prefetch_entry(bucket);
         }
         if (row >= ahead && (row -= ahead) < batch.rows) {
-            const JoinCells &own = cells_[batch.sides[row]], &other = cells_[1 - batch.sides[row]];
-            own.prefetch_end(grid_.cell_of(row));
-            for (const std::uint64_t cell : grid_.cells(row)) other.prefetch_rows(cell);
+            const GridBuckets &own = buckets_[batch.sides[row]], &other = buckets_[1 - batch.sides[row]];
+            own.prefetch_end(grid_.bucket_of(row));
+            for (const std::uint64_t bucket : grid_.buckets(row)) other.prefetch_rows(bucket);
         }
     }
 
-    void match(const JoinCells& cells, std::size_t row, std::vector<JoinMatch>& matches) {
+    void match(const GridBuckets& buckets, std::size_t row, std::vector<JoinMatch>& matches) {
         const std::size_t begin = matches.size();
         const auto found = [&](std::uint64_t number) { matches.push_back({static_cast<std::uint32_t>(row), number}); };
-        for (const std::uint64_t cell : grid_.cells(row))
-            compared_ += cells.match(cell, probes_.predicate(), probes_.intervals(row), comparison_, found);
-        if (grid_.cells(row).size() < 2 || matches.size() - begin < 2) return;
+        for (const std::uint64_t bucket : grid_.buckets(row))
+            compared_ += buckets.match(bucket, probes_.predicate(), probes_.intervals(row), comparison_, found);
+        if (grid_.buckets(row).size() < 2 || matches.size() - begin < 2) return;
         const auto first = matches.begin() + static_cast<std::ptrdiff_t>(begin);
         std::sort(first, matches.end(), [](const JoinMatch& one, const JoinMatch& other) {
             return one.partner < other.partner;
@@ -122,9 +123,9 @@ private:
 
     const BlockComparison comparison_;
     JoinProbes probes_;
-    CellGrid grid_;
+    BucketGrid grid_;
     JoinWindows<Time> windows_;
-    JoinCells cells_[2];
+    GridBuckets buckets_[2];
     std::uint64_t compared_{0}, rows_{0};
 };
 

@@ -50,7 +50,7 @@ public:
           lanes_(settings.lanes),
           lane_(settings.lane),
           turns_{settings.passed[0], settings.passed[1]},
-          pool_(columns) {
+          arena_(columns) {
         assert(lane_ < lanes_ && !(within_ < Time{}));
     }
 
@@ -81,7 +81,7 @@ public:
     }
 
     const JoinWindow<Time>& of(std::uint32_t side) const { return windows_[side]; }
-    const BlockPool& pool() const { return pool_; }
+    const BlockArena& arena() const { return arena_; }
 
 private:
     template <class Expired>
@@ -93,8 +93,8 @@ private:
     const Time within_;
     const std::uint64_t lanes_, lane_;
     std::uint64_t turns_[2];  // how many rows of each side came
-    BlockPool pool_;
-    JoinWindow<Time> windows_[2]{JoinWindow<Time>(pool_), JoinWindow<Time>(pool_)};
+    BlockArena arena_;
+    JoinWindow<Time> windows_[2]{JoinWindow<Time>(arena_), JoinWindow<Time>(arena_)};
 };
 
 }  // namespace callboard

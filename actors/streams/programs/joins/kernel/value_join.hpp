@@ -19,7 +19,7 @@ public:
     ValueJoin() = default;
     ValueJoin(const ValueJoin&) = delete;
     ~ValueJoin() {
-        for (const Turn& turn : turns_) drop(turn.value);
+        for (const Step& step : steps_) drop(step.value);
     }
 
     // --- writing down; these throw std::bad_alloc, after which the join is of no use ---------------------------------
@@ -27,53 +27,53 @@ public:
     // The next row. The calls that follow are about it.
     void add(std::uint8_t side, std::uint64_t number) {
         assert(side < 2);
-        turns_.push_back({});
-        turns_.back().side = side;
-        turns_.back().number = number;
+        steps_.push_back({});
+        steps_.back().side = side;
+        steps_.back().number = number;
     }
     // The oldest row of a window leaves: before the row is compared, if that was not asked for as yet, else after it.
     void expire(std::uint8_t side) {
-        assert(!turns_.empty() && side < 2);
-        Turn& turn = turns_.back();
-        ++(turn.is_compared ? turn.after : turn.before)[side];
+        assert(!steps_.empty() && side < 2);
+        Step& step = steps_.back();
+        ++(step.is_compared ? step.after : step.before)[side];
     }
     // It is compared with the other side's window. A buffer is kept as long as need be.
     void compare(const Value& value) {
-        assert(!turns_.empty() && !turns_.back().is_compared && "a row is compared once");
+        assert(!steps_.empty() && !steps_.back().is_compared && "a row is compared once");
         if (value.kind == Kind::buffer) value.buffer->retain();
-        turns_.back().value = value;
-        turns_.back().is_compared = true;
+        steps_.back().value = value;
+        steps_.back().is_compared = true;
     }
     // It comes into its own side's window, after all that.
     void store() {
-        assert(!turns_.empty());
-        turns_.back().is_stored = true;
+        assert(!steps_.empty());
+        steps_.back().is_stored = true;
     }
     // It is neither compared nor stored, whatever was said.
     void refuse() {
-        assert(!turns_.empty());
-        turns_.back().is_refused = true;
+        assert(!steps_.empty());
+        steps_.back().is_refused = true;
     }
 
     // How many comparisons that makes, at most.
     std::size_t due() const {
-        return turns_.size() * (windows_[0].count() + windows_[1].count() + turns_.size());
+        return steps_.size() * (windows_[0].count() + windows_[1].count() + steps_.size());
     }
 
     // --- doing it: of each row in turn, begin(), and if that is true found() for each partner; then end() ------------
 
-    std::size_t rows() const { return turns_.size(); }
+    std::size_t rows() const { return steps_.size(); }
     bool begin(std::size_t row) {
-        assert(row < turns_.size());
+        assert(row < steps_.size());
         if (row == 0) matches.clear();
-        Turn& turn = turns_[row];
-        for (int side : {0, 1}) windows_[side].drop_first(turn.before[side]);
-        if (!turn.is_compared || turn.is_refused) return false;
-        compared_ += windows_[1 - turn.side].count();
+        Step& step = steps_[row];
+        for (int side : {0, 1}) windows_[side].drop_first(step.before[side]);
+        if (!step.is_compared || step.is_refused) return false;
+        compared_ += windows_[1 - step.side].count();
         return true;
     }
-    std::uint8_t side(std::size_t row) const { return turns_[row].side; }
-    const Value* value(std::size_t row) const { return &turns_[row].value; }
+    std::uint8_t side(std::size_t row) const { return steps_[row].side; }
+    const Value* value(std::size_t row) const { return &steps_[row].value; }
     // The window that a row is compared with.
     const Value* others(std::size_t row) const { return windows_[1 - side(row)].values(); }
     std::size_t count(std::size_t row) const { return windows_[1 - side(row)].count(); }
@@ -82,15 +82,15 @@ public:
         matches.push_back({static_cast<std::uint32_t>(row), windows_[1 - side(row)].numbers()[place]});
     }
     void end(std::size_t row) {
-        Turn& turn = turns_[row];
-        for (int side : {0, 1}) windows_[side].drop_first(turn.after[side]);
-        if (turn.is_stored && !turn.is_refused) {
-            windows_[turn.side].push(turn.value, turn.number);
-            turn.value.kind = Kind::integer;  // the window has the buffer now
+        Step& step = steps_[row];
+        for (int side : {0, 1}) windows_[side].drop_first(step.after[side]);
+        if (step.is_stored && !step.is_refused) {
+            windows_[step.side].push(step.value, step.number);
+            step.value.kind = Kind::integer;  // the window has the buffer now
         }
-        if (row + 1 != turns_.size()) return;
-        for (const Turn& each : turns_) drop(each.value);
-        turns_.clear();
+        if (row + 1 != steps_.size()) return;
+        for (const Step& each : steps_) drop(each.value);
+        steps_.clear();
     }
 
     // Rows as places in the batch, and the numbers of their partners, both in order.
@@ -104,7 +104,7 @@ private:
         if (value.kind == Kind::buffer) value.buffer->drop();
     }
 
-    struct Turn {
+    struct Step {
         Value value;
         std::uint64_t number;
         std::size_t before[2], after[2];
@@ -146,7 +146,7 @@ private:
     };
 
     Window windows_[2];
-    std::vector<Turn> turns_;
+    std::vector<Step> steps_;
     std::uint64_t compared_{0};
 };
 

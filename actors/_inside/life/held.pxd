@@ -1,0 +1,2 @@
+cdef class Held:
+    cdef void let_go(self, object failure) noexcept

@@ -1,0 +1,67 @@
+"""The end of a message that is not handled: a dead letter, and an exception for who asked."""
+
+from callboard._inside.sending.letter cimport FENCE, RUN, sender_of
+from callboard._inside.sending.envelope cimport Envelope
+
+from callboard.core.errors import ActorStopped, MailboxFull
+from callboard.core.log import log
+
+cdef dict REASONS = {
+    STOPPED: "stopped",
+    FAILED: "failed",
+    DROPPED_NEWEST: "dropped_newest",
+    DROPPED_OLDEST: "dropped_oldest",
+    REFUSED: "refused",
+}
+
+
+cdef int dead_letter(Handle to, Runtime runtime, Letter letter, Fate fate, object error=None) except -1:
+    """Make a dead letter. The asking side gets an exception, `error` if there is one, after the letter is posted."""
+    cdef Envelope envelope = letter.lend()
+    if letter.message is RUN:
+        return 0
+    if letter.message is FENCE:  # it is no message of anybody's
+        letter.reply_to.complete(None, answer_of(to, runtime, fate))
+        return 0
+    if error is None and fate == STOPPED and runtime.dead_letters.end_of(to) is not None:
+        error = answer_of(to, runtime, fate)
+    reason = "system stopped" if fate == STOPPED and runtime.closing else REASONS[fate]
+    try:
+        runtime.dead_letters.post(letter.message, to, sender_of(&envelope), reason, error)
+    finally:
+        if letter.reply_to is not None:
+            letter.reply_to.complete(None, error if error is not None else answer_of(to, runtime, fate))
+    return 0
+
+
+cdef void dead_letter_and_go_on(
+    Handle to, Runtime runtime, Letter letter, Fate fate, object error=None
+) noexcept:
+    """dead_letter(), where nobody can be told that it failed."""
+    try:
+        dead_letter(to, runtime, letter, fate, error)
+    except BaseException as another:
+        log.error("a dead letter could not be posted", actor=to._short_path, exc_info=another)
+
+
+cdef object answer_of(Handle to, Runtime runtime, Fate fate):
+    """Return the exception for who asked."""
+    if fate == DROPPED_NEWEST:
+        return MailboxFull(f"the ask was dropped by the full mailbox of {to._short_path}")
+    if fate == DROPPED_OLDEST:
+        return MailboxFull(
+            f"the ask was dropped as the oldest message in the full mailbox of {to._short_path}")
+    return stopped(to, runtime)
+
+
+cdef object stopped(Handle to, Runtime runtime):
+    """Return the ActorStopped of an actor, with what is known of why."""
+    end = runtime.dead_letters.end_of(to)
+    if end is not None:
+        error = ActorStopped(f"{to._short_path} has stopped: {end.why}")
+        error.__cause__ = end.cause
+        return error
+    if not runtime.closing:
+        return ActorStopped(f"{to._short_path} has stopped")
+    how = "was stopped" if runtime.system_ref is not None else "was collected: nobody referred to it"
+    return ActorStopped(f"{to._short_path} has stopped, and its system {runtime.name!r} {how}")

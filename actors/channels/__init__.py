@@ -1,0 +1,38 @@
+"""Bounded channels between tasks, actors, threads and coroutines.
+
+`channel(capacity)` makes one, and returns its two ends. `select()` and `Selection` wait for any of many. A `Task` is
+an actor that works on channels. See `docs/channels.md`.
+"""
+
+from __future__ import annotations
+
+from callboard.channels.errors import (
+    ChannelCancelled,
+    ChannelClosed,
+    ChannelCycle,
+    ChannelEmpty,
+    ChannelFailed,
+    ChannelMisuse,
+    ChannelTimeout,
+)
+from callboard.channels.making import channel
+from callboard.channels.receiver import Receiver
+from callboard.channels.selection import Selection, select
+from callboard.channels.sender import Sender
+from callboard.channels.task import Task
+
+__all__ = [
+    "ChannelCancelled",
+    "ChannelClosed",
+    "ChannelCycle",
+    "ChannelEmpty",
+    "ChannelFailed",
+    "ChannelMisuse",
+    "ChannelTimeout",
+    "Receiver",
+    "Selection",
+    "Sender",
+    "Task",
+    "channel",
+    "select",
+]

@@ -1,0 +1,114 @@
+"""What both ends of a channel have in common: each belongs to one user at a time."""
+
+import threading
+import types
+
+from callboard._inside.sending.ref cimport ActorRef
+from callboard.scheduling.context cimport Context, current_context
+
+from callboard.channels.errors import ChannelCancelled, ChannelClosed, ChannelFailed, ChannelMisuse
+
+
+cdef class End:
+    """A sender or a receiver.
+
+    An end belongs to the actor, the thread or the event loop that uses it first, until `hand_on()`. An actor's ends
+    end with it.
+    """
+
+    __class_getitem__ = classmethod(types.GenericAlias)
+
+    @property
+    def capacity(self):
+        """How many values the channel has room for."""
+        return self.pipe.channel.capacity()
+
+    @property
+    def number(self):
+        """The channel's number in this process, counted from 1."""
+        return self.pipe.number
+
+    @property
+    def is_closed(self):
+        """True once an operation can only raise ChannelClosed."""
+        return self.closed or self.spent
+
+    def __len__(self):
+        return self.pipe.channel.size()
+
+    def __bool__(self):
+        return True  # an end is an end, though no value waits
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        raise TypeError(f"{self!r} cannot be pickled: a channel lives in one process")
+
+    def __repr__(self):
+        state = "closed" if self.is_closed else f"{len(self)} of {self.capacity}"
+        whose = f", of {self.user_name}" if self.user_name is not None else ""
+        return f"<{type(self).__name__} of channel {self.pipe.number}: {state}{whose}>"
+
+    def hand_on(self):
+        """Let another actor or thread use this end: it belongs to the next one that does. Return the end.
+
+        Raises ChannelMisuse if somebody waits at it just now.
+        """
+        if self.side().has(self):
+            raise ChannelMisuse(f"{self!r} cannot be handed on while {self.user_name} waits at it")
+        if self.owner is not None and self.owner.extra is not None and self.owner.extra.held is not None:
+            self.owner.extra.held.discard(self)
+        self.user = NULL
+        self.user_name = None
+        self.owner = None
+        return self
+
+    cdef Side side(self):
+        raise NotImplementedError
+
+    cdef inline int use(self) except -1:
+        """Raise ChannelMisuse if the end is another's. The first user becomes its owner."""
+        cdef Context* context = current_context()
+        cdef void* user = <void*>context if context.current == NULL else <void*>context.current
+        if self.user != user:
+            self.bind(context, user)
+        return 0
+
+    cdef int bind(self, Context* context, void* user) except -1:
+        cdef ActorRef ref = None
+        name = f"the thread {threading.current_thread().name!r}"
+        if context.current != NULL:
+            ref = <ActorRef>context.current.owner
+            name = ref._short_path
+        if self.spent:
+            raise ChannelMisuse(f"{self!r} was given to replace(): use the end that it replaces")
+        if self.user != NULL:
+            raise ChannelMisuse(f"{self!r} is used by {name}: hand it on first, with hand_on()")
+        if ref is not None:
+            self.pipe.join_system(ref)
+            if ref.extras().held is None:
+                ref.extra.held = set()
+            ref.extra.held.add(self)
+        self.user_name = name
+        self.owner = ref
+        self.user = user
+        return 0
+
+    cdef bint is_ready(self) noexcept:
+        """Whether an operation of this end would find something to do."""
+        return True
+
+    cdef object closing(self):
+        """Return the error that says how the other side has ended the channel."""
+        cdef Pipe pipe = self.pipe
+        if pipe.failure is not None:
+            error = ChannelFailed(f"{self!r} has come to its end: {pipe.failed_by} has failed")
+            error.__cause__ = pipe.failure
+            return error
+        if pipe.channel.is_cancelled():
+            return ChannelCancelled(f"{self!r} was cancelled")
+        return ChannelClosed(f"{self!r} is closed: {pipe.why()}")

@@ -1,0 +1,43 @@
+// A channel of Python objects, and what stands between it and its ends.
+#pragma once
+
+#include <Python.h>
+
+#include "callboard/channels/kernel/channel.hpp"
+#include "callboard/channels/kernel/selection.hpp"
+
+namespace callboard {
+
+// All ends are used with the interpreter's lock held, where there is one.
+#ifdef Py_GIL_DISABLED
+using ObjectChannel = Channel<PyObject*, Concurrent>;
+#else
+using ObjectChannel = Channel<PyObject*, Locked>;
+#endif
+
+// Wakes for an object, which the waker keeps alive: a side of a channel, or a selection.
+struct ObjectWakeable : Wakeable {
+    void* object;
+};
+
+// An end as a Selector waits for it. The functions get the object that stands for the membership.
+class WatchedEnd final : public Waitable {
+public:
+    using IsReady = bool (*)(void* watch);
+    using Announce = bool (*)(void* watch, Wakeable* who);
+
+    WatchedEnd(void* watch, IsReady is_ready, Announce announce, Announce withdraw)
+        : watch_(watch), is_ready_(is_ready), announce_(announce), withdraw_(withdraw) {}
+
+    bool is_ready() override { return is_ready_(watch_); }
+    bool announce(Wakeable* who) override { return announce_(watch_, who); }
+    bool withdraw(Wakeable* who) override { return withdraw_(watch_, who); }
+
+private:
+    void* const watch_;
+    const IsReady is_ready_;
+    const Announce announce_;
+    const Announce withdraw_;
+};
+
+}  // namespace callboard

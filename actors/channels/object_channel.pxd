@@ -1,0 +1,62 @@
+from cpython.object cimport PyObject
+from libc.stdint cimport int64_t
+
+cdef extern from "callboard/channels/object_channel.hpp" namespace "callboard" nogil:
+    enum class Transfer "callboard::Transfer":
+        done
+        not_yet
+        ended
+
+    cdef cppclass Wakeable:
+        void (*wake)(Wakeable* self) noexcept
+
+    cdef cppclass ObjectWakeable(Wakeable):
+        void* object
+
+    cdef cppclass Waitable:
+        bint is_ready()
+        bint announce(Wakeable* who)
+        bint withdraw(Wakeable* who)
+
+    cdef cppclass ObjectChannel:
+        ObjectChannel(int64_t capacity)
+        Transfer try_send(PyObject* value)
+        Transfer offer(PyObject* value)
+        bint taken()
+        bint retract(PyObject*& value)
+        bint send_ready()
+        Transfer try_receive(PyObject*& value)
+        bint peek(PyObject*& value)
+        bint receive_ready()
+        bint take_left(PyObject*& value)
+        Waitable& sending()
+        Waitable& receiving()
+        bint close_sender()
+        bint close_receiver()
+        bint cancel()
+        bint is_sender_closed()
+        bint is_receiver_closed()
+        bint is_cancelled()
+        bint has_ended()
+        int64_t size()
+        int64_t capacity()
+        int64_t written()
+        int64_t read()
+        void grow(int64_t capacity)
+
+    cdef cppclass Member(Wakeable):
+        Member(Waitable& at, void* user)
+        void* user
+
+    cdef cppclass Selector(Waitable):
+        Selector()
+        void add(Member& member)
+        void remove(Member& member)
+        Member* next()
+        int64_t size()
+
+    ctypedef bint (*IsReady "callboard::WatchedEnd::IsReady")(void* watch) noexcept
+    ctypedef bint (*Announce "callboard::WatchedEnd::Announce")(void* watch, Wakeable* who) noexcept
+
+    cdef cppclass WatchedEnd(Waitable):
+        WatchedEnd(void* watch, IsReady is_ready, Announce announce, Announce withdraw)

@@ -1,0 +1,71 @@
+from cpython.object cimport PyObject
+from libc.stdint cimport int64_t
+
+from callboard._inside.sending.ref cimport ActorRef
+from callboard._inside.sending.runtime cimport Runtime
+from callboard.channels.object_channel cimport ObjectChannel, ObjectWakeable
+
+
+cdef class Line:
+    # Where users wait. `wait` is a ChannelWait or a Watch.
+    cdef readonly bint sends     # they wait for room, not for values
+
+    cdef bint join(self, object wait) except -1
+    cdef void leave(self, object wait) noexcept
+
+
+cdef class Watch:
+    # Stands in a line for another one: wake() makes its owner look again.
+    cdef readonly object end
+
+    cdef void wake(self) noexcept
+
+
+cdef class Side(Line):
+    cdef void* pipe              # borrowed: it holds the side
+    cdef ObjectWakeable waiter
+    cdef object line             # a deque
+    cdef Py_ssize_t ends         # that are open
+
+    cdef bint has(self, object end) noexcept
+    cdef bint is_waited_at(self) noexcept
+    cdef void wake_next(self) noexcept
+    cdef void wake_all(self) noexcept
+    cdef bint announce(self) noexcept
+    cdef void withdraw(self) noexcept
+
+
+cdef void wake(object wait) noexcept
+
+
+cdef class Pipe:
+    cdef ObjectChannel* channel
+    cdef readonly Side senders
+    cdef readonly Side receivers
+    cdef Runtime runtime         # of the actors that use it; None as long as none does
+    cdef readonly int64_t number
+    cdef bint grows
+    cdef bint is_rendezvous
+    cdef int64_t offers          # at capacity 0: how many offers were not taken back
+    cdef bint is_offered         # a Send waits until its offer is taken
+    cdef object failure          # of the sender's task
+    cdef str failed_by
+
+    cdef void add_end(self, Side side) noexcept
+    cdef int join_system(self, ActorRef ref) except -1
+    cdef bint try_put(self, object value) except -1
+    cdef object try_take(self, object nothing)
+    cdef object look(self, object nothing)
+    cdef int64_t offer(self, object value) except -1
+    cdef bint was_taken(self, int64_t offer) noexcept
+    cdef bint retract(self, int64_t offer) except -1
+    cdef bint has_room(self) noexcept
+    cdef bint has_values(self) noexcept
+    cdef bint takes_values(self) noexcept
+    cdef bint is_over(self) noexcept
+    cdef void end_sender(self, object failure, str failed_by) noexcept
+    cdef void end_receiver(self) noexcept
+    cdef void leave_receiver(self, bint is_closed, str reason, object receiver) noexcept
+    cdef void cancel(self, str reason, object receiver) noexcept
+    cdef void drop(self, str reason, object receiver) noexcept
+    cdef void grow(self) noexcept

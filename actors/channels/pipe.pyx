@@ -1,0 +1,326 @@
+"""A channel between its ends: the ring of values, the lines of those who wait, and how it ends."""
+
+from collections import deque
+
+cimport cython
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.stdint cimport int64_t
+
+from callboard._inside.answers.future cimport Future
+from callboard._inside.sending.ref cimport ActorRef
+from callboard._inside.sending.runtime cimport Runtime
+from callboard.channels.object_channel cimport ObjectChannel, Transfer, Wakeable, ObjectWakeable
+
+from callboard.channels.errors import ChannelMisuse
+from callboard.core.log import log
+
+cdef object numbering = object()
+cdef int64_t last_number = 0
+
+
+cdef class Line:
+    """Where users wait until another one has done something."""
+
+    cdef bint join(self, object wait) except -1:
+        """Begin to wait. False: there is something to do already, and no need to wait."""
+        raise NotImplementedError
+
+    cdef void leave(self, object wait) noexcept:
+        """Wait no longer."""
+        pass
+
+
+cdef class Watch:
+    """Stands in the line of an end for a selection."""
+
+    cdef void wake(self) noexcept:
+        pass
+
+
+cdef void wake_side(Wakeable* waiter) noexcept with gil:
+    (<Side>(<ObjectWakeable*>waiter).object).wake_next()
+
+
+cdef void wake(object wait) noexcept:
+    if isinstance(wait, Future):
+        (<Future>wait).complete(None, None)
+    else:
+        (<Watch>wait).wake()
+
+
+cdef class Side(Line):
+    """The users of one side's ends that wait, in the order in which they began.
+
+    The side is announced to the other one as long as somebody waits. The other side wakes the first in the line, and
+    that announces the side for the next one.
+    """
+
+    def __cinit__(self, Pipe pipe, bint sends):
+        self.pipe = <void*>pipe
+        self.sends = sends
+        self.ends = 1
+        self.line = deque()
+        self.waiter.wake = wake_side
+        self.waiter.object = <void*>self
+
+    cdef bint join(self, object wait) except -1:
+        with cython.critical_section(self):
+            self.line.append(wait)
+            if len(self.line) == 1 and not self.announce():
+                self.line.clear()
+                return False
+        return True
+
+    cdef void leave(self, object wait) noexcept:
+        """Wait no longer. If it was woken already, the next in the line has its turn."""
+        cdef bint was_woken = True
+        with cython.critical_section(self):
+            if wait in self.line:
+                was_woken = False
+                self.line.remove(wait)
+                if not self.line:
+                    self.withdraw()
+        if was_woken and self.line:
+            self.wake_next()
+
+    cdef bint has(self, object end) noexcept:
+        """Whether the user of `end` waits."""
+        with cython.critical_section(self):
+            for wait in self.line:
+                if wait.end is end:
+                    return True
+        return False
+
+    cdef bint is_waited_at(self) noexcept:
+        return bool(self.line)
+
+    cdef void wake_next(self) noexcept:
+        """Wake the first in the line, and those behind it, as long as there is something to do."""
+        cdef bint again = True
+        while again:
+            with cython.critical_section(self):
+                if not self.line:
+                    return
+                wait = self.line.popleft()
+                again = bool(self.line) and not self.announce()
+            wake(wait)
+
+    cdef void wake_all(self) noexcept:
+        """Have everybody look again."""
+        with cython.critical_section(self):
+            line = list(self.line)
+            self.line.clear()
+            self.withdraw()
+        for wait in line:
+            wake(wait)
+
+    cdef bint announce(self) noexcept:
+        """Have the other side wake this one. False: there is something to do already."""
+        cdef ObjectChannel* channel = (<Pipe>self.pipe).channel
+        return (channel.sending() if self.sends else channel.receiving()).announce(&self.waiter)
+
+    cdef void withdraw(self) noexcept:
+        cdef ObjectChannel* channel = (<Pipe>self.pipe).channel
+        (channel.sending() if self.sends else channel.receiving()).withdraw(&self.waiter)
+
+
+cdef class Pipe:
+    """What the ends of one channel share.
+
+    Each side's users take turns, by the interpreter's lock or the side's critical section. So the native channel has
+    one sender and one receiver at a time, whatever the number of ends.
+    """
+
+    def __cinit__(self, int64_t capacity, bint grows):
+        global last_number
+        self.channel = new ObjectChannel(capacity)
+        self.is_rendezvous = capacity == 0
+        self.grows = grows
+        self.senders = Side.__new__(Side, self, True)
+        self.receivers = Side.__new__(Side, self, False)
+        with cython.critical_section(numbering):
+            last_number += 1
+            self.number = last_number
+
+    def __dealloc__(self):
+        cdef PyObject* value = NULL
+        if self.channel != NULL:
+            while self.channel.take_left(value):  # its receivers dropped what they left
+                Py_DECREF(<object>value)
+            del self.channel
+
+    cdef int join_system(self, ActorRef ref) except -1:
+        """An actor begins to use an end. Raises ChannelMisuse if another system has the channel."""
+        if self.runtime is None:
+            self.runtime = ref.runtime
+        elif self.runtime is not ref.runtime:
+            raise ChannelMisuse(
+                f"channel {self.number} belongs to the actor system {self.runtime.name!r}, and "
+                f"{ref._short_path} is an actor of another one, {ref.runtime.name!r}")
+        return 0
+
+    # --- values ---------------------------------------------------------------------------------------
+
+    cdef bint try_put(self, object value) except -1:
+        """Put `value` in, if there is room; at capacity 0, if a receiver waits."""
+        cdef bint done
+        with cython.critical_section(self.senders):
+            Py_INCREF(value)
+            done = self.channel.try_send(<PyObject*>value) == Transfer.done
+            if done and self.is_rendezvous:
+                self.offers += 1
+        if not done:
+            Py_DECREF(value)
+        return done
+
+    cdef object try_take(self, object nothing):
+        """Take the next value out; `nothing` if there is none."""
+        cdef PyObject* value = NULL
+        cdef bint done
+        with cython.critical_section(self.receivers):
+            done = self.channel.try_receive(value) == Transfer.done
+        if not done:
+            return nothing
+        taken = <object>value
+        Py_DECREF(taken)
+        return taken
+
+    cdef object look(self, object nothing):
+        """Return the next value, which stays; `nothing` if there is none."""
+        cdef PyObject* value = NULL
+        with cython.critical_section(self.receivers):
+            found = <object>value if self.channel.peek(value) else nothing
+        return found
+
+    cdef int64_t offer(self, object value) except -1:
+        """At capacity 0: offer `value`, if no other offer waits. Return its number, or 0."""
+        cdef int64_t number = 0
+        with cython.critical_section(self.senders):
+            Py_INCREF(value)
+            if self.channel.offer(<PyObject*>value) == Transfer.done:
+                self.offers += 1
+                self.is_offered = True
+                number = self.offers
+        if number == 0:
+            Py_DECREF(value)
+        return number
+
+    cdef bint was_taken(self, int64_t offer) noexcept:
+        cdef bint taken = self.channel.read() >= offer
+        if taken:
+            with cython.critical_section(self.senders):
+                self.channel.taken()
+                if offer == self.offers:
+                    self.is_offered = False
+        return taken
+
+    cdef bint retract(self, int64_t offer) except -1:
+        """Take an offer back. False: it was taken."""
+        cdef PyObject* value = NULL
+        cdef bint is_back
+        with cython.critical_section(self.senders):
+            is_back = self.channel.read() < offer and self.channel.retract(value)
+            if is_back:
+                self.offers -= 1
+                self.is_offered = False
+        if is_back:
+            Py_DECREF(<object>value)
+        if self.senders.line:
+            self.senders.wake_next()  # it has the slot
+        return is_back
+
+    # --- states ---------------------------------------------------------------------------------------
+
+    cdef bint has_room(self) noexcept:
+        cdef bint found
+        with cython.critical_section(self.senders):
+            found = self.channel.send_ready()
+        return found
+
+    cdef bint has_values(self) noexcept:
+        cdef bint found
+        with cython.critical_section(self.receivers):
+            found = self.channel.receive_ready()
+        return found
+
+    cdef bint takes_values(self) noexcept:
+        return not self.channel.has_ended()
+
+    cdef bint is_over(self) noexcept:
+        """Whether nothing more comes out."""
+        return self.channel.is_cancelled() or (self.channel.has_ended() and self.channel.size() == 0)
+
+    def why(self):
+        """Say in words how the channel has ended."""
+        if self.channel.is_cancelled():
+            return "it was cancelled"
+        return "nobody sends any more" if self.channel.is_sender_closed() else "nobody receives any more"
+
+    # --- ends -----------------------------------------------------------------------------------------
+
+    cdef void add_end(self, Side side) noexcept:
+        with cython.critical_section(side):
+            side.ends += 1
+
+    cdef void end_sender(self, object failure, str failed_by) noexcept:
+        """A sender ends, by `failure` of its user `failed_by` if that is not None."""
+        cdef bint last
+        with cython.critical_section(self.senders):
+            self.senders.ends -= 1
+            last = self.senders.ends == 0
+            if failure is not None and self.failure is None:
+                self.failure, self.failed_by = failure, failed_by
+        if last:
+            self.channel.close_sender()
+            self.receivers.wake_all()
+
+    cdef void end_receiver(self) noexcept:
+        """A receiver wants no more; what is there it may still take."""
+        cdef bint last
+        with cython.critical_section(self.receivers):
+            self.receivers.ends -= 1
+            last = self.receivers.ends == 0
+        if last:
+            self.channel.close_receiver()
+            self.senders.wake_all()
+            self.receivers.wake_all()
+
+    cdef void leave_receiver(self, bint is_closed, str reason, object receiver) noexcept:
+        """A receiver takes nothing more. What is left when nobody else does becomes dead letters."""
+        if not is_closed:
+            self.end_receiver()
+        if self.receivers.ends == 0:
+            self.drop(reason, receiver)
+
+    cdef void cancel(self, str reason, object receiver) noexcept:
+        if self.channel.cancel():
+            self.senders.wake_all()
+            self.receivers.wake_all()
+        self.drop(reason, receiver)
+
+    cdef void drop(self, str reason, object receiver) noexcept:
+        """Make dead letters of what is in the channel. An offer is not: its sender takes it back."""
+        cdef PyObject* value = NULL
+        cdef bint done
+        cdef int64_t lost = 0
+        while True:
+            with cython.critical_section(self.receivers):
+                done = not self.is_offered and self.channel.take_left(value)
+            if not done:
+                break
+            dropped = <object>value
+            Py_DECREF(dropped)
+            lost += 1
+            if self.runtime is not None:
+                try:
+                    self.runtime.dead_letters.post(dropped, receiver, None, reason)
+                except BaseException as error:
+                    log.error("a dead letter could not be posted", channel=self.number, exc_info=error)
+        if lost and self.runtime is None:
+            log.warning("values of a channel were dropped", channel=self.number, reason=reason, count=lost)
+
+    cdef void grow(self) noexcept:
+        """Double the room. Nobody uses either side meanwhile."""
+        self.channel.grow(max(2 * self.channel.capacity(), 1))
+        self.is_rendezvous = False

@@ -1,0 +1,17 @@
+from callboard.channels.end cimport End
+from callboard.channels.operation cimport Operation
+
+
+cdef class Receiver(End):
+    cdef list following      # receivers whose channels come after this one's: see replace()
+
+    cdef object take(self, object nothing)
+    cdef bint is_at_end(self) except -1
+
+
+cdef class Receive(Operation):
+    cdef bint iterates       # the end of the channel is the end of an iteration
+
+
+cdef class ReceiveMany(Operation):
+    cdef Py_ssize_t most

@@ -1,0 +1,222 @@
+"""A channel's end for values to come out."""
+
+from callboard.channels.end cimport End
+from callboard.channels.operation cimport Operation
+from callboard.channels.pipe cimport Pipe, Side
+
+from callboard.channels.errors import ChannelClosed, ChannelEmpty, ChannelMisuse
+from callboard.core import checks
+
+cdef object NOTHING = object()
+
+
+cdef class Receiver(End):
+    """Takes values out of a channel, in the order in which each sender put them in.
+
+    `async for` and `for` take values until the channel ends.
+    """
+
+    def receive(self, timeout=None):
+        """Return an awaitable that takes the next value, and waits for one before.
+
+        Cancelled, it takes nothing. Raises ChannelTimeout after `timeout` seconds; ChannelClosed when no value can
+        come any more, as ChannelCancelled or ChannelFailed if that is why; ChannelMisuse.
+        """
+        cdef Receive operation = Receive.__new__(Receive)
+        operation.end = self
+        operation.timeout = timeout
+        return operation
+
+    def get(self, timeout=None):
+        """Like receive(), for a plain thread: sleep until there is a value.
+
+        Raises the same, and CallboardError in an actor that has no thread of its own.
+        """
+        return (<Receive>self.receive(timeout)).block("get", "receive")
+
+    def try_receive(self, default=NOTHING):
+        """Take the next value; if there is none, return `default`.
+
+        Raises ChannelEmpty without a default, ChannelClosed when no value can come any more, ChannelMisuse.
+        """
+        self.use()
+        value = self.take(NOTHING)
+        if value is not NOTHING:
+            return value
+        if default is NOTHING:
+            raise ChannelEmpty(f"{self!r} has no value")
+        return default
+
+    def receive_many(self, most, timeout=None):
+        """Return an awaitable that takes a list of the next values: one at least, `most` at most."""
+        cdef ReceiveMany operation = ReceiveMany.__new__(ReceiveMany)
+        operation.end = self
+        operation.most = checks.whole("the most values of receive_many()", most, 1, 2**62)
+        operation.timeout = timeout
+        return operation
+
+    def get_many(self, most, timeout=None):
+        """Like receive_many(), for a plain thread."""
+        return (<ReceiveMany>self.receive_many(most, timeout)).block("get_many", "receive_many")
+
+    def peek(self):
+        """Return the next value, and leave it in the channel.
+
+        Raises ChannelEmpty, ChannelClosed, ChannelMisuse.
+        """
+        self.use()
+        while True:
+            value = self.pipe.look(NOTHING)
+            if value is not NOTHING:
+                return value
+            if not self.is_at_end():
+                raise ChannelEmpty(f"{self!r} has no value")
+
+    def close(self):
+        """Have senders get ChannelClosed from now on. What is in the channel can still be received.
+
+        In any thread that has the end. To close again does nothing.
+        """
+        if not self.closed and not self.spent:
+            self.use()
+            self.closed = True
+            self.pipe.end_receiver()
+
+    def cancel(self):
+        """Receive no more: what is in the channel becomes dead letters, and senders get ChannelCancelled.
+
+        Other receivers of the channel get it, too.
+        """
+        self.use()
+        self.closed = True
+        self.pipe.cancel("channel cancelled", self)
+
+    def clone(self):
+        """Return another receiver of the same channel, for another user: each value goes to one of them."""
+        cdef Receiver other = Receiver.__new__(Receiver)
+        if self.closed or self.spent:
+            raise ChannelClosed(f"{self!r} was closed by its own user")
+        other.pipe = self.pipe
+        self.pipe.add_end(self.pipe.receivers)
+        return other
+
+    def replace(self, Receiver other not None):
+        """Receive from the channel of `other` when this one has ended; `other` is this end then.
+
+        LPEL's stream replacement (Prokesch 2011, 4.4.4). Raises ChannelMisuse if `other` is used by somebody else.
+        """
+        self.use()
+        other.use()
+        if other is self or other.closed:
+            raise ChannelMisuse(f"{self!r} cannot be replaced by {other!r}")
+        other.spent = True
+        if self.following is None:
+            self.following = []
+        self.following.append(other)
+
+    def __aiter__(self):
+        return self
+
+    def __anext__(self):
+        cdef Receive operation = Receive.__new__(Receive)
+        operation.end = self
+        operation.iterates = True
+        return operation
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        try:
+            return self.get()
+        except ChannelClosed as end:
+            if type(end) is not ChannelClosed:
+                raise
+            raise StopIteration from None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if not self.spent:
+            self.cancel()
+
+    def __del__(self):
+        if self.pipe is not None and not self.spent:
+            self.pipe.leave_receiver(self.closed, "never received", None)
+
+    cdef object take(self, object nothing):
+        """Take a value out, or return `nothing`. Raises ChannelClosed if none can come."""
+        while True:
+            value = self.pipe.try_take(nothing)
+            if value is not nothing or not self.is_at_end():
+                return value
+
+    cdef bint is_at_end(self) except -1:
+        """Whether another channel begins here. False: a value may come. Raises ChannelClosed if none can."""
+        cdef Receiver other
+        if not self.pipe.is_over():
+            if self.pipe.has_values():
+                return True
+            if self.closed:  # though another receiver goes on
+                raise ChannelClosed(f"{self!r} was closed by its own user")
+            return False
+        if not self.following  or self.pipe.failure is not None:
+            raise self.closing()
+        other = self.following.pop(0)
+        self.pipe.leave_receiver(self.closed, "channel replaced", self)
+        self.pipe, self.closed = other.pipe, other.closed
+        if other.following:
+            self.following = other.following + self.following
+        return True
+
+    cdef void let_go(self, object failure) noexcept:
+        if not self.spent and not self.closed:
+            self.closed = True
+            self.pipe.leave_receiver(False, "receiver stopped", self)
+        elif not self.spent:
+            self.pipe.leave_receiver(True, "receiver stopped", self)
+
+    cdef Side side(self):
+        return self.pipe.receivers
+
+    cdef bint is_ready(self) noexcept:
+        return self.pipe.has_values() or self.pipe.is_over() or self.spent
+
+
+cdef class Receive(Operation):
+    """The next value of a channel."""
+
+    cdef bint attempt(self) except -1:
+        cdef Receiver end = <Receiver>self.end
+        end.use()
+        try:
+            value = end.take(NOTHING)
+        except ChannelClosed as error:
+            if self.iterates and type(error) is ChannelClosed:
+                raise StopAsyncIteration from None
+            raise
+        if value is NOTHING:
+            return False
+        self.outcome = value
+        return True
+
+
+cdef class ReceiveMany(Operation):
+    """The next values of a channel."""
+
+    cdef bint attempt(self) except -1:
+        cdef Receiver end = <Receiver>self.end
+        cdef list values
+        end.use()
+        value = end.take(NOTHING)
+        if value is NOTHING:
+            return False
+        values = [value]
+        while len(values) < self.most:
+            value = end.pipe.try_take(NOTHING)
+            if value is NOTHING:
+                break
+            values.append(value)
+        self.outcome = values
+        return True

@@ -1,0 +1,35 @@
+from callboard._inside.sending.ref cimport ActorRef
+from callboard.channels.end cimport End
+from callboard.channels.object_channel cimport Member, ObjectWakeable, Selector, Wakeable, WatchedEnd
+from callboard.channels.operation cimport Operation
+from callboard.channels.pipe cimport Line, Watch
+
+
+cdef class SelectionLine(Line):
+    cdef void* selection
+    cdef object waits          # those whose turn it is to look: one, if the selection is used as it should be
+    cdef ObjectWakeable waiter
+
+    cdef void wake_all(self) noexcept
+
+
+cdef class Membership(Watch):
+    cdef Member* member
+    cdef WatchedEnd* place
+    cdef Wakeable* waker       # to be woken when the end is ready; null if it is not announced
+    cdef Line line             # where it waits then
+
+    cdef bint withdraw_now(self) noexcept
+
+
+cdef class Selection:
+    cdef Selector selector
+    cdef SelectionLine line
+    cdef dict members          # end -> Membership
+    cdef object __weakref__
+
+    cdef End take_next(self)
+
+
+cdef class Ready(Operation):
+    cdef bint iterates

@@ -1,0 +1,220 @@
+"""Waiting for any of many ends, at a cost that does not grow with their number."""
+
+cimport cython
+
+from callboard.channels.end cimport End
+from callboard.channels.object_channel cimport Member, ObjectWakeable, Selector, Wakeable, WatchedEnd
+from callboard.channels.operation cimport Operation
+from callboard.channels.pipe cimport Line, Watch, wake
+
+from callboard.channels.errors import ChannelMisuse
+from callboard.core.text import safe_repr
+
+
+def select(ends, timeout=None):
+    """Return an awaitable that gives one of `ends` that is ready, and waits for one before.
+
+    A receiver is ready when a value is there, or when the channel has ended; a sender when there is room, or when
+    nobody receives. Nothing is taken or sent, so nothing is lost if it is cancelled. If several are ready, the first
+    of `ends` is given: a Selection gives each its turn.
+
+    LPEL's POLL (Prokesch 2011, 4.4.5). Raises ChannelTimeout after `timeout` seconds, ValueError without ends.
+    """
+    return Selection(ends).ready(timeout)
+
+
+# --- what the native selector calls; the waker keeps the object alive ---------------------------------------
+
+
+cdef bint is_ready(void* watch) noexcept with gil:
+    return (<End>(<Membership>watch).end).is_ready()
+
+
+cdef bint announce(void* watch, Wakeable* who) noexcept with gil:
+    cdef Membership membership = <Membership>watch
+    cdef Line line = (<End>membership.end).side()
+    membership.waker = who
+    membership.line = line
+    try:
+        if line.join(membership):
+            return True
+    except BaseException:  # out of memory: it looks again
+        pass
+    membership.waker = NULL
+    return False
+
+
+cdef bint withdraw(void* watch, Wakeable* who) noexcept with gil:
+    return (<Membership>watch).withdraw_now()
+
+
+cdef void wake_selection(Wakeable* waiter) noexcept with gil:
+    (<SelectionLine>(<ObjectWakeable*>waiter).object).wake_all()
+
+
+cdef class Membership(Watch):
+    """An end in a selection."""
+
+    def __cinit__(self, End end):
+        self.end = end
+        self.place = new WatchedEnd(<void*>self, is_ready, announce, withdraw)
+        self.member = new Member(self.place[0], <void*>self)
+
+    def __dealloc__(self):
+        del self.member
+        del self.place
+
+    cdef void wake(self) noexcept:
+        cdef Wakeable* waker
+        with cython.critical_section(self):
+            waker = self.waker
+            self.waker = NULL
+        if waker != NULL:
+            waker.wake(waker)
+
+    cdef bint withdraw_now(self) noexcept:
+        """Wait no longer at the end. False: it was woken before."""
+        cdef Wakeable* waker
+        with cython.critical_section(self):
+            waker = self.waker
+            self.waker = NULL
+        if waker == NULL:
+            return False
+        self.line.leave(self)
+        return True
+
+
+cdef class SelectionLine(Line):
+    """Where a selection's user waits."""
+
+    def __cinit__(self, Selection selection):
+        self.selection = <void*>selection
+        self.waits = []
+        self.waiter.wake = wake_selection
+        self.waiter.object = <void*>self
+
+    cdef bint join(self, object wait) except -1:
+        with cython.critical_section(self):
+            self.waits.append(wait)
+        if (<Selection>self.selection).selector.announce(&self.waiter):
+            return True
+        self.leave(wait)
+        return False
+
+    cdef void leave(self, object wait) noexcept:
+        with cython.critical_section(self):
+            self.waits = [other for other in self.waits if other is not wait]
+
+    cdef void wake_all(self) noexcept:
+        with cython.critical_section(self):
+            waits, self.waits = self.waits, []
+        for wait in waits:
+            wake(wait)
+
+
+cdef class Selection:
+    """Ends of which a user waits for any: registered once, each in turn when it is ready.
+
+    To wait, and to be told which end is ready, costs the same for ten ends and for ten thousand. Ends may come and go
+    while it is waited for. A selection and its ends belong to one user.
+    """
+
+    def __cinit__(self):
+        self.members = {}
+        self.line = SelectionLine.__new__(SelectionLine, self)
+
+    def __init__(self, ends=()):
+        for end in ends:
+            self.add(end)
+
+    def __dealloc__(self):
+        cdef Membership membership
+        if self.members is not None:
+            for membership in self.members.values():
+                self.selector.remove(membership.member[0])
+
+    def add(self, end):
+        """Wait for `end`, too. Raises TypeError, and ChannelMisuse if it is another user's or there already."""
+        cdef Membership membership
+        if not isinstance(end, End):
+            raise TypeError(f"a Selection wants senders and receivers, not {safe_repr(end)}")
+        (<End>end).use()
+        if end in self.members:
+            raise ChannelMisuse(f"{end!r} is in the selection already")
+        membership = Membership.__new__(Membership, <End>end)
+        self.members[end] = membership
+        self.selector.add(membership.member[0])
+
+    def remove(self, end):
+        """Wait for `end` no more. Raises KeyError if it is not there."""
+        cdef Membership membership
+        if end not in self.members:
+            raise KeyError(end)
+        membership = <Membership>self.members.pop(end)
+        self.selector.remove(membership.member[0])
+
+    def ready(self, timeout=None):
+        """Return an awaitable that gives an end that is ready. See select().
+
+        Raises ChannelTimeout after `timeout` seconds.
+        """
+        cdef Ready operation = Ready.__new__(Ready)
+        operation.end = self
+        operation.timeout = timeout
+        return operation
+
+    def wait(self, timeout=None):
+        """Like ready(), for a plain thread: sleep until an end is ready, and return it."""
+        return (<Ready>self.ready(timeout)).block("wait", "ready")
+
+    def try_ready(self):
+        """Return an end that is ready just now, or None."""
+        return self.take_next()
+
+    def __aiter__(self):
+        return self
+
+    def __anext__(self):
+        cdef Ready operation = Ready.__new__(Ready)
+        operation.end = self
+        operation.iterates = True
+        return operation
+
+    def __len__(self):
+        return len(self.members)
+
+    def __bool__(self):
+        return True
+
+    def __contains__(self, end):
+        return end in self.members
+
+    def __iter__(self):
+        return iter(list(self.members))
+
+    def __repr__(self):
+        return f"<Selection of {len(self.members)} ends>"
+
+    cdef End take_next(self):
+        cdef Member* member = self.selector.next()
+        if member == NULL:
+            return None
+        end = <End>(<Membership>member.user).end
+        end.use()
+        return end
+
+
+cdef class Ready(Operation):
+    """An end of a selection that is ready."""
+
+    cdef Line line(self):
+        return (<Selection>self.end).line
+
+    cdef bint attempt(self) except -1:
+        cdef Selection selection = <Selection>self.end
+        if not selection.members:
+            if self.iterates:
+                raise StopAsyncIteration
+            raise ValueError("a selection without ends would wait for ever")
+        self.outcome = selection.take_next()
+        return self.outcome is not None

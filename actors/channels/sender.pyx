@@ -1,0 +1,155 @@
+"""A channel's end for values to go in."""
+
+from callboard.channels.end cimport End
+from callboard.channels.operation cimport Operation
+from callboard.channels.pipe cimport Pipe, Side
+
+from callboard.channels.errors import ChannelClosed, ChannelMisuse
+
+
+cdef class Sender(End):
+    """Puts values into a channel. Values of one sender come out in the order in which they went in."""
+
+    def send(self, value, timeout=None):
+        """Return an awaitable that puts `value` into the channel, and waits for room before.
+
+        At capacity 0 it waits until the value was received. If it raises, or is cancelled, the value is not in the
+        channel: its attribute `sent` says whether it is.
+
+        Raises ChannelTimeout after `timeout` seconds, ChannelClosed, ChannelMisuse, and ChannelCycle if tasks wait
+        for each other in a circle.
+        """
+        cdef Send operation = Send.__new__(Send)
+        operation.end = self
+        operation.value = value
+        operation.timeout = timeout
+        return operation
+
+    def put(self, value, timeout=None):
+        """Like send(), for a plain thread: sleep until there is room.
+
+        Raises the same, and CallboardError in an actor that has no thread of its own.
+        """
+        (<Send>self.send(value, timeout)).block("put", "send")
+
+    def try_send(self, value):
+        """Put `value` into the channel, if there is room. False: there is none.
+
+        At capacity 0 there is room while a receiver waits. Raises ChannelClosed, ChannelMisuse.
+        """
+        self.use()
+        self.refuse_closed()
+        return self.pipe.try_put(value)
+
+    def close(self):
+        """Send no more. What is in the channel can be received; then receivers get ChannelClosed.
+
+        In any thread that has the end. To close again does nothing.
+        """
+        if not self.closed and not self.spent:
+            self.use()
+            self.end(None, None)
+
+    def cancel(self):
+        """Send no more, and drop what is in the channel now: it becomes dead letters.
+
+        Receivers get ChannelCancelled.
+        """
+        self.use()
+        self.closed = True
+        self.pipe.cancel("channel cancelled", None)
+
+    def clone(self):
+        """Return another sender of the same channel, for another user.
+
+        They share the channel's room. The values of each come out in the order in which it sent them.
+        """
+        cdef Sender other = Sender.__new__(Sender)
+        self.refuse_closed()
+        other.pipe = self.pipe
+        self.pipe.add_end(self.pipe.senders)
+        return other
+
+    def replace(self, Sender other not None):
+        """Close the channel, and send into the channel of `other` from now on; `other` is this end then.
+
+        LPEL's stream replacement (Prokesch 2011, 4.4.4). Raises ChannelMisuse if `other` is used by somebody else.
+        """
+        self.use()
+        other.use()
+        if other.closed or other is self:
+            raise ChannelMisuse(f"{self!r} cannot be replaced by {other!r}")
+        if not self.closed:
+            self.end(None, None)
+        self.pipe, self.closed = other.pipe, False
+        other.spent = True
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __del__(self):
+        if self.pipe is not None and not self.closed and not self.spent:
+            self.end(None, None)
+
+    cdef int refuse_closed(self) except -1:
+        if self.closed:
+            raise ChannelClosed(f"{self!r} was closed by its own user")
+        if not self.pipe.takes_values():
+            raise self.closing()
+        return 0
+
+    cdef int end(self, object failure, str failed_by) except -1:
+        self.closed = True
+        self.pipe.end_sender(failure, failed_by)
+        if self.pipe.senders.has(self):  # such as another coroutine of the same loop
+            self.pipe.senders.wake_all()
+        return 0
+
+    cdef void let_go(self, object failure) noexcept:
+        if not self.closed and not self.spent:
+            self.end(failure, self.user_name)
+
+    cdef Side side(self):
+        return self.pipe.senders
+
+    cdef bint is_ready(self) noexcept:
+        return self.closed or self.pipe.has_room() or not self.pipe.takes_values()
+
+
+cdef class Send(Operation):
+    """A value on its way into a channel. `sent` says whether it is there."""
+
+    cdef bint attempt(self) except -1:
+        cdef Sender end = <Sender>self.end
+        cdef Pipe pipe = end.pipe
+        end.use()
+        if self.offer:
+            return self.settle(pipe)
+        end.refuse_closed()
+        if pipe.is_rendezvous:
+            self.offer = pipe.offer(self.value)
+            return self.offer != 0 and self.settle(pipe)
+        if not pipe.try_put(self.value):
+            return False
+        self.value = None
+        self.sent = True
+        return True
+
+    cdef bint settle(self, Pipe pipe) except -1:
+        """Whether the offered value was taken."""
+        if not pipe.was_taken(self.offer):
+            if pipe.takes_values():
+                return False
+            if pipe.retract(self.offer):
+                raise self.end.closing()
+        self.value = None
+        self.sent = True
+        return True
+
+    cdef bint is_done_after_all(self) except -1:
+        if self.offer and not self.sent:
+            self.sent = not (<Sender>self.end).pipe.retract(self.offer)
+        return self.sent

@@ -1,0 +1,34 @@
+"""Tasks: actors that work on channels instead of messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from callboard.actor import Actor
+from callboard._inside.answers.checkpoint import Checkpoint
+
+
+class Task(Actor[Any]):
+    """An actor whose work is one coroutine, `run()`, and that ends with it.
+
+    A task is spawned, placed, supervised, watched and stopped as other actors are. It takes no messages. Its ends of
+    channels end with it: senders close, or fail if the task failed, and receivers are cancelled. After a restart a
+    new object runs with the same arguments, and the same ends.
+
+    LPEL's task (Prokesch 2011, section 4.3): the worker runs it until it must wait, and then runs others.
+    """
+
+    __slots__ = ()
+    _callboard_runs = True
+
+    async def run(self) -> object:
+        """Work. On a worker's thread; with `event_loop=True`, on the event loop's."""
+        raise NotImplementedError(f"{type(self).__qualname__} has no method `async def run(self)`")
+
+    async def receive(self, message: Any) -> object:
+        """Refuse messages: a task has channels."""
+        raise TypeError(f"{self.ref!r} is a task, and takes no messages: send into its channels")
+
+    def checkpoint(self) -> Checkpoint:
+        """Return an awaitable that lets other actors run, for a task that works for long."""
+        return Checkpoint()

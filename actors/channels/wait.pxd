@@ -1,0 +1,14 @@
+from callboard._inside.answers.future cimport Future
+from callboard.channels.pipe cimport Line
+
+
+cdef class ChannelWait(Future):
+    # A user of an end or of a selection who waits: an actor, a coroutine or a thread.
+    cdef readonly object end
+    cdef Line line
+
+    cdef int expire_after(self, double seconds) except -1
+    cdef void leave(self) noexcept
+
+
+cdef ChannelWait begin_wait(object end, Line line)

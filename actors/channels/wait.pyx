@@ -1,0 +1,43 @@
+"""A wait at a channel: for a value, or for room."""
+
+import asyncio
+
+from callboard._inside.sending.ref cimport ActorRef
+from callboard.channels.pipe cimport Line
+from callboard.scheduling.handle cimport Handle, actor_here
+
+from callboard.core.errors import AskTimeout
+
+
+cdef class ChannelWait(Future):
+    """Done when the other side has done something: the user of the end looks again then.
+
+    The side's line holds it. A wait that is given up leaves the line, and takes nothing along.
+    """
+
+    cdef int expire_after(self, double seconds) except -1:
+        """Fail with AskTimeout when `seconds` have passed, unless the wait is over by then.
+
+        An actor waits by its system's clock, a coroutine of an event loop by the loop's.
+        """
+        cdef Handle here = actor_here()
+        if here is not None:
+            timers = (<ActorRef>here).runtime.timers
+            timers.note(self, timers.due_after(seconds), seconds)
+        else:
+            self._take_timer(asyncio.get_running_loop().call_later(seconds, self.set_exception, AskTimeout()))
+        return 0
+
+    cdef void leave(self) noexcept:
+        """Give up."""
+        self.line.leave(self)
+        self.complete(None, None)  # which cancels its timer
+
+
+cdef ChannelWait begin_wait(object end, Line line):
+    """Join `line`. None: there is something to do already."""
+    cdef ChannelWait wait = ChannelWait.__new__(ChannelWait)
+    wait.end = end
+    wait.line = line
+    wait.is_rest = not line.sends
+    return wait if line.join(wait) else None

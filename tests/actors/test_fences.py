@@ -1,0 +1,160 @@
+"""A fence goes through a mailbox in its turn: all that was sent before it has been handled then."""
+
+from threading import Event
+from typing import Any
+
+import pytest
+
+from callboard import Actor, ActorStopped, ActorSystem, BoundedMailbox, PriorityMailbox, Supervision
+from callboard.native import NativeActor
+from callboard.testing import ManualSystem
+
+
+class Notes(Actor[Any]):
+    def __init__(self, notes: list[Any]) -> None:
+        self.notes = notes
+
+    def receive(self, message: Any) -> None:
+        if isinstance(message, Event):
+            message.wait(20)
+        self.notes.append(message)
+
+
+class Lists(Notes):
+    def receive_many(self, messages: list[Any]) -> None:
+        self.notes += messages
+
+
+class Slow(Notes):
+    async def receive(self, message: Any) -> None:  # type: ignore[override]
+        await self.sleep(0.001)
+        self.notes.append(message)
+
+
+class Failing(Notes):
+    def receive(self, message: Any) -> None:
+        super().receive(message)
+        raise ValueError(message)
+
+
+@pytest.mark.parametrize("cls", [Notes, Lists, Slow])
+def test_all_that_was_told_before_has_been_handled(cls: type[Notes], system: ActorSystem) -> None:
+    notes: list[int] = []
+    ref = system.spawn(cls, notes)
+    ref.tell_many(range(100))
+    fence = ref._fence()
+    assert fence is not None
+    fence.result(timeout=20.0)
+    assert notes == [*range(100)]
+
+
+def test_no_handler_sees_it(system: ActorSystem) -> None:
+    notes: list[int] = []
+    ref = system.spawn(Notes, notes)
+    for number in range(3):
+        ref.tell(number)
+        fence = ref._fence()
+    assert fence is not None
+    fence.result(timeout=20.0)
+    assert notes == [0, 1, 2]
+
+
+def test_it_comes_in_its_turn_though_messages_fail(system: ActorSystem) -> None:
+    notes: list[int] = []
+    ref = system.spawn(Failing, notes, supervision=Supervision("resume"))
+    ref.tell_many([1, 2])
+    fence = ref._fence()
+    assert fence is not None
+    assert fence.exception(timeout=20.0) is None
+    assert (notes, system.dead_letters.reasons) == ([1, 2], {"failed": 2})
+
+
+def test_it_is_no_dead_letter_when_the_actor_stops() -> None:
+    with ManualSystem() as system:
+        ref = system.spawn(Notes, [])
+        ref.tell(1)
+        ref.stop()
+        fence = ref._fence()
+        system.drain()
+        late = ref._fence()
+        assert fence is not None
+        assert late is not None
+        for each in (fence, late):
+            with pytest.raises(ActorStopped):
+                each.result(timeout=1.0)
+        assert system.dead_letters.reasons == {"stopped": 1}
+
+
+def test_it_waits_in_a_full_mailbox_and_says_when_there_is_room() -> None:
+    go, notes = Event(), []  # type: ignore[var-annotated]
+    with ActorSystem(workers=1) as system:
+        ref = system.spawn(Notes, notes, mailbox=BoundedMailbox(2))
+        assert ref._room == 2
+        ref.tell(go)
+        while ref.queue_length:  # it has taken the event, and waits
+            pass
+        ref.tell_many([1, 2])
+        fence = ref._fence()
+        assert ref._room == 0
+        assert fence is not None
+        assert not fence.done()
+        go.set()
+        fence.result(timeout=20.0)
+        assert ref._room == 2
+        assert notes == [go, 1, 2]
+
+
+@pytest.mark.parametrize("overflow", ["block", "help", "throttle"])
+def test_who_sends_to_a_mailbox_that_is_full_may_have_to_wait(overflow: str) -> None:
+    with ManualSystem() as system:
+        ref = system.spawn(Notes, [], mailbox=BoundedMailbox(1, overflow))
+        assert ref._room == 1
+        ref.tell(1)
+        assert ref._room == 0
+        system.drain()
+
+
+@pytest.mark.parametrize("overflow", ["drop_newest", "drop_oldest", "fail"])
+def test_a_mailbox_that_loses_what_is_too_much_takes_no_fence_for_a_message(overflow: str) -> None:
+    with ManualSystem() as system:
+        ref = system.spawn(Notes, [], mailbox=BoundedMailbox(1, overflow))
+        assert ref._fence() is None
+        ref.tell(1)
+        assert ref._room is None
+        system.drain()
+    assert system.dead_letters.count == 0
+
+
+class Upwards:
+    """A key that can be compared with its like alone."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __lt__(self, other: "Upwards") -> bool:
+        return self.number < other.number
+
+
+@pytest.mark.parametrize("key", [lambda n: n, lambda n: (n, "x"), Upwards])
+def test_with_priorities_it_comes_when_nothing_waits(key: Any) -> None:
+    notes: list[int] = []
+    with ManualSystem() as system:
+        ref = system.spawn(Notes, notes, mailbox=PriorityMailbox(key))
+        ref.tell_many([3, 1])
+        fence = ref._fence()
+        assert fence is not None
+        fence.add_done_callback(lambda _: notes.append(0))
+        ref.tell(2)
+        system.drain()
+    assert notes == [1, 2, 3, 0]
+
+
+@pytest.mark.parametrize("options", [{}, {"mailbox": BoundedMailbox(2)}])
+def test_a_native_actor_does_not_see_it(options: Any, system: ActorSystem) -> None:
+    ref: Any = system.spawn(NativeActor, **options)  # type: ignore[arg-type]  # which would fail at any message
+    for _ in range(10):
+        fence = ref._fence()
+        assert fence is not None
+        assert fence.result(timeout=20.0) is None
+    assert ref._room == (2 if options else None)
+    assert ref.is_alive
