@@ -203,7 +203,7 @@ def by_chanio(by: str, channels: int, places: list[int], options: dict[str, Any]
 
     library = Anyio()
     tell, arrived = library.channel(1)
-    made = [chanio.Channel(1) for _ in range(channels)]
+    made: list[Any] = [chanio.Channel(1) for _ in range(channels)]
     sends = [each.send for each in made]
     return library, [(Feeder, sends, places, arrived), (ByChanio, made, places, tell)], []
 
