@@ -19,13 +19,13 @@ ROOM = 10
 
 
 class Feeder(Task):
-    def __init__(self, sender: Sender[int], numbers: list[int]) -> None:
-        self.sender = sender
+    def __init__(self, sink: Sender[int], numbers: list[int]) -> None:
+        self.sink = sink
         self.numbers = numbers
 
     async def run(self) -> None:
         for number in self.numbers:
-            await self.sender.send(number)
+            await self.sink.send(number)
 
 
 class Replica(Task):
@@ -38,11 +38,12 @@ class Replica(Task):
         self.out = out
 
     async def run(self) -> None:
-        async for number in self.source:
-            if number > 0:
-                await self.onward.send(number - 1)
-            else:
-                await self.out.send(self.place)
+        with self.onward, self.out:  # a task's end closes only those ends that it has used
+            async for number in self.source:
+                if number > 0:
+                    await self.onward.send(number - 1)
+                else:
+                    await self.out.send(self.place)
 
 
 class Collector(Task):

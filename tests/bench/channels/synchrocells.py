@@ -20,15 +20,15 @@ Record = tuple[str, int]
 
 
 class Feeder(Task):
-    def __init__(self, sender: Sender[Any], pairs: int) -> None:
-        self.sender = sender
+    def __init__(self, sink: Sender[Any], pairs: int) -> None:
+        self.sink = sink
         self.pairs = pairs
 
     async def run(self) -> None:
         for first in range(0, self.pairs, DISTANCE):
             for kind in "AB":
                 for number in range(first, first + DISTANCE):
-                    await self.sender.send((kind, number))
+                    await self.sink.send((kind, number))
 
 
 class Cell(Task):
