@@ -1,7 +1,7 @@
 """A channel's end for values to come out."""
 
 from callboard.channels.end cimport ChannelEnd
-from callboard.channels.operation cimport Operation
+from callboard.channels.operation cimport Operation, make_awaitable
 from callboard.channels.pipe cimport Pipe, ChannelSide
 
 from callboard.channels.errors import ChannelClosed, ChannelEmpty, ChannelMisuse
@@ -220,3 +220,7 @@ cdef class ReceiveMany(Operation):
             values.append(value)
         self.outcome = values
         return True
+
+
+make_awaitable(Receive)
+make_awaitable(ReceiveMany)

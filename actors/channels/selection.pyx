@@ -4,7 +4,7 @@ cimport cython
 
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.object_channel cimport Member, ObjectWakeable, Selector, Wakeable, WatchedEnd
-from callboard.channels.operation cimport Operation
+from callboard.channels.operation cimport Operation, make_awaitable
 from callboard.channels.pipe cimport Line, Watch, wake
 
 from callboard.channels.errors import ChannelMisuse
@@ -218,3 +218,6 @@ cdef class Ready(Operation):
             raise ValueError("a selection without ends would wait for ever")
         self.outcome = selection.take_next()
         return self.outcome is not None
+
+
+make_awaitable(Ready)

@@ -1,7 +1,7 @@
 """A channel's end for values to go in."""
 
 from callboard.channels.end cimport ChannelEnd
-from callboard.channels.operation cimport Operation
+from callboard.channels.operation cimport Operation, make_awaitable
 from callboard.channels.pipe cimport Pipe, ChannelSide
 
 from callboard.channels.errors import ChannelClosed, ChannelMisuse
@@ -153,3 +153,6 @@ cdef class Send(Operation):
         if self.offer and not self.sent:
             self.sent = not (<Sender>self.end).pipe.retract(self.offer)
         return self.sent
+
+
+make_awaitable(Send)
