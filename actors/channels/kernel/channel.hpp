@@ -46,7 +46,8 @@ class Channel : OneAtATime<Producer>, OneAtATime<Consumer> {
     static_assert(std::is_pointer_v<T> || std::is_integral_v<T>);
 
 public:
-    explicit Channel(std::int64_t capacity) : ring_(static_cast<std::size_t>(capacity)), is_rendezvous_(capacity == 0) {
+    explicit Channel(std::int64_t capacity)
+        : ring_(static_cast<std::size_t>(capacity == 0 ? 1 : capacity)), capacity_(capacity) {
         assert(capacity >= 0);
     }
     Channel(const Channel&) = delete;
@@ -55,7 +56,7 @@ public:
     [[nodiscard]] Transfer try_send(T value) {
         const Alone<Producer> alone(*this);
         if (has_ended()) return Transfer::ended;
-        if (__builtin_expect(is_rendezvous_, 0)) return hand_to_waiter(value);
+        if (__builtin_expect(is_rendezvous(), 0)) return hand_to_waiter(value);
         if (!ring_.try_push(value)) return Transfer::not_yet;
         receiver_.wake();
         return Transfer::done;
@@ -65,7 +66,7 @@ public:
     // before is still there.
     [[nodiscard]] Transfer offer(T value) {
         const Alone<Producer> alone(*this);
-        assert(is_rendezvous_);
+        assert(is_rendezvous());
         if (has_ended()) return Transfer::ended;
         waits_for_slot_ = true;
         if (!slot_.try_offer(value)) return Transfer::not_yet;
@@ -92,7 +93,7 @@ public:
     [[nodiscard]] bool send_ready() {
         const Alone<Producer> alone(*this);
         if (has_ended()) return true;
-        if (!is_rendezvous_) return ring_.has_room();
+        if (!is_rendezvous()) return ring_.has_room();
         return slot_.is_free() && (waits_for_slot_ || receiver_.has_waiter());
     }
 
@@ -141,9 +142,11 @@ public:
     bool is_cancelled() const { return ends_.load(acquire) & cancelled; }
     bool has_ended() const { return ends_.load(acquire) != 0; }
 
+    bool is_rendezvous() const { return capacity() == 0; }
+
     // Any thread, hints. An offer at a rendezvous is not in the channel.
     std::int64_t size() const { return ring_.size(); }
-    std::int64_t capacity() const { return ring_.capacity(); }
+    std::int64_t capacity() const { return capacity_.load(relaxed); }
     std::int64_t written() const { return handed_.load(relaxed) + ring_.pushed(); }
     std::int64_t read() const { return handed_.load(relaxed) + ring_.popped(); }
 
@@ -151,8 +154,8 @@ public:
     // channels is. More room, and the sender is woken.
     void grow(std::int64_t capacity) {
         assert(capacity > this->capacity());
-        ring_.grow(static_cast<std::size_t>(capacity));
-        is_rendezvous_ = false;
+        if (capacity > ring_.capacity()) ring_.grow(static_cast<std::size_t>(capacity));
+        capacity_.store(capacity, relaxed);
         if (T offered; slot_.take(offered)) {
             [[maybe_unused]] const bool fits = ring_.try_push(offered);
             assert(fits);
@@ -177,7 +180,7 @@ private:
 
     bool take_out(T& value) {
         if (!ring_.try_pop(value)) {
-            if (__builtin_expect(!is_rendezvous_, 1) || !slot_.take(value)) return false;
+            if (__builtin_expect(!is_rendezvous(), 1) || !slot_.take(value)) return false;
             handed_.store(handed_.load(relaxed) + 1, relaxed);  // the receiver alone writes it
         }
         sender_.wake();
@@ -198,7 +201,7 @@ private:
 
     bool announce_receiver(Wakeable* who) {
         return !receive_ready() && receiver_.announce(who, [this] {
-            if (is_rendezvous_) sender_.wake();  // that waits for a receiver
+            if (is_rendezvous()) sender_.wake();  // that waits for a receiver
             return receive_ready();
         });
     }
@@ -226,7 +229,7 @@ private:
     bool waits_for_slot_{false};                          // the sender
     alignas(cache_line) WaitingWord<Ordering> sender_;    // and the receiver at this
     alignas(cache_line) Atomic<unsigned> ends_{0};        // seldom written
-    bool is_rendezvous_;
+    Atomic<std::int64_t> capacity_;                       // relaxed: grow() alone changes it
     SendingEnd sending_{*this};
     ReceivingEnd receiving_{*this};
 };
