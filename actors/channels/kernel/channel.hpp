@@ -25,6 +25,7 @@
 #include <cassert>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "callboard/channels/kernel/handover.hpp"
 #include "callboard/channels/kernel/waiting.hpp"
@@ -68,25 +69,27 @@ public:
         const Alone<Producer> alone(*this);
         assert(is_rendezvous());
         if (has_ended()) return Transfer::ended;
-        waits_for_slot_ = true;
+        offer_ = Offer::wanted;
         if (!slot_.try_offer(value)) return Transfer::not_yet;
+        offer_ = Offer::made;
         receiver_.wake();
         return Transfer::done;
     }
 
-    // The sender, after offer(). True: the receiver has the value.
+    // The sender, after offer() was done. True: the receiver has the value.
     [[nodiscard]] bool taken() {
         const Alone<Producer> alone(*this);
+        assert(offer_ == Offer::made);
         if (!slot_.is_free()) return false;
-        waits_for_slot_ = false;
+        offer_ = Offer::none;
         return true;
     }
 
-    // The sender, after offer(), also if that was in vain. True: the value is the sender's again. False: it was taken.
+    // The sender, when it gives up what it began with offer(). True: the value is the sender's again. False: it was
+    // taken, or never lay there.
     [[nodiscard]] bool retract(T& value) {
         const Alone<Producer> alone(*this);
-        waits_for_slot_ = false;
-        return slot_.take(value);
+        return std::exchange(offer_, Offer::none) == Offer::made && slot_.take(value);
     }
 
     // The sender. Room is there; at a rendezvous, what was offered is taken, or a receiver waits. Or it has ended.
@@ -94,7 +97,7 @@ public:
         const Alone<Producer> alone(*this);
         if (has_ended()) return true;
         if (!is_rendezvous()) return ring_.has_room();
-        return slot_.is_free() && (waits_for_slot_ || receiver_.has_waiter());
+        return slot_.is_free() && (offer_ != Offer::none || receiver_.has_waiter());
     }
 
     // The receiver. The value is left as it is unless done.
@@ -165,6 +168,7 @@ public:
     }
 
 private:
+    enum class Offer : std::uint8_t { none, wanted, made };
     static constexpr unsigned sender_closed = 1, receiver_closed = 2, cancelled = 4;
 
     // The receiver is taken out first: once it is woken for a value, the value comes.
@@ -226,7 +230,7 @@ private:
     Handover<T> slot_;
     Atomic<std::int64_t> handed_{0};                     // the receiver; values that went through the slot
     alignas(cache_line) WaitingWord<Ordering> receiver_;  // the sender looks at it for each value
-    bool waits_for_slot_{false};                          // the sender
+    Offer offer_{Offer::none};                            // the sender; other than none, it waits for the slot
     alignas(cache_line) WaitingWord<Ordering> sender_;    // and the receiver at this
     alignas(cache_line) Atomic<unsigned> ends_{0};        // seldom written
     Atomic<std::int64_t> capacity_;                       // relaxed: grow() alone changes it

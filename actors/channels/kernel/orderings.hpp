@@ -88,7 +88,7 @@ public:
     // Acquire pairs with take(): a waiter that comes too late sees why it was taken out.
     bool withdraw(Wakeable* who) {
         auto state = reinterpret_cast<std::uintptr_t>(who);
-        return state_.compare_exchange_strong(state, fresh, relaxed, acquire);
+        return state_.compare_exchange_strong(state, fresh, acquire);
     }
 
 private:
