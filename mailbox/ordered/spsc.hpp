@@ -37,10 +37,10 @@ public:
         assert(capacity > 0);
     }
 
-    // The producer.
+    // The producer. relaxed: try_push() looks again.
     [[nodiscard]] bool has_room() const {
         const Alone<Producer> alone(*this);
-        return !slots_[tail_place_].is_full.load(acquire);  // pairs with discard()
+        return !slots_[tail_place_].is_full.load(relaxed);
     }
 
     // The producer. False: no room.
@@ -69,7 +69,7 @@ public:
         assert(slot.is_full.load(relaxed) && "no more is taken than was put");
         head_place_ = following(head_place_);
         head_.store(head_.load(relaxed) + 1, relaxed);
-        slot.is_full.store(false, release);  // pairs with try_push() and has_room()
+        slot.is_full.store(false, release);  // pairs with try_push()
     }
 
     // The consumer. False: there is none.

@@ -12,6 +12,8 @@ namespace {
 using Parcel = Plain<int>;
 // Each look tries to make the word light, so both ways to look meet.
 using Pipe = Channel<Parcel*, BasicConcurrent<0>>;
+// Where the kernel has no barrier, each look is counted.
+using PipeWithoutBarrier = Channel<Parcel*, BasicConcurrent<1000>>;
 
 // A user that waits for nothing but its wake-up, which it keeps.
 struct User : Wakeable {
@@ -38,10 +40,12 @@ private:
     }
 };
 
+template <class Pipe>
 void send(Pipe& channel, User& user, Parcel* parcel) {
     while (channel.try_send(parcel) == Transfer::not_yet) user.wait_for(channel.sending());
 }
 
+template <class Pipe>
 int receive(Pipe& channel, User& user) {
     Parcel* parcel = nullptr;
     for (;;) {
@@ -54,6 +58,7 @@ int receive(Pipe& channel, User& user) {
 }
 
 // The receiver's users end with it, so nobody may touch them after their last wait.
+template <class Pipe>
 void all_arrive(int capacity, int all) {
     Pipe channel(capacity);
     Parcel parcels[3];
@@ -74,9 +79,10 @@ void all_arrive(int capacity, int all) {
 
 }  // namespace
 
-MODEL("room for one: all arrives, and nobody sleeps for ever") { all_arrive(1, 2); }
-MODEL("room for one: three values arrive, and nobody sleeps for ever") { all_arrive(1, 3); }
-MODEL("room for two: all arrives, and nobody sleeps for ever") { all_arrive(2, 3); }
+MODEL("room for one: all arrives, and nobody sleeps for ever") { all_arrive<Pipe>(1, 2); }
+MODEL("room for two: all arrives, and nobody sleeps for ever") { all_arrive<Pipe>(2, 3); }
+MODEL("without a barrier: room for one: all arrives, and nobody sleeps for ever") { all_arrive<PipeWithoutBarrier>(1, 2); }
+MODEL("without a barrier: room for two: all arrives, and nobody sleeps for ever") { all_arrive<PipeWithoutBarrier>(2, 3); }
 
 MODEL("a receiver that waits hears of the end, after all that was sent before") {
     Pipe channel(1);
@@ -108,6 +114,16 @@ MODEL("a sender that waits hears that the receiver has closed, and what it broug
     CHECK(channel.try_receive(left) == Transfer::ended);
 }
 
+MODEL("who sees the end sees what was done before it") {
+    Pipe channel(1);
+    Parcel parcel;
+    Plain<int> done{0};
+    together([&] { done = 7, channel.close_receiver(); },
+             [&] {
+                 if (channel.try_send(&parcel) == Transfer::ended) CHECK(done == 7);
+             });
+}
+
 MODEL("a third thread cancels: both sides hear of it, and each value is received or left") {
     Pipe channel(1);
     Parcel parcels[2] = {1, 2};
@@ -123,7 +139,7 @@ MODEL("a third thread cancels: both sides hear of it, and each value is received
              },
              [&] {
                  User receiver;
-                 for (int value; received < 3 && (value = receive(channel, receiver)) != -1;) received = received + value;
+                 if (const int value = receive(channel, receiver); value != -1) received = value;
              });
     for (Parcel* left; channel.take_left(left);) received = received + *left;
     CHECK(sent == received);
@@ -157,8 +173,8 @@ MODEL("a rendezvous: each value is offered, waited for, and taken") {
                 parcels[i] = 100 + i;
                 CHECK(channel.offer(&parcels[i]) == Transfer::done);
                 while (!channel.taken()) sender.wait_for(channel.sending());
+                CHECK(asked == 1);
             }
-            CHECK(asked == 1);
         },
         [&] {
             User receiver;
