@@ -146,10 +146,10 @@ seed "a ring's value is published relaxed" mailbox/ordered/spsc.hpp \
     stress_spsc "whole and in order" "data race" "-O1 -fsanitize=thread"
 seed "who waits at a channel does not look again" channels/kernel/waiting.hpp \
     's/return !is_ready() || !withdraw(who);/return true;/' \
-    stress_channel "answer each other" "lost wake-up" "-O2"
+    stress_channel "goes to sleep" "lost wake-up" "-O2"
 seed "who waits at a channel passes no barrier" channels/kernel/orderings.hpp \
     's/if (before == light) pass_barrier();//' \
-    stress_channel "answer each other" "lost wake-up" "-O2"
+    stress_channel "goes to sleep" "lost wake-up" "-O2"
 seed "who takes a waiter out leaves it there" channels/kernel/orderings.hpp \
     's/return waiter_in(state_\.exchange(fresh, acq_rel));/return waiter_in(state_.load(acquire));/' \
     stress_channel "answer each other" "data race\|lost wake-up\|SEGV" "-O1 -fsanitize=thread"
@@ -158,7 +158,7 @@ seed "who ends a channel wakes nobody" channels/kernel/channel.hpp \
     stress_channel "whoever ends" "lost wake-up" "-O2"
 seed "an end is seen after the ring" channels/kernel/channel.hpp \
     's/return ends == 0 ? Transfer::not_yet : Transfer::ended;/return has_ended() ? Transfer::ended : Transfer::not_yet;/' \
-    stress_channel "sent is received" "sent == received" "-O2"
+    stress_channel "comes with the end" "before the value" "-O2"
 seed "an offer is taken by a store" channels/kernel/handover.hpp \
     's/const T taken = slot_\.exchange(T{}, acq_rel);/const T taken = slot_.load(acquire); slot_.store(T{}, release);/' \
     stress_channel "sent is received" "wrong == 0\|sent == received\|another value" "-O2"

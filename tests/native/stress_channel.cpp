@@ -51,8 +51,8 @@ void send(Pipe& channel, Parcel* parcel, Random& random) {
             return;
         } else if (result == Transfer::done) {
             Parcel* back = nullptr;
-            for (int turns = 0; !channel.taken(); ++turns) {
-                if (turns == 2 || channel.has_ended()) {
+            while (!channel.taken()) {
+                if (random.below(2) == 0 || channel.has_ended()) {
                     if (!channel.retract(back)) return;
                     if (back != parcel) check::give_up(__FILE__, __LINE__, "another value came back");
                     if (channel.has_ended()) return;
@@ -126,7 +126,7 @@ void nothing_is_lost_at_the_end() {
         explicit Round(std::int64_t capacity) : channel(capacity) {}
         Pipe channel;
         std::vector<Parcel> parcels{values};
-        Atomic<int> sides{3}, sent{0}, received{0};
+        Atomic<int> sides{3}, received{0};
     };
     std::unique_ptr<Round> round;
     Atomic<int> begun{0};
@@ -172,6 +172,69 @@ void nothing_is_lost_at_the_end() {
     });
 }
 
+void a_moment(Random& random) {
+    for (std::uint32_t i = random.below(32); i != 0; --i) relax();
+}
+
+// One thread makes a side ready at about the time at which the other goes to sleep there. Then the other side.
+template <class Pipe>
+void a_side_becomes_ready_while_its_user_goes_to_sleep() {
+    Pipe channel(1);
+    Parcel parcel;
+    Rounds rounds(20000);
+    Atomic<int> begun{0}, ended{0};
+    together(2, [&](int index) {
+        Random random(static_cast<std::uint64_t>(index));
+        Parcel* found = nullptr;
+        for (int turn = 1; index == 0 ? rounds.go_on(turn) : !rounds.over(); ++turn) {
+            if (index == 0) begun.store(turn, release);
+            else await([&] { return begun.load(acquire) == turn || rounds.over(); });
+            if (rounds.over()) break;
+            a_moment(random);
+            if (index == 0) {
+                if (turn % 2 == 1) CHECK(channel.try_send(&parcel) == Transfer::done);
+                else CHECK(channel.try_receive(found) == Transfer::done);
+                await([&] { return ended.load(acquire) == turn; });
+            } else {
+                Sleeping user;
+                if (!user.wait_for(turn % 2 == 1 ? channel.receiving() : channel.sending(), patience))
+                    check::give_up(__FILE__, __LINE__, "a lost wake-up");
+                ended.store(turn, release);
+            }
+        }
+    });
+}
+
+template <class Pipe>
+void a_value_comes_with_the_end() {
+    Rounds rounds(20000);
+    std::unique_ptr<Pipe> channel;
+    Parcel parcel;
+    Atomic<int> begun{0}, ended{0};
+    together(2, [&](int index) {
+        Random random(static_cast<std::uint64_t>(index));
+        for (int turn = 1; index == 0 ? rounds.go_on(turn) : !rounds.over(); ++turn) {
+            if (index == 0) {
+                channel = std::make_unique<Pipe>(1);
+                begun.store(turn, release);
+                a_moment(random);
+                CHECK(channel->try_send(&parcel) == Transfer::done);
+                channel->close_sender();
+                await([&] { return ended.load(acquire) == turn; });
+                continue;
+            }
+            await([&] { return begun.load(acquire) == turn || rounds.over(); });
+            if (rounds.over()) break;
+            Parcel* found = nullptr;
+            Transfer result;
+            while ((result = channel->try_receive(found)) == Transfer::not_yet) {}
+            if (result == Transfer::ended) check::give_up(__FILE__, __LINE__, "the end came before the value");
+            while (channel->try_receive(found) != Transfer::ended) {}
+            ended.store(turn, release);
+        }
+    });
+}
+
 // The two sides wait for each other all the time, so each word changes between its two ways to be looked at.
 template <class Pipe>
 void two_that_answer_each_other() {
@@ -203,6 +266,10 @@ TEST("everything that was sent is received, once and in order") { FOR_EACH_ORDER
 TEST("whoever ends a channel, what was sent is received or left, and nobody sleeps for ever") {
     FOR_EACH_ORDERING(nothing_is_lost_at_the_end);
 }
+TEST("a side that becomes ready while its user goes to sleep wakes it") {
+    FOR_EACH_ORDERING(a_side_becomes_ready_while_its_user_goes_to_sleep);
+}
+TEST("a value that comes with the end is received") { FOR_EACH_ORDERING(a_value_comes_with_the_end); }
 TEST("two that answer each other are woken each time") { FOR_EACH_ORDERING(two_that_answer_each_other); }
 
 CHECK_MAIN
