@@ -135,6 +135,26 @@ func pipeline(n, stages int) {
 	})
 }
 
+// through passes the numbers below n through one channel, and counts those that arrive in order.
+func through(n, capacity int) {
+	done := make(chan int)
+	channel := make(chan int, capacity)
+	go func() {
+		inOrder := 0
+		for i := 0; i < n; i++ {
+			if <-channel == i {
+				inOrder++
+			}
+		}
+		done <- inOrder
+	}()
+	timed(n, n, 1, done, func() {
+		for i := 0; i < n; i++ {
+			channel <- i
+		}
+	})
+}
+
 // big lets count goroutines ping random others, one ping at a time; a ping carries its sender's
 // number, and a pong is -1. An inbox has room for a ping from each other and a pong.
 func big(n, count int) {
@@ -289,6 +309,12 @@ func main() {
 		pipeline(n, 100)
 	case "native_pipeline":
 		pipeline(n, 1000)
+	case "channel_1":
+		through(n, 1)
+	case "channel_16":
+		through(n, 16)
+	case "channel_1024":
+		through(n, 1024)
 	case "big":
 		big(n, 120)
 	default:

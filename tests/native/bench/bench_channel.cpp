@@ -120,7 +120,7 @@ double one_core(Number capacity, Number values) {
 }
 
 void table(const char* title, bool two) {
-    constexpr Number values = 2'000'000;
+    constexpr Number values = 500'000;
     std::printf("%s\n\n", title);
     bench::head("capacity", {"ring", "FastForward, null", "Lamport", "channel", "channel, always counted", two ? "channel, always light" : "channel, under a lock"});
     for (const Number capacity : {1, 16, 1024}) {
