@@ -1,10 +1,10 @@
 from callboard._inside.life.held cimport Held
 from callboard._inside.sending.ref cimport ActorRef
-from callboard.channels.pipe cimport Pipe, Side
+from callboard.channels.pipe cimport Pipe, ChannelSide
 from callboard.scheduling.forward cimport Context
 
 
-cdef class End(Held):
+cdef class ChannelEnd(Held):
     # One side of a channel, in the hands of one user.
     cdef Pipe pipe
     cdef void* user          # an actor's cell, or a thread's context: only compared
@@ -14,7 +14,7 @@ cdef class End(Held):
     cdef bint spent          # another end took its place: see replace()
     cdef object __weakref__
 
-    cdef Side side(self)
+    cdef ChannelSide side(self)
     cdef int use(self) except -1
     cdef int bind(self, Context* context, void* user) except -1
     cdef bint is_ready(self) noexcept

@@ -4,12 +4,13 @@ import threading
 import types
 
 from callboard._inside.sending.ref cimport ActorRef
+from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.context cimport Context, current_context
 
 from callboard.channels.errors import ChannelCancelled, ChannelClosed, ChannelFailed, ChannelMisuse
 
 
-cdef class End:
+cdef class ChannelEnd:
     """A sender or a receiver.
 
     An end belongs to the actor, the thread or the event loop that uses it first, until `hand_on()`. An actor's ends
@@ -67,13 +68,14 @@ cdef class End:
         self.owner = None
         return self
 
-    cdef Side side(self):
+    cdef ChannelSide side(self):
         raise NotImplementedError
 
     cdef inline int use(self) except -1:
         """Raise ChannelMisuse if the end is another's. The first user becomes its owner."""
         cdef Context* context = current_context()
-        cdef void* user = <void*>context if context.current == NULL else <void*>context.current
+        cdef Cell* current = context.current
+        cdef void* user = <void*>context if current == NULL else <void*>current
         if self.user != user:
             self.bind(context, user)
         return 0

@@ -23,8 +23,8 @@ struct ObjectWakeable : Wakeable {
 // An end as a Selector waits for it. The functions get the object that stands for the membership.
 class WatchedEnd final : public Waitable {
 public:
-    using IsReady = bool (*)(void* watch);
-    using Announce = bool (*)(void* watch, Wakeable* who);
+    using IsReady = int (*)(void* watch);
+    using Announce = int (*)(void* watch, Wakeable* who);
 
     WatchedEnd(void* watch, IsReady is_ready, Announce announce, Announce withdraw)
         : watch_(watch), is_ready_(is_ready), announce_(announce), withdraw_(withdraw) {}

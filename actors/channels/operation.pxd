@@ -3,9 +3,10 @@ from callboard.channels.pipe cimport Line
 
 cdef class Operation:
     # An operation that may have to wait.
-    cdef object end          # an End, or a Selection
+    cdef object end          # an ChannelEnd, or a Selection
     cdef object timeout
     cdef object outcome
+    cdef object error
     cdef bint begun
 
     cdef Line line(self)

@@ -2,7 +2,7 @@
 
 import time
 
-from callboard.channels.end cimport End
+from callboard.channels.end cimport ChannelEnd
 from callboard.channels.pipe cimport Line
 from callboard.channels.wait cimport ChannelWait, begin_wait
 from callboard.scheduling.context cimport current_context
@@ -23,14 +23,19 @@ cdef class Operation:
         if self.begun:
             raise RuntimeError(f"{self!r} was awaited before")
         self.begun = True
-        if self.attempt():
+        try:
+            done = self.attempt()
+        except BaseException as error:  # raised by the first step: `async for` wants it so
+            self.error = error
             return self
-        return self.wait()
+        return self if done else self.wait()
 
     def __iter__(self):
         return self
 
     def __next__(self):
+        if self.error is not None:
+            raise self.error
         raise StopIteration(self.outcome)
 
     def __repr__(self):
@@ -66,7 +71,7 @@ cdef class Operation:
 
     cdef Line line(self):
         """Where to wait."""
-        return (<End>self.end).side()
+        return (<ChannelEnd>self.end).side()
 
     cdef bint attempt(self) except -1:
         """Do it, if it can be done just now."""

@@ -21,7 +21,7 @@ cdef class Watch:
     cdef void wake(self) noexcept
 
 
-cdef class Side(Line):
+cdef class ChannelSide(Line):
     cdef void* pipe              # borrowed: it holds the side
     cdef ObjectWakeable waiter
     cdef object line             # a deque
@@ -40,8 +40,8 @@ cdef void wake(object wait) noexcept
 
 cdef class Pipe:
     cdef ObjectChannel* channel
-    cdef readonly Side senders
-    cdef readonly Side receivers
+    cdef readonly ChannelSide senders
+    cdef readonly ChannelSide receivers
     cdef Runtime runtime         # of the actors that use it; None as long as none does
     cdef readonly int64_t number
     cdef bint grows
@@ -51,7 +51,7 @@ cdef class Pipe:
     cdef object failure          # of the sender's task
     cdef str failed_by
 
-    cdef void add_end(self, Side side) noexcept
+    cdef void add_end(self, ChannelSide side) noexcept
     cdef int join_system(self, ActorRef ref) except -1
     cdef bint try_put(self, object value) except -1
     cdef object try_take(self, object nothing)

@@ -39,7 +39,7 @@ cdef class Watch:
 
 
 cdef void wake_side(Wakeable* waiter) noexcept with gil:
-    (<Side>(<ObjectWakeable*>waiter).object).wake_next()
+    (<ChannelSide>(<ObjectWakeable*>waiter).object).wake_next()
 
 
 cdef void wake(object wait) noexcept:
@@ -49,7 +49,7 @@ cdef void wake(object wait) noexcept:
         (<Watch>wait).wake()
 
 
-cdef class Side(Line):
+cdef class ChannelSide(Line):
     """The users of one side's ends that wait, in the order in which they began.
 
     The side is announced to the other one as long as somebody waits. The other side wakes the first in the line, and
@@ -137,8 +137,8 @@ cdef class Pipe:
         self.channel = new ObjectChannel(capacity)
         self.is_rendezvous = capacity == 0
         self.grows = grows
-        self.senders = Side.__new__(Side, self, True)
-        self.receivers = Side.__new__(Side, self, False)
+        self.senders = ChannelSide.__new__(ChannelSide, self, True)
+        self.receivers = ChannelSide.__new__(ChannelSide, self, False)
         with cython.critical_section(numbering):
             last_number += 1
             self.number = last_number
@@ -259,7 +259,7 @@ cdef class Pipe:
 
     # --- ends -----------------------------------------------------------------------------------------
 
-    cdef void add_end(self, Side side) noexcept:
+    cdef void add_end(self, ChannelSide side) noexcept:
         with cython.critical_section(side):
             side.ends += 1
 

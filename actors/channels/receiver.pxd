@@ -1,8 +1,8 @@
-from callboard.channels.end cimport End
+from callboard.channels.end cimport ChannelEnd
 from callboard.channels.operation cimport Operation
 
 
-cdef class Receiver(End):
+cdef class Receiver(ChannelEnd):
     cdef list following      # receivers whose channels come after this one's: see replace()
 
     cdef object take(self, object nothing)

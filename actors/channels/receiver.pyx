@@ -1,8 +1,8 @@
 """A channel's end for values to come out."""
 
-from callboard.channels.end cimport End
+from callboard.channels.end cimport ChannelEnd
 from callboard.channels.operation cimport Operation
-from callboard.channels.pipe cimport Pipe, Side
+from callboard.channels.pipe cimport Pipe, ChannelSide
 
 from callboard.channels.errors import ChannelClosed, ChannelEmpty, ChannelMisuse
 from callboard.core import checks
@@ -10,7 +10,7 @@ from callboard.core import checks
 cdef object NOTHING = object()
 
 
-cdef class Receiver(End):
+cdef class Receiver(ChannelEnd):
     """Takes values out of a channel, in the order in which each sender put them in.
 
     `async for` and `for` take values until the channel ends.
@@ -177,7 +177,7 @@ cdef class Receiver(End):
         elif not self.spent:
             self.pipe.leave_receiver(True, "receiver stopped", self)
 
-    cdef Side side(self):
+    cdef ChannelSide side(self):
         return self.pipe.receivers
 
     cdef bint is_ready(self) noexcept:

@@ -1,5 +1,5 @@
 from callboard._inside.sending.ref cimport ActorRef
-from callboard.channels.end cimport End
+from callboard.channels.end cimport ChannelEnd
 from callboard.channels.object_channel cimport Member, ObjectWakeable, Selector, Wakeable, WatchedEnd
 from callboard.channels.operation cimport Operation
 from callboard.channels.pipe cimport Line, Watch
@@ -28,7 +28,7 @@ cdef class Selection:
     cdef dict members          # end -> Membership
     cdef object __weakref__
 
-    cdef End take_next(self)
+    cdef ChannelEnd take_next(self)
 
 
 cdef class Ready(Operation):

@@ -2,7 +2,7 @@
 
 cimport cython
 
-from callboard.channels.end cimport End
+from callboard.channels.end cimport ChannelEnd
 from callboard.channels.object_channel cimport Member, ObjectWakeable, Selector, Wakeable, WatchedEnd
 from callboard.channels.operation cimport Operation
 from callboard.channels.pipe cimport Line, Watch, wake
@@ -27,12 +27,12 @@ def select(ends, timeout=None):
 
 
 cdef bint is_ready(void* watch) noexcept with gil:
-    return (<End>(<Membership>watch).end).is_ready()
+    return (<ChannelEnd>(<Membership>watch).end).is_ready()
 
 
 cdef bint announce(void* watch, Wakeable* who) noexcept with gil:
     cdef Membership membership = <Membership>watch
-    cdef Line line = (<End>membership.end).side()
+    cdef Line line = (<ChannelEnd>membership.end).side()
     membership.waker = who
     membership.line = line
     try:
@@ -55,7 +55,7 @@ cdef void wake_selection(Wakeable* waiter) noexcept with gil:
 cdef class Membership(Watch):
     """An end in a selection."""
 
-    def __cinit__(self, End end):
+    def __cinit__(self, ChannelEnd end):
         self.end = end
         self.place = new WatchedEnd(<void*>self, is_ready, announce, withdraw)
         self.member = new Member(self.place[0], <void*>self)
@@ -136,12 +136,12 @@ cdef class Selection:
     def add(self, end):
         """Wait for `end`, too. Raises TypeError, and ChannelMisuse if it is another user's or there already."""
         cdef Membership membership
-        if not isinstance(end, End):
+        if not isinstance(end, ChannelEnd):
             raise TypeError(f"a Selection wants senders and receivers, not {safe_repr(end)}")
-        (<End>end).use()
+        (<ChannelEnd>end).use()
         if end in self.members:
             raise ChannelMisuse(f"{end!r} is in the selection already")
-        membership = Membership.__new__(Membership, <End>end)
+        membership = Membership.__new__(Membership, <ChannelEnd>end)
         self.members[end] = membership
         self.selector.add(membership.member[0])
 
@@ -195,11 +195,11 @@ cdef class Selection:
     def __repr__(self):
         return f"<Selection of {len(self.members)} ends>"
 
-    cdef End take_next(self):
+    cdef ChannelEnd take_next(self):
         cdef Member* member = self.selector.next()
         if member == NULL:
             return None
-        end = <End>(<Membership>member.user).end
+        end = <ChannelEnd>(<Membership>member.user).end
         end.use()
         return end
 

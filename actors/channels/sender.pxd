@@ -1,11 +1,11 @@
 from libc.stdint cimport int64_t
 
-from callboard.channels.end cimport End
+from callboard.channels.end cimport ChannelEnd
 from callboard.channels.operation cimport Operation
 from callboard.channels.pipe cimport Pipe
 
 
-cdef class Sender(End):
+cdef class Sender(ChannelEnd):
     cdef int refuse_closed(self) except -1
     cdef int end(self, object failure, str failed_by) except -1
 

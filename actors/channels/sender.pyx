@@ -1,13 +1,13 @@
 """A channel's end for values to go in."""
 
-from callboard.channels.end cimport End
+from callboard.channels.end cimport ChannelEnd
 from callboard.channels.operation cimport Operation
-from callboard.channels.pipe cimport Pipe, Side
+from callboard.channels.pipe cimport Pipe, ChannelSide
 
 from callboard.channels.errors import ChannelClosed, ChannelMisuse
 
 
-cdef class Sender(End):
+cdef class Sender(ChannelEnd):
     """Puts values into a channel. Values of one sender come out in the order in which they went in."""
 
     def send(self, value, timeout=None):
@@ -112,7 +112,7 @@ cdef class Sender(End):
         if not self.closed and not self.spent:
             self.end(failure, self.user_name)
 
-    cdef Side side(self):
+    cdef ChannelSide side(self):
         return self.pipe.senders
 
     cdef bint is_ready(self) noexcept:
