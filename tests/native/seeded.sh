@@ -10,7 +10,7 @@ build=$2
 root=$(cd "$(dirname "$0")/../.." && pwd)
 here=$root/tests/native
 missed=0
-seconds=180  # for the attempts at one defect
+seconds=300  # for the attempts at one defect
 
 # copy_wrong NAME HEADER WRONG-FOR-RIGHT TEST: into $copy. False: the line is gone.
 copy_wrong() {
