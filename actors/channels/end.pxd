@@ -18,4 +18,5 @@ cdef class ChannelEnd(Held):
     cdef int use(self) except -1
     cdef int bind(self, Context* context, void* user) except -1
     cdef bint is_ready(self) noexcept
+    cdef bint is_done(self) noexcept
     cdef object closing(self)

@@ -1,15 +1,21 @@
 """Operations that may have to wait: tried at once, and again whenever the other side has done something."""
 
-import time
+import warnings
 
+from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
+
+from callboard._inside.answers.future cimport driven_by_worker
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.pipe cimport Line
-from callboard.channels.wait cimport ChannelWait, begin_wait
+from callboard.channels.wait cimport ChannelWait, begin_wait, now
+from callboard.core.awaitable cimport (
+    PYGEN_ERROR, PYGEN_NEXT, PYGEN_RETURN, PyIter_Send, PySendResult, set_steps,
+)
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.handle cimport Handle, actor_here
 
 from callboard.channels.errors import ChannelTimeout
-from callboard.core import checks
 from callboard.core.errors import AskTimeout, CallboardError
 
 
@@ -20,54 +26,113 @@ cdef class Operation:
     """
 
     def __await__(self):
-        if self.begun:
+        if self.is_begun:
             raise RuntimeError(f"{self!r} was awaited before")
-        self.begun = True
-        try:
-            done = self.attempt()
-        except BaseException as error:  # raised by the first step: `async for` wants it so
-            self.error = error
-            return self
-        return self if done else self.wait()
+        self.is_begun = True
+        return self
+
+    def __dealloc__(self):
+        if not self.is_begun:
+            warn_of(self)
 
     def __iter__(self):
         return self
 
     def __next__(self):
-        if self.error is not None:
-            raise self.error
-        raise StopIteration(self.outcome)
+        return self.send(None)
+
+    def send(self, _value):
+        """Take the next step, for those who await it."""
+        cdef PyObject* result = NULL
+        status = self.step(&result)
+        value = <object>result
+        Py_DECREF(value)
+        if status == PYGEN_RETURN:
+            raise StopIteration(value)
+        return value
+
+    def throw(self, kind, error=None, traceback=None):
+        """Give up, because `error` is raised in who awaits it."""
+        if self.hosted is not None:
+            try:
+                return self.hosted.throw(kind if error is None else error)
+            except StopIteration:
+                pass  # it had come to its end
+            except BaseException as raised:
+                self.go_on(raised)
+        else:
+            self.go_on(kind if error is None else error)
+        return self.send(None)
+
+    def close(self):
+        """Give up, because who awaits it ends."""
+        if self.hosted is not None:
+            self.hosted.close()
+        if self.waiting is not None:
+            self.waiting.leave()
+            self.waiting = self.hosted = None
+            self.is_done_after_all()
 
     def __repr__(self):
         return f"<{type(self).__name__} at {self.end!r}>"
 
-    def wait(self):
-        """Try again after each wait."""
+    cdef PySendResult step(self, PyObject** result) except PYGEN_ERROR:
+        cdef PySendResult status
         cdef ChannelWait wait
-        cdef double due = 0
-        if self.timeout is not None:
-            due = time.monotonic() + checks.seconds("timeout", self.timeout)
         while True:
+            if self.hosted is not None:
+                status = PyIter_Send(<PyObject*>self.hosted, <PyObject*>None, result)
+                if status == PYGEN_NEXT:
+                    return PYGEN_NEXT
+                self.hosted = None
+                if status == PYGEN_ERROR:
+                    self.go_on(current_error())
+                else:
+                    Py_DECREF(<object>result[0])
+            if self.waiting is not None:
+                wait, self.waiting = self.waiting, None
+                if wait.error is not None:
+                    self.waiting = wait
+                    self.go_on(wait.error)
+            if self.is_over or self.attempt():
+                self.is_over = True
+                Py_INCREF(self.outcome)
+                result[0] = <PyObject*>self.outcome
+                return PYGEN_RETURN
             wait = begin_wait(self.end, self.line())
-            if wait is not None:
+            if wait is None:
+                continue
+            self.waiting = wait
+            if self.timeout is not None:
                 try:
-                    if self.timeout is not None:
-                        wait.expire_after(max(due - time.monotonic(), 0.0))
-                    yield from wait.__await__()
-                except AskTimeout:
-                    wait.leave()
-                    if self.is_done_after_all():
-                        return self.outcome
-                    raise ChannelTimeout(self.late()) from None
-                except BaseException:
-                    wait.leave()
-                    self.is_done_after_all()
-                    raise
-            if self.attempt():
-                return self.outcome
+                    wait.expire_after(self.left())
+                except BaseException as error:  # such as where no event loop runs
+                    self.go_on(error)
+            if driven_by_worker():
+                Py_INCREF(wait)
+                result[0] = <PyObject*>wait
+                return PYGEN_NEXT
+            self.hosted = wait.__await__()
 
-    def late(self):
-        return f"{self!r} found nothing to do for {self.timeout} s"
+    cdef int go_on(self, object error) except -1:
+        """Raise `error`, with nothing taken or sent; unless it is a time limit, and it was done just then."""
+        cdef bint is_done
+        wait, self.waiting, self.hosted = self.waiting, None, None
+        if wait is not None:
+            (<ChannelWait>wait).leave()
+        is_done = self.is_done_after_all()
+        if not isinstance(error, AskTimeout):
+            raise error
+        if not is_done:
+            raise ChannelTimeout(f"{self!r}: nothing could be done in {self.timeout} s") from None
+        self.is_over = True
+        return 0
+
+    cdef double left(self) except -1:
+        """How many seconds of the time limit are left."""
+        if self.due == 0:
+            self.due = now() + self.timeout
+        return max(self.due - now(), 0.0)
 
     cdef Line line(self):
         """Where to wait."""
@@ -85,27 +150,62 @@ cdef class Operation:
         """Do it, and let the calling thread sleep until then."""
         cdef ChannelWait wait
         cdef Handle here = actor_here()
-        cdef double due = 0
-        if self.timeout is not None:
-            due = time.monotonic() + checks.seconds("timeout", self.timeout)
+        self.is_begun = True
         if (current_context().worker != NULL or here is not None) and not (
                 here is not None and here.has_own_worker()):
             raise CallboardError(
                 f"{name}() would block a worker or its event loop: use `await {awaitable}()`, "
                 "or spawn the actor with dedicated=True")
-        while not self.attempt():
+        while not self.is_over and not self.attempt():
             wait = begin_wait(self.end, self.line())
             if wait is None:
                 continue
+            self.waiting = wait
             try:
-                wait.result(None if self.timeout is None else max(due - time.monotonic(), 0.0))
-            except AskTimeout:
-                wait.leave()
-                if self.is_done_after_all():
-                    break
-                raise ChannelTimeout(self.late()) from None
-            except BaseException:
-                wait.leave()
-                self.is_done_after_all()
-                raise
+                wait.result(None if self.timeout is None else self.left())
+            except BaseException as error:
+                self.go_on(error)
         return self.outcome
+
+
+cdef int warn_of(Operation operation) except -1:
+    """Warn as of a coroutine. Called at the operation's end, so no new reference to it may stay."""
+    kind = type(operation)
+    warnings.warn(f"{kind.__name__} of a channel was never awaited", RuntimeWarning)
+    return 0
+
+
+cdef object current_error():
+    """Take the exception that is set."""
+    try:
+        reraise()
+    except BaseException as error:
+        return error
+
+
+cdef int reraise() except -1:
+    return -1
+
+
+cdef PySendResult am_send(PyObject* self, PyObject* value, PyObject** result) except? PYGEN_ERROR:
+    return (<Operation>self).step(result)
+
+
+cdef PyObject* iternext(PyObject* self) except? NULL:
+    cdef PyObject* result = NULL
+    if (<Operation>self).step(&result) == PYGEN_NEXT:
+        return result
+    outcome = <object>result
+    Py_DECREF(outcome)
+    if outcome is not None:  # without an exception, None is returned
+        raise StopIteration(outcome)
+    return NULL
+
+
+cdef int make_awaitable(type operation) except -1:
+    """Have `await` step a kind of operation without exceptions."""
+    set_steps(<PyTypeObject*>operation, am_send, iternext)
+    return 0
+
+
+make_awaitable(Operation)

@@ -142,8 +142,35 @@ seed "a worklist's slot is freed relaxed" mailbox/ordered/worklist.hpp \
     's/sequence\.store(2 \* (serial + slots_\.capacity()), release)/sequence.store(2 * (serial + slots_.capacity()), relaxed)/' \
     stress_worklist "popped once" "data race" "-O1 -fsanitize=thread"
 seed "a ring's value is published relaxed" mailbox/ordered/spsc.hpp \
-    's/tail_\.store(tail + 1, release)/tail_.store(tail + 1, relaxed)/' \
+    's/slot\.is_full\.store(true, release)/slot.is_full.store(true, relaxed)/' \
     stress_spsc "whole and in order" "data race" "-O1 -fsanitize=thread"
+seed "who waits at a channel does not look again" channels/kernel/waiting.hpp \
+    's/return !is_ready() || !withdraw(who);/return true;/' \
+    stress_channel "goes to sleep" "lost wake-up" "-O2"
+seed "who waits at a channel passes no barrier" channels/kernel/orderings.hpp \
+    's/if (before == light) pass_barrier();//' \
+    stress_channel "goes to sleep" "lost wake-up" "-O2"
+seed "who takes a waiter out leaves it there" channels/kernel/orderings.hpp \
+    's/return waiter_in(state_\.exchange(fresh, acq_rel));/return waiter_in(state_.load(acquire));/' \
+    stress_channel "answer each other" "data race\|lost wake-up\|SEGV" "-O1 -fsanitize=thread"
+seed "who ends a channel wakes nobody" channels/kernel/channel.hpp \
+    '/bool end_by(/,/return is_new;/ s/_\.wake();/_.has_waiter();/' \
+    stress_channel "whoever ends" "lost wake-up" "-O2"
+seed "an end is seen after the ring" channels/kernel/channel.hpp \
+    's/return ends == 0 ? Transfer::not_yet : Transfer::ended;/return has_ended() ? Transfer::ended : Transfer::not_yet;/' \
+    stress_channel "comes with the end" "before the value" "-O2"
+seed "an offer is taken by a store" channels/kernel/handover.hpp \
+    's/const T taken = slot_\.exchange(T{}, acq_rel);/const T taken = slot_.load(acquire); slot_.store(T{}, release);/' \
+    stress_channel "sent is received" "wrong == 0\|sent == received\|another value" "-O2"
+seed "a member is armed before it is off the list" channels/kernel/selection.hpp \
+    '/Member& member = \*first_;/,/list_or_arm/ { s/unlink(member);/SWAP/; s/list_or_arm(member);/unlink(member);/; s/SWAP/list_or_arm(member);/ }' \
+    stress_selection "every value" "data race\|lost wake-up\|SEGV" "-O1 -fsanitize=thread"
+seed "a selector's user waits beside a member that came" channels/kernel/selection.hpp \
+    's/if (state != nothing \&\& !(state & waiting)) return false;//' \
+    stress_selection "every value" "lost wake-up\|not woken\|not taken\|SEGV\|data race" "-O1 -fsanitize=thread"
+seed "a member is removed while its waker has it" channels/kernel/selection.hpp \
+    's/ \&\& !member\.at_\.withdraw(&member)) await(member);/) member.at_.withdraw(\&member);/' \
+    stress_selection "may end at any time" "data race\|SEGV" "-O1 -fsanitize=thread"
 seed "a consumer claims by a store" mailbox/ordered/spmc.hpp \
     's/if (head_\.compare_exchange_weak(first, first + count, acq_rel, acquire)) return count;/head_.store(first + count, release); return count;/' \
     stress_spsc "each value once" "without_gap\|pops.size" "-O1 -fsanitize=thread"

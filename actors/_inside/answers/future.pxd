@@ -14,6 +14,7 @@ cdef extern from "callboard/_inside/answers/flag.hpp" namespace "callboard" nogi
 cdef class Waiter(Handle):
     cdef object awaited(self)
     cdef int wait_for(self, Future future, object timeout) except -1
+    cdef void resume(self, Future future) noexcept
 
 
 cdef class Wake:

@@ -34,6 +34,10 @@ cdef class Waiter(Handle):
         """
         raise NotImplementedError
 
+    cdef void resume(self, Future future) noexcept:
+        """The future is done that the actor waits for in the middle of a message. As a callback, in any thread."""
+        pass
+
 
 cdef class Wake:
     """A callback of the runtime's own."""
@@ -176,6 +180,8 @@ cdef class Future:
         if callbacks is not None:
             if isinstance(callbacks, Wake):
                 (<Wake>callbacks).wake(self)
+            elif isinstance(callbacks, Waiter):
+                (<Waiter>callbacks).resume(self)
             else:
                 self.call_all(callbacks)
         return True
@@ -239,6 +245,8 @@ cdef class Future:
             (<Future>callback).complete(self.value, self.error)
         elif isinstance(callback, Wake):
             (<Wake>callback).wake(self)
+        elif isinstance(callback, Waiter):
+            (<Waiter>callback).resume(self)
         else:
             try:
                 callback(self)

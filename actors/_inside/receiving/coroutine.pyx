@@ -7,7 +7,7 @@ that makes the actor ready again.
 
 from callboard._inside.answers.checkpoint cimport Checkpoint
 from callboard._inside.answers.circles cimport circle
-from callboard._inside.answers.future cimport Future, Wake
+from callboard._inside.answers.future cimport Future
 from callboard._inside.life.ending cimport begin_stop
 from callboard._inside.life.failure cimport fail_in_work, fail_message
 from callboard._inside.life.suspended cimport end_suspension, set_awaited
@@ -20,6 +20,9 @@ from callboard._inside.sending.ref cimport SUSPENDED, ActorRef, Extra
 from callboard._inside.sending.system_kind cimport SystemKind
 
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF
+
+from callboard.core.awaitable cimport PYGEN_ERROR, PYGEN_NEXT, PYGEN_RETURN, PyIter_Send, PySendResult
 
 from callboard.core.text import safe_repr, safe_str
 
@@ -29,15 +32,6 @@ cdef extern from "Python.h":
 
 # How the errors begin that asyncio raises where no event loop runs.
 cdef tuple NO_LOOP = ("no running event loop", "There is no current event loop")
-
-
-cdef class _Resume(Wake):
-    """Makes a suspended actor ready when what it awaits is done."""
-
-    cdef ActorRef ref
-
-    cdef void wake(self, Future future) noexcept:
-        self.ref.send_system(SystemKind.resume, future, None)
 
 
 cdef void begin(ActorRef ref, object coroutine, Envelope* envelope) noexcept:
@@ -92,32 +86,48 @@ cdef void resume(ActorRef ref) noexcept:
 cdef void drive(ActorRef ref, Envelope* envelope) noexcept:
     """Run the coroutine until it ends or must wait."""
     cdef Extra extra = ref.extra
+    cdef PySendResult status
+    cdef PyObject* result = NULL
     coroutine = extra.coroutine
     error = None
     try:
         while True:
             set_awaited(extra, None)
-            try:
-                awaited = coroutine.send(None) if error is None else coroutine.throw(error)
-            except StopIteration as end:
+            if error is None and PyCoro_CheckExact(<PyObject*>coroutine):
+                status = PyIter_Send(<PyObject*>coroutine, <PyObject*>None, &result)
+                if status == PYGEN_ERROR:
+                    reraise()
+                awaited = <object>result
+                Py_DECREF(awaited)
+            else:
+                try:
+                    awaited = coroutine.send(None) if error is None else coroutine.throw(error)
+                    status = PYGEN_NEXT
+                except StopIteration as end:
+                    awaited = end.value
+                    status = PYGEN_RETURN
+            if status == PYGEN_RETURN:
                 end_suspension(ref)
-                finish(ref, envelope, end.value)
+                finish(ref, envelope, awaited)
                 return
             error = obstacle(ref, awaited)
             if error is None:
-                wake = _Resume.__new__(_Resume)
-                (<_Resume>wake).ref = ref
                 if extra.letter is None:  # it waits for the first time
                     extra.letter = copy_of(envelope)
                 extra.stashed = envelope.stashed
                 if type(awaited) is Checkpoint:
                     extra.yields = True
-                else:
-                    awaited.add_done_callback(wake)
+                elif not (<Future>awaited).attach(ref):
+                    ref.resume(<Future>awaited)
                 return
     except BaseException as raised:
         end_suspension(ref)
         fail_in_work(ref, with_advice(ref, raised), envelope)
+
+
+cdef int reraise() except -1:
+    """Raise the exception that a C call left."""
+    return -1
 
 
 cdef object obstacle(ActorRef ref, object awaited):

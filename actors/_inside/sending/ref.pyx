@@ -485,6 +485,9 @@ cdef class ActorRef(Waiter):
             self.note_wait(None)
         return error
 
+    cdef void resume(self, Future future) noexcept:
+        self.send_system(SystemKind.resume, future, None)
+
     cdef int wait_for(self, Future future, object timeout) except -1:
         error = self.note_wait(future)
         if error is not None:

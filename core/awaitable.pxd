@@ -1,0 +1,15 @@
+from cpython.object cimport PyObject, PyTypeObject
+
+cdef extern from "Python.h":
+    ctypedef enum PySendResult:
+        PYGEN_RETURN
+        PYGEN_ERROR
+        PYGEN_NEXT
+
+    ctypedef PySendResult (*sendfunc)(PyObject* self, PyObject* value, PyObject** result) except? PYGEN_ERROR
+    ctypedef PyObject* (*iternextfunc)(PyObject* self) except? NULL
+
+    PySendResult PyIter_Send(PyObject* iterator, PyObject* value, PyObject** result) noexcept
+
+cdef extern from "callboard/core/awaitable.hpp" namespace "callboard":
+    void set_steps(PyTypeObject* type, sendfunc send, iternextfunc next)

@@ -1,0 +1,20 @@
+"""What the tests of channels share."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from callboard import ActorSystem
+from tests.channels.users import Users
+
+
+@pytest.fixture
+def system() -> Iterator[ActorSystem]:
+    """A system that the test leaves idle, or its drain says why not."""
+    with ActorSystem() as system:
+        yield system
+
+
+@pytest.fixture
+def users(system: ActorSystem) -> Users:
+    return Users(system)
