@@ -4,7 +4,7 @@
 // place to itself. So a value costs the transfer of one cache line from core to core, and several values in a line
 // share it. Rejected: Lamport's queue, whose ends read each other's index. With remembered indices it costs about
 // twice as much between two cores (tests/bench/peers/lamport.hpp, and docs/design/channels.md). Rejected: null for an
-// empty slot, as the paper has it. It saves a tenth, and streams have null for an empty batch.
+// empty slot, as the paper has it. It saves up to a third in long rings, and streams have null for an empty batch.
 //
 // Why it is right. Of a slot's two states the producer alone ends one, and the consumer alone the other. The producer
 // stores the value and then, with release, that the slot is full. The consumer that acquires this sees the value. The

@@ -40,7 +40,7 @@ public:
     bool is_free() const { return slot_.load(acquire) == T{}; }
 
 private:
-    alignas(cache_line) Atomic<T> slot_{T{}};
+    Atomic<T> slot_{T{}};
 };
 
 }  // namespace callboard

@@ -68,6 +68,10 @@ private:
 template <std::uintptr_t looks>
 class BasicConcurrent {
 public:
+    // Makes the process known to the kernel for its barriers, as the first word does that becomes light: where there
+    // are several threads already, that takes ten milliseconds.
+    static void prepare() { (void)has_barrier(); }
+
     bool look() {
         compiler_barrier();  // pairs with the barrier in announce()
         const std::uintptr_t state = state_.load(relaxed);
