@@ -3,6 +3,8 @@
 import threading
 import types
 
+cimport cython
+
 from callboard._inside.sending.ref cimport ActorRef
 from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.context cimport Context, current_context
@@ -66,6 +68,7 @@ cdef class ChannelEnd:
         self.user = NULL
         self.user_name = None
         self.owner = None
+        self.set_known(None)
         return self
 
     cdef ChannelSide side(self):
@@ -98,7 +101,22 @@ cdef class ChannelEnd:
         self.user_name = name
         self.owner = ref
         self.user = user
+        self.set_known(None if self.closed else ref)
         return 0
+
+    cdef void set_known(self, ActorRef ref) noexcept:
+        """Note in the side that the end belongs to the actor `ref`; None: to none, or that it is closed."""
+        cdef ChannelSide side = self.side()
+        with cython.critical_section(side):
+            if self.known is not None:
+                side.users.remove(self.known)
+            self.known = ref
+            if ref is not None:
+                side.users.append(ref)
+
+    cdef void claim(self, object task) noexcept:
+        if self.user == NULL and not self.closed and not self.spent:
+            self.set_known(<ActorRef>task)
 
     cdef bint is_ready(self) noexcept:
         """Whether an operation of this end would find something to do."""

@@ -6,6 +6,7 @@ from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from callboard._inside.answers.future cimport driven_by_worker
+from callboard.channels.circles cimport note_full
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.pipe cimport Line
 from callboard.channels.wait cimport ChannelWait, begin_wait
@@ -101,6 +102,8 @@ cdef class Operation:
             self.waiting = wait
             if self.timeout is not None:
                 wait.expire_after(self.left())
+            elif wait.line.sends:
+                note_full(wait)
             if driven_by_worker():
                 Py_INCREF(wait)
                 result[0] = <PyObject*>wait
@@ -153,6 +156,9 @@ cdef class Operation:
             if wait is None:
                 continue
             self.waiting = wait
+            wait.expires = self.timeout is not None
+            if wait.line.sends and not wait.expires:
+                note_full(wait)
             try:
                 wait.result(None if self.timeout is None else self.left())
             except BaseException as error:

@@ -80,6 +80,7 @@ cdef class Receiver(ChannelEnd):
         if not self.closed and not self.spent:
             self.use()
             self.closed = True
+            self.set_known(None)
             self.pipe.end_receiver()
 
     def cancel(self):
@@ -143,6 +144,7 @@ cdef class Receiver(ChannelEnd):
 
     def __del__(self):
         if self.pipe is not None and not self.spent:
+            self.set_known(None)
             self.pipe.leave_receiver(self.closed, "never received", None)
 
     cdef object take(self, object nothing):
@@ -164,13 +166,16 @@ cdef class Receiver(ChannelEnd):
         if not self.following  or self.pipe.failure is not None:
             raise self.closing()
         other = self.following.pop(0)
+        self.set_known(None)
         self.pipe.leave_receiver(self.closed, "channel replaced", self)
         self.pipe, self.closed = other.pipe, other.closed
+        self.known, other.known = other.known, None
         if other.following:
             self.following = other.following + self.following
         return True
 
     cdef void let_go(self, object failure) noexcept:
+        self.set_known(None)
         if not self.spent and not self.closed:
             self.closed = True
             self.pipe.leave_receiver(False, "receiver stopped", self)

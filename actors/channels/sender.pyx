@@ -82,6 +82,7 @@ cdef class Sender(ChannelEnd):
         if not self.closed:
             self.end(None, None)
         self.pipe, self.closed = other.pipe, False
+        self.known, other.known = other.known, None
         other.spent = True
 
     def __enter__(self):
@@ -103,6 +104,7 @@ cdef class Sender(ChannelEnd):
 
     cdef int end(self, object failure, str failed_by) except -1:
         self.closed = True
+        self.set_known(None)
         self.pipe.end_sender(failure, failed_by)
         if self.pipe.senders.has(self):  # such as another coroutine of the same loop
             self.pipe.senders.wake_all()
@@ -141,9 +143,11 @@ cdef class Send(Operation):
     cdef bint settle(self, Pipe pipe) except -1:
         """Whether the offered value was taken."""
         if not pipe.was_taken(self.offer):
-            if pipe.takes_values():
+            if not pipe.is_rendezvous:  # it has grown, with the value in it
+                pass
+            elif pipe.takes_values():
                 return False
-            if pipe.retract(self.offer):
+            elif pipe.retract(self.offer):
                 raise self.end.closing()
         self.value = None
         self.sent = True

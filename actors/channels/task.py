@@ -26,8 +26,8 @@ class Task(Actor[Any]):
         raise NotImplementedError(f"{type(self).__qualname__} has no method `async def run(self)`")
 
     async def receive(self, message: Any) -> object:
-        """Refuse messages: a task has channels."""
-        raise TypeError(f"{self.ref!r} is a task, and takes no messages: send into its channels")
+        """Take no message: a task has channels, and who sends to its ref gets a TypeError."""
+        raise AssertionError("unreachable")
 
     def checkpoint(self) -> Checkpoint:
         """Return an awaitable that lets other actors run, for a task that works for long."""

@@ -3,6 +3,7 @@
 import asyncio
 
 from callboard._inside.sending.ref cimport ActorRef
+from callboard.channels.end cimport ChannelEnd
 from callboard.channels.pipe cimport Line
 from callboard.scheduling.handle cimport Handle, actor_here
 
@@ -15,12 +16,19 @@ cdef class ChannelWait(Future):
     The side's line holds it. A wait that is given up leaves the line, and takes nothing along.
     """
 
+    @property
+    def _what(self):
+        if not isinstance(self.end, ChannelEnd):
+            return f"one of {len(self.end)} ends"
+        return f"{'room in' if self.line.sends else 'a value of'} channel {(<ChannelEnd>self.end).pipe.number}"
+
     cdef int expire_after(self, double seconds) except -1:
         """Fail with AskTimeout when `seconds` have passed, unless the wait is over by then.
 
         An actor waits by its system's clock, a coroutine of an event loop by the loop's.
         """
         cdef Handle here = actor_here()
+        self.expires = True
         if here is not None:
             timers = (<ActorRef>here).runtime.timers
             timers.note(self, timers.due_after(seconds), seconds)

@@ -88,11 +88,12 @@ class ManualSystem(ActorSystem):
         return Probe(self, name)
 
     def step(self) -> bool:
-        """Dispatch one ready actor; False if none is ready.
+        """Dispatch one ready actor; False if none is ready, and no circle of full channels was broken.
 
         Raises CallboardError in a thread other than the one that made the system.
         """
-        return self._worker.step_once()
+        circles = self._runtime.circles
+        return self._worker.step_once() or (circles is not None and circles.look())
 
     def run_until_idle(self, max_steps: int | None = None) -> int:
         """Run until no actor is ready, and return the number of steps. The clock stands still.

@@ -7,3 +7,7 @@ cdef class Held:
     cdef void let_go(self, object failure) noexcept:
         """The actor has ended, by `failure` if that is not None. Runs in its last dispatch."""
         pass
+
+    cdef void claim(self, object task) noexcept:
+        """The ref of a new task that has this among its arguments."""
+        pass
