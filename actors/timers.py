@@ -121,7 +121,9 @@ class Timers(Deadlines):
 
     def _fail(self, future: Any, seconds: float) -> None:
         when = "before its system was stopped" if self.closed else f"in {seconds} s"
-        future.set_exception(AskTimeout(f"no answer from {future.target._short_path} {when}"))
+        asked = future.target  # None: it waits for something else, such as a channel
+        what = "nothing happened" if asked is None else f"no answer from {asked._short_path}"
+        future.set_exception(AskTimeout(f"{what} {when}"))
 
     def close(self) -> None:
         """Drop all timers and end the thread."""

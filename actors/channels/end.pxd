@@ -20,4 +20,5 @@ cdef class ChannelEnd(Held):
     cdef int bind(self, Context* context, void* user) except -1
     cdef void set_known(self, ActorRef ref) noexcept
     cdef bint is_ready(self) noexcept
+    cdef bint is_done(self) noexcept
     cdef object closing(self)

@@ -34,7 +34,7 @@ cdef class ChannelEnd:
     @property
     def is_closed(self):
         """True once an operation can only raise ChannelClosed."""
-        return self.closed or self.spent
+        return self.spent or self.is_done()
 
     def __len__(self):
         return self.pipe.channel.size()
@@ -121,6 +121,10 @@ cdef class ChannelEnd:
     cdef bint is_ready(self) noexcept:
         """Whether an operation of this end would find something to do."""
         return True
+
+    cdef bint is_done(self) noexcept:
+        """Whether nothing more can go in or come out here."""
+        return self.closed
 
     cdef object closing(self):
         """Return the error that says how the other side has ended the channel."""

@@ -9,10 +9,11 @@ cdef class Operation:
     # An operation that may have to wait.
     cdef object end          # a ChannelEnd, or a Selection
     cdef object timeout      # in seconds, or None
-    cdef double due          # by time.monotonic(); 0 before the first wait
+    cdef double due          # by now(); 0 before the first wait
     cdef object outcome
     cdef ChannelWait waiting
     cdef object hosted       # the steps of the wait in an event loop
+    cdef bint is_begun       # awaited; once is enough
     cdef bint is_over
 
     cdef Line line(self)

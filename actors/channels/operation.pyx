@@ -1,6 +1,6 @@
 """Operations that may have to wait: tried at once, and again whenever the other side has done something."""
 
-import time
+import warnings
 
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
@@ -9,7 +9,7 @@ from callboard._inside.answers.future cimport driven_by_worker
 from callboard.channels.circles cimport note_full
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.pipe cimport Line
-from callboard.channels.wait cimport ChannelWait, begin_wait
+from callboard.channels.wait cimport ChannelWait, begin_wait, now
 from callboard.core.awaitable cimport (
     PYGEN_ERROR, PYGEN_NEXT, PYGEN_RETURN, PyIter_Send, PySendResult, set_steps,
 )
@@ -17,7 +17,6 @@ from callboard.scheduling.context cimport current_context
 from callboard.scheduling.handle cimport Handle, actor_here
 
 from callboard.channels.errors import ChannelTimeout
-from callboard.core import checks
 from callboard.core.errors import AskTimeout, CallboardError
 
 
@@ -28,9 +27,14 @@ cdef class Operation:
     """
 
     def __await__(self):
-        if self.is_over or self.waiting is not None:
+        if self.is_begun:
             raise RuntimeError(f"{self!r} was awaited before")
+        self.is_begun = True
         return self
+
+    def __dealloc__(self):
+        if not self.is_begun:
+            warn_of(self)
 
     def __iter__(self):
         return self
@@ -101,7 +105,10 @@ cdef class Operation:
                 continue
             self.waiting = wait
             if self.timeout is not None:
-                wait.expire_after(self.left())
+                try:
+                    wait.expire_after(self.left())
+                except BaseException as error:  # such as where no event loop runs
+                    self.go_on(error)
             elif wait.line.sends:
                 note_full(wait)
             if driven_by_worker():
@@ -127,8 +134,8 @@ cdef class Operation:
     cdef double left(self) except -1:
         """How many seconds of the time limit are left."""
         if self.due == 0:
-            self.due = time.monotonic() + checks.seconds("timeout", self.timeout)
-        return max(self.due - time.monotonic(), 0.0)
+            self.due = now() + self.timeout
+        return max(self.due - now(), 0.0)
 
     cdef Line line(self):
         """Where to wait."""
@@ -146,6 +153,7 @@ cdef class Operation:
         """Do it, and let the calling thread sleep until then."""
         cdef ChannelWait wait
         cdef Handle here = actor_here()
+        self.is_begun = True
         if (current_context().worker != NULL or here is not None) and not (
                 here is not None and here.has_own_worker()):
             raise CallboardError(
@@ -164,6 +172,13 @@ cdef class Operation:
             except BaseException as error:
                 self.go_on(error)
         return self.outcome
+
+
+cdef int warn_of(Operation operation) except -1:
+    """Warn as of a coroutine. Called at the operation's end, so no new reference to it may stay."""
+    kind = type(operation)
+    warnings.warn(f"{kind.__name__} of a channel was never awaited", RuntimeWarning)
+    return 0
 
 
 cdef object current_error():

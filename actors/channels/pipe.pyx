@@ -104,7 +104,11 @@ cdef class ChannelSide(Line):
                 if not self.line:
                     return
                 wait = self.line.popleft()
-                again = bool(self.line) and not self.announce()
+                if self.line:
+                    again = not self.announce()
+                else:
+                    again = False
+                    self.withdraw()
             wake(wait)
 
     cdef void wake_all(self) noexcept:

@@ -7,6 +7,7 @@ cdef class Receiver(ChannelEnd):
 
     cdef object take(self, object nothing)
     cdef bint is_at_end(self) except -1
+    cdef void leave(self, str reason, bint is_cancelled, object receiver) noexcept
 
 
 cdef class Receive(Operation):

@@ -22,9 +22,10 @@ cdef class Receiver(ChannelEnd):
         Cancelled, it takes nothing. Raises ChannelTimeout after `timeout` seconds; ChannelClosed when no value can
         come any more, as ChannelCancelled or ChannelFailed if that is why; ChannelMisuse.
         """
-        cdef Receive operation = Receive.__new__(Receive)
-        operation.end = self
-        operation.timeout = timeout
+        cdef Receive operation
+        limit = None if timeout is None else checks.seconds("timeout", timeout)
+        operation = Receive.__new__(Receive)
+        operation.end, operation.timeout = self, limit
         return operation
 
     def get(self, timeout=None):
@@ -49,10 +50,11 @@ cdef class Receiver(ChannelEnd):
 
     def receive_many(self, most, timeout=None):
         """Return an awaitable that takes a list of the next values: one at least, `most` at most."""
-        cdef ReceiveMany operation = ReceiveMany.__new__(ReceiveMany)
-        operation.end = self
-        operation.most = checks.whole("the most values of receive_many()", most, 1, 2**62)
-        operation.timeout = timeout
+        cdef ReceiveMany operation
+        limit = None if timeout is None else checks.seconds("timeout", timeout)
+        many = checks.whole("the most values of receive_many()", most, 1, 2**62)
+        operation = ReceiveMany.__new__(ReceiveMany)
+        operation.end, operation.most, operation.timeout = self, many, limit
         return operation
 
     def get_many(self, most, timeout=None):
@@ -66,10 +68,11 @@ cdef class Receiver(ChannelEnd):
         """
         self.use()
         while True:
-            value = self.pipe.look(NOTHING)
+            pipe = self.pipe
+            value = pipe.look(NOTHING)
             if value is not NOTHING:
                 return value
-            if not self.is_at_end():
+            if not self.is_at_end() or self.pipe is pipe:  # at capacity 0 an offer is no value yet
                 raise ChannelEmpty(f"{self!r} has no value")
 
     def close(self):
@@ -77,11 +80,17 @@ cdef class Receiver(ChannelEnd):
 
         In any thread that has the end. To close again does nothing.
         """
+        cdef Receiver other
         if not self.closed and not self.spent:
             self.use()
             self.closed = True
             self.set_known(None)
             self.pipe.end_receiver()
+            if self.pipe.receivers.has(self):  # such as another coroutine of the same loop
+                self.pipe.receivers.wake_all()
+            for other in self.following or ():
+                other.closed = True
+                other.pipe.end_receiver()
 
     def cancel(self):
         """Receive no more: what is in the channel becomes dead letters, and senders get ChannelCancelled.
@@ -89,8 +98,7 @@ cdef class Receiver(ChannelEnd):
         Other receivers of the channel get it, too.
         """
         self.use()
-        self.closed = True
-        self.pipe.cancel("channel cancelled", self)
+        self.leave("channel cancelled", True, self)
 
     def clone(self):
         """Return another receiver of the same channel, for another user: each value goes to one of them."""
@@ -111,9 +119,13 @@ cdef class Receiver(ChannelEnd):
         if other is self or other.closed:
             raise ChannelMisuse(f"{self!r} cannot be replaced by {other!r}")
         other.spent = True
+        other.hand_on()
         if self.following is None:
             self.following = []
         self.following.append(other)
+        if other.following:
+            self.following += other.following
+            other.following = None
 
     def __aiter__(self):
         return self
@@ -144,8 +156,7 @@ cdef class Receiver(ChannelEnd):
 
     def __del__(self):
         if self.pipe is not None and not self.spent:
-            self.set_known(None)
-            self.pipe.leave_receiver(self.closed, "never received", None)
+            self.leave("never received", False, None)
 
     cdef object take(self, object nothing):
         """Take a value out, or return `nothing`. Raises ChannelClosed if none can come."""
@@ -163,30 +174,39 @@ cdef class Receiver(ChannelEnd):
             if self.closed:  # though another receiver goes on
                 raise ChannelClosed(f"{self!r} was closed by its own user")
             return False
-        if not self.following  or self.pipe.failure is not None:
+        if not self.following or self.pipe.failure is not None:
             raise self.closing()
         other = self.following.pop(0)
         self.set_known(None)
         self.pipe.leave_receiver(self.closed, "channel replaced", self)
         self.pipe, self.closed = other.pipe, other.closed
-        self.known, other.known = other.known, None
-        if other.following:
-            self.following = other.following + self.following
+        self.set_known(self.owner)
         return True
 
-    cdef void let_go(self, object failure) noexcept:
+    cdef void leave(self, str reason, bint is_cancelled, object receiver) noexcept:
+        """Take nothing more, from this channel and those that were to follow."""
+        cdef Receiver other
         self.set_known(None)
-        if not self.spent and not self.closed:
-            self.closed = True
-            self.pipe.leave_receiver(False, "receiver stopped", self)
-        elif not self.spent:
-            self.pipe.leave_receiver(True, "receiver stopped", self)
+        following, self.following = self.following or (), None
+        for other in (self, *following):
+            if is_cancelled:
+                other.pipe.cancel(reason, receiver)
+            else:
+                other.pipe.leave_receiver(other.closed, reason, receiver)
+            other.closed = True
+
+    cdef void let_go(self, object failure) noexcept:
+        if not self.spent:
+            self.leave("receiver stopped", False, self)
 
     cdef ChannelSide side(self):
         return self.pipe.receivers
 
     cdef bint is_ready(self) noexcept:
-        return self.pipe.has_values() or self.pipe.is_over() or self.spent
+        return self.pipe.has_values() or self.pipe.is_over() or self.closed or self.spent
+
+    cdef bint is_done(self) noexcept:
+        return self.pipe.is_over() and not self.following
 
 
 cdef class Receive(Operation):

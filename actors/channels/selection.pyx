@@ -8,6 +8,7 @@ from callboard.channels.operation cimport Operation, make_awaitable
 from callboard.channels.pipe cimport Line, Watch, wake
 
 from callboard.channels.errors import ChannelMisuse
+from callboard.core import checks
 from callboard.core.text import safe_repr
 
 
@@ -127,11 +128,11 @@ cdef class Selection:
         for end in ends:
             self.add(end)
 
-    def __dealloc__(self):
+    def __del__(self):
         cdef Membership membership
-        if self.members is not None:
-            for membership in self.members.values():
-                self.selector.remove(membership.member[0])
+        while self.members:
+            _, membership = self.members.popitem()
+            self.selector.remove(membership.member[0])
 
     def add(self, end):
         """Wait for `end`, too. Raises TypeError, and ChannelMisuse if it is another user's or there already."""
@@ -158,9 +159,10 @@ cdef class Selection:
 
         Raises ChannelTimeout after `timeout` seconds.
         """
-        cdef Ready operation = Ready.__new__(Ready)
-        operation.end = self
-        operation.timeout = timeout
+        cdef Ready operation
+        limit = None if timeout is None else checks.seconds("timeout", timeout)
+        operation = Ready.__new__(Ready)
+        operation.end, operation.timeout = self, limit
         return operation
 
     def wait(self, timeout=None):

@@ -14,5 +14,6 @@ cdef class Send(Operation):
     cdef object value
     cdef readonly bint sent
     cdef int64_t offer       # at capacity 0: the number of the offered value; 0 before
+    cdef Pipe offered_in     # the channel in which it is offered
 
-    cdef bint settle(self, Pipe pipe) except -1
+    cdef bint settle(self) except -1

@@ -5,6 +5,7 @@ from callboard.channels.operation cimport Operation, make_awaitable
 from callboard.channels.pipe cimport Pipe, ChannelSide
 
 from callboard.channels.errors import ChannelClosed, ChannelMisuse
+from callboard.core import checks
 
 
 cdef class Sender(ChannelEnd):
@@ -19,10 +20,10 @@ cdef class Sender(ChannelEnd):
         Raises ChannelTimeout after `timeout` seconds, ChannelClosed, ChannelMisuse, and ChannelCycle if tasks wait
         for each other in a circle.
         """
-        cdef Send operation = Send.__new__(Send)
-        operation.end = self
-        operation.value = value
-        operation.timeout = timeout
+        cdef Send operation
+        limit = None if timeout is None else checks.seconds("timeout", timeout)
+        operation = Send.__new__(Send)
+        operation.end, operation.value, operation.timeout = self, value, limit
         return operation
 
     def put(self, value, timeout=None):
@@ -77,12 +78,13 @@ cdef class Sender(ChannelEnd):
         """
         self.use()
         other.use()
-        if other.closed or other is self:
+        if other is self or other.closed:
             raise ChannelMisuse(f"{self!r} cannot be replaced by {other!r}")
+        other.hand_on()
         if not self.closed:
             self.end(None, None)
         self.pipe, self.closed = other.pipe, False
-        self.known, other.known = other.known, None
+        self.set_known(self.owner)
         other.spent = True
 
     def __enter__(self):
@@ -94,6 +96,9 @@ cdef class Sender(ChannelEnd):
     def __del__(self):
         if self.pipe is not None and not self.closed and not self.spent:
             self.end(None, None)
+
+    cdef bint is_done(self) noexcept:
+        return self.closed or not self.pipe.takes_values()
 
     cdef int refuse_closed(self) except -1:
         if self.closed:
@@ -118,7 +123,7 @@ cdef class Sender(ChannelEnd):
         return self.pipe.senders
 
     cdef bint is_ready(self) noexcept:
-        return self.closed or self.pipe.has_room() or not self.pipe.takes_values()
+        return self.is_done() or self.pipe.has_room() or self.spent
 
 
 cdef class Send(Operation):
@@ -128,34 +133,38 @@ cdef class Send(Operation):
         cdef Sender end = <Sender>self.end
         cdef Pipe pipe = end.pipe
         end.use()
+        if self.offer and self.settle():
+            return True
         if self.offer:
-            return self.settle(pipe)
+            return False
         end.refuse_closed()
         if pipe.is_rendezvous:
+            self.offered_in = pipe
             self.offer = pipe.offer(self.value)
-            return self.offer != 0 and self.settle(pipe)
+            return self.offer != 0 and self.settle()
         if not pipe.try_put(self.value):
             return False
         self.value = None
         self.sent = True
         return True
 
-    cdef bint settle(self, Pipe pipe) except -1:
-        """Whether the offered value was taken."""
+    cdef bint settle(self) except -1:
+        """Whether the offered value was taken. It is taken back where nobody can take it any more."""
+        cdef Sender end = <Sender>self.end
+        cdef Pipe pipe = self.offered_in
         if not pipe.was_taken(self.offer):
-            if not pipe.is_rendezvous:  # it has grown, with the value in it
-                pass
-            elif pipe.takes_values():
+            if pipe.is_rendezvous and pipe is end.pipe and not end.is_done():
                 return False
-            elif pipe.retract(self.offer):
-                raise self.end.closing()
+            if pipe.retract(self.offer):  # not if the channel has grown, with the value in it
+                self.offer = 0
+                return False
         self.value = None
         self.sent = True
         return True
 
     cdef bint is_done_after_all(self) except -1:
         if self.offer and not self.sent:
-            self.sent = not (<Sender>self.end).pipe.retract(self.offer)
+            self.sent = not self.offered_in.retract(self.offer)
         return self.sent
 
 

@@ -12,4 +12,5 @@ cdef class ChannelWait(Future):
     cdef void leave(self) noexcept
 
 
+cdef double now() except -1
 cdef ChannelWait begin_wait(object end, Line line)

@@ -1,6 +1,7 @@
 """A wait at a channel: for a value, or for room."""
 
 import asyncio
+import time
 
 from callboard._inside.sending.ref cimport ActorRef
 from callboard.channels.end cimport ChannelEnd
@@ -40,6 +41,12 @@ cdef class ChannelWait(Future):
         """Give up."""
         self.line.leave(self)
         self.complete(None, None)  # which cancels its timer
+
+
+cdef double now() except -1:
+    """The time for the limits of who calls: by the clock of an actor's system, or by the process's."""
+    cdef Handle here = actor_here()
+    return time.monotonic() if here is None else (<ActorRef>here).runtime.timers.now()
 
 
 cdef ChannelWait begin_wait(object end, Line line):

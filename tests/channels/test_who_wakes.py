@@ -1,0 +1,289 @@
+"""Who wakes with which error, when a channel ends while somebody waits."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from callboard import ActorFailed, ActorRef, ActorSystem
+from callboard.channels import (
+    ChannelCancelled,
+    ChannelClosed,
+    ChannelFailed,
+    Receiver,
+    Selection,
+    Sender,
+    Task,
+    channel,
+)
+from callboard.testing import ManualSystem
+from tests.channels.users import KINDS, WAIT, Users
+
+
+class Holder(Task):
+    """Uses an end, then waits at a gate, and ends as it is told there."""
+
+    def __init__(self, end: Any, gate: Receiver[str]) -> None:
+        self.end, self.gate = end, gate
+
+    async def run(self) -> None:
+        Selection([self.end])
+        if await self.gate.receive() == "fail":
+            raise ValueError("as it was told")
+
+
+class Other:
+    """The other side of the channel, before which somebody waits."""
+
+    def __init__(self, system: ActorSystem, end: Any) -> None:
+        self.system, self.end = system, end
+
+    def close(self) -> None:
+        self.end.close()
+
+    def cancel(self) -> None:
+        self.end.cancel()
+
+    def collect(self) -> None:
+        self.end = None
+        gc.collect()
+
+    def hold(self) -> tuple[ActorRef[Any], Sender[str]]:
+        gate, gates_receiver = channel(1)
+        holder = self.system.spawn(Holder, self.end, gates_receiver)
+        self.end = None
+        return holder, gate
+
+    def end_task(self) -> None:
+        self.hold()[1].try_send("end")
+
+    def fail_task(self) -> None:
+        self.hold()[1].try_send("fail")
+
+    def stop_task(self) -> None:
+        self.hold()[0].stop()
+
+
+ENDS: dict[str, Callable[[Other], None]] = {
+    "close": Other.close,
+    "cancel": Other.cancel,
+    "collected": Other.collect,
+    "task ended": Other.end_task,
+    "task failed": Other.fail_task,
+    "task stopped": Other.stop_task,
+}
+OF_SENDER: dict[str, type[ChannelClosed]] = {
+    "close": ChannelClosed,
+    "cancel": ChannelCancelled,
+    "collected": ChannelClosed,
+    "task ended": ChannelClosed,
+    "task failed": ChannelFailed,
+    "task stopped": ChannelClosed,
+}
+OF_RECEIVER = OF_SENDER | {"task failed": ChannelClosed}
+
+
+@pytest.fixture
+def failing_system() -> Any:
+    """A system in which tasks may fail."""
+    system = ActorSystem()
+    yield system
+    try:
+        system.stop()
+    except ActorFailed:
+        pass
+
+
+async def receive(words: Any, receiver: Receiver[Any], waits: Future[None]) -> Any:
+    waits.set_result(None)
+    return await words.receive(receiver)
+
+
+async def select(words: Any, end: Any, waits: Future[None]) -> Any:
+    selection = Selection([end])
+    waits.set_result(None)
+    await words.ready(selection)
+    return end.try_receive() if isinstance(end, Receiver) else end.try_send("too much")
+
+
+async def send(words: Any, sender: Sender[Any], waits: Future[None]) -> Any:
+    waits.set_result(None)
+    return await words.send(sender, "too much")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("end", list(ENDS))
+@pytest.mark.parametrize("capacity", [0, 2])
+@pytest.mark.parametrize("waiting", [receive, select])
+def test_receivers_wake(
+    failing_system: ActorSystem, kind: str, end: str, capacity: int, waiting: Any
+) -> None:
+    sender, receiver = channel(capacity)
+    waits: Future[None] = Future()
+    done = Users(failing_system).start(kind, waiting, receiver, waits)
+    waits.result(WAIT)
+    other = Other(failing_system, sender)
+    del sender
+    ENDS[end](other)
+    with pytest.raises(ChannelClosed) as caught:
+        done.result(WAIT)
+    assert type(caught.value) is OF_SENDER[end]
+    if end == "task failed":
+        assert "as it was told" in str(caught.value.__cause__)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("end", list(ENDS))
+@pytest.mark.parametrize("capacity", [0, 2])
+@pytest.mark.parametrize("waiting", [send, select])
+def test_senders_wake(
+    failing_system: ActorSystem, kind: str, end: str, capacity: int, waiting: Any
+) -> None:
+    sender, receiver = channel(capacity)
+    for number in range(capacity):
+        assert sender.try_send(number)
+    sender.hand_on()
+    waits: Future[None] = Future()
+    done = Users(failing_system).start(kind, waiting, sender, waits)
+    waits.result(WAIT)
+    other = Other(failing_system, receiver)
+    del receiver
+    if waiting is select and capacity == 0 and "task" in end:
+        pytest.skip("the task waits at the channel for a moment, so there may be room")
+    ENDS[end](other)
+    with pytest.raises(ChannelClosed) as caught:
+        done.result(WAIT)
+    assert type(caught.value) is OF_RECEIVER[end]
+
+
+def test_what_was_sent_before_comes_before_the_error() -> None:
+    for end, error in OF_SENDER.items():
+        with ManualSystem() as system:
+            sender, receiver = channel(3)
+            sender.try_send(1)
+            sender.try_send(2)
+            sender.hand_on()
+            other = Other(system, sender)
+            del sender
+            ENDS[end](other)
+            system.run_until_idle()
+            values = []
+            with pytest.raises(ChannelClosed) as caught:
+                while True:
+                    values.append(receiver.try_receive())
+            assert type(caught.value) is error
+            assert values == ([] if end == "cancel" else [1, 2])
+            if end == "task failed":
+                with pytest.raises(ActorFailed):
+                    system.stop()
+
+
+def test_one_of_the_clones_keeps_a_channel_open() -> None:
+    sender, receiver = channel(3)
+    other_sender, other_receiver = sender.clone(), receiver.clone()
+    sender.close()
+    receiver.close()
+    assert sender.is_closed
+    assert receiver.is_closed
+    assert not other_sender.is_closed
+    assert not other_receiver.is_closed
+    with pytest.raises(ChannelClosed):
+        sender.try_send(1)
+    with pytest.raises(ChannelClosed):
+        receiver.try_receive()
+    assert other_sender.try_send(1)
+    assert other_receiver.try_receive() == 1
+    other_receiver.close()
+    with pytest.raises(ChannelClosed):
+        other_sender.try_send(1)
+
+
+def test_a_cancel_is_for_all_clones() -> None:
+    sender, receiver = channel(3)
+    other_sender, other_receiver = sender.clone(), receiver.clone()
+    receiver.cancel()
+    for operation in (
+        sender.clone,
+        other_receiver.try_receive,
+        lambda: other_sender.try_send(1),
+        lambda: sender.try_send(1),
+    ):
+        with pytest.raises(ChannelCancelled):
+            operation()
+
+
+def test_an_end_may_be_closed_again() -> None:
+    for end in channel(1):
+        end.close()
+        end.close()
+        end.cancel()
+        end.cancel()
+        end.close()
+        assert end.is_closed
+
+
+def test_a_closed_receiver_receives_what_is_there() -> None:
+    sender, receiver = channel(3)
+    sender.try_send(1)
+    sender.try_send(2)
+    receiver.close()
+    with pytest.raises(ChannelClosed, match="nobody receives any more"):
+        sender.try_send(3)
+    assert sender.is_closed
+    assert list(receiver) == [1, 2]
+
+
+def test_iterating_ends_at_a_close_and_raises_other_ends() -> None:
+    sender, receiver = channel(3)
+    sender.try_send(1)
+    sender.cancel()
+    with pytest.raises(ChannelCancelled):
+        list(receiver)
+
+
+@pytest.mark.parametrize("clones", [0, 1])
+@pytest.mark.parametrize("capacity", [0, 1])
+def test_closing_ones_own_end_wakes_those_who_wait_at_it(clones: int, capacity: int) -> None:
+    """Coroutines of one event loop share their ends."""
+    async def main() -> None:
+        sender, receiver = channel(capacity)
+        others = [(sender.clone(), receiver.clone()) for _ in range(clones)]
+        waiting = asyncio.ensure_future(receiver.receive())
+        await asyncio.sleep(0)
+        receiver.close()
+        with pytest.raises(ChannelClosed):
+            await asyncio.wait_for(waiting, WAIT)
+
+        sender, receiver = channel(capacity)
+        others += [(sender.clone(), receiver.clone()) for _ in range(clones)]
+        for number in range(capacity):
+            assert sender.try_send(number)
+        operation = sender.send("too much")
+        waiting = asyncio.ensure_future(operation)
+        await asyncio.sleep(0)
+        sender.close()
+        with pytest.raises(ChannelClosed):
+            await asyncio.wait_for(waiting, WAIT)
+        assert not operation.sent
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("end", ["close", "cancel", "collected"])
+def test_channels_that_were_to_follow_end_with_the_receiver(end: str) -> None:
+    with ManualSystem() as system:
+        _, receiver = channel(1)
+        sender, following = channel(1)
+        assert sender.try_send("left")
+        receiver.replace(following)
+        other = Other(system, receiver)
+        del receiver
+        ENDS[end](other)
+        with pytest.raises(ChannelClosed) as caught:
+            sender.try_send("more")
+        assert type(caught.value) is OF_RECEIVER[end]
