@@ -12,6 +12,13 @@ from callboard.scheduling.context cimport Context, current_context
 from callboard.channels.errors import ChannelCancelled, ChannelClosed, ChannelFailed, ChannelMisuse
 
 
+cdef void hold(ActorRef ref, ChannelEnd end) noexcept:
+    """Have `end` end with the actor `ref`, which runs here."""
+    if ref.extras().held is None:
+        ref.extra.held = set()
+    ref.extra.held.add(end)
+
+
 cdef class ChannelEnd:
     """A sender or a receiver.
 
@@ -63,8 +70,7 @@ cdef class ChannelEnd:
         """
         if self.side().has(self):
             raise ChannelMisuse(f"{self!r} cannot be handed on while {self.user_name} waits at it")
-        if self.owner is not None and self.owner.extra is not None and self.owner.extra.held is not None:
-            self.owner.extra.held.discard(self)
+        self.leave_holder(None)
         self.user = NULL
         self.user_name = None
         self.owner = None
@@ -95,9 +101,8 @@ cdef class ChannelEnd:
             raise ChannelMisuse(f"{self!r} is used by {name}: hand it on first, with hand_on()")
         if ref is not None:
             self.pipe.join_system(ref)
-            if ref.extras().held is None:
-                ref.extra.held = set()
-            ref.extra.held.add(self)
+            hold(ref, self)
+        self.leave_holder(ref)
         self.user_name = name
         self.owner = ref
         self.user = user
@@ -115,8 +120,22 @@ cdef class ChannelEnd:
                 side.users.append(ref)
 
     cdef void claim(self, object task) noexcept:
-        if self.user == NULL and not self.closed and not self.spent:
-            self.set_known(<ActorRef>task)
+        # As good as used, until another one uses it: the task may wait long before it does.
+        cdef ActorRef ref = <ActorRef>task
+        if self.user == NULL and not self.closed and not self.spent and (
+                self.pipe.runtime is None or self.pipe.runtime is ref.runtime):
+            hold(ref, self)
+            self.leave_holder(ref)
+            self.user_name = ref._short_path
+            self.set_known(ref)
+
+    cdef void leave_holder(self, ActorRef ref) noexcept:
+        """The end does not end any more with the actor that it belonged to, unless that is `ref`."""
+        cdef ActorRef holder = self.known if self.owner is None else self.owner
+        if holder is not None and holder is not ref and holder.extra is not None:
+            held = holder.extra.held
+            if held is not None:
+                held.discard(self)
 
     cdef bint is_ready(self) noexcept:
         """Whether an operation of this end would find something to do."""

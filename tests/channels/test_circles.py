@@ -107,7 +107,6 @@ def test_the_smallest_of_the_channels_that_may_grow_does(any_system: ActorSystem
     any_system.drain()
     assert told == [[0, 1, 2]] * 2
     assert (there[0].capacity, back[0].capacity) in ((2, 4), (4, 2), (2, 2))
-    assert back[0].capacity == 2 or there[0].capacity == 4
 
 
 def test_a_wait_for_a_value_is_part_of_a_circle(any_system: ActorSystem) -> None:

@@ -300,7 +300,7 @@ def test_statistics_show_as_two_tables() -> None:
     assert str(statistics).splitlines() == [
         "worker  dispatches  busy  idle  waits",
         "",
-        "actor  worker  messages  dispatches  total  mean  queue  peak  dropped",
+        "actor  worker  messages  dispatches  total  mean  queue  peak  dropped  waits_for",
     ]
     with ActorSystem("show", workers=1, monitoring="times") as system:
         box = system.spawn(Box, name="box")
