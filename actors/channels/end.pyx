@@ -6,8 +6,9 @@ import types
 cimport cython
 
 from callboard._inside.sending.ref cimport ActorRef
-from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.context cimport Context, current_context
+from callboard.scheduling.forward cimport Cell
+from callboard.scheduling.handle cimport actor_here
 
 from callboard.channels.errors import ChannelCancelled, ChannelClosed, ChannelFailed, ChannelMisuse
 
@@ -93,7 +94,7 @@ cdef class ChannelEnd:
         cdef ActorRef ref = None
         name = f"the thread {threading.current_thread().name!r}"
         if context.current != NULL:
-            ref = <ActorRef>context.current.owner
+            ref = <ActorRef>actor_here()
             name = ref._short_path
         if self.spent:
             raise ChannelMisuse(f"{self!r} was given to replace(): use the end that it replaces")
@@ -126,6 +127,7 @@ cdef class ChannelEnd:
                 self.pipe.runtime is None or self.pipe.runtime is ref.runtime):
             hold(ref, self)
             self.leave_holder(ref)
+            self.pipe.runtime = ref.runtime
             self.user_name = ref._short_path
             self.set_known(ref)
 

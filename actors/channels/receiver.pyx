@@ -1,10 +1,14 @@
 """A channel's end for values to come out."""
 
+from libc.stdint cimport int64_t
+
+from callboard._inside.sending.ref cimport ActorRef
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.operation cimport Operation, make_awaitable
 from callboard.channels.pipe cimport Pipe, ChannelSide
 
 from callboard.channels.errors import ChannelClosed, ChannelEmpty, ChannelMisuse
+from callboard.channels.piping import Piping
 from callboard.core import checks
 
 cdef object NOTHING = object()
@@ -60,6 +64,23 @@ cdef class Receiver(ChannelEnd):
     def get_many(self, most, timeout=None):
         """Like receive_many(), for a plain thread."""
         return (<ReceiveMany>self.receive_many(most, timeout)).block("get_many", "receive_many")
+
+    def try_receive_many(self, most):
+        """Take a list of the values that are there, `most` at most; an empty one if there are none."""
+        cdef list values = []
+        cdef int64_t left = checks.whole("the most values of try_receive_many()", most, 1, 2**62)
+        self.use()
+        while left > 0:
+            value = self.pipe.try_take(NOTHING)
+            if value is NOTHING:
+                break
+            values.append(value)
+            left -= 1
+        return values
+
+    def _pour_into(self, ActorRef ref not None):
+        """See ActorRef.pipe()."""
+        return ref.runtime.spawner(None, Piping, (self.hand_on(), ref), {})
 
     def peek(self):
         """Return the next value, and leave it in the channel.

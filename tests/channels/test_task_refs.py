@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from callboard import Actor, ActorSystem
+from callboard import Actor, ActorRef, ActorSystem
 from callboard.channels import Receiver, Task, channel, select
 from callboard.testing import ManualSystem
 
@@ -36,11 +36,23 @@ def test_a_message_to_a_task_is_refused_at_the_call(
     sender.put(1)
 
 
-def test_a_task_can_be_stopped(system: ActorSystem) -> None:
+class Idles(Task):
+    """Never uses what it was given."""
+
+    def __init__(self, *unused: Any) -> None:
+        self.unused = unused
+
+    async def run(self) -> None:
+        await self.sleep(1000)
+
+
+@pytest.mark.parametrize("kind", [Waits, Idles])
+def test_a_task_is_stopped_with_its_ends(manual: ManualSystem, kind: type[Task]) -> None:
     sender, receiver = channel(1)
-    ref = system.spawn(Waits, receiver)
+    ref: ActorRef[Any] = manual.spawn(kind, receiver)
+    manual.run_until_idle()
     ref.stop()
-    assert system.join(20)
+    manual.run_until_idle()
     assert sender.is_closed
     with pytest.raises(TypeError, match="is a task"):
         ref.tell(1)
@@ -140,3 +152,32 @@ def test_an_actor_that_runs_waits_for_nothing(manual: ManualSystem) -> None:
     task = manual.spawn(Yields)
     manual.run_until_idle()
     assert seen == [None, None] and task.waits_for is None
+
+
+def test_an_end_goes_to_the_task_that_uses_it(manual: ManualSystem) -> None:
+    """Of two tasks that were given one end, the one that used it has it."""
+    sender, receiver = channel(1)
+    first: ActorRef[Any] = manual.spawn(Idles, receiver)
+    second: ActorRef[Any] = manual.spawn(Waits, receiver)
+    manual.run_until_idle()
+    first.stop()
+    manual.run_until_idle()
+    assert not sender.is_closed
+    second.stop()
+    manual.run_until_idle()
+    assert sender.is_closed
+
+
+def test_a_task_may_pass_an_end_on_that_it_did_not_use(manual: ManualSystem) -> None:
+    sender, receiver = channel(1)
+
+    class Passes(Idles):
+        async def run(self) -> None:
+            self.spawn(Waits, self.unused[0])
+            await self.sleep(1000)
+
+    ref: ActorRef[Any] = manual.spawn(Passes, receiver)
+    manual.run_until_idle()
+    sender.put(1)
+    manual.run_until_idle()
+    assert not ref.children and sender.is_closed

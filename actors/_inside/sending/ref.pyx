@@ -26,6 +26,7 @@ from callboard.scheduling.dispatching cimport make_ready
 
 from callboard.core.batches import iterator_over
 from callboard.core.errors import AskCycle, CallboardError
+from callboard.core.text import safe_repr
 
 cdef extern from "sched.h" nogil:
     int sched_yield()
@@ -218,6 +219,16 @@ cdef class ActorRef(Waiter):
         if timeout is not None:  # the receiver's worker wakes up meanwhile
             self.runtime.timers.note(future, due, timeout)
         return future
+
+    def pipe(self, receiver):
+        """Have this actor told each value of a channel, and return the ref of the task that does so.
+
+        `receiver` is the task's from now on. Where the mailbox has senders wait for room, the channel becomes full
+        behind it. The task ends with the channel, or when it finds the actor stopped.
+        """
+        if not hasattr(type(receiver), "_pour_into"):
+            raise TypeError(f"pipe() wants the receiver of a channel, not {safe_repr(receiver)}")
+        return receiver._pour_into(self)
 
     def stop(self):
         """Stop the actor after the message in work; messages behind it become dead letters."""
