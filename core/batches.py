@@ -49,8 +49,8 @@ class Batches:
     If `rows` raises an Exception, the rows before it come first, as a batch of their own. `taken`
     is the latest batch, whole or not, and `raised` the exception that is to come after it, or None.
 
-    Rows with a method `try_receive_many(most)`, such as a channel's receiver, come in batches of those
-    that are there: no row waits until its batch is full.
+    Rows with a method `try_receive_many(most)`, such as a channel's receiver, come in batches of
+    those that are there: no row waits until its batch is full.
 
     Raises TypeError, which names the `caller`, if `rows` is not an iterable of rows.
     """
@@ -89,12 +89,10 @@ class Batches:
         if self.raised is not None:
             raise self.raised
         try:
-            if self._take_waiting is None:
-                self.taken.extend(islice(self._rows, self._size))  # keeps the rows before an exception
-                return
-            self.taken.extend(islice(self._rows, 1))
-            if self.taken and self._size > 1:
-                self.taken.extend(self._take_waiting(self._size - 1))
+            size = self._size if self._take_waiting is None else 1
+            self.taken.extend(islice(self._rows, size))  # keeps the rows before an exception
+            if self.taken and self._size > size:
+                self.taken.extend(self._take_waiting(self._size - size))
         except Exception as error:
             if not self.taken:
                 raise

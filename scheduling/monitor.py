@@ -35,7 +35,7 @@ class ActorStatistics:
     dropped: int
     """How many messages its mailbox dropped or refused."""
     waits_for: str | None
-    """What it waits for, such as "a message" or "room in channel 3"; None if it does not wait."""
+    """The thing that it waits for, such as "a message" or "room in channel 3"; None if it does not."""
     in_message: float | None = None
     """For how long a worker has been in its message; None if none is."""
 
@@ -108,7 +108,7 @@ def _text(value: object) -> str:
 
 
 def _table(what: str, kind: type, entries: Sequence[object], texts: int) -> Iterator[str]:
-    """Yield the lines of a table: the first `texts` columns and words to the left, figures to the right."""
+    """Yield a table's lines: words to the left, `texts` columns first, and figures to the right."""
     names = [column.name for column in fields(kind) if column.default is MISSING]
     cells = [
         [what, *names[1:]],

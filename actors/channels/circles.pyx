@@ -1,18 +1,23 @@
 """Circles of full channels, in which tasks wait for each other for ever.
 
-The edges of the graph are waits. Who waits for room waits for the one actor that has the channel's only receiver; who
-waits for a value, for the one that has the only sender. Nothing else is an edge: a wait with a time limit ends by
-itself, and a selection, a thread or an event loop may go on in another way. So each actor waits for one other at most,
-and following the edges finds a circle. One without a full channel is no error: its tasks wait for input.
+The edges of the graph are waits. A wait for room leads to the one actor that has the channel's only receiver, and a
+wait for a value to the one that has the only sender. Nothing else is an edge: a wait with a time limit ends by itself,
+and a selection, a thread or an event loop may go on in another way. So each actor waits for one other at most, and
+following the edges finds a circle. One without a full channel is no error: its tasks wait for input.
 
-Nobody looks for circles on the way of a value. Who begins to wait for room notes the channel's side once, and a timer
-looks from then on, as long as somebody waits there. See thesis 3.1.1 on artificial deadlocks, and Parks 1995, "Bounded
-scheduling of process networks", on channels that grow.
+Nobody looks for circles on the way of a value. An actor that begins to wait for room notes the channel's side once, and
+a timer looks from then on, as long as somebody waits there.
+
+A wait that is not done in the second pass was not done in the first one either, and is the same object: so there was a
+moment at which all of the circle's actors were suspended. Each can be resumed by the next one alone, so they stay so.
+(A stop or a cancellation completes the wait first, or finds it completed.)
+
+On artificial deadlocks see Prokesch 2011, section 3.1.1; on channels that grow Parks 1995, "Bounded Scheduling of
+Process Networks".
 """
 
 cimport cython
 
-from callboard._inside.answers.future cimport Future
 from callboard._inside.sending.ref cimport ActorRef
 from callboard._inside.sending.runtime cimport Runtime
 from callboard.channels.end cimport ChannelEnd
@@ -156,7 +161,7 @@ cdef object circle_from(ChannelWait wait, set seen):
 
 
 cdef bint is_closed(list circle):
-    """Whether these waits are there still, and a channel is full: then all of them were at one time, and last."""
+    """Whether these waits are there still, in the second pass, and a channel is full."""
     cdef ChannelWait wait
     cdef bint is_full = False
     for position, wait in enumerate(circle):

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 class Piping(Task):
     """Tells an actor each value of a channel, until the channel or the actor ends.
 
-    Where the actor's mailbox has its senders wait, this waits, and the channel becomes full behind it.
+    Where the actor's mailbox has its senders wait, this waits, and the channel becomes full behind
+    it.
     """
 
     __slots__ = ("_source", "_to")

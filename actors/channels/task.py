@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from callboard.actor import Actor
 from callboard._inside.answers.checkpoint import Checkpoint
+from callboard.actor import Actor
 
 
 class Task(Actor[Any]):
     """An actor whose work is one coroutine, `run()`, and that ends with it.
 
-    A task is spawned, placed, supervised, watched and stopped as other actors are. It takes no messages. Its ends of
-    channels end with it: senders close, or fail if the task failed, and receivers are cancelled. These are the ends
-    that it used, and those among its arguments that nobody else has used. After a restart a new object runs with the
-    same arguments, and the same ends.
+    A task is spawned, placed, supervised, watched and stopped as other actors are. It takes no
+    messages. Its ends of channels end with it: senders close, or fail if the task failed, and
+    receivers are cancelled. These are the ends that it used, and those among its arguments that
+    nobody else has used. After a restart a new object runs with the same arguments, and the same
+    ends.
 
-    LPEL's task (Prokesch 2011, section 4.3): the worker runs it until it must wait, and then runs others.
+    LPEL's task (Prokesch 2011, section 4.3): the worker runs it until it must wait, and then runs
+    others.
     """
 
     __slots__ = ()

@@ -88,7 +88,9 @@ class ManualSystem(ActorSystem):
         return Probe(self, name)
 
     def step(self) -> bool:
-        """Dispatch one ready actor; False if none is ready, and no circle of full channels was broken.
+        """Dispatch one ready actor, or break a circle of full channels if none is ready.
+
+        False if there was neither.
 
         Raises CallboardError in a thread other than the one that made the system.
         """

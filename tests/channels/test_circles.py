@@ -1,4 +1,4 @@
-"""Circles of full channels: tasks that wait for each other for ever, and how that is found and told."""
+"""Circles of full channels: tasks that wait for each other for ever, and how that is told."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -21,9 +21,11 @@ from callboard.testing import ManualSystem
 
 
 class SendsFirst(Task):
-    """Sends some values, and only then takes as many: with a partner of its kind a classic deadlock."""
+    """Sends some values, and only then takes as many: two of its kind are a classic deadlock."""
 
-    def __init__(self, sink: Sender[int], source: Receiver[int], count: int, told: list[Any]) -> None:
+    def __init__(
+        self, sink: Sender[int], source: Receiver[int], count: int, told: list[Any]
+    ) -> None:
         self.sink, self.source, self.count, self.told = sink, source, count, told
 
     async def run(self) -> None:
@@ -155,7 +157,9 @@ def test_a_circle_of_empty_channels_is_at_rest(any_system: ActorSystem) -> None:
     first = any_system.spawn(PassesOn, there[1], back[0], told)
     second = any_system.spawn(PassesOn, back[1], there[0], told)
     any_system.drain()
-    assert told == [] and first.is_alive and second.is_alive
+    assert told == []
+    assert first.is_alive
+    assert second.is_alive
     assert first.waits_for == f"a value of channel {there[0].number}"
 
 
@@ -182,7 +186,8 @@ def test_long_circles_name_both_ends(any_system: ActorSystem) -> None:
     build()
     any_system.drain()
     (text,) = told
-    assert text.count(" -> ") == 21 and "... 20 more ..." in text
+    assert text.count(" -> ") == 21
+    assert "... 20 more ..." in text
 
 
 def test_who_has_a_time_limit_waits_in_no_circle(manual: ManualSystem) -> None:

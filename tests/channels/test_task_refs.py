@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from callboard import Actor, ActorRef, ActorSystem
+from callboard import Actor, ActorRef, ActorSystem, Future
 from callboard.channels import Receiver, Task, channel, select
 from callboard.testing import ManualSystem
 
@@ -100,8 +100,6 @@ class Waiting(Actor[str]):
 
 class Silent(Actor[Any]):
     def receive(self, message: Any) -> Any:
-        from callboard import Future
-
         self.kept: Any = Future()
         return self.kept
 
@@ -117,7 +115,9 @@ class Silent(Actor[Any]):
         ("any", "one of 2 ends"),
     ],
 )
-def test_statistics_say_what_an_actor_waits_for(manual: ManualSystem, what: str, words: str) -> None:
+def test_statistics_say_what_an_actor_waits_for(
+    manual: ManualSystem, what: str, words: str
+) -> None:
     first, second, third = channel(1), channel(1), channel(1)
     ends = {"receiver": first[1], "other": second[1], "sender": third[0]}
     silent = manual.spawn(Silent, name="silent")
@@ -151,7 +151,8 @@ def test_an_actor_that_runs_waits_for_nothing(manual: ManualSystem) -> None:
     manual.spawn(Looks).tell(1)
     task = manual.spawn(Yields)
     manual.run_until_idle()
-    assert seen == [None, None] and task.waits_for is None
+    assert seen == [None, None]
+    assert task.waits_for is None
 
 
 def test_an_end_goes_to_the_task_that_uses_it(manual: ManualSystem) -> None:
@@ -180,4 +181,5 @@ def test_a_task_may_pass_an_end_on_that_it_did_not_use(manual: ManualSystem) -> 
     manual.run_until_idle()
     sender.put(1)
     manual.run_until_idle()
-    assert not ref.children and sender.is_closed
+    assert not ref.children
+    assert sender.is_closed

@@ -148,7 +148,7 @@ cdef class Future:
 
     @property
     def _what(self):
-        """What those who wait for it wait for, in words."""
+        """Say in words what it brings to those who wait for it."""
         target = self.target
         return "an answer" if target is None else f"an answer of {target._short_path}"
 

@@ -30,7 +30,7 @@ cdef class Outgoing:
 
     @property
     def _what(self):
-        """What the actor waits for, in words; None if it does not. In any thread."""
+        """Say in words what the actor waits for; None if it does not wait. In any thread."""
         for to, _, _ in self.letters.copy():
             return f"room at {to._short_path}"
         return None

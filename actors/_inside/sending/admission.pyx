@@ -10,8 +10,8 @@ from callboard.core.errors import ForkedSystem
 cdef Fate admit(Handle to, Runtime runtime, Fate found, Context* context) except? FULL:
     """Say whether a message may be sent, after a look_in() that `found` how it is. If not, why not.
 
-    Raises MailboxFull as the overflow policy says, ForkedSystem, TypeError for a task, and what a signal raises (Ctrl-C) while
-    this waits for room.
+    Raises MailboxFull as the overflow policy says, ForkedSystem, TypeError for a task, and what a signal raises
+    (Ctrl-C) while this waits for room.
     """
     if found == FULL:
         return (<Overflow>(<ActorCell*>to.cell).overflow).make_room(to, runtime, context)

@@ -447,7 +447,7 @@ cdef class ActorRef(Waiter):
 
     @property
     def waits_for(self):
-        """What the actor waits for, in words, such as "a message" or "an answer of /shop/cart".
+        """Say in words what the actor waits for, such as "a message" or "an answer of /shop/cart".
 
         None if it has something to do, or has ended. It may be a little old, as the actor goes on meanwhile.
         """

@@ -24,7 +24,7 @@ T = TypeVar("T", covariant=True)
 C = TypeVar("C", contravariant=True)
 
 
-class Channel(Protocol[C]):
+class SupportsPut(Protocol[C]):
     """The end of a channel that rows go into, such as `callboard.channels.Sender`."""
 
     def put(self, value: C, /) -> object:
@@ -34,13 +34,13 @@ class Channel(Protocol[C]):
         """Say that no more rows come."""
 
 
-def _is_channel(sink: object) -> TypeGuard[Channel[Any]]:
+def _is_channel(sink: object) -> TypeGuard[SupportsPut[Any]]:
     return not isinstance(sink, type) and all(
         callable(getattr(sink, name, None)) for name in ("put", "close")
     )
 
 
-def _close(sink: Channel[Any]) -> None:
+def _close(sink: SupportsPut[Any]) -> None:
     """End the sink's use of a channel: another thread than the one that put rows in may be here."""
     hand_on = getattr(sink, "hand_on", None)
     if hand_on is not None:
@@ -59,7 +59,7 @@ class Ends(Chainable[T]):
 
     def to(
         self,
-        sink: Callable[[T], object] | Recipient[T] | Channel[T] | str | PathLike[str],
+        sink: Callable[[T], object] | Recipient[T] | SupportsPut[T] | str | PathLike[str],
         *,
         name: str | None = None,
         errors: Errors = "fail",
