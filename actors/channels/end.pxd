@@ -18,7 +18,7 @@ cdef class ChannelEnd(Held):
     cdef ChannelSide side(self)
     cdef int use(self) except -1
     cdef int bind(self, Context* context, void* user) except -1
-    cdef void leave_holder(self, ActorRef ref) noexcept
+    cdef int refuse_another(self, str name) except -1
     cdef void set_known(self, ActorRef ref) noexcept
     cdef bint is_ready(self) noexcept
     cdef bint is_done(self) noexcept

@@ -13,18 +13,11 @@ from callboard.scheduling.handle cimport actor_here
 from callboard.channels.errors import ChannelCancelled, ChannelClosed, ChannelFailed, ChannelMisuse
 
 
-cdef void hold(ActorRef ref, ChannelEnd end) noexcept:
-    """Have `end` end with the actor `ref`, which runs here."""
-    if ref.extras().held is None:
-        ref.extra.held = set()
-    ref.extra.held.add(end)
-
-
 cdef class ChannelEnd:
     """A sender or a receiver.
 
-    An end belongs to the actor, the thread or the event loop that uses it first, until `hand_on()`. An actor's ends
-    end with it.
+    An end belongs to the actor that is spawned with it as an argument, or else to the actor, the thread or the event
+    loop that uses it first, until `hand_on()`. An actor's ends end with it.
     """
 
     __class_getitem__ = classmethod(types.GenericAlias)
@@ -71,11 +64,9 @@ cdef class ChannelEnd:
         """
         if self.side().has(self):
             raise ChannelMisuse(f"{self!r} cannot be handed on while {self.user_name} waits at it")
-        self.leave_holder(None)
-        self.user = NULL
-        self.user_name = None
-        self.owner = None
-        self.set_known(None)
+        if self.owner is not None and self.owner.extra is not None and self.owner.extra.held is not None:
+            self.owner.extra.held.discard(self)
+        self.part()
         return self
 
     cdef ChannelSide side(self):
@@ -91,24 +82,44 @@ cdef class ChannelEnd:
         return 0
 
     cdef int bind(self, Context* context, void* user) except -1:
-        cdef ActorRef ref = None
-        name = f"the thread {threading.current_thread().name!r}"
         if context.current != NULL:
-            ref = <ActorRef>actor_here()
-            name = ref._short_path
+            self.belong_to(<ActorRef>actor_here())
+        else:
+            self.refuse_another(f"the thread {threading.current_thread().name!r}")
+            self.user = user
+        return 0
+
+    cdef int refuse_another(self, str name) except -1:
+        """Note the name of the new user, if there may be one."""
         if self.spent:
             raise ChannelMisuse(f"{self!r} was given to replace(): use the end that it replaces")
         if self.user != NULL:
-            raise ChannelMisuse(f"{self!r} is used by {name}: hand it on first, with hand_on()")
-        if ref is not None:
-            self.pipe.join_system(ref)
-            hold(ref, self)
-        self.leave_holder(ref)
+            raise ChannelMisuse(f"{self!r} cannot be used by {name}: hand it on first, with hand_on()")
         self.user_name = name
+        return 0
+
+    cdef int belong_to(self, ActorRef ref) except -1:
+        if self.user == <void*>ref.cell:
+            return 0
+        self.refuse_another(ref._short_path)
+        try:
+            self.pipe.join_system(ref)
+        except BaseException:
+            self.user_name = None
+            raise
+        if ref.extras().held is None:
+            ref.extra.held = set()
+        ref.extra.held.add(self)
         self.owner = ref
-        self.user = user
+        self.user = <void*>ref.cell
         self.set_known(None if self.closed else ref)
         return 0
+
+    cdef void part(self) noexcept:
+        self.user = NULL
+        self.user_name = None
+        self.owner = None
+        self.set_known(None)
 
     cdef void set_known(self, ActorRef ref) noexcept:
         """Note in the side that the end belongs to the actor `ref`; None: to none, or that it is closed."""
@@ -119,25 +130,6 @@ cdef class ChannelEnd:
             self.known = ref
             if ref is not None:
                 side.users.append(ref)
-
-    cdef void claim(self, object task) noexcept:
-        # As good as used, until another one uses it: the task may wait long before it does.
-        cdef ActorRef ref = <ActorRef>task
-        if self.user == NULL and not self.closed and not self.spent and (
-                self.pipe.runtime is None or self.pipe.runtime is ref.runtime):
-            hold(ref, self)
-            self.leave_holder(ref)
-            self.pipe.runtime = ref.runtime
-            self.user_name = ref._short_path
-            self.set_known(ref)
-
-    cdef void leave_holder(self, ActorRef ref) noexcept:
-        """The end does not end any more with the actor that it belonged to, unless that is `ref`."""
-        cdef ActorRef holder = self.known if self.owner is None else self.owner
-        if holder is not None and holder is not ref and holder.extra is not None:
-            held = holder.extra.held
-            if held is not None:
-                held.discard(self)
 
     cdef bint is_ready(self) noexcept:
         """Whether an operation of this end would find something to do."""

@@ -24,7 +24,7 @@ cdef class Watch:
 cdef class ChannelSide(Line):
     cdef void* pipe              # borrowed: it holds the side
     cdef ObjectWakeable waiter
-    cdef object line             # a deque
+    cdef list line
     cdef Py_ssize_t ends         # that are open
     cdef list users              # the actors that open ends belong to, once for each end
     cdef bint is_noted           # somebody waits, and who looks for circles knows of it

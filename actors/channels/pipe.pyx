@@ -1,7 +1,5 @@
 """A channel between its ends: the ring of values, the lines of those who wait, and how it ends."""
 
-from collections import deque
-
 cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
@@ -60,7 +58,7 @@ cdef class ChannelSide(Line):
         self.pipe = <void*>pipe
         self.sends = sends
         self.ends = 1
-        self.line = deque()
+        self.line = []
         self.users = []
         self.waiter.wake = wake_side
         self.waiter.object = <void*>self
@@ -103,7 +101,7 @@ cdef class ChannelSide(Line):
             with cython.critical_section(self):
                 if not self.line:
                     return
-                wait = self.line.popleft()
+                wait = self.line.pop(0)
                 if self.line:
                     again = not self.announce()
                 else:

@@ -13,15 +13,14 @@ class Task(Actor[Any]):
 
     A task is spawned, placed, supervised, watched and stopped as other actors are. It takes no
     messages. Its ends of channels end with it: senders close, or fail if the task failed, and
-    receivers are cancelled. These are the ends that it used, and those among its arguments that
-    nobody else has used. After a restart a new object runs with the same arguments, and the same
+    receivers are cancelled. After a restart a new object runs with the same arguments, and the same
     ends.
 
     LPEL's task (Prokesch 2011, section 4.3): the worker runs it until it must wait, and then runs
     others.
     """
 
-    __slots__ = ()
+    __slots__ = ("sender",)  # no message has one, so a task may call an end so
     _callboard_runs = True
 
     async def run(self) -> object:

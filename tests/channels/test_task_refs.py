@@ -153,33 +153,3 @@ def test_an_actor_that_runs_waits_for_nothing(manual: ManualSystem) -> None:
     manual.run_until_idle()
     assert seen == [None, None]
     assert task.waits_for is None
-
-
-def test_an_end_goes_to_the_task_that_uses_it(manual: ManualSystem) -> None:
-    """Of two tasks that were given one end, the one that used it has it."""
-    sender, receiver = channel(1)
-    first: ActorRef[Any] = manual.spawn(Idles, receiver)
-    second: ActorRef[Any] = manual.spawn(Waits, receiver)
-    manual.run_until_idle()
-    first.stop()
-    manual.run_until_idle()
-    assert not sender.is_closed
-    second.stop()
-    manual.run_until_idle()
-    assert sender.is_closed
-
-
-def test_a_task_may_pass_an_end_on_that_it_did_not_use(manual: ManualSystem) -> None:
-    sender, receiver = channel(1)
-
-    class Passes(Idles):
-        async def run(self) -> None:
-            self.spawn(Waits, self.unused[0])
-            await self.sleep(1000)
-
-    ref: ActorRef[Any] = manual.spawn(Passes, receiver)
-    manual.run_until_idle()
-    sender.put(1)
-    manual.run_until_idle()
-    assert not ref.children
-    assert sender.is_closed

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from callboard import ActorFailed, ActorRef, ActorSystem
+from callboard.core.errors import ActorFailed
+from callboard import ActorRef, ActorSystem
 from callboard.channels import (
     ChannelCancelled,
     ChannelClosed,

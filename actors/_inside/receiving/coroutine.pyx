@@ -10,7 +10,6 @@ from callboard._inside.answers.circles cimport circle
 from callboard._inside.answers.future cimport Future
 from callboard._inside.life.ending cimport begin_stop
 from callboard._inside.life.failure cimport fail_in_work, fail_message
-from callboard._inside.life.held cimport Held
 from callboard._inside.life.suspended cimport end_suspension, set_awaited
 from callboard._inside.receiving.answering cimport answer_with
 from callboard._inside.receiving.errand cimport make_errand
@@ -50,7 +49,6 @@ cdef void begin_task(ActorRef ref) noexcept:
     """Drive run() of a new task, as if it handled its only message."""
     cdef Envelope envelope = to_tell(<PyObject*>RUN, NULL)
     cell_of(ref).in_work = &envelope
-    claim_arguments(ref)
     try:
         coroutine = ref.instance.run()
         if not PyCoro_CheckExact(<PyObject*>coroutine):
@@ -60,14 +58,6 @@ cdef void begin_task(ActorRef ref) noexcept:
     else:
         begin(ref, coroutine, &envelope)
     cell_of(ref).in_work = NULL
-
-
-cdef void claim_arguments(ActorRef ref) noexcept:
-    """Tell the ends of channels among a task's arguments, or in a list of these, who will use them."""
-    for argument in (*ref.recipe.args, *ref.recipe.kwargs.values()):
-        for thing in argument if isinstance(argument, (list, tuple)) else (argument,):
-            if isinstance(thing, Held):
-                (<Held>thing).claim(ref)
 
 
 cdef void note_unrest(ActorRef ref) noexcept:
@@ -149,6 +139,8 @@ cdef object obstacle(ActorRef ref, object awaited):
             "(of ask() and sleep()), and those of asyncio if it was spawned with event_loop=True"
         )
     set_awaited(extra, awaited)  # before the look around: of two that close a cycle one must see it
+    if (<Future>awaited).target is None:
+        return None  # nobody was asked
     error = circle(ref, None, <Future>awaited)
     if error is not None:
         set_awaited(extra, None)
