@@ -35,7 +35,7 @@ class ActorStatistics:
     dropped: int
     """How many messages its mailbox dropped or refused."""
     waits_for: str | None
-    """The thing that it waits for, such as "a message" or "room in channel 3"; None if it does not."""
+    """The thing that it waits for, such as "a message" or "room in channel 3"; None without one."""
     in_message: float | None = None
     """For how long a worker has been in its message; None if none is."""
 

@@ -76,6 +76,7 @@ cdef class Operation:
     cdef PySendResult step(self, PyObject** result) except PYGEN_ERROR:
         cdef PySendResult status
         cdef ChannelWait wait
+        self.awaited.try_begin()  # asyncio steps what has send(), throw() and close() without __await__()
         while True:
             if self.hosted is not None:
                 status = PyIter_Send(<PyObject*>self.hosted, <PyObject*>None, result)
@@ -86,6 +87,7 @@ cdef class Operation:
                     self.go_on(current_error())
                 else:
                     Py_DECREF(<object>result[0])
+                    result[0] = NULL  # where an error comes, there is no result: asyncio looks
             if self.waiting is not None:
                 wait, self.waiting = self.waiting, None
                 if wait.error is not None:
