@@ -163,6 +163,26 @@ def test_a_circle_of_empty_channels_is_at_rest(any_system: ActorSystem) -> None:
     assert first.waits_for == f"a value of channel {there[0].number}"
 
 
+def test_who_waits_for_room_before_a_circle_of_empty_channels_waits_on(
+    manual: ManualSystem,
+) -> None:
+    """Its path leads into the circle, and the circle is none of full channels."""
+    told: list[Any] = []
+
+    class WaitsElsewhere(PassesOn):
+        def __init__(self, unused: Receiver[int], *others: Any) -> None:
+            super().__init__(*others)
+            self.unused = unused
+
+    full, there, back = channel(1), channel(1), channel(1)
+    first = manual.spawn(SendsFirst, full[0], channel(1)[1], 3, told)
+    manual.spawn(WaitsElsewhere, full[1], there[1], back[0], told)
+    manual.spawn(PassesOn, back[1], there[0], told)
+    manual.run_until_idle()
+    assert told == []
+    assert first.waits_for == f"room in channel {full[0].number}"
+
+
 def test_long_circles_name_both_ends(any_system: ActorSystem) -> None:
     told: list[Any] = []
     count = 40
