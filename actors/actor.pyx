@@ -172,6 +172,7 @@ class Actor:
         cdef Extra extra = mine.extras()
         if not isinstance(ref, ActorRef):
             raise TypeError(f"watch() wants the ref of an actor in this process, not {safe_repr(ref)}")
+        refuse_task(mine)
         if extra.watching is None:
             extra.watching = {}
         extra.watching[ref] = None
@@ -201,6 +202,13 @@ cdef void forget_ended(Extra extra) noexcept:
     extra.most_watching = max(FEW_WATCHED, 2 * len(extra.watching))
 
 
+cdef int refuse_task(ActorRef ref) except -1:
+    """Raise TypeError for a message that would come to a task."""
+    if ref.recipe.runs:
+        raise TypeError(f"{ref._short_path} is a task, and takes no messages: see `docs/channels.md`")
+    return 0
+
+
 cdef object timed_tell(to, message):
     """Return the function that tells, on the timers' thread, which may not wait."""
     cdef ActorRef ref
@@ -216,6 +224,8 @@ cdef object timed_tell(to, message):
 
 cdef object start_timer(ActorRef ref, seconds, period, message, to):
     cdef Extra extra = ref.extras()
+    if to is None:
+        refuse_task(ref)
     action = timed_tell(ref if to is None else to, message)
     timer = ref.runtime.timers.call_after(seconds, action, period)
     if extra.timers is None:

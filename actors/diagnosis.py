@@ -42,7 +42,8 @@ def actors_and_paths(runtime: Runtime) -> Iterator[tuple[ActorRef[Any], str]]:
 def why_not_idle(runtime: Runtime) -> str:
     """Name the actors in work, in which worker, since when, with their Python stacks.
 
-    Then those that wait in the middle of a message, and those that owe answers.
+    Then those that wait in the middle of a message for other things than input, and those that owe
+    answers.
     """
     lines = []
     actors = {ref.number: ref for ref in all_actors(runtime)}
@@ -58,15 +59,15 @@ def why_not_idle(runtime: Runtime) -> str:
         frame = frames.get(worker.thread.ident or 0)
         if frame is not None:
             lines.extend(line.rstrip() for line in traceback.format_stack(frame))
-    lines.extend(_some(_waits(ref) for ref in actors.values() if ref.is_waiting))
+    waiting = (ref for ref in actors.values() if ref.is_waiting and not ref.is_at_rest)
+    lines.extend(_some(_waits(ref) for ref in waiting))
     lines.extend(_some(_owes(ref) for ref in actors.values() if ref.owes))
     return "\n".join(lines) or "no actor is in work just now: messages keep coming"
 
 
 def _waits(ref: ActorRef[Any]) -> str:
-    awaited = ref.awaits
-    what = "" if awaited is None else f" for an answer of {awaited._short_path}"
-    return f"{ref._short_path} waits in the middle of a message{what}"
+    what = ref.waits_for
+    return f"{ref._short_path} waits in the middle of a message{f' for {what}' if what else ''}"
 
 
 def _owes(ref: ActorRef[Any]) -> str:

@@ -64,6 +64,7 @@ def _actor(ref: ActorRef[Any], path: str, in_message: float | None) -> ActorStat
         queue=ref.queue_length,
         peak=ref.queue_peak,
         dropped=ref.dropped,
+        waits_for=ref.waits_for,
         in_message=in_message,
     )
 

@@ -41,6 +41,14 @@ class Timer(CopiedAsItself):
         return self._timers._cancel(self)
 
 
+class _Sleep(Future[None]):
+    __slots__ = ()
+
+    @property
+    def _what(self) -> str:
+        return "a timer"
+
+
 class Timers(Deadlines):
     """The timers of one system.
 
@@ -77,7 +85,7 @@ class Timers(Deadlines):
 
     def sleep(self, seconds: float) -> Future[None]:
         """Return a future that is done after `seconds`."""
-        future: Future[None] = Future()
+        future: Future[None] = _Sleep()
         self.call_after(seconds, lambda: future.set_result(None))
         return future
 

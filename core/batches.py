@@ -49,6 +49,9 @@ class Batches:
     If `rows` raises an Exception, the rows before it come first, as a batch of their own. `taken`
     is the latest batch, whole or not, and `raised` the exception that is to come after it, or None.
 
+    Rows with a method `try_receive_many(most)`, such as a channel's receiver, come in batches of
+    those that are there: no row waits until its batch is full.
+
     Raises TypeError, which names the `caller`, if `rows` is not an iterable of rows.
     """
 
@@ -61,6 +64,7 @@ class Batches:
                 f"{caller} wants an iterable of rows, not one {kind}: {safe_repr(rows)}"
             )
         self._rows = iterator_over(caller, rows)
+        self._take_waiting = getattr(rows, "try_receive_many", None)
         self._size = size
         self._list = rows if type(rows) is list else None  # to be sliced, which is faster
         self._at = 0
@@ -85,7 +89,10 @@ class Batches:
         if self.raised is not None:
             raise self.raised
         try:
-            self.taken.extend(islice(self._rows, self._size))  # keeps the rows before an exception
+            size = self._size if self._take_waiting is None else 1
+            self.taken.extend(islice(self._rows, size))  # keeps the rows before an exception
+            if self.taken and self._size > size:
+                self.taken.extend(self._take_waiting(self._size - size))
         except Exception as error:
             if not self.taken:
                 raise

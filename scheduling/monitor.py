@@ -34,6 +34,8 @@ class ActorStatistics:
     """The most that ever waited."""
     dropped: int
     """How many messages its mailbox dropped or refused."""
+    waits_for: str | None
+    """The thing that it waits for, such as "a message" or "room in channel 3"; None without one."""
     in_message: float | None = None
     """For how long a worker has been in its message; None if none is."""
 
@@ -106,7 +108,7 @@ def _text(value: object) -> str:
 
 
 def _table(what: str, kind: type, entries: Sequence[object], texts: int) -> Iterator[str]:
-    """Yield the lines of a table: `texts` columns to the left, the others to the right."""
+    """Yield a table's lines: words to the left, `texts` columns first, and figures to the right."""
     names = [column.name for column in fields(kind) if column.default is MISSING]
     cells = [
         [what, *names[1:]],
@@ -115,7 +117,7 @@ def _table(what: str, kind: type, entries: Sequence[object], texts: int) -> Iter
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
         line = (
-            cell.ljust(width) if i < texts else cell.rjust(width)
+            cell.ljust(width) if i < texts or names[i] == "waits_for" else cell.rjust(width)
             for i, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         yield "  ".join(line).rstrip()

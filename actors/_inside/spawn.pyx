@@ -10,7 +10,7 @@ from callboard._inside.life.ending cimport leave_parent
 from callboard._inside.life.held cimport Held
 from callboard._inside.receiving.dispatch cimport run_python
 from callboard._inside.receiving.native_dispatch cimport run_native
-from callboard._inside.sending.actor_cell cimport ActorCell, carrying_cell, cell_of, limited, native_cell
+from callboard._inside.sending.actor_cell cimport ActorCell, carrying_cell, cell_of, limited, native_cell, task_cell
 from callboard._inside.sending.native_ref cimport NativeRef
 from callboard._inside.sending.overflow cimport Overflow, overflow_named
 from callboard._inside.sending.ref cimport RESTARTING, ActorRef, Recipe
@@ -78,7 +78,7 @@ def spawn(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs
         recipe = recipe_with(plain, args, kwargs, supervision)
         if event_loop:
             want_event_loop(runtime, recipe, dedicated)
-    cdef ActorRef ref = make_ref(runtime, recipe.native, dedicated)
+    cdef ActorRef ref = make_ref(runtime, recipe, dedicated)
     ref.cell.number = runtime.next_number()
     ref.cell.weight = weight
     ref.recipe = recipe
@@ -135,15 +135,17 @@ cdef int close_unborn(ActorRef ref) except -1:
     return 0
 
 
-cdef ActorRef make_ref(Runtime runtime, bint native, bint dedicated):
+cdef ActorRef make_ref(Runtime runtime, Recipe recipe, bint dedicated):
     cdef ActorRef ref
     cdef uint32_t flags = dedicated_cell if dedicated else 0
     current_context().makes_handle = True
-    if native:
+    if recipe.native:
         ref = NativeRef.__new__(NativeRef)
         ref.cell = new ActorCell(run_native, <void*>ref, flags | native_cell)
     else:
         flags |= python_cell
+        if recipe.runs:
+            flags |= task_cell
         if runtime.team.token and not dedicated:
             flags |= wants_token
         ref = ActorRef.__new__(ActorRef)

@@ -10,6 +10,7 @@ cdef class ChannelEnd(Held):
     cdef void* user          # an actor's cell, or a thread's context: only compared
     cdef str user_name
     cdef ActorRef owner      # the actor, if it is one
+    cdef ActorRef known      # the actor that the end belongs to, as the side's `users` have it
     cdef bint closed         # by its own user
     cdef bint spent          # another end took its place: see replace()
     cdef object __weakref__
@@ -18,6 +19,7 @@ cdef class ChannelEnd(Held):
     cdef int use(self) except -1
     cdef int bind(self, Context* context, void* user) except -1
     cdef int refuse_another(self, str name) except -1
+    cdef void set_known(self, ActorRef ref) noexcept
     cdef bint is_ready(self) noexcept
     cdef bint is_done(self) noexcept
     cdef object closing(self)

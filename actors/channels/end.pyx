@@ -3,9 +3,12 @@
 import threading
 import types
 
+cimport cython
+
 from callboard._inside.sending.ref cimport ActorRef
-from callboard.scheduling.cell cimport Cell
 from callboard.scheduling.context cimport Context, current_context
+from callboard.scheduling.forward cimport Cell
+from callboard.scheduling.handle cimport actor_here
 
 from callboard.channels.errors import ChannelCancelled, ChannelClosed, ChannelFailed, ChannelMisuse
 
@@ -80,7 +83,7 @@ cdef class ChannelEnd:
 
     cdef int bind(self, Context* context, void* user) except -1:
         if context.current != NULL:
-            self.belong_to(<ActorRef>context.current.owner)
+            self.belong_to(<ActorRef>actor_here())
         else:
             self.refuse_another(f"the thread {threading.current_thread().name!r}")
             self.user = user
@@ -109,12 +112,24 @@ cdef class ChannelEnd:
         ref.extra.held.add(self)
         self.owner = ref
         self.user = <void*>ref.cell
+        self.set_known(None if self.closed else ref)
         return 0
 
     cdef void part(self) noexcept:
         self.user = NULL
         self.user_name = None
         self.owner = None
+        self.set_known(None)
+
+    cdef void set_known(self, ActorRef ref) noexcept:
+        """Note in the side that the end belongs to the actor `ref`; None: to none, or that it is closed."""
+        cdef ChannelSide side = self.side()
+        with cython.critical_section(side):
+            if self.known is not None:
+                side.users.remove(self.known)
+            self.known = ref
+            if ref is not None:
+                side.users.append(ref)
 
     cdef bint is_ready(self) noexcept:
         """Whether an operation of this end would find something to do."""

@@ -6,6 +6,7 @@ from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from callboard._inside.answers.future cimport driven_by_worker
+from callboard.channels.circles cimport note_full
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.pipe cimport Line
 from callboard.channels.wait cimport ChannelWait, begin_wait, now
@@ -75,6 +76,7 @@ cdef class Operation:
     cdef PySendResult step(self, PyObject** result) except PYGEN_ERROR:
         cdef PySendResult status
         cdef ChannelWait wait
+        self.awaited.try_begin()  # asyncio steps what has send(), throw() and close() without __await__()
         while True:
             if self.hosted is not None:
                 status = PyIter_Send(<PyObject*>self.hosted, <PyObject*>None, result)
@@ -85,6 +87,7 @@ cdef class Operation:
                     self.go_on(current_error())
                 else:
                     Py_DECREF(<object>result[0])
+                    result[0] = NULL  # where an error comes, there is no result: asyncio looks
             if self.waiting is not None:
                 wait, self.waiting = self.waiting, None
                 if wait.error is not None:
@@ -104,6 +107,8 @@ cdef class Operation:
                     wait.expire_after(self.left())
                 except BaseException as error:  # such as where no event loop runs
                     self.go_on(error)
+            elif wait.line.sends:
+                note_full(wait)
             if driven_by_worker():
                 Py_INCREF(wait)
                 result[0] = <PyObject*>wait
@@ -157,6 +162,9 @@ cdef class Operation:
             if wait is None:
                 continue
             self.waiting = wait
+            wait.expires = self.timeout is not None
+            if wait.line.sends and not wait.expires:
+                note_full(wait)
             try:
                 wait.result(None if self.timeout is None else self.left())
             except BaseException as error:

@@ -26,6 +26,8 @@ cdef class ChannelSide(Line):
     cdef ObjectWakeable waiter
     cdef list line
     cdef Py_ssize_t ends         # that are open
+    cdef list users              # the actors that open ends belong to, once for each end
+    cdef bint is_noted           # somebody waits, and who looks for circles knows of it
 
     cdef bint has(self, object end) noexcept
     cdef bint is_waited_at(self) noexcept

@@ -59,6 +59,7 @@ cdef class ChannelSide(Line):
         self.sends = sends
         self.ends = 1
         self.line = []
+        self.users = []
         self.waiter.wake = wake_side
         self.waiter.object = <void*>self
 
@@ -323,6 +324,7 @@ cdef class Pipe:
             log.warning("values of a channel were dropped", channel=self.number, reason=reason, count=lost)
 
     cdef void grow(self) noexcept:
-        """Double the room. Nobody uses either side meanwhile."""
-        self.channel.grow(max(2 * self.channel.capacity(), 1))
-        self.is_rendezvous = False
+        """Double the room, and wake the sender. The user of each side is suspended."""
+        with cython.critical_section(self.senders, self.receivers):
+            self.is_rendezvous = self.is_offered = False  # what was offered is in the ring then
+            self.channel.grow(max(2 * self.channel.capacity(), 1))

@@ -1,10 +1,14 @@
 """A channel's end for values to come out."""
 
+from libc.stdint cimport int64_t
+
+from callboard._inside.sending.ref cimport ActorRef
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.operation cimport Operation, make_awaitable
 from callboard.channels.pipe cimport Pipe, ChannelSide
 
 from callboard.channels.errors import ChannelClosed, ChannelEmpty, ChannelMisuse
+from callboard.channels.piping import Piping
 from callboard.core import checks
 
 cdef object NOTHING = object()
@@ -61,6 +65,23 @@ cdef class Receiver(ChannelEnd):
         """Like receive_many(), for a plain thread."""
         return (<ReceiveMany>self.receive_many(most, timeout)).block("get_many", "receive_many")
 
+    def try_receive_many(self, most):
+        """Take a list of the values that are there, `most` at most; an empty one if there are none."""
+        cdef list values = []
+        cdef int64_t left = checks.whole("the most values of try_receive_many()", most, 1, 2**62)
+        self.use()
+        while left > 0:
+            value = self.pipe.try_take(NOTHING)
+            if value is NOTHING:
+                break
+            values.append(value)
+            left -= 1
+        return values
+
+    def _pour_into(self, ActorRef ref not None):
+        """See ActorRef.pipe()."""
+        return ref.runtime.spawner(None, Piping, (self.hand_on(), ref), {})
+
     def peek(self):
         """Return the next value, and leave it in the channel.
 
@@ -84,6 +105,7 @@ cdef class Receiver(ChannelEnd):
         if not self.closed and not self.spent:
             self.use()
             self.closed = True
+            self.set_known(None)
             self.pipe.end_receiver()
             if self.pipe.receivers.has(self):  # such as another coroutine of the same loop
                 self.pipe.receivers.wake_all()
@@ -176,13 +198,16 @@ cdef class Receiver(ChannelEnd):
         if not self.following or self.pipe.failure is not None:
             raise self.closing()
         other = self.following.pop(0)
+        self.set_known(None)
         self.pipe.leave_receiver(self.closed, "channel replaced", self)
         self.pipe, self.closed = other.pipe, other.closed
+        self.set_known(self.owner)
         return True
 
     cdef void leave(self, str reason, bint is_cancelled, object receiver) noexcept:
         """Take nothing more, from this channel and those that were to follow."""
         cdef Receiver other
+        self.set_known(None)
         following, self.following = self.following or (), None
         for other in (self, *following):
             if is_cancelled:

@@ -84,6 +84,7 @@ cdef class Sender(ChannelEnd):
         if not self.closed:
             self.end(None, None)
         self.pipe, self.closed = other.pipe, False
+        self.set_known(self.owner)
         other.spent = True
 
     def __enter__(self):
@@ -108,6 +109,7 @@ cdef class Sender(ChannelEnd):
 
     cdef int end(self, object failure, str failed_by) except -1:
         self.closed = True
+        self.set_known(None)
         self.pipe.end_sender(failure, failed_by)
         if self.pipe.senders.has(self):  # such as another coroutine of the same loop
             self.pipe.senders.wake_all()
@@ -156,9 +158,9 @@ cdef class Send(Operation):
         cdef Sender end = <Sender>self.end
         cdef Pipe pipe = self.offered_in
         if not pipe.was_taken(self.offer):
-            if pipe is end.pipe and not end.is_done():
+            if pipe.is_rendezvous and pipe is end.pipe and not end.is_done():
                 return False
-            if pipe.retract(self.offer):
+            if pipe.retract(self.offer):  # not if the channel has grown, with the value in it
                 self.offer = 0
                 return False
         self.value = None

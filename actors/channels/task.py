@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from callboard.actor import Actor
 from callboard._inside.answers.checkpoint import Checkpoint
+from callboard.actor import Actor
 
 
 class Task(Actor[Any]):
     """An actor whose work is one coroutine, `run()`, and that ends with it.
 
-    A task is spawned, placed, supervised, watched and stopped as other actors are. It takes no messages. Its ends of
-    channels end with it: senders close, or fail if the task failed, and receivers are cancelled. After a restart a
-    new object runs with the same arguments, and the same ends.
+    A task is spawned, placed, supervised, watched and stopped as other actors are. It takes no
+    messages. Its ends of channels end with it: senders close, or fail if the task failed, and
+    receivers are cancelled. After a restart a new object runs with the same arguments, and the same
+    ends.
 
-    LPEL's task (Prokesch 2011, section 4.3): the worker runs it until it must wait, and then runs others.
+    LPEL's task (Prokesch 2011, section 4.3): the worker runs it until it must wait, and then runs
+    others.
     """
 
     __slots__ = ("sender",)  # no message has one, so a task may call an end so
@@ -26,8 +28,8 @@ class Task(Actor[Any]):
         raise NotImplementedError(f"{type(self).__qualname__} has no method `async def run(self)`")
 
     async def receive(self, message: Any) -> object:
-        """Refuse messages: a task has channels."""
-        raise TypeError(f"{self.ref!r} is a task, and takes no messages: send into its channels")
+        """Take no message: a task has channels, and who sends to its ref gets a TypeError."""
+        raise AssertionError("unreachable")
 
     def checkpoint(self) -> Checkpoint:
         """Return an awaitable that lets other actors run, for a task that works for long."""

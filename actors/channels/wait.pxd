@@ -6,6 +6,7 @@ cdef class ChannelWait(Future):
     # A user of an end or of a selection who waits: an actor, a coroutine or a thread.
     cdef readonly object end
     cdef Line line
+    cdef bint expires        # it has a time limit
 
     cdef int expire_after(self, double seconds) except -1
     cdef void leave(self) noexcept

@@ -4,10 +4,12 @@ import asyncio
 import time
 
 from callboard._inside.sending.ref cimport ActorRef
+from callboard._inside.sending.runtime cimport Runtime
+from callboard.channels.end cimport ChannelEnd
 from callboard.channels.pipe cimport Line
 from callboard.scheduling.handle cimport Handle, actor_here
 
-from callboard.core.errors import AskTimeout
+from callboard.core.errors import AskTimeout, CallboardError
 
 
 cdef class ChannelWait(Future):
@@ -16,12 +18,31 @@ cdef class ChannelWait(Future):
     The side's line holds it. A wait that is given up leaves the line, and takes nothing along.
     """
 
+    @property
+    def _what(self):
+        if not isinstance(self.end, ChannelEnd):
+            return f"one of {len(self.end)} ends"
+        return f"{'room in' if self.line.sends else 'a value of'} channel {(<ChannelEnd>self.end).pipe.number}"
+
+    def was_run_here(self, timeout):
+        """On the thread that runs the channel's manual system: run that until the wait is over."""
+        cdef Runtime runtime = (<ChannelEnd>self.end).pipe.runtime if isinstance(self.end, ChannelEnd) else None
+        system = None if runtime is None or not runtime.manual else runtime.system
+        if system is None or not system.is_run_here:
+            return False
+        if not system._run_until(self.done, timeout):
+            if timeout is None:
+                raise CallboardError(f"{self.end!r} waits for {self._what}, and its system is idle")
+            raise AskTimeout
+        return True
+
     cdef int expire_after(self, double seconds) except -1:
         """Fail with AskTimeout when `seconds` have passed, unless the wait is over by then.
 
         An actor waits by its system's clock, a coroutine of an event loop by the loop's.
         """
         cdef Handle here = actor_here()
+        self.expires = True
         if here is not None:
             timers = (<ActorRef>here).runtime.timers
             timers.note(self, timers.due_after(seconds), seconds)

@@ -88,11 +88,14 @@ class ManualSystem(ActorSystem):
         return Probe(self, name)
 
     def step(self) -> bool:
-        """Dispatch one ready actor; False if none is ready.
+        """Dispatch one ready actor, or break a circle of full channels if none is ready.
+
+        False if there was neither.
 
         Raises CallboardError in a thread other than the one that made the system.
         """
-        return self._worker.step_once()
+        circles = self._runtime.circles
+        return self._worker.step_once() or (circles is not None and circles.look())
 
     def run_until_idle(self, max_steps: int | None = None) -> int:
         """Run until no actor is ready, and return the number of steps. The clock stands still.

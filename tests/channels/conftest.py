@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from callboard import ActorSystem
+from callboard.testing import ManualSystem
 from tests.channels.users import Users
 
 
@@ -18,3 +19,11 @@ def system() -> Iterator[ActorSystem]:
 @pytest.fixture
 def users(system: ActorSystem) -> Users:
     return Users(system)
+
+
+@pytest.fixture
+def manual() -> Iterator[ManualSystem]:
+    """A system that the test steps through."""
+    with ManualSystem() as system:
+        yield system
+        system.stop()

@@ -300,7 +300,7 @@ def test_statistics_show_as_two_tables() -> None:
     assert str(statistics).splitlines() == [
         "worker  dispatches  busy  idle  waits",
         "",
-        "actor  worker  messages  dispatches  total  mean  queue  peak  dropped",
+        "actor  worker  messages  dispatches  total  mean  queue  peak  dropped  waits_for",
     ]
     with ActorSystem("show", workers=1, monitoring="times") as system:
         box = system.spawn(Box, name="box")
@@ -309,7 +309,8 @@ def test_statistics_show_as_two_tables() -> None:
         lines = str(system.statistics()).splitlines()
     assert len({len(line) for line in lines[:2]}) == 1
     assert re.fullmatch(r"show-0 +\d+ +\S+ [mu]?s +\S+ [mu]?s +\d+", lines[1])
-    assert re.fullmatch(r"/box +show-0 +1 +\d+ +\S+ [mu]?s +\S+ [mu]?s +- +- +0", lines[4])
+    figures = r"/box +show-0 +1 +\d+ +\S+ [mu]?s +\S+ [mu]?s +- +- +0"
+    assert re.fullmatch(figures + " +a message", lines[4])
 
 
 # --- logs -----------------------------------------------------------------------------------------

@@ -12,6 +12,10 @@ cdef class Checkpoint(Future):
     def __init__(self):
         pass
 
+    @property
+    def _what(self):
+        return None  # it is ready
+
     def __await__(self):
         if driven_by_worker():
             yield self  # the dispatcher puts the actor behind those that are ready

@@ -146,6 +146,12 @@ cdef class Future:
                 self.detach(relay)
         return self.take()
 
+    @property
+    def _what(self):
+        """Say in words what it brings to those who wait for it."""
+        target = self.target
+        return "an answer" if target is None else f"an answer of {target._short_path}"
+
     def __repr__(self):
         state = "waiting" if not self.flag.is_set() else "done" if self.error is None else "failed"
         return f"<Future {state}, asked {self.target!r}>"

@@ -28,6 +28,13 @@ cdef class Outgoing:
         self.letters = deque()
         self.steps = []
 
+    @property
+    def _what(self):
+        """Say in words what the actor waits for; None if it does not wait. In any thread."""
+        for to, _, _ in self.letters.copy():
+            return f"room at {to._short_path}"
+        return None
+
     cdef int add(self, ActorRef to, Letter letter, object variables) except -1:
         """Have a message wait behind the others."""
         self.letters.append((to, letter, variables))

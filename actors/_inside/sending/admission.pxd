@@ -1,5 +1,5 @@
-from callboard._inside.sending.actor_cell cimport closed_cell, forked_cell
-from callboard._inside.sending.dead_lettering cimport ADMITTED, FORKED, FULL, STOPPED, Fate
+from callboard._inside.sending.actor_cell cimport closed_cell, forked_cell, task_cell
+from callboard._inside.sending.dead_lettering cimport ADMITTED, FORKED, FULL, MISSENT, STOPPED, Fate
 from callboard._inside.sending.letter cimport Letter
 from callboard._inside.sending.runtime cimport Runtime
 from callboard.scheduling.cell cimport Cell
@@ -13,8 +13,8 @@ cdef bint admit_or_dead_letter(Handle to, Runtime runtime, Fate found, Letter le
 cdef inline Fate look_in(Cell* cell, bint past_capacity) noexcept nogil:
     """Take room for a message if there is some: admission as far as it needs neither a wait nor the
     interpreter. `past_capacity`: there always is."""
-    if cell.has(closed_cell | forked_cell):
-        return FORKED if cell.has(forked_cell) else STOPPED
+    if cell.has(closed_cell | forked_cell | task_cell):
+        return FORKED if cell.has(forked_cell) else MISSENT if cell.has(task_cell) else STOPPED
     if cell.limits != NULL:
         if past_capacity:
             cell.limits.exceed(1)

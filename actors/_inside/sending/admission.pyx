@@ -10,14 +10,16 @@ from callboard.core.errors import ForkedSystem
 cdef Fate admit(Handle to, Runtime runtime, Fate found, Context* context) except? FULL:
     """Say whether a message may be sent, after a look_in() that `found` how it is. If not, why not.
 
-    Raises MailboxFull as the overflow policy says, ForkedSystem, and what a signal raises (Ctrl-C) while
-    this waits for room.
+    Raises MailboxFull as the overflow policy says, ForkedSystem, TypeError for a task, and what a signal raises
+    (Ctrl-C) while this waits for room.
     """
     if found == FULL:
         return (<Overflow>(<ActorCell*>to.cell).overflow).make_room(to, runtime, context)
     if found == FORKED:
         raise ForkedSystem(
             f"{to._short_path} lives in the process that made its system; make one in this process")
+    if found == MISSENT:
+        raise TypeError(f"{to._short_path} is a task, and takes no messages: send into its channels")
     return found
 
 
@@ -33,7 +35,7 @@ cdef bint admit_or_dead_letter(Handle to, Runtime runtime, Fate found, Letter le
         if letter.reply_to is None:
             raise
         letter.reply_to.complete(None, error)
-        if found == FORKED or not isinstance(error, Exception):
+        if found == FORKED or found == MISSENT or not isinstance(error, Exception):
             raise  # Ctrl-C while it waited for room is not only the future's business
         return False
     if fate == ADMITTED:

@@ -8,6 +8,7 @@ cdef enum Fate:
     ADMITTED        # it has its room in the mailbox
     FULL            # it has to wait for that, or whatever the mailbox's overflow policy says
     FORKED          # it was sent to the copy of an actor in a child process
+    MISSENT         # it was sent to a task, which takes no messages
     # Dead letters, from here on:
     STOPPED         # the actor has stopped, or does so before the message's turn
     FAILED          # handling it failed

@@ -26,6 +26,7 @@ from callboard.scheduling.dispatching cimport make_ready
 
 from callboard.core.batches import iterator_over
 from callboard.core.errors import AskCycle, CallboardError
+from callboard.core.text import safe_repr
 
 cdef extern from "sched.h" nogil:
     int sched_yield()
@@ -218,6 +219,16 @@ cdef class ActorRef(Waiter):
         if timeout is not None:  # the receiver's worker wakes up meanwhile
             self.runtime.timers.note(future, due, timeout)
         return future
+
+    def pipe(self, receiver):
+        """Have this actor told each value of a channel, and return the ref of the task that does so.
+
+        `receiver` is the task's from now on. Where the mailbox has senders wait for room, the channel becomes full
+        behind it. The task ends with the channel, or when it finds the actor stopped.
+        """
+        if not hasattr(type(receiver), "_pour_into"):
+            raise TypeError(f"pipe() wants the receiver of a channel, not {safe_repr(receiver)}")
+        return receiver._pour_into(self)
 
     def stop(self):
         """Stop the actor after the message in work; messages behind it become dead letters."""
@@ -433,6 +444,41 @@ cdef class ActorRef(Waiter):
     def is_waiting(self):
         """True while the actor is in the middle of an `async def receive`, or backs off."""
         return self.phase == SUSPENDED or self.phase == RESTARTING
+
+    @property
+    def waits_for(self):
+        """Say in words what the actor waits for, such as "a message" or "an answer of /shop/cart".
+
+        None if it has something to do, or has ended. It may be a little old, as the actor goes on meanwhile.
+        """
+        cdef Extra extra
+        cdef object awaited = None
+        cdef object there = None
+        cdef object outgoing = None
+        with cython.critical_section(self):
+            extra = self.extra
+        if self.phase == CLOSED:
+            return None
+        if self.phase >= RESTARTING:
+            return "a restart" if extra is not None and extra.backing_off else "the end of its children"
+        if extra is not None:
+            with cython.critical_section(extra):
+                awaited, there, outgoing = extra.awaited, extra.awaited_there, extra.outgoing
+        room = None if outgoing is None else outgoing._what
+        if room is not None:
+            return room
+        if there is None and awaited is not None and self.recipe.event_loop:
+            return "its event loop"
+        awaited = awaited if there is None else there
+        if awaited is not None:
+            return None if (<Future>awaited).flag.is_set() else awaited._what
+        return "a message" if self.phase == LIVE and self.cell.tail.is_idle() else None
+
+    @property
+    def is_at_rest(self):
+        """True while the actor waits for input in the middle of its work: that keeps no system from idleness."""
+        awaited = self.awaited()
+        return awaited is not None and (<Future>awaited).is_rest
 
     def _forbid(self):
         """Make every further use an error: this is a copy in a forked process."""

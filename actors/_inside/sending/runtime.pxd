@@ -16,6 +16,7 @@ cdef class Runtime:
     cdef public object system_ref      # weak
     cdef public object failure         # what escalated past the last actor
     cdef public object on_change       # called when the last top-level actor ended, or one escalated
+    cdef public object circles         # looks for circles of full channels: see channels/circles.pyx
     cdef dict children                 # top-level actors, in the order of their spawning
     cdef dict names                    # (parent or None, name) -> ref
     cdef uint64_t last_number

@@ -33,6 +33,7 @@ class Runtime:
     system_ref: weakref.ref[ActorSystem] | None
     failure: BaseException | None
     on_change: Callable[[], object] | None
+    circles: Any
     closing: bool
     closed: bool
     forked: bool

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from functools import partial
 from os import PathLike
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeGuard, TypeVar, cast
 
 from callboard._inside.sending.ref import ActorRef
 from callboard.actor import Actor
@@ -21,6 +21,31 @@ from callboard.streams.programs.rows.files import to_file
 from callboard.streams.programs.rows.sinks import Call, Collect, Tell, TellAll
 
 T = TypeVar("T", covariant=True)
+C = TypeVar("C", contravariant=True)
+
+
+class SupportsPut(Protocol[C]):
+    """The end of a channel that rows go into, such as `callboard.channels.Sender`."""
+
+    def put(self, value: C, /) -> object:
+        """Put a row in, and wait for room before."""
+
+    def close(self) -> object:
+        """Say that no more rows come."""
+
+
+def _is_channel(sink: object) -> TypeGuard[SupportsPut[Any]]:
+    return not isinstance(sink, type) and all(
+        callable(getattr(sink, name, None)) for name in ("put", "close")
+    )
+
+
+def _close(sink: SupportsPut[Any]) -> None:
+    """End the sink's use of a channel: another thread than the one that put rows in may be here."""
+    hand_on = getattr(sink, "hand_on", None)
+    if hand_on is not None:
+        hand_on()
+    sink.close()
 
 
 class Ends(Chainable[T]):
@@ -34,12 +59,12 @@ class Ends(Chainable[T]):
 
     def to(
         self,
-        sink: Callable[[T], object] | Recipient[T] | str | PathLike[str],
+        sink: Callable[[T], object] | Recipient[T] | SupportsPut[T] | str | PathLike[str],
         *,
         name: str | None = None,
         errors: Errors = "fail",
     ) -> Graph[None]:
-        """End in a function, which is called with each row, in a Recipient, or in a file.
+        """End in a function, which is called with each row, in a Recipient, a channel or a file.
 
         An actor is told each row. If its mailbox refuses a row, by MailboxFull, the sink has raised
         at that row. A row for a stopped actor is a dead letter.
@@ -49,6 +74,10 @@ class Ends(Chainable[T]):
         so a thread of its own runs it in the models `dynamic` and `assigned`, unless
         `stream.threading()` has named a model. A run has ended when all rows are told, and not when
         the other process has handled them.
+
+        A channel's sender puts each row in, and is closed when the run is over. So does any object
+        with `put(row)` and `close()`. A full channel holds the stream up, and `send()` with it. A
+        thread of its own runs the sink, as above, because it waits.
 
         In a file each row is a line: strings as they are, and all else as JSON, objects of
         dataclasses among it. A run opens the file when it is made, and raises RunError if another
@@ -64,6 +93,9 @@ class Ends(Chainable[T]):
                 told = partial(Call, function=sink.tell)
             detail = path_of(sink)
             return self._end("to", told, name, errors, label="tell", detail=detail, waits=True)
+        if _is_channel(sink):
+            put = partial(Call, function=sink.put, end=partial(_close, sink))
+            return self._end("to", put, name, errors, label="put", detail=path_of(sink), waits=True)
         if isinstance(sink, str | PathLike):
             check_name("a file's name", os.fspath(sink))
             file = partial(to_file, path=sink)

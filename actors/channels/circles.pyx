@@ -1,0 +1,202 @@
+"""Circles of full channels, in which tasks wait for each other for ever.
+
+The edges of the graph are waits. A wait for room leads to the one actor that has the channel's only receiver, and a
+wait for a value to the one that has the only sender. Nothing else is an edge: a wait with a time limit ends by itself,
+and a selection, a thread or an event loop may go on in another way. So each actor waits for one other at most, and
+following the edges finds a circle. One without a full channel is no error: its tasks wait for input.
+
+Nobody looks for circles on the way of a value. An actor that begins to wait for room notes the channel's side once, and
+a timer looks from then on, as long as somebody waits there.
+
+A wait that is not done in the second pass was not done in the first one either, and is the same object: so there was a
+moment at which all of the circle's actors were suspended. Each can be resumed by the next one alone, so they stay so.
+(A stop or a cancellation completes the wait first, or finds it completed.)
+
+On artificial deadlocks see Prokesch 2011, section 3.1.1; on channels that grow Parks 1995, "Bounded Scheduling of
+Process Networks".
+"""
+
+cimport cython
+
+from callboard._inside.sending.ref cimport ActorRef
+from callboard._inside.sending.runtime cimport Runtime
+from callboard.channels.end cimport ChannelEnd
+from callboard.channels.pipe cimport Pipe, ChannelSide
+from callboard.channels.wait cimport ChannelWait
+
+from callboard.channels.errors import ChannelCycle
+
+# When it looks for the first time after somebody began to wait, and the longest time between two looks, in seconds.
+cdef double FIRST_LOOK = 0.05
+cdef double LONGEST_PAUSE = 0.5
+# How many waits of a circle an error names from its beginning, and how many from its end.
+cdef int SHOWN = 10
+
+
+cdef int note_full(ChannelWait wait) except -1:
+    """An actor begins to wait for room."""
+    cdef ChannelSide side = <ChannelSide>wait.line
+    cdef ActorRef ref = (<ChannelEnd>wait.end).owner
+    cdef Runtime runtime
+    cdef CircleWatch watch
+    if side.is_noted or ref is None:
+        return 0
+    runtime = ref.runtime
+    with cython.critical_section(runtime):
+        if runtime.circles is None:
+            watch = CircleWatch.__new__(CircleWatch)
+            watch.timers = runtime.timers
+            watch.manual = runtime.manual
+            runtime.circles = watch
+        else:
+            watch = <CircleWatch>runtime.circles
+    watch.note(side)
+    return 0
+
+
+cdef class CircleWatch:
+    """Looks for the circles of one system."""
+
+    def __cinit__(self):
+        self.sides = []
+
+    cdef void note(self, ChannelSide side) noexcept:
+        """Look at `side` from now on, as long as somebody waits there."""
+        cdef bint is_first
+        with cython.critical_section(side):
+            if side.is_noted:
+                return
+            side.is_noted = True
+        with cython.critical_section(self):
+            self.sides.append(side)
+            is_first = not self.is_due and not self.manual
+            if is_first:
+                self.is_due = True
+                self.pause = FIRST_LOOK
+        if is_first:
+            self.timers.call_after(FIRST_LOOK, self.look_again)
+
+    def look_again(self):
+        """Look, on the timers' thread, and later again if somebody waits for room."""
+        cdef bint again
+        try:
+            self.look()
+        finally:
+            with cython.critical_section(self):
+                again = self.is_due = bool(self.sides)
+                self.pause = min(2 * self.pause, LONGEST_PAUSE)
+            if again:
+                self.timers.call_after(self.pause, self.look_again)
+
+    def look(self):
+        """Break each circle that is there. Return whether one was."""
+        cdef ChannelWait wait
+        cdef set seen = set()
+        cdef bint found = False
+        for wait in self.still_full():
+            circle = circle_from(wait, seen)
+            if circle is not None and is_closed(<list>circle):
+                break_up(<list>circle)
+                found = True
+        return found
+
+    cdef list still_full(self):
+        """Return the waits for room, and forget the sides at which nobody waits."""
+        cdef ChannelSide side
+        cdef list waits = []
+        cdef list sides
+        with cython.critical_section(self):
+            sides, self.sides = self.sides, []
+        for side in sides:
+            with cython.critical_section(side):
+                side.is_noted = False
+                line = list(side.line)
+            if line:  # who comes later notes it by itself, if this does not
+                self.note_again(side)
+            waits += [wait for wait in line if isinstance(wait, ChannelWait)]
+        return waits
+
+    def note_again(self, ChannelSide side):
+        """Go on looking at `side`. The look in work says when."""
+        with cython.critical_section(side):
+            if side.is_noted:
+                return
+            side.is_noted = True
+        with cython.critical_section(self):
+            self.sides.append(side)
+
+
+cdef ActorRef waited_for(ChannelWait wait):
+    """Return the one actor that can end the wait; None if others could, or time."""
+    cdef ChannelSide other
+    cdef ActorRef found = None
+    if wait.flag.is_set() or wait.expires or not isinstance(wait.end, ChannelEnd):
+        return None
+    other = (<ChannelEnd>wait.end).pipe.receivers if wait.line.sends else (<ChannelEnd>wait.end).pipe.senders
+    with cython.critical_section(other):
+        if other.ends == 1 and len(other.users) == 1:
+            found = <ActorRef>other.users[0]
+    return found
+
+
+cdef ChannelWait wait_of(ActorRef ref):
+    """Return what an actor waits for at a channel, with nothing else in work; or None."""
+    cdef object awaited
+    if ref is None or ref.recipe.event_loop:  # its other coroutines may go on
+        return None
+    awaited = ref.awaited()
+    return <ChannelWait>awaited if isinstance(awaited, ChannelWait) else None
+
+
+cdef object circle_from(ChannelWait wait, set seen):
+    """Follow the edges. Return the waits of a circle that they end in, if none of these was `seen` before."""
+    cdef list path = []
+    while wait is not None and wait not in seen:
+        seen.add(wait)
+        path.append(wait)
+        wait = wait_of(waited_for(wait))
+    if wait is None or wait not in path:
+        return None
+    return path[path.index(wait):]
+
+
+cdef bint is_closed(list circle):
+    """Whether these waits are there still, in the second pass, and a channel is full."""
+    cdef ChannelWait wait
+    cdef bint is_full = False
+    for position, wait in enumerate(circle):
+        if wait_of(waited_for(wait)) is not circle[(position + 1) % len(circle)]:
+            return False
+        is_full |= wait.line.sends
+    return is_full
+
+
+cdef int break_up(list circle) except -1:
+    """Let the smallest of the channels that may grow do so; without one, fail a wait for room."""
+    cdef ChannelWait wait
+    cdef Pipe pipe
+    cdef Pipe smallest = None
+    for wait in circle:
+        pipe = (<ChannelEnd>wait.end).pipe
+        if wait.line.sends and pipe.grows and (
+                smallest is None or pipe.channel.capacity() < smallest.channel.capacity()):
+            smallest = pipe
+    if smallest is not None:
+        smallest.grow()
+        return 0
+    while not (<ChannelWait>circle[0]).line.sends:
+        circle.append(circle.pop(0))
+    wait = <ChannelWait>circle[0]
+    wait.complete(None, ChannelCycle(f"each waits for the next: {in_words(circle)}"))
+    return 0
+
+
+cdef str in_words(list circle):
+    cdef ChannelWait wait
+    cdef list steps = []
+    for wait in circle:
+        steps.append(f"{(<ChannelEnd>wait.end).user_name} waits for {wait._what}")
+    if len(steps) > 2 * SHOWN + 1:
+        steps[SHOWN:-SHOWN] = [f"... {len(steps) - 2 * SHOWN} more ..."]
+    steps.append((<ChannelEnd>(<ChannelWait>circle[0]).end).user_name)
+    return " -> ".join(steps)
