@@ -79,16 +79,21 @@ cdef class Operation:
     cdef PySendResult step(self, PyObject** result) except PYGEN_ERROR:
         cdef PySendResult status
         cdef ChannelWait wait
+        cdef PyObject* ended
+        result[0] = NULL
+        self.is_begun = True
         while True:
             if self.hosted is not None:
                 status = PyIter_Send(<PyObject*>self.hosted, <PyObject*>None, result)
                 if status == PYGEN_NEXT:
                     return PYGEN_NEXT
                 self.hosted = None
+                ended = result[0]
+                result[0] = NULL  # asyncio takes what is there for no error
                 if status == PYGEN_ERROR:
                     self.go_on(current_error())
                 else:
-                    Py_DECREF(<object>result[0])
+                    Py_DECREF(<object>ended)
             if self.waiting is not None:
                 wait, self.waiting = self.waiting, None
                 if wait.error is not None:

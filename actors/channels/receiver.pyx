@@ -202,7 +202,7 @@ cdef class Receiver(ChannelEnd):
         return self.pipe.has_values() or self.pipe.is_over() or self.closed or self.spent
 
     cdef bint is_done(self) noexcept:
-        return self.pipe.is_over() and not self.following
+        return (self.pipe.is_over() or self.closed and not self.pipe.has_values()) and not self.following
 
 
 cdef class Receive(Operation):
