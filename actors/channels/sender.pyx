@@ -100,7 +100,7 @@ cdef class Sender(ChannelEnd):
         return self.closed or not self.pipe.takes_values()
 
     cdef int refuse_closed(self) except -1:
-        if self.closed:
+        if self.closed and not self.pipe.channel.is_cancelled():
             raise ChannelClosed(f"{self!r} was closed by its own user")
         if not self.pipe.takes_values():
             raise self.closing()

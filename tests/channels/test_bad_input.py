@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import gc
 import pickle
 import warnings
 from typing import Any
@@ -220,7 +219,6 @@ def test_an_operation_that_is_not_awaited_does_nothing_and_warns() -> None:
     ):
         with pytest.warns(RuntimeWarning, match="was never awaited"):
             operation()
-            gc.collect()
     assert len(sender) == 0
     with warnings.catch_warnings():
         warnings.simplefilter("error")

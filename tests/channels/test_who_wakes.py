@@ -162,7 +162,7 @@ def test_what_was_sent_before_comes_before_the_error() -> None:
             ENDS[end](other)
             system.run_until_idle()
             values = []
-            with pytest.raises(ChannelClosed) as caught:
+            with pytest.raises(ChannelClosed) as caught:  # noqa: PT012
                 while True:
                     values.append(receiver.try_receive())
             assert type(caught.value) is error
@@ -236,6 +236,7 @@ def test_iterating_ends_at_a_close_and_raises_other_ends() -> None:
 @pytest.mark.parametrize("capacity", [0, 1])
 def test_closing_ones_own_end_wakes_those_who_wait_at_it(clones: int, capacity: int) -> None:
     """Coroutines of one event loop share their ends."""
+
     async def main() -> None:
         sender, receiver = channel(capacity)
         others = [(sender.clone(), receiver.clone()) for _ in range(clones)]
