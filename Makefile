@@ -34,8 +34,9 @@ SPARK := spark $(shell test 0$(JAVA_VERSION) -ge 17 || echo spark-jre)
 TEST_EXTRAS ?= test $(SPARK)
 
 stamps = $(patsubst %,$(VENV)/.extra-%,$(1))
-# The wheel is built while the extras that are named are installed.
-set_up = @$(MAKE) --no-print-directory --jobs=2 $(VENV)/.wheel $(call stamps,$(1))
+# Steps of the set-up, side by side; those of another make that uses the same environment come before or after.
+steps = @mkdir -p build; flock --close build/$(VENV).lock $(MAKE) --no-print-directory --jobs=2 $(1)
+set_up = $(call steps,$(VENV)/.wheel $(call stamps,$(1)))
 
 # How many processes run tests. A file's tests stay in one, and share what they make.
 WORKERS ?= --numprocesses=2 --dist=loadfile
@@ -61,7 +62,8 @@ bench:
 	$(call set_up,bench peers)
 	$(BIN)/python tests/bench/run.py $(ARGS)
 
-lint: $(call stamps,dev)
+lint:
+	$(call steps,$(call stamps,dev))
 	$(BIN)/ruff check
 	PATH="$(BIN):$$PATH" cython-lint actors core mailbox scheduling tests examples
 

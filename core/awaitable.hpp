@@ -1,10 +1,12 @@
-// The slots by which `await` steps an object that is no coroutine.
+// For objects that are awaited, and are no coroutines.
 //
-// Without am_send each await that ends makes a StopIteration for its outcome: more than most of them cost. Cython knows
+// The slots by which `await` steps them. Without am_send each await that ends makes a StopIteration for its outcome: more than most of them cost. Cython knows
 // the slot for its own coroutines only.
 #pragma once
 
 #include <Python.h>
+
+#include <utility>
 
 namespace callboard {
 
@@ -14,5 +16,29 @@ inline void set_steps(PyTypeObject* type, sendfunc send, iternextfunc next) {
     type->tp_iternext = next;
     PyType_Modified(type);
 }
+
+// Whether an object was awaited, which is to happen once. If it was not, the object's end warns, as that of a coroutine
+// does. A member, because a __dealloc__ would cost each object that was.
+class Awaited {
+public:
+    // False: it was awaited before.
+    bool try_begin() { return !std::exchange(is_begun_, true); }
+
+    ~Awaited() {
+        if (__builtin_expect(!is_begun_, 0)) warn();
+    }
+
+private:
+    static void warn() {
+        PyObject *kind, *error, *traceback;
+        PyErr_Fetch(&kind, &error, &traceback);
+        if (PyErr_WarnEx(PyExc_RuntimeWarning, "an operation of a channel was never awaited", 1) != 0) {
+            PyErr_WriteUnraisable(nullptr);
+        }
+        PyErr_Restore(kind, error, traceback);
+    }
+
+    bool is_begun_ = false;
+};
 
 }  // namespace callboard

@@ -12,4 +12,7 @@ cdef extern from "Python.h":
     PySendResult PyIter_Send(PyObject* iterator, PyObject* value, PyObject** result) noexcept
 
 cdef extern from "callboard/core/awaitable.hpp" namespace "callboard":
+    cdef cppclass Awaited:
+        bint try_begin()
+
     void set_steps(PyTypeObject* type, sendfunc send, iternextfunc next)

@@ -1,4 +1,4 @@
-"""Touch all of one compiled class, as no program would: `python sweep.py MODULE CLASS`.
+"""Touch all of a module's compiled classes, as no program would: `python sweep.py MODULE CLASS...`.
 
 Whatever comes of it must be an exception. A crash, or a hang, is what test_safety.py looks for.
 """
@@ -103,8 +103,11 @@ def touch(made: Any) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGALRM, give_up)
-    touched = 0
-    for made in objects(getattr(importlib.import_module(sys.argv[1]), sys.argv[2])):
-        touch(made)
-        touched += 1
-    print(f"{touched} objects")
+    module, *names = sys.argv[1:]
+    for name in names:
+        print(f"{name}:", end=" ", flush=True)  # the last one that is named is the one that crashes
+        touched = 0
+        for made in objects(getattr(importlib.import_module(module), name)):
+            touch(made)
+            touched += 1
+        print(f"{touched} objects")

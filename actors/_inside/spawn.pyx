@@ -7,6 +7,7 @@ cimport cython
 from libc.stdint cimport INT64_MAX, int64_t, uint32_t
 
 from callboard._inside.life.ending cimport leave_parent
+from callboard._inside.life.held cimport Held
 from callboard._inside.receiving.dispatch cimport run_python
 from callboard._inside.receiving.native_dispatch cimport run_native
 from callboard._inside.sending.actor_cell cimport ActorCell, carrying_cell, cell_of, limited, native_cell
@@ -94,12 +95,34 @@ def spawn(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs
         if runtime.closing and parent is None:
             refuse(runtime)  # who stops the system may not have seen this actor among the others
         ref.cell.set_affinity(affinity_of(ref, placement, dedicated).core, relaxed)
+        if args or kwargs:
+            take_held(ref, args, kwargs)
     except BaseException:
+        part_from_held(ref)
         leave_parent(ref)
         close_unborn(ref)
         raise
     make_ready(ref.cell, current_context())
     return ref
+
+
+cdef int take_held(ActorRef ref, tuple args, dict kwargs) except -1:
+    """Have the ends of channels among the arguments belong to the actor from now on."""
+    for value in args:
+        if isinstance(value, Held):
+            (<Held>value).belong_to(ref)
+    for value in kwargs.values():
+        if isinstance(value, Held):
+            (<Held>value).belong_to(ref)
+    return 0
+
+
+cdef void part_from_held(ActorRef ref) noexcept:
+    cdef Held held
+    if ref.extra is not None and ref.extra.held is not None:
+        for held in ref.extra.held:
+            held.part()
+        ref.extra.held = None
 
 
 cdef int close_unborn(ActorRef ref) except -1:

@@ -17,6 +17,7 @@ cdef class ChannelEnd(Held):
     cdef ChannelSide side(self)
     cdef int use(self) except -1
     cdef int bind(self, Context* context, void* user) except -1
+    cdef int refuse_another(self, str name) except -1
     cdef bint is_ready(self) noexcept
     cdef bint is_done(self) noexcept
     cdef object closing(self)

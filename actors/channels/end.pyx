@@ -1,4 +1,4 @@
-"""What both ends of a channel have in common: each belongs to one user at a time."""
+"""The common part of the ends of a channel: each belongs to one user at a time."""
 
 import threading
 import types
@@ -13,8 +13,8 @@ from callboard.channels.errors import ChannelCancelled, ChannelClosed, ChannelFa
 cdef class ChannelEnd:
     """A sender or a receiver.
 
-    An end belongs to the actor, the thread or the event loop that uses it first, until `hand_on()`. An actor's ends
-    end with it.
+    An end belongs to the actor that is spawned with it as an argument, or else to the actor, the thread or the event
+    loop that uses it first, until `hand_on()`. An actor's ends end with it.
     """
 
     __class_getitem__ = classmethod(types.GenericAlias)
@@ -63,9 +63,7 @@ cdef class ChannelEnd:
             raise ChannelMisuse(f"{self!r} cannot be handed on while {self.user_name} waits at it")
         if self.owner is not None and self.owner.extra is not None and self.owner.extra.held is not None:
             self.owner.extra.held.discard(self)
-        self.user = NULL
-        self.user_name = None
-        self.owner = None
+        self.part()
         return self
 
     cdef ChannelSide side(self):
@@ -81,24 +79,42 @@ cdef class ChannelEnd:
         return 0
 
     cdef int bind(self, Context* context, void* user) except -1:
-        cdef ActorRef ref = None
-        name = f"the thread {threading.current_thread().name!r}"
         if context.current != NULL:
-            ref = <ActorRef>context.current.owner
-            name = ref._short_path
+            self.belong_to(<ActorRef>context.current.owner)
+        else:
+            self.refuse_another(f"the thread {threading.current_thread().name!r}")
+            self.user = user
+        return 0
+
+    cdef int refuse_another(self, str name) except -1:
+        """Note the name of the new user, if there may be one."""
         if self.spent:
             raise ChannelMisuse(f"{self!r} was given to replace(): use the end that it replaces")
         if self.user != NULL:
-            raise ChannelMisuse(f"{self!r} is used by {name}: hand it on first, with hand_on()")
-        if ref is not None:
-            self.pipe.join_system(ref)
-            if ref.extras().held is None:
-                ref.extra.held = set()
-            ref.extra.held.add(self)
+            raise ChannelMisuse(f"{self!r} cannot be used by {name}: hand it on first, with hand_on()")
         self.user_name = name
-        self.owner = ref
-        self.user = user
         return 0
+
+    cdef int belong_to(self, ActorRef ref) except -1:
+        if self.user == <void*>ref.cell:
+            return 0
+        self.refuse_another(ref._short_path)
+        try:
+            self.pipe.join_system(ref)
+        except BaseException:
+            self.user_name = None
+            raise
+        if ref.extras().held is None:
+            ref.extra.held = set()
+        ref.extra.held.add(self)
+        self.owner = ref
+        self.user = <void*>ref.cell
+        return 0
+
+    cdef void part(self) noexcept:
+        self.user = NULL
+        self.user_name = None
+        self.owner = None
 
     cdef bint is_ready(self) noexcept:
         """Whether an operation of this end would find something to do."""

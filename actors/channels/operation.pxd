@@ -1,8 +1,10 @@
 from cpython.object cimport PyObject, PyTypeObject
 
-from callboard.channels.pipe cimport Line
+from libc.stdint cimport int64_t
+
+from callboard.channels.pipe cimport Line, Pipe
 from callboard.channels.wait cimport ChannelWait
-from callboard.core.awaitable cimport PySendResult
+from callboard.core.awaitable cimport Awaited, PySendResult
 
 
 cdef class Operation:
@@ -13,8 +15,15 @@ cdef class Operation:
     cdef object outcome
     cdef ChannelWait waiting
     cdef object hosted       # the steps of the wait in an event loop
-    cdef bint is_begun       # awaited; once is enough
+    cdef Awaited awaited
     cdef bint is_over
+    # Fields of some kinds of operations. All kinds are of one size, so that they come from one free list.
+    cdef object value        # of a Send
+    cdef int64_t offer       # of a Send at capacity 0: the number of the offered value; 0 before
+    cdef Pipe offered_in     # of a Send: the channel in which it is offered
+    cdef bint is_sent        # of a Send
+    cdef bint iterates       # of a Receive or Ready: the end of the channel is the end of an iteration
+    cdef Py_ssize_t most     # of a ReceiveMany
 
     cdef Line line(self)
     cdef bint attempt(self) except -1

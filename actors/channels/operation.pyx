@@ -1,7 +1,7 @@
 """Operations that may have to wait: tried at once, and again whenever the other side has done something."""
 
-import warnings
 
+cimport cython
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
@@ -19,21 +19,17 @@ from callboard.channels.errors import ChannelTimeout
 from callboard.core.errors import AskTimeout, CallboardError
 
 
+@cython.freelist(64)
 cdef class Operation:
-    """What `send()`, `receive()` and `select()` return: await it once.
+    """The awaitable of `send()`, `receive()` and `select()`: await it once.
 
     Nothing has happened before. Cancelled while it waits, it takes nothing and sends nothing.
     """
 
     def __await__(self):
-        if self.is_begun:
+        if not self.awaited.try_begin():
             raise RuntimeError(f"{self!r} was awaited before")
-        self.is_begun = True
         return self
-
-    def __dealloc__(self):
-        if not self.is_begun:
-            warn_of(self)
 
     def __iter__(self):
         return self
@@ -81,7 +77,7 @@ cdef class Operation:
         cdef ChannelWait wait
         cdef PyObject* ended
         result[0] = NULL
-        self.is_begun = True
+        self.awaited.try_begin()
         while True:
             if self.hosted is not None:
                 status = PyIter_Send(<PyObject*>self.hosted, <PyObject*>None, result)
@@ -155,7 +151,7 @@ cdef class Operation:
         """Do it, and let the calling thread sleep until then."""
         cdef ChannelWait wait
         cdef Handle here = actor_here()
-        self.is_begun = True
+        self.awaited.try_begin()
         if (current_context().worker != NULL or here is not None) and not (
                 here is not None and here.has_own_worker()):
             raise CallboardError(
@@ -171,13 +167,6 @@ cdef class Operation:
             except BaseException as error:
                 self.go_on(error)
         return self.outcome
-
-
-cdef int warn_of(Operation operation) except -1:
-    """Warn as of a coroutine. Called at the operation's end, so no new reference to it may stay."""
-    kind = type(operation)
-    warnings.warn(f"{kind.__name__} of a channel was never awaited", RuntimeWarning)
-    return 0
 
 
 cdef object current_error():

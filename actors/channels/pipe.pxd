@@ -24,7 +24,7 @@ cdef class Watch:
 cdef class ChannelSide(Line):
     cdef void* pipe              # borrowed: it holds the side
     cdef ObjectWakeable waiter
-    cdef object line             # a deque
+    cdef list line
     cdef Py_ssize_t ends         # that are open
 
     cdef bint has(self, object end) noexcept

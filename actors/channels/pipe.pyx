@@ -1,7 +1,5 @@
 """A channel between its ends: the ring of values, the lines of those who wait, and how it ends."""
 
-from collections import deque
-
 cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
@@ -60,7 +58,7 @@ cdef class ChannelSide(Line):
         self.pipe = <void*>pipe
         self.sends = sends
         self.ends = 1
-        self.line = deque()
+        self.line = []
         self.waiter.wake = wake_side
         self.waiter.object = <void*>self
 
@@ -102,7 +100,7 @@ cdef class ChannelSide(Line):
             with cython.critical_section(self):
                 if not self.line:
                     return
-                wait = self.line.popleft()
+                wait = self.line.pop(0)
                 if self.line:
                     again = not self.announce()
                 else:
@@ -130,7 +128,7 @@ cdef class ChannelSide(Line):
 
 
 cdef class Pipe:
-    """What the ends of one channel share.
+    """The part of a channel that its ends share.
 
     Each side's users take turns, by the interpreter's lock or the side's critical section. So the native channel has
     one sender and one receiver at a time, whatever the number of ends.
@@ -291,7 +289,7 @@ cdef class Pipe:
             self.receivers.wake_all()
 
     cdef void leave_receiver(self, bint is_closed, str reason, object receiver) noexcept:
-        """A receiver takes nothing more. What is left when nobody else does becomes dead letters."""
+        """A receiver takes nothing more. When nobody else does, the values left become dead letters."""
         if not is_closed:
             self.end_receiver()
         if self.receivers.ends == 0:

@@ -11,8 +11,8 @@ cdef class Receiver(ChannelEnd):
 
 
 cdef class Receive(Operation):
-    cdef bint iterates       # the end of the channel is the end of an iteration
+    pass
 
 
 cdef class ReceiveMany(Operation):
-    cdef Py_ssize_t most
+    pass

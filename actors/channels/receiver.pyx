@@ -76,7 +76,7 @@ cdef class Receiver(ChannelEnd):
                 raise ChannelEmpty(f"{self!r} has no value")
 
     def close(self):
-        """Have senders get ChannelClosed from now on. What is in the channel can still be received.
+        """Have senders get ChannelClosed from now on. The values in the channel can still be received.
 
         In any thread that has the end. To close again does nothing.
         """

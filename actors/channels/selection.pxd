@@ -32,4 +32,4 @@ cdef class Selection:
 
 
 cdef class Ready(Operation):
-    cdef bint iterates
+    pass

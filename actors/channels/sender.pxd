@@ -1,8 +1,5 @@
-from libc.stdint cimport int64_t
-
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.operation cimport Operation
-from callboard.channels.pipe cimport Pipe
 
 
 cdef class Sender(ChannelEnd):
@@ -11,9 +8,4 @@ cdef class Sender(ChannelEnd):
 
 
 cdef class Send(Operation):
-    cdef object value
-    cdef readonly bint sent
-    cdef int64_t offer       # at capacity 0: the number of the offered value; 0 before
-    cdef Pipe offered_in     # the channel in which it is offered
-
     cdef bint settle(self) except -1

@@ -43,7 +43,7 @@ cdef class Sender(ChannelEnd):
         return self.pipe.try_put(value)
 
     def close(self):
-        """Send no more. What is in the channel can be received; then receivers get ChannelClosed.
+        """Send no more. The values in the channel can be received; then receivers get ChannelClosed.
 
         In any thread that has the end. To close again does nothing.
         """
@@ -125,7 +125,12 @@ cdef class Sender(ChannelEnd):
 
 
 cdef class Send(Operation):
-    """A value on its way into a channel. `sent` says whether it is there."""
+    """A value on its way into a channel."""
+
+    @property
+    def sent(self):
+        """Whether the value is in the channel."""
+        return self.is_sent
 
     cdef bint attempt(self) except -1:
         cdef Sender end = <Sender>self.end
@@ -143,7 +148,7 @@ cdef class Send(Operation):
         if not pipe.try_put(self.value):
             return False
         self.value = None
-        self.sent = True
+        self.is_sent = True
         return True
 
     cdef bint settle(self) except -1:
@@ -157,13 +162,13 @@ cdef class Send(Operation):
                 self.offer = 0
                 return False
         self.value = None
-        self.sent = True
+        self.is_sent = True
         return True
 
     cdef bint is_done_after_all(self) except -1:
-        if self.offer and not self.sent:
-            self.sent = not self.offered_in.retract(self.offer)
-        return self.sent
+        if self.offer and not self.is_sent:
+            self.is_sent = not self.offered_in.retract(self.offer)
+        return self.is_sent
 
 
 make_awaitable(Send)

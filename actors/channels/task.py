@@ -18,7 +18,7 @@ class Task(Actor[Any]):
     LPEL's task (Prokesch 2011, section 4.3): the worker runs it until it must wait, and then runs others.
     """
 
-    __slots__ = ()
+    __slots__ = ("sender",)  # no message has one, so a task may call an end so
     _callboard_runs = True
 
     async def run(self) -> object:

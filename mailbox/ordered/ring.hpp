@@ -30,8 +30,8 @@ private:
         return power;
     }
 
-    std::size_t mask_;
-    std::unique_ptr<Slot[]> slots_;
+    const std::size_t mask_;
+    const std::unique_ptr<Slot[]> slots_;
 };
 
 }  // namespace callboard

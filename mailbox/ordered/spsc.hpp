@@ -1,14 +1,15 @@
 // A bounded ring between one producer and one consumer.
 //
-// Lamport's queue, with cached indices, as in FastForward's and FastFlow's descendants: each end
-// remembers the other end's index as it last saw it. It reads the index itself, and pays for the cache
-// line, only when the ring seems full or empty by its copy.
+// FastForward (Giacomoni, Moseley, Vachharajani 2008): a slot says itself whether it is full, and each end keeps its
+// place to itself. So a value costs the transfer of one cache line from core to core, and several values in a line
+// share it. Rejected: Lamport's queue, whose ends read each other's index. With remembered indices it costs about
+// twice as much between two cores (tests/bench/peers/lamport.hpp, and docs/design/channels.md). Rejected: null for an
+// empty slot, as the paper has it. It saves a tenth, and streams have null for an empty batch.
 //
-// Why it is right. Each index has one writer and only grows. The producer stores the value and then, with
-// release, the tail. The consumer that acquires the tail sees the value. The consumer moves the value out
-// and then, with release, stores the head. The producer that acquires the head overwrites an empty slot.
-// An end's copy is a former value of an index that only grows, so it errs on the safe side: too full for
-// the producer, too empty for the consumer. Then the end reads the index.
+// Why it is right. Of a slot's two states the producer alone ends one, and the consumer alone the other. The producer
+// stores the value and then, with release, that the slot is full. The consumer that acquires this sees the value. The
+// consumer moves the value out and then, with release, stores that the slot is empty. The producer that acquires this
+// overwrites an empty slot.
 //
 // "One producer" means one at a time. The role may pass from thread to thread if a release and an acquire
 // order them (by a lock, a flag or a counter). The same holds for the consumer.
@@ -17,11 +18,13 @@
 #pragma once
 
 #include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "callboard/core/atomics.hpp"
 #include "callboard/core/one_at_a_time.hpp"
-#include "callboard/mailbox/ordered/ring.hpp"
 
 namespace callboard {
 
@@ -29,40 +32,45 @@ namespace callboard {
 template <class T>
 class Spsc : OneAtATime<Producer>, OneAtATime<Consumer> {
 public:
-    // Room for exactly `capacity` values. (The slots are a power of two, so some may stay unused.)
-    explicit Spsc(std::size_t capacity) : slots_(capacity), capacity_(static_cast<std::int64_t>(capacity)) {}
+    // Room for exactly `capacity` values.
+    explicit Spsc(std::size_t capacity) : slots_(new Slot[capacity]), capacity_(static_cast<std::int64_t>(capacity)) {
+        assert(capacity > 0);
+    }
 
-    // The producer.
-    [[nodiscard]] bool has_room() {
+    // The producer. relaxed: try_push() looks again.
+    [[nodiscard]] bool has_room() const {
         const Alone<Producer> alone(*this);
-        return has_room_at(tail_.load(relaxed));
+        return !slots_[tail_place_].is_full.load(relaxed);
     }
 
     // The producer. False: no room.
     [[nodiscard]] bool try_push(T value) {
         const Alone<Producer> alone(*this);
+        Slot& slot = slots_[tail_place_];
+        if (slot.is_full.load(acquire)) return false;  // pairs with discard()
+        tail_place_ = following(tail_place_);
         const std::int64_t tail = tail_.load(relaxed);
-        if (!has_room_at(tail)) return false;
-        slots_[tail] = std::move(value);
-        tail_.store(tail + 1, release);  // pairs with peek()
+        tail_.store(tail + 1, relaxed);
+        slot.value = std::move(value);
+        slot.is_full.store(true, release);  // pairs with peek()
         return true;
     }
 
     // The consumer. The oldest value, which stays in the ring; null if there is none.
     [[nodiscard]] T* peek() {
         const Alone<Consumer> alone(*this);
-        const std::int64_t head = head_.load(relaxed);
-        assert(head <= tail_seen_ && "no more is taken than was put");
-        if (head == tail_seen_) {
-            tail_seen_ = tail_.load(acquire);  // pairs with try_push()
-            assert(tail_seen_ - head <= capacity() && "the ring is never overfull");
-            if (head == tail_seen_) return nullptr;
-        }
-        return &slots_[head];
+        Slot& slot = slots_[head_place_];
+        return slot.is_full.load(acquire) ? &slot.value : nullptr;  // pairs with try_push()
     }
 
     // The consumer, after peek() gave a value: takes it out of the ring.
-    void discard() { head_.store(head_.load(relaxed) + 1, release); }  // pairs with try_push()
+    void discard() {
+        Slot& slot = slots_[head_place_];
+        assert(slot.is_full.load(relaxed) && "no more is taken than was put");
+        head_place_ = following(head_place_);
+        head_.store(head_.load(relaxed) + 1, relaxed);
+        slot.is_full.store(false, release);  // pairs with try_push()
+    }
 
     // The consumer. False: there is none.
     [[nodiscard]] bool try_pop(T& value) {
@@ -81,41 +89,42 @@ public:
         return size < 0 ? 0 : size;  // the two loads are not one moment
     }
 
-    std::int64_t capacity() const { return capacity_.load(relaxed); }
-
     // Any thread, hints: how many values were ever put, and taken.
     std::int64_t pushed() const { return tail_.load(relaxed); }
     std::int64_t popped() const { return head_.load(relaxed); }
 
-    // While nobody is at either end, and ordered after both and before both. All that waits stays.
+    std::int64_t capacity() const { return capacity_.load(relaxed); }
+
+    // While nobody is at either end: ordered after both, and before both. All that waits stays.
     void grow(std::size_t capacity) {
         const Alone<Producer> producer(*this);
         const Alone<Consumer> consumer(*this);
-        assert(static_cast<std::int64_t>(capacity) >= this->capacity());
-        Ring<T> larger(capacity);
-        const std::int64_t tail = tail_.load(relaxed);
-        for (std::int64_t serial = head_.load(relaxed); serial < tail; ++serial)
-            larger[serial] = std::move(slots_[serial]);
-        slots_ = std::move(larger);
+        assert(static_cast<std::int64_t>(capacity) > this->capacity());
+        std::unique_ptr<Slot[]> slots(new Slot[capacity]);
+        const std::int64_t waiting = size();
+        for (std::int64_t i = 0; i < waiting; ++i, head_place_ = following(head_place_)) {
+            slots[i].value = std::move(slots_[head_place_].value);
+            slots[i].is_full.store(true, relaxed);
+        }
+        slots_ = std::move(slots);
+        head_place_ = 0, tail_place_ = waiting;
         capacity_.store(static_cast<std::int64_t>(capacity), relaxed);
     }
 
 private:
-    bool has_room_at(std::int64_t tail) {
-        const std::int64_t capacity = this->capacity();
-        assert(head_seen_ <= tail && tail - head_seen_ <= capacity);
-        if (tail - head_seen_ != capacity) return true;
-        head_seen_ = head_.load(acquire);  // pairs with discard()
-        assert(head_seen_ <= tail && "no more is taken than was put");
-        return tail - head_seen_ != capacity;
-    }
+    struct Slot {
+        T value{};
+        Atomic<bool> is_full{false};
+    };
 
-    Ring<T> slots_;
+    std::int64_t following(std::int64_t place) const { return place + 1 == capacity() ? 0 : place + 1; }
+
+    std::unique_ptr<Slot[]> slots_;
     Atomic<std::int64_t> capacity_;  // relaxed: grow() alone changes it
-    alignas(cache_line) Atomic<std::int64_t> tail_{0};  // the producer
-    std::int64_t head_seen_ = 0;
+    alignas(cache_line) Atomic<std::int64_t> tail_{0};  // the producer; only counts
+    std::int64_t tail_place_ = 0;
     alignas(cache_line) Atomic<std::int64_t> head_{0};  // the consumer
-    std::int64_t tail_seen_ = 0;
+    std::int64_t head_place_ = 0;
 };
 
 }  // namespace callboard

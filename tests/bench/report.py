@@ -85,7 +85,7 @@ def section(benchmark: Benchmark, scores: Scores) -> str:
 def machine() -> dict[str, Any]:
     """Describe where the run took place."""
     libraries = {}
-    for name in ("callboard", "pykka", "thespian", "xoscar"):
+    for name in ("callboard", "anyio", "culsans", "pykka", "thespian", "trio", "xoscar"):
         try:
             libraries[name] = metadata.version(name)
         except metadata.PackageNotFoundError:

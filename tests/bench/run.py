@@ -16,6 +16,7 @@ from pathlib import Path
 
 import report
 import targets
+from channel_suite import CHANNELS
 from competitor import Benchmark, Competitor, Score
 from frequency_suite import FREQUENCY
 from join_suite import JOINS
@@ -25,11 +26,12 @@ from suite import BENCHMARKS
 from workers_suite import WORKERS
 
 PLANNED = STREAMS | WORKERS  # those that know of numbers of workers
-SINGLE = BENCHMARKS | FREQUENCY | JOINS | REMOTE
+SINGLE = BENCHMARKS | CHANNELS | FREQUENCY | JOINS | REMOTE
 ALL = (*SINGLE, *PLANNED)
 GROUPS = {
     "streams": (*STREAMS,),
     "workers": (*WORKERS, "idle"),
+    "channels": (*CHANNELS,),
     "frequency": (*FREQUENCY,),
     "joins": (*JOINS,),
     "remote": (*REMOTE,),

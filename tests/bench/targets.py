@@ -4,6 +4,7 @@ import sysconfig
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from channel_suite import COUNTS, TELL
 from competitor import Score
 from frequency_suite import ALPHAS
 from report import quantity, table
@@ -335,6 +336,42 @@ TARGETS = (
             at_most=True,
         )
         for kind, wanted in (("Python", 400), ("native", 100))
+    ),
+    *(
+        Target(
+            f"A value from task to task, capacity 16 and 1,024, against {library}",
+            5.0,
+            least(*(ratio(f"channels_one_to_one_{c}", library) for c in (16, 1_024))),
+        )
+        for library in ("asyncio.Queue", "trio", "anyio")
+    ),
+    Target(
+        "The same against tell to an async def receive",
+        0.5,
+        least(*(ratio(f"channels_one_to_one_{c}", TELL) for c in (16, 1_024))),
+    ),
+    *(
+        Target(
+            f"Select over {count:,} channels against {COUNTS[0]}, time",
+            1.5,
+            cost("channels_select", f"{COUNTS[0]} channels", f"{count:,} channels"),
+            at_most=True,
+        )
+        for count in COUNTS[1:]
+    ),
+    Target(
+        "From a thread to a task and back, against two threads and two queues",
+        1.0,
+        ratio("channels_thread_and_task", "two threads, two queues"),
+    ),
+    *(
+        Target(
+            f"Channels at the highest level of monitoring, {work}, time",
+            1.3,
+            cost("channels_monitoring", f"{work}, unmonitored", f"{work}, monitored"),
+            at_most=True,
+        )
+        for work in ("ping-pong", "one to one")
     ),
     Target(
         "Lanes of a join by a C function, 2 workers against 1",

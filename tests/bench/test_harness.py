@@ -285,3 +285,86 @@ def test_a_long_pipeline_starts_and_ends(phase: str) -> None:
 
     result = one.play("streams.start", "none", 20, {"phase": phase})
     assert result.got == result.want
+
+
+@pytest.mark.parametrize(
+    ("by", "library"),
+    [
+        ("callboard", "callboard.channels"),
+        ("threads", "threading"),
+        ("bounded_threads", "threading"),
+        *((library, library) for library in ("asyncio", "trio", "anyio", "culsans")),
+    ],
+)
+@pytest.mark.parametrize(
+    ("benchmark", "size", "options"),
+    [
+        ("ping_pong", 100, {}),
+        ("pipeline", 100, {"capacity": 1}),
+        ("pipeline", 50, {"capacity": 4, "stages": 10}),
+        ("fan_in", 160, {}),
+    ],
+)
+def test_channels_bring_every_value(
+    benchmark: str, size: int, options: dict[str, int], by: str, library: str
+) -> None:
+    import one
+
+    pytest.importorskip(library)
+    result = one.play(f"channels.{benchmark}", "none", size, {"by": by, **options})
+    assert result.got == result.want
+
+
+@pytest.mark.parametrize(
+    ("way", "library"),
+    [
+        ("selection", "callboard.channels"),
+        ("once", "callboard.channels"),
+        ("found", "callboard.channels"),
+        ("merged", "asyncio"),
+        ("merged", "trio"),
+        ("tasks", "asyncio"),
+        ("chanio", "chanio"),
+    ],
+)
+def test_a_select_takes_the_value_that_is_there(way: str, library: str) -> None:
+    import one
+
+    pytest.importorskip(library)
+    options = {"way": way, "by": library, "channels": 20}
+    result = one.play("channels.selecting", "none", 50, options)
+    assert result.got == result.want
+
+
+@pytest.mark.parametrize(
+    ("by", "library"),
+    [("callboard", "callboard.channels"), ("asyncio", "asyncio"), ("culsans", "culsans")],
+)
+def test_a_thread_and_a_task_answer_each_other(by: str, library: str) -> None:
+    import one
+
+    pytest.importorskip(library)
+    result = one.play("channels.thread_and_task", "none", 50, {"by": by})
+    assert result.got == result.want
+
+
+@pytest.mark.parametrize("dedicated", [False, True])
+@pytest.mark.parametrize(
+    ("benchmark", "options"), [("replication", {"depth": 9}), ("synchrocells", {})]
+)
+def test_the_pipelines_of_the_thesis_lose_no_record(
+    benchmark: str, options: dict[str, int], dedicated: bool
+) -> None:
+    import one
+
+    pytest.importorskip("callboard.channels")
+    result = one.play(f"channels.{benchmark}", "none", 20, {"dedicated": dedicated, **options})
+    assert result.got == result.want
+
+
+@pytest.mark.parametrize("capacity", [1, 16])
+def test_messages_beside_channels_arrive_in_their_order(capacity: int) -> None:
+    import one
+
+    result = one.play("channels.telling", "none", 100, {"capacity": capacity})
+    assert result.got == result.want

@@ -21,11 +21,11 @@ class Sleeping : public callboard::Wakeable {
 public:
     Sleeping() : Wakeable{unpark} {}
 
-    // Until it is ready. False: the time was up before, and nobody wakes this thread any more.
+    // Until it is ready. False: the time was up before anybody woke this thread, and nobody does any more.
     bool wait_for(callboard::Waitable& place, std::int64_t nanoseconds = -1) {
         while (place.announce(this)) {
             if (parker_.park(nanoseconds)) continue;
-            if (place.withdraw(this)) return place.is_ready();
+            if (place.withdraw(this)) return false;
             parker_.park();  // the wake-up that is on its way
         }
         return true;

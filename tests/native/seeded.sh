@@ -10,7 +10,7 @@ build=$2
 root=$(cd "$(dirname "$0")/../.." && pwd)
 here=$root/tests/native
 missed=0
-seconds=180  # for the attempts at one defect
+seconds=300  # for the attempts at one defect
 
 # copy_wrong NAME HEADER WRONG-FOR-RIGHT TEST: into $copy. False: the line is gone.
 copy_wrong() {
@@ -64,13 +64,13 @@ seed() {
 # asserted NAME HEADER WRONG-FOR-RIGHT TEST SENTENCE ASSERTION: the test passes without assertions, and not with them.
 asserted() {
     copy_wrong "$1" "$2" "$3" "$4" || return
-    compile "-O1 -DNDEBUG"
+    compile "-O0 -DNDEBUG"
     if ! output=$(timeout 60 "$copy/$test" "$5" 2>&1) && ! output=$(timeout 60 "$copy/$test" "$5" 2>&1); then
         echo "FAIL seen without its assertion: $name: $(echo "$output" | grep -m 1 "^FAIL\|:")"
         missed=1
         return
     fi
-    compile -O1
+    compile -O0
     attempt=0 end=$(($(date +%s) + seconds))
     while [ "$(date +%s)" -lt $end ]; do
         attempt=$((attempt + 1))
@@ -89,13 +89,13 @@ seed "the queue's link is stored relaxed" mailbox/mpsc.hpp \
     stress_mpsc "in two places" "data race" "-O1 -fsanitize=thread"
 seed "a consumer goes idle by its link instead of the tail" mailbox/mpsc.hpp \
     's/auto expected = reinterpret_cast<std::uintptr_t>(head_);/auto expected = head_->next.load(relaxed) == nullptr ? tail.tail_.load(relaxed) : 0;/' \
-    stress_mpsc "no other follows" "lost wake-up" "-O2"
+    stress_mpsc "no other follows" "lost wake-up" "-O1"
 seed "a notified park ends with a store" core/threads/parker.hpp \
     's/^\( *\)word_\.exchange(empty, acquire);/\1word_.store(empty, relaxed);/' \
-    stress_parker "end of a park" "lost wake-up" "-O2"
+    stress_parker "end of a park" "lost wake-up" "-O1"
 seed "an unpark does not ring the bell" core/threads/parker.hpp \
     's/else eventfd_write(/else if (false) eventfd_write(/' \
-    stress_parker "in either way" "lost wake-up" "-O2"
+    stress_parker "in either way" "lost wake-up" "-O1"
 seed "a delegated request is pushed relaxed" mailbox/delegation.hpp \
     's/^\( *\)release, relaxed))$/\1relaxed, relaxed))/' \
     stress_delegation "served once" "data race" "-O1 -fsanitize=thread"
@@ -107,34 +107,34 @@ seed "a slab's lines are counted down relaxed" core/memory/slab.hpp \
     stress_slab "free it once" "data race" "-O1 -fsanitize=thread"
 seed "a thread that ends gives no lines back" core/memory/slab.hpp \
     's/^\( *\)give_back(unmade_);/\1/' \
-    stress_slab "freed with the last" "made\.load" "-O2"
+    stress_slab "freed with the last" "made\.load" "-O1"
 seed "a dispatch does not end with its time slice" scheduling/turn.hpp \
     's/if (now - context->turn_began >= worker->slice_ns) {/if (false) {/' \
-    test_turn "time is over" "against 8" "-O1"
+    test_turn "time is over" "against 8" "-O0"
 seed "an actor waits without looking at its system messages" scheduling/cell.hpp \
     's/if (system\.seems_empty()) return true;/return true;/' \
-    stress_cell "beginning of a wait" "lost wake-up" "-O2"
+    stress_cell "beginning of a wait" "lost wake-up" "-O1"
 seed "a biased lock's visitor passes no barrier" core/threads/biased_lock.hpp \
     's/membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {/true) {/' \
-    stress_biased_lock "exclude each other" "unequal == 0" "-O2"
+    stress_biased_lock "exclude each other" "unequal == 0" "-O1"
 seed "an owner that waited for a visit does not look for the next one" core/threads/biased_lock.hpp \
     's/} while (visitor_\.load(seq_cst));/} while (false);/' \
     stress_biased_lock "no barrier for all cores" "data race" "-O1 -fsanitize=thread"
 seed "who announces a cell to a busy worker calls nobody" scheduling/worker.hpp \
     's/if (may_move \&\& idles/if (false \&\& may_move \&\& idles/' \
-    stress_stealing "told from outside" "nobody comes" "-O2"
+    stress_stealing "told from outside" "nobody comes" "-O1"
 seed "who puts a cell calls nobody" scheduling/worker.hpp \
     's/if (stealable\.load(relaxed) != 0 \&\&/if (false \&\&/' \
-    stress_stealing "fetched by another" "nobody comes" "-O2"
+    stress_stealing "fetched by another" "nobody comes" "-O1"
 seed "who gives the watch up beside others' work calls nobody" scheduling/worker.hpp \
     's/if (team->sleepers\.load(seq_cst) != 0 \&\& !others_idle()) call();//' \
-    stress_stealing "while the watcher" "nobody comes" "-O2"
+    stress_stealing "while the watcher" "nobody comes" "-O1"
 seed "a signal without a message keeps its cell from idleness" scheduling/cell.hpp \
     's/if (head.try_idle(tail)) return true;/return head.try_idle(tail);/' \
-    stress_cell "may be the last" "cannot go idle" "-O2"
+    stress_cell "may be the last" "cannot go idle" "-O1"
 seed "a reader does not look whether the ring has come round" core/records.hpp \
     's/return begun_\.load(relaxed) <= .*/return true;/' \
-    stress_records "is whole" "a torn record" "-O2"
+    stress_records "is whole" "a torn record" "-O1"
 seed "a worklist's slot is published relaxed" mailbox/ordered/worklist.hpp \
     's/sequence\.store(2 \* serial + 1, release)/sequence.store(2 * serial + 1, relaxed)/' \
     stress_worklist "popped once" "data race" "-O1 -fsanitize=thread"
@@ -142,14 +142,41 @@ seed "a worklist's slot is freed relaxed" mailbox/ordered/worklist.hpp \
     's/sequence\.store(2 \* (serial + slots_\.capacity()), release)/sequence.store(2 * (serial + slots_.capacity()), relaxed)/' \
     stress_worklist "popped once" "data race" "-O1 -fsanitize=thread"
 seed "a ring's value is published relaxed" mailbox/ordered/spsc.hpp \
-    's/tail_\.store(tail + 1, release)/tail_.store(tail + 1, relaxed)/' \
+    's/slot\.is_full\.store(true, release)/slot.is_full.store(true, relaxed)/' \
     stress_spsc "whole and in order" "data race" "-O1 -fsanitize=thread"
+seed "who waits at a channel does not look again" channels/kernel/waiting.hpp \
+    's/return !is_ready() || !withdraw(who);/return true;/' \
+    stress_channel "goes to sleep" "lost wake-up" "-O2"
+seed "who waits at a channel passes no barrier" channels/kernel/orderings.hpp \
+    's/if (before == light) pass_barrier();//' \
+    stress_channel "goes to sleep" "lost wake-up" "-O2"
+seed "who takes a waiter out leaves it there" channels/kernel/orderings.hpp \
+    's/return waiter_in(state_\.exchange(fresh, acq_rel));/return waiter_in(state_.load(acquire));/' \
+    stress_channel "answer each other" "data race\|lost wake-up\|SEGV" "-O1 -fsanitize=thread"
+seed "who ends a channel wakes nobody" channels/kernel/channel.hpp \
+    '/bool end_by(/,/return is_new;/ s/_\.wake();/_.has_waiter();/' \
+    stress_channel "whoever ends" "lost wake-up" "-O2"
+seed "an end is seen after the ring" channels/kernel/channel.hpp \
+    's/return ends == 0 ? Transfer::not_yet : Transfer::ended;/return has_ended() ? Transfer::ended : Transfer::not_yet;/' \
+    stress_channel "comes with the end" "before the value" "-O2"
+seed "an offer is taken by a store" channels/kernel/handover.hpp \
+    's/const T taken = slot_\.exchange(T{}, acq_rel);/const T taken = slot_.load(acquire); slot_.store(T{}, release);/' \
+    stress_channel "sent is received" "wrong == 0\|sent == received\|another value" "-O2"
+seed "a member is armed before it is off the list" channels/kernel/selection.hpp \
+    '/Member& member = \*first_;/,/list_or_arm/ { s/unlink(member);/SWAP/; s/list_or_arm(member);/unlink(member);/; s/SWAP/list_or_arm(member);/ }' \
+    stress_selection "every value" "data race\|lost wake-up\|SEGV" "-O1 -fsanitize=thread"
+seed "a selector's user waits beside a member that came" channels/kernel/selection.hpp \
+    's/if (state != nothing \&\& !(state & waiting)) return false;//' \
+    stress_selection "every value" "lost wake-up\|not woken\|not taken\|SEGV\|data race" "-O1 -fsanitize=thread"
+seed "a member is removed while its waker has it" channels/kernel/selection.hpp \
+    's/ \&\& !member\.at_\.withdraw(&member)) await(member);/) member.at_.withdraw(\&member);/' \
+    stress_selection "may end at any time" "data race\|SEGV" "-O1 -fsanitize=thread"
 seed "a consumer claims by a store" mailbox/ordered/spmc.hpp \
     's/if (head_\.compare_exchange_weak(first, first + count, acq_rel, acquire)) return count;/head_.store(first + count, release); return count;/' \
     stress_spsc "each value once" "without_gap\|pops.size" "-O1 -fsanitize=thread"
 seed "a missing value's slot is marked by a store" mailbox/ordered/reorder.hpp \
     's/if (state\.compare_exchange_strong(found, wanted(next), acq_rel, acquire)) return;/state.store(wanted(next), release); return;/' \
-    stress_reorder "next is left behind" "was left behind" "-O2"
+    stress_reorder "next is left behind" "was left behind" "-O1"
 seed "a value is brought relaxed" mailbox/ordered/reorder.hpp \
     's/state\.exchange(here(serial), acq_rel)/state.exchange(here(serial), acquire)/' \
     stress_reorder "whatever the order" "data race" "-O1 -fsanitize=thread"
@@ -158,55 +185,55 @@ seed "room is told of a value too early" mailbox/ordered/reorder.hpp \
     stress_reorder "whatever the order" "data race\|wrong" "-O1 -fsanitize=thread"
 seed "figure 4 does not look again" tests/native/reorder_flag.hpp \
     's/} while (slots_\[next\]\.stamp\.load(relaxed) == next);/} while (false);/' \
-    stress_reorder "in figure 4" "was left behind" "-O2"
+    stress_reorder "in figure 4" "was left behind" "-O1"
 seed "a sender looks at figure 4's flag without writing it" tests/native/reorder_flag.hpp \
     's/if (flag_\.exchange(true, acq_rel)) return;/if (flag_.load(relaxed) || flag_.exchange(true, acq_rel)) return;/' \
-    stress_reorder "in figure 4" "was left behind" "-O2"
+    stress_reorder "in figure 4" "was left behind" "-O1"
 seed "figure 4's flag is cleared by a store" tests/native/reorder_flag.hpp \
     's/flag_\.exchange(false, acq_rel);/flag_.store(false, release);/' \
-    stress_reorder "in figure 4" "was left behind" "-O2"
+    stress_reorder "in figure 4" "was left behind" "-O1"
 seed "a counted request is settled relaxed" mailbox/delegation.hpp \
     's/pending_\.fetch_sub(served, acq_rel)/pending_.fetch_sub(served, relaxed)/' \
     stress_delegation "counted" "data race" "-O1 -fsanitize=thread"
 seed "a worker leaves a partition without passing it on" mailbox/ordered/hybrid.hpp \
     's/if (passed_on_\.push(index) != passed_on_\.none) return;/return;/' \
-    stress_hybrid "left behind" "was left behind" "-O2"
+    stress_hybrid "left behind" "was left behind" "-O1"
 seed "a worker serves a partition that another owns" mailbox/ordered/hybrid.hpp \
     's/if (!partitions_\[partition\]->claims\.own_or_delegate()) return true;/(void)partitions_[partition]->claims.own_or_delegate();/' \
     stress_hybrid "of a hybrid queue" "data race" "-O1 -fsanitize=thread"
 
 seed "a worker that goes to sleep is not seen" mailbox/ordered/spmc.hpp \
     's/tail_\.store(tail + 1, seq_cst)/tail_.store(tail + 1, release)/' \
-    stress_hybrid "beside work" "asleep beside work" "-O2"
+    stress_hybrid "beside work" "asleep beside work" "-O1"
 
 seed "a member's input is left in its slot" scheduling/flow/fused_stage.hpp \
     's/inputs\[0\] = nullptr;/(void)inputs;/' \
     stress_flow "fused" "heap-use-after-free\|double-free" "-O1 -fsanitize=address"
 seed "a fused stage takes a round that not all inputs have brought" scheduling/flow/fused_stage.hpp \
     's/least = std::min(least, inlet/least = std::max(least, inlet/' \
-    stress_flow "fused" "other rows\|Assertion" "-O2 -UNDEBUG"
+    stress_flow "fused" "other rows\|Assertion" "-O1 -UNDEBUG"
 
 seed "two lanes count in one place of a chain" scheduling/flow/chain.hpp \
     's/if (!lane.is_taken.load(relaxed) .* return lane;/return lane;/; s/i % lanes_/0/' \
-    stress_flow "by any lanes" "other counts" "-O2"
+    stress_flow "by any lanes" "other counts" "-O1"
 seed "who makes room does not look for those who wait" mailbox/limits.hpp \
     's/if (waiting_\.load(seq_cst) != 0) wake_all();/if (messages > 1 \&\& waiting_.load(seq_cst) != 0) wake_all();/' \
-    stress_limits "whichever comes" "lost wake-up" "-O2"
+    stress_limits "whichever comes" "lost wake-up" "-O1"
 seed "who waits for room does not look again" mailbox/limits.hpp \
     's/if (count_\.load(seq_cst) >= capacity) parker\.park(nanoseconds);/parker.park(nanoseconds);/' \
-    stress_limits "whichever comes" "lost wake-up" "-O2"
+    stress_limits "whichever comes" "lost wake-up" "-O1"
 seed "who delegates does not wake an owner that sleeps" mailbox/delegation.hpp \
     's/if (__builtin_expect((state & owned_) && state != owned_, 0))/if (false)/' \
-    stress_delegation "owner that sleeps" "lost wake-up" "-O2"
+    stress_delegation "owner that sleeps" "lost wake-up" "-O1"
 seed "who takes a stage out of the ready index does not look again" scheduling/flow/ready_stages.hpp \
     's/if (stage\.waiting() > 0) something_waits(stage);//' \
-    stress_ready "taken out" "lost wake-up" "-O2"
+    stress_ready "taken out" "lost wake-up" "-O1"
 seed "who empties a word of the ready index does not look again" scheduling/flow/ready_index.hpp \
     's/if (below->load(seq_cst) != 0) return .*//' \
-    stress_ready_index "its word becomes empty" "a lost place" "-O2"
+    stress_ready_index "its word becomes empty" "a lost place" "-O1"
 seed "who hides places of the ready index does not say so" scheduling/flow/ready_index.hpp \
     's/return set_from(level, place), true;/return set_from(level, place), false;/' \
-    stress_ready_index "its word becomes empty" "nobody is told" "-O2"
+    stress_ready_index "its word becomes empty" "nobody is told" "-O1"
 
 seed "an element comes into a bucket that is not locked" tests/bench/peers/locked_buckets.hpp \
     's/^            to->lock\.lock();$//' \
@@ -222,13 +249,13 @@ seed "a query looks at a stream's counters without its lock" tests/bench/peers/i
     stress_designs "hot keys" "data race" "-O1 -fsanitize=thread"
 seed "an element is relinquished by a store" mailbox/delegation.hpp \
     's/return pending_\.fetch_sub(served, acq_rel) - served;/return pending_.store(0, release), served - served;/' \
-    stress_delegation "added to a count" "served == taken" "-O2"
+    stress_delegation "added to a count" "served == taken" "-O1"
 seed "a resource is closed without a look at what is pending" mailbox/closable.hpp \
     's/return state_\.compare_exchange_strong(state, closed_, release, relaxed);/return state_.store(closed_, release), state == owned_;/' \
-    stress_cooperative "elements are delegated" "sum == total" "-O2"
+    stress_cooperative "elements are delegated" "sum == total" "-O1"
 seed "a count is closed by a store" mailbox/closable.hpp \
     's/return pending == 0 && pending_\.compare_exchange_strong(pending, closed_, acq_rel, relaxed);/return pending == 0 \&\& (pending_.store(closed_, release), true);/' \
-    stress_delegation "added to a count" "closed under its owner" "-O2"
+    stress_delegation "added to a count" "closed under its owner" "-O1"
 seed "a left request is pushed relaxed" mailbox/closable.hpp \
     's/| unowned, release,/| unowned, relaxed,/' \
     stress_delegation "where resources close" "data race" "-O1 -fsanitize=thread"
@@ -240,18 +267,18 @@ seed "a member leaves relaxed" core/memory/epochs.hpp \
     stress_epochs "under a reader" "data race" "-O1 -fsanitize=thread"
 seed "an overwrite that waits is not tried again" frequency/designs/stream_summary.hpp \
     's/if (__builtin_expect(bucket.deferred != nullptr, 0) \&\& !tried) {/if (false) {/' \
-    test_cooperative "comes meanwhile" "count_of" "-O2"
+    test_cooperative "comes meanwhile" "count_of" "-O0"
 seed "an insertion does not look the key up again" frequency/designs/search_structure.hpp \
     's/if (!other->pending\.is_closed()) return other;//' \
-    test_cooperative "comes again" "== fresh" "-O2"
+    test_cooperative "comes again" "== fresh" "-O0"
 
 seed "a stream that counts answers a query before it has handed over what it has" frequency/designs/feeder.hpp \
     '/void serve(Flush/,/catch/ s/push_all();//' \
-    stress_designs "hot keys" "counted" "-O2"
+    stress_designs "hot keys" "counted" "-O1"
 
 seed "a partition in debt does not take back what it said" frequency/designs/budget.hpp \
     's/floors_\[partition\] = std::min(floors_\[partition\], level() + 1);//' \
-    stress_partition "falls below" "below the level" "-O2"
+    stress_partition "falls below" "below the level" "-O1"
 
 seed "a port is let go relaxed" tests/bench/peers/free_ports.hpp \
     's/locked_\.store(false, release)/locked_.store(false, relaxed)/' \
@@ -262,46 +289,46 @@ seed "a pusher does not ask whether another is pushing" tests/bench/peers/free_p
 
 seed "a join compares rows that have left the window" streams/programs/joins/kernel/full_join.hpp \
     's/^\( *\)masks\[0\] &= .*;/\1(void)begin;/' \
-    test_joins "around a block" "matches for" "-O2"
+    test_joins "around a block" "matches for" "-O0"
 seed "a join purges what its batch still sees" streams/programs/joins/kernel/full_join.hpp \
     's/^\( *\)for (std::uint32_t side : {0u, 1u}) compare/\1windows_.purge();\n&/' \
     test_joins "memory is that" "heap-\|SEGV\|matches == others" "-O1 -fsanitize=address"
 seed "an interval is the distance added" streams/programs/joins/comparing/interval.hpp \
     's/while (Order::distance(inside, outside) > 1)/while (false)/' \
-    test_join_intervals "infinities" "distance" "-O2"
+    test_join_intervals "infinities" "distance" "-O0"
 seed "a lane counts its own rows only" streams/programs/joins/kernel/rules.hpp \
     's/static_cast<Time>(turn)/static_cast<Time>(turn \/ lanes_)/' \
-    test_joins "lanes find together" "matches for" "-O2"
+    test_joins "lanes find together" "matches for" "-O0"
 seed "a row without a partner is stored" streams/programs/joins/kernel/rules.hpp \
     's/if (!is_alone && turn/if (turn/' \
-    test_joins "every rule" "matches for" "-O2"
+    test_joins "every rule" "matches for" "-O0"
 seed "a probe does not look into the last bucket" streams/programs/joins/kernel/bucket_grid.hpp \
     's/if (i == high) return;/if (i == high || i + 1 == high) return;/' \
-    test_joins "every rule" "indexed" "-O2"
+    test_joins "every rule" "indexed" "-O0"
 seed "what lanes match is put together lane after lane" streams/programs/joins/kernel/column_matcher.hpp \
     's/: one\.partner < other\.partner;/: false;/' \
-    test_column_join "every kind" "give(" "-O2"
+    test_column_join "every kind" "give(" "-O0"
 seed "a ring gate's reader looks at the tail before the time" tests/bench/peers/ring_gate.hpp \
     '/const Time come_to = source/d; s/^\( *\)const std::int64_t tail = source\.tail\.load(acquire);/&\n\1const Time come_to = source.come_to.load(acquire);/' \
-    stress_gate "overtakes" "another sequence" "-O2"
+    stress_gate "overtakes" "another sequence" "-O1"
 seed "a ring gate's values are published relaxed" tests/bench/peers/ring_gate.hpp \
     's/source\.tail\.store(tail + added, release)/source.tail.store(tail + added, relaxed)/' \
     stress_gate "a ring gate" "data race" "-O1 -fsanitize=thread"
 seed "a gate's source goes one value too far" tests/bench/peers/read_counts.hpp \
     's/return slowest + window_;/return slowest + window_ + 1;/' \
-    stress_gate "linearizable" "linearizable()" "-O2"
+    stress_gate "linearizable" "linearizable()" "-O1"
 seed "a gate's reader tells relaxed what it has read" tests/bench/peers/read_counts.hpp \
     's/\.store(count, release);/.store(count, relaxed);/' \
     stress_gate "a ring gate" "data race" "-O1 -fsanitize=thread"
 seed "a scale gate's source says what it wrote before it is linked" tests/bench/peers/scale_gate.hpp \
     's/^\( *\)if (added == 0) return 0;/&\n\1source.written.store(values[added - 1].time, release);/' \
-    stress_gate "overtakes" "another sequence" "-O2"
+    stress_gate "overtakes" "another sequence" "-O1"
 seed "a scale gate reclaims one node too many" tests/bench/peers/scale_gate.hpp \
     's/while (oldest_ != first) {/for (bool more = true; more;) { more = oldest_ != first;/' \
     stress_gate "a scale gate" "another sequence\|data race\|SEGV" "-O1 -fsanitize=thread"
 seed "a value at a time that an earlier source may still come to is ready" tests/bench/peers/gate.hpp \
     's/((time == other\.time) & (source <= other\.source))/(time == other.time)/' \
-    stress_gate "of a" "another sequence" "-O2"
+    stress_gate "of a" "another sequence" "-O1"
 
 # Caught by an assertion.
 asserted "an index of slots grows too late" core/memory/slot_index.hpp \

@@ -232,6 +232,9 @@ TEST_EACH("a rendezvous: a value is sent at once only to a receiver that waits")
     CHECK(!channel.receiving().withdraw(&receiver));
     CHECK(channel.try_send(2) == Transfer::not_yet);
     CHECK(channel.offer(2) == Transfer::not_yet);
+    Number value = -1;
+    CHECK(!channel.retract(value));
+    CHECK_EQUAL(value, -1);
     CHECK_EQUAL(receive(channel), 1);
     CHECK(channel.offer(2) == Transfer::done);
     CHECK_EQUAL(receive(channel), 2);

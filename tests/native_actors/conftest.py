@@ -19,7 +19,7 @@ setup(
     name="{name}",
     ext_modules=cythonize(
         Extension("{name}", ["{name}.pyx"], language="c++", include_dirs=[include],
-                  extra_compile_args=["-std=c++17", "-O1"]),
+                  extra_compile_args=["-std=c++17", "-O0"]),
         include_path=[include],
         build_dir="made",
         compiler_directives={{"language_level": 3, "freethreading_compatible": True}},

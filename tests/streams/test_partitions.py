@@ -25,7 +25,7 @@ def program_of(op: Op, tally: Tally) -> Program:
     while operator.kind != op.kind:  # past the union with its side outputs
         operator = operator.inputs[0].operator
     program = operator.make("op")
-    program.context = tally
+    program.tally = tally
     return program
 
 

@@ -139,6 +139,8 @@ cdef object obstacle(ActorRef ref, object awaited):
             "(of ask() and sleep()), and those of asyncio if it was spawned with event_loop=True"
         )
     set_awaited(extra, awaited)  # before the look around: of two that close a cycle one must see it
+    if (<Future>awaited).target is None:
+        return None  # nobody was asked
     error = circle(ref, None, <Future>awaited)
     if error is not None:
         set_awaited(extra, None)

@@ -25,6 +25,7 @@
 #include <cassert>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "callboard/channels/kernel/handover.hpp"
 #include "callboard/channels/kernel/waiting.hpp"
@@ -46,7 +47,8 @@ class Channel : OneAtATime<Producer>, OneAtATime<Consumer> {
     static_assert(std::is_pointer_v<T> || std::is_integral_v<T>);
 
 public:
-    explicit Channel(std::int64_t capacity) : ring_(static_cast<std::size_t>(capacity)), is_rendezvous_(capacity == 0) {
+    explicit Channel(std::int64_t capacity)
+        : ring_(static_cast<std::size_t>(capacity == 0 ? 1 : capacity)), capacity_(capacity) {
         assert(capacity >= 0);
     }
     Channel(const Channel&) = delete;
@@ -55,7 +57,7 @@ public:
     [[nodiscard]] Transfer try_send(T value) {
         const Alone<Producer> alone(*this);
         if (has_ended()) return Transfer::ended;
-        if (__builtin_expect(is_rendezvous_, 0)) return hand_to_waiter(value);
+        if (__builtin_expect(is_rendezvous(), 0)) return hand_to_waiter(value);
         if (!ring_.try_push(value)) return Transfer::not_yet;
         receiver_.wake();
         return Transfer::done;
@@ -65,35 +67,37 @@ public:
     // before is still there.
     [[nodiscard]] Transfer offer(T value) {
         const Alone<Producer> alone(*this);
-        assert(is_rendezvous_);
+        assert(is_rendezvous());
         if (has_ended()) return Transfer::ended;
-        waits_for_slot_ = true;
+        offer_ = Offer::wanted;
         if (!slot_.try_offer(value)) return Transfer::not_yet;
+        offer_ = Offer::made;
         receiver_.wake();
         return Transfer::done;
     }
 
-    // The sender, after offer(). True: the receiver has the value.
+    // The sender, after offer() was done. True: the receiver has the value.
     [[nodiscard]] bool taken() {
         const Alone<Producer> alone(*this);
+        assert(offer_ == Offer::made);
         if (!slot_.is_free()) return false;
-        waits_for_slot_ = false;
+        offer_ = Offer::none;
         return true;
     }
 
-    // The sender, after offer(), also if that was in vain. True: the value is the sender's again. False: it was taken.
+    // The sender, when it gives up what it began with offer(). True: the value is the sender's again. False: it was
+    // taken, or never lay there.
     [[nodiscard]] bool retract(T& value) {
         const Alone<Producer> alone(*this);
-        waits_for_slot_ = false;
-        return slot_.take(value);
+        return std::exchange(offer_, Offer::none) == Offer::made && slot_.take(value);
     }
 
     // The sender. Room is there; at a rendezvous, what was offered is taken, or a receiver waits. Or it has ended.
     [[nodiscard]] bool send_ready() {
         const Alone<Producer> alone(*this);
         if (has_ended()) return true;
-        if (!is_rendezvous_) return ring_.has_room();
-        return slot_.is_free() && (waits_for_slot_ || receiver_.has_waiter());
+        if (!is_rendezvous()) return ring_.has_room();
+        return slot_.is_free() && (offer_ != Offer::none || receiver_.has_waiter());
     }
 
     // The receiver. The value is left as it is unless done.
@@ -141,9 +145,11 @@ public:
     bool is_cancelled() const { return ends_.load(acquire) & cancelled; }
     bool has_ended() const { return ends_.load(acquire) != 0; }
 
+    bool is_rendezvous() const { return capacity() == 0; }
+
     // Any thread, hints. An offer at a rendezvous is not in the channel.
     std::int64_t size() const { return ring_.size(); }
-    std::int64_t capacity() const { return ring_.capacity(); }
+    std::int64_t capacity() const { return capacity_.load(relaxed); }
     std::int64_t written() const { return handed_.load(relaxed) + ring_.pushed(); }
     std::int64_t read() const { return handed_.load(relaxed) + ring_.popped(); }
 
@@ -151,8 +157,8 @@ public:
     // channels is. More room, and the sender is woken.
     void grow(std::int64_t capacity) {
         assert(capacity > this->capacity());
-        ring_.grow(static_cast<std::size_t>(capacity));
-        is_rendezvous_ = false;
+        if (capacity > ring_.capacity()) ring_.grow(static_cast<std::size_t>(capacity));
+        capacity_.store(capacity, relaxed);
         if (T offered; slot_.take(offered)) {
             [[maybe_unused]] const bool fits = ring_.try_push(offered);
             assert(fits);
@@ -162,6 +168,7 @@ public:
     }
 
 private:
+    enum class Offer : std::uint8_t { none, wanted, made };
     static constexpr unsigned sender_closed = 1, receiver_closed = 2, cancelled = 4;
 
     // The receiver is taken out first: once it is woken for a value, the value comes.
@@ -177,7 +184,7 @@ private:
 
     bool take_out(T& value) {
         if (!ring_.try_pop(value)) {
-            if (__builtin_expect(!is_rendezvous_, 1) || !slot_.take(value)) return false;
+            if (__builtin_expect(!is_rendezvous(), 1) || !slot_.take(value)) return false;
             handed_.store(handed_.load(relaxed) + 1, relaxed);  // the receiver alone writes it
         }
         sender_.wake();
@@ -198,7 +205,7 @@ private:
 
     bool announce_receiver(Wakeable* who) {
         return !receive_ready() && receiver_.announce(who, [this] {
-            if (is_rendezvous_) sender_.wake();  // that waits for a receiver
+            if (is_rendezvous()) sender_.wake();  // that waits for a receiver
             return receive_ready();
         });
     }
@@ -223,10 +230,10 @@ private:
     Handover<T> slot_;
     Atomic<std::int64_t> handed_{0};                     // the receiver; values that went through the slot
     alignas(cache_line) WaitingWord<Ordering> receiver_;  // the sender looks at it for each value
-    bool waits_for_slot_{false};                          // the sender
+    Offer offer_{Offer::none};                            // the sender; other than none, it waits for the slot
     alignas(cache_line) WaitingWord<Ordering> sender_;    // and the receiver at this
     alignas(cache_line) Atomic<unsigned> ends_{0};        // seldom written
-    bool is_rendezvous_;
+    Atomic<std::int64_t> capacity_;                       // relaxed: grow() alone changes it
     SendingEnd sending_{*this};
     ReceivingEnd receiving_{*this};
 };

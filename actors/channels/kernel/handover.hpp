@@ -20,7 +20,7 @@ public:
     // the slot.
     [[nodiscard]] bool try_offer(T value) {
         assert(value != T{} && "null is no value");
-        if (slot_.load(acquire) != T{}) return false;
+        if (slot_.load(relaxed) != T{}) return false;
         slot_.store(value, release);
         return true;
     }

@@ -1,11 +1,13 @@
-// The benchmarks as goroutines and channels. Usage: go BENCHMARK SIZE [WORKERS]; prints one line
-// of JSON. A channel is unbuffered where a sender waits for its turn anyway, and holds 64 messages
-// where a sender runs ahead.
+// The benchmarks as goroutines and channels. Usage: go BENCHMARK SIZE [WORKERS [NUMBER]]; prints one
+// line of JSON. The number is a channel's capacity, or how many channels there are to select from. If
+// nothing is said, a channel is unbuffered where a sender waits for its turn anyway, and holds 64
+// messages where a sender runs ahead.
 package main
 
 import (
 	"fmt"
 	"os"
+	"reflect"
 	"runtime"
 	"strconv"
 	"sync"
@@ -29,13 +31,13 @@ func timed(operations, want, answers int, done chan int, begin func()) {
 }
 
 // ring passes a falling number round each of the rings; whoever gets the 0 reports its place.
-func ring(n, size, rings int) {
+func ring(n, size, rings, capacity int) {
 	done := make(chan int)
 	starts := make([]chan int, rings)
 	for r := range starts {
 		players := make([]chan int, size)
 		for i := range players {
-			players[i] = make(chan int)
+			players[i] = make(chan int, capacity)
 		}
 		for i := range players {
 			go func(place int, own, next chan int) {
@@ -106,12 +108,12 @@ func create(n int) {
 }
 
 // pipeline passes n items through stages that each add 1, and counts those that arrive in order.
-func pipeline(n, stages int) {
+func pipeline(n, stages, capacity int) {
 	done := make(chan int)
-	first := make(chan int, ahead)
+	first := make(chan int, capacity)
 	last := first
 	for i := 0; i < stages; i++ {
-		next := make(chan int, ahead)
+		next := make(chan int, capacity)
 		go func(from, to chan int) {
 			for value := range from {
 				to <- value + 1
@@ -128,9 +130,116 @@ func pipeline(n, stages int) {
 		}
 		done <- inOrder
 	}()
-	timed(n*stages, n, 1, done, func() {
+	operations := n
+	if stages > 1 {
+		operations *= stages
+	}
+	timed(operations, n, 1, done, func() {
 		for i := 0; i < n; i++ {
 			first <- i
+		}
+	})
+}
+
+// fanIn has producers share a channel to one consumer, which adds up what they send.
+func fanIn(n, producers, capacity int) {
+	done := make(chan int)
+	shared := make(chan int, capacity)
+	n -= n % producers
+	timed(n, n*(n-1)/2, 1, done, func() {
+		for p := 0; p < producers; p++ {
+			go func(first int) {
+				for i := first; i < n; i += producers {
+					shared <- i
+				}
+			}(p)
+		}
+		go func() {
+			total := 0
+			for i := 0; i < n; i++ {
+				total += <-shared
+			}
+			done <- total
+		}()
+	})
+}
+
+// selecting has a goroutine wait for any of the channels, one of which gets a value in each round.
+func selecting(n int, channels []chan int, choose func() int) {
+	done := make(chan int)
+	arrived := make(chan int, 1)
+	places := make([]int, n)
+	state := 2
+	for i := range places {
+		state = (state*1103515245 + 12345) & 0x7fffffff
+		places[i] = (state >> 8) % len(channels)
+	}
+	timed(n, n, 1, done, func() {
+		go func() {
+			for _, place := range places {
+				channels[place] <- place
+				<-arrived
+			}
+		}()
+		go func() {
+			right := 0
+			for _, place := range places {
+				if choose() == place {
+					right++
+				}
+				arrived <- place
+			}
+			done <- right
+		}()
+	})
+}
+
+func channels(count int) []chan int {
+	made := make([]chan int, count)
+	for i := range made {
+		made[i] = make(chan int, 1)
+	}
+	return made
+}
+
+// selectAny selects from any number of channels.
+func selectAny(n, count int) {
+	c := channels(count)
+	cases := make([]reflect.SelectCase, count)
+	for i := range cases {
+		cases[i] = reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(c[i])}
+	}
+	selecting(n, c, func() int {
+		_, value, _ := reflect.Select(cases)
+		return int(value.Int())
+	})
+}
+
+// selectTen selects from as many as the statement names.
+func selectTen(n int) {
+	c := channels(10)
+	selecting(n, c, func() int {
+		select {
+		case value := <-c[0]:
+			return value
+		case value := <-c[1]:
+			return value
+		case value := <-c[2]:
+			return value
+		case value := <-c[3]:
+			return value
+		case value := <-c[4]:
+			return value
+		case value := <-c[5]:
+			return value
+		case value := <-c[6]:
+			return value
+		case value := <-c[7]:
+			return value
+		case value := <-c[8]:
+			return value
+		case value := <-c[9]:
+			return value
 		}
 	})
 }
@@ -265,16 +374,22 @@ func main() {
 	if len(os.Args) > 3 {
 		workers, _ = strconv.Atoi(os.Args[3])
 	}
+	number := func(unsaid int) int {
+		if len(os.Args) > 4 {
+			unsaid, _ = strconv.Atoi(os.Args[4])
+		}
+		return unsaid
+	}
 	runtime.GOMAXPROCS(workers)
 	switch os.Args[1] {
 	case "ping_pong":
-		ring(n, 2, 1)
+		ring(n, 2, 1, number(0))
 	case "thread_ring":
-		ring(n, 100, 1)
+		ring(n, 100, 1, 0)
 	case "pairs":
-		ring(n, 2, 8)
+		ring(n, 2, 8, 0)
 	case "rings":
-		ring(n, 100, 8)
+		ring(n, 100, 8, 0)
 	case "counting":
 		fanOut(n, 1)
 	case "fork_join_throughput":
@@ -283,12 +398,20 @@ func main() {
 		create(n)
 	case "banking":
 		banking(n)
+	case "one_to_one":
+		pipeline(n, 0, number(ahead))
 	case "pipeline_10":
-		pipeline(n, 10)
+		pipeline(n, 10, ahead)
 	case "pipeline_100":
-		pipeline(n, 100)
+		pipeline(n, 100, number(ahead))
 	case "native_pipeline":
-		pipeline(n, 1000)
+		pipeline(n, 1000, ahead)
+	case "fan_in":
+		fanIn(n, 16, number(ahead))
+	case "select":
+		selectAny(n, number(10))
+	case "select_10":
+		selectTen(n)
 	case "big":
 		big(n, 120)
 	default:

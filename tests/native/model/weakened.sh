@@ -20,8 +20,11 @@ sees() {
     grep -q "^FAIL " <<<"$output"
 }
 
+# path_of HEADER: where its source is.
+path_of() { [ -e "$root/$1" ] && echo "$root/$1" || echo "$root/actors/$1"; }
+
 # line_of TEXT HOW-MANYTH: the number of the header's line that has it.
-line_of() { grep -nF -- "$1" "$root/$header" | sed -n "$2s/:.*//p"; }
+line_of() { grep -nF -- "$1" "$(path_of "$header")" | sed -n "$2s/:.*//p"; }
 
 # seen TEXT FROM "TO..." PROGRAM SENTENCE [HOW-MANYTH]: that test fails if the order FROM in that line is TO.
 seen() {
@@ -48,8 +51,8 @@ kept() {
 seed() {
     local copy=$programs/seeded
     rm -rf "$copy" && mkdir -p "$copy/callboard/$(dirname "$1")"
-    sed "$2" "$root/$1" >"$copy/callboard/$1"
-    if cmp -s "$root/$1" "$copy/callboard/$1"; then fail "its line is no longer in $1: $2"; return; fi
+    sed "$2" "$(path_of "$1")" >"$copy/callboard/$1"
+    if cmp -s "$(path_of "$1")" "$copy/callboard/$1"; then fail "its line is no longer in $1: $2"; return; fi
     $compile -I"$copy" -I"$programs/../include" "$here/model_$3.cpp" -o "$copy/program" || { fail "not compiled: $2"; return; }
     seen=$((seen + 1))
     sees "$copy/program" "$4" || fail "not seen: $1: $2"
@@ -58,6 +61,28 @@ seed() {
 from_the_future="a value would be read that is written later because of it, and no execution here has that"
 by_a_clock="it may say that there is nothing although at each moment there was something, and only a clock tells moments"
 as_failure="compilers order a success as its failure at least"
+
+header=channels/kernel/channel.hpp
+seen 'const unsigned ends = ends_.load(acquire);' acquire relaxed channel "a receiver that waits hears"
+seen 'bool has_ended() const { return ends_.load(acquire) != 0; }' acquire relaxed channel "who sees the end"
+seen 'const bool is_new = (ends_.fetch_or(how, release) & how) == 0;' release relaxed channel "who sees the end"
+
+header=channels/kernel/handover.hpp
+seen 'slot_.store(value, release);' release relaxed channel "a rendezvous: an offer"
+seen 'const T taken = slot_.exchange(T{}, acq_rel);' acq_rel acquire channel "a rendezvous: each"
+seen 'const T taken = slot_.exchange(T{}, acq_rel);' acq_rel release channel "a rendezvous: an offer"
+seen 'bool is_free() const { return slot_.load(acquire) == T{}; }' acquire relaxed channel "a rendezvous: each"
+
+header=channels/kernel/orderings.hpp
+seen 'const std::uintptr_t before = state_.exchange(reinterpret_cast<std::uintptr_t>(who), acq_rel);' acq_rel "acquire release" channel "room for two"
+seen 'Wakeable* take() { return waiter_in(state_.exchange(fresh, acq_rel)); }' acq_rel "acquire release" channel "room for two"
+seen 'return state_.compare_exchange_strong(state, fresh, acquire);' acquire relaxed channel "a receiver that withdraws"
+seen 'if (state_.compare_exchange_weak(state, next, release, relaxed)) return false;' release relaxed channel "without a barrier: room for one"
+
+header=channels/kernel/selection.hpp
+seen '} while (!state_.compare_exchange_weak(state, reinterpret_cast<std::uintptr_t>(who) | waiting, release, relaxed));' release relaxed selection "a user that withdraws"
+seen '} while (!state_.compare_exchange_weak(state, reinterpret_cast<std::uintptr_t>(member), acq_rel, relaxed));' acq_rel "acquire release" selection "a user that withdraws"
+seen 'auto* const newest = reinterpret_cast<Member*>(state_.exchange(nothing, acquire));' acquire relaxed selection "two senders, room for one"
 
 header=core/threads/biased_lock.hpp
 seen 'if (__builtin_expect(visitor_.load(seq_cst), 0)) lock_after_visit();' seq_cst acq_rel biased_lock "without a barrier for all: an owner that"
@@ -167,10 +192,10 @@ kept 'if (head_.compare_exchange_weak(first, first + count, acq_rel, acquire)) r
 seen 'const std::int64_t tail = tail_.load(seq_cst);' seq_cst "acq_rel relaxed" rings "one to many:"
 
 header=mailbox/ordered/spsc.hpp
-seen 'head_seen_ = head_.load(acquire);' acquire relaxed rings "one to one, room for one"
-seen 'tail_.store(tail + 1, release);' release relaxed rings "one to one, room for one"
-seen 'tail_seen_ = tail_.load(acquire);' acquire relaxed rings "one to one, room for one"
-seen 'void discard() { head_.store(head_.load(relaxed) + 1, release); }' release relaxed rings "one to one, room for one"
+seen 'if (slot.is_full.load(acquire)) return false;' acquire relaxed rings "one to one, room for one"
+seen 'slot.is_full.store(true, release);' release relaxed rings "one to one, room for one"
+seen 'return slot.is_full.load(acquire) ? &slot.value : nullptr;' acquire relaxed rings "one to one, room for one"
+seen 'slot.is_full.store(false, release);' release relaxed rings "one to one, room for one"
 
 header=mailbox/ordered/worklist.hpp
 seen 'const std::int64_t ahead = slot.sequence.load(acquire) - 2 * serial;' acquire relaxed rings "many to many, room for one"
@@ -194,11 +219,19 @@ for orders in "$programs"/*.orders; do
         for to in $weaker; do
             [ -n "${verdicts[$header:$line:$from:$to]:-}" ] && continue
             verdicts[$header:$line:$from:$to]=1
-            fail "says nothing about $header:$line: $from as $to: $(sed -n "${line}p" "$root/$header")"
+            fail "says nothing about $header:$line: $from as $to: $(sed -n "${line}p" "$(path_of "$header")")"
         done
     done <"$orders"
 done
 
+seed channels/kernel/waiting.hpp 's/return !is_ready() || !withdraw(who);/return true;/' channel "room for one"
+seed channels/kernel/orderings.hpp 's/if (before == light) pass_barrier();//' channel "room for one"
+seed channels/kernel/orderings.hpp 's/compiler_barrier();//' channel "room for one"
+seed channels/kernel/orderings.hpp 's/return waiter_in(state_\.exchange(fresh, acq_rel));/return waiter_in(state_.load(acquire));/' channel "room for one"
+seed channels/kernel/channel.hpp 's/if (is_rendezvous()) sender_\.wake();//' channel "a sender that waits for a receiver"
+seed channels/kernel/selection.hpp 's/if (state != nothing \&\& !(state & waiting)) return false;//' selection "two senders, room for one"
+seed channels/kernel/selection.hpp 's/ \&\& !member\.at_\.withdraw(&member)) await(member);/) member.at_.withdraw(\&member);/' selection "members are removed"
+seed channels/kernel/selection.hpp 's/if (!member\.at_\.announce(&member)) come(&member);/(void)member.at_.announce(\&member);/' selection "two senders, room for one"
 seed core/threads/biased_lock.hpp 's/membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {/true) {/' biased_lock "an owner that locks twice"
 seed core/threads/biased_lock.hpp 's/compiler_barrier();//' biased_lock "an owner that locks twice"
 seed core/threads/biased_lock.hpp 's/} while (visitor_\.load(seq_cst));/} while (false);/' biased_lock "an owner that locks twice, and a visitor that comes twice"

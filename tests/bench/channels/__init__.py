@@ -1,0 +1,1 @@
+"""Channels between tasks, each benchmark written once for callboard and for other libraries."""
