@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from callboard.actor import Actor
 from callboard._inside.answers.checkpoint import Checkpoint
+from callboard.actor import Actor
 
 
 class Task(Actor[Any]):
     """An actor whose work is one coroutine, `run()`, and that ends with it.
 
-    A task is spawned, placed, supervised, watched and stopped as other actors are. It takes no messages. Its ends of
-    channels end with it: senders close, or fail if the task failed, and receivers are cancelled. After a restart a
-    new object runs with the same arguments, and the same ends.
+    A task is spawned, placed, supervised, watched and stopped as other actors are. It takes no
+    messages. Its ends of channels end with it: senders close, or fail if the task failed, and
+    receivers close. Values that nobody else receives become dead letters. After a restart a new
+    object runs with the same arguments, and the same ends.
 
-    LPEL's task (Prokesch 2011, section 4.3): the worker runs it until it must wait, and then runs others.
+    LPEL's task (Prokesch 2011, section 4.3): the worker runs it until it must wait, and then runs
+    others.
     """
 
     __slots__ = ("sender",)  # no message has one, so a task may call an end so

@@ -122,7 +122,7 @@ def test_a_channel_belongs_to_one_system() -> None:
     with ManualSystem(name="one") as one, ManualSystem(name="other") as other:
         one.spawn(Sends, sender.clone(), notes)
         one.run_until_idle()
-        with pytest.raises(ChannelMisuse, match="belongs to the actor system 'one'.*'other'"):
+        with pytest.raises(ChannelMisuse, match=r"belongs to the actor system 'one'.*'other'"):
             other.spawn(Sends, sender, notes)
         other.run_until_idle()
         assert notes == []
@@ -178,7 +178,8 @@ def test_a_selection_without_ends_is_refused() -> None:
     async def main() -> None:
         with pytest.raises(ValueError, match="without ends"):
             await select([])
-        assert [end async for end in Selection()] == []
+        selection: Selection[Receiver[Any]] = Selection()
+        assert [end async for end in selection] == []
 
     asyncio.run(main())
     with pytest.raises(ValueError, match="without ends"):

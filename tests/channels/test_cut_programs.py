@@ -6,6 +6,7 @@ Each value was received once, or is still the sender's and `sent` says so, or is
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections import Counter
 from contextlib import suppress
 from typing import Any
@@ -164,13 +165,11 @@ def run_cut(seed: int, victim: int, at: int, sending: Any, receiving: Any, capac
         ]
         tasks.append(system.spawn(Runs, receiving, book, [receiver for _, receiver in pairs]))
         del pairs
-        was_cut = False
 
         def reached() -> bool:
-            reached.steps += 1  # type: ignore[attr-defined]
-            return reached.steps > at  # type: ignore[attr-defined]
+            return next(steps) >= at
 
-        reached.steps = 0  # type: ignore[attr-defined]
+        steps = itertools.count()
         was_cut = system.run_until(reached, timeout=60)
         tasks[victim].stop()
         system.run_until(lambda: False, timeout=60)
@@ -205,7 +204,7 @@ async def cancel_at(
     tasks.append(asyncio.ensure_future(receiving(book, [receiver for _, receiver in pairs])))
     for _ in range(at):
         await asyncio.sleep(0)
-    was_cut = tasks[victim].cancel()
+    was_cut: bool = tasks[victim].cancel()
     if victim == 2 and was_cut:
         await asyncio.wait(tasks[2:])
         for _, receiver in pairs:

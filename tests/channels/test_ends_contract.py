@@ -263,7 +263,7 @@ def test_a_receiver_takes_what_is_left_and_goes_on_in_another(
     second.replace(third)
     second.hand_on()
 
-    async def receive(words: Any) -> list[str]:
+    async def receive(words: Any) -> list[Any]:
         first.replace(second)
         return await receive_all(words, first)
 
