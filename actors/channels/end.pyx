@@ -1,4 +1,4 @@
-"""What both ends of a channel have in common: each belongs to one user at a time."""
+"""The common part of the ends of a channel: each belongs to one user at a time."""
 
 import threading
 import types

@@ -1,4 +1,4 @@
-"""What goes wrong at channels. All of these are CallboardErrors."""
+"""The errors of channels. All of these are CallboardErrors."""
 
 from __future__ import annotations
 

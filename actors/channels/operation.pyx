@@ -22,7 +22,7 @@ from callboard.core.errors import AskTimeout, CallboardError
 
 @cython.freelist(64)
 cdef class Operation:
-    """What `send()`, `receive()` and `select()` return: await it once.
+    """The awaitable of `send()`, `receive()` and `select()`: await it once.
 
     Nothing has happened before. Cancelled while it waits, it takes nothing and sends nothing.
     """
@@ -76,6 +76,8 @@ cdef class Operation:
     cdef PySendResult step(self, PyObject** result) except PYGEN_ERROR:
         cdef PySendResult status
         cdef ChannelWait wait
+        cdef PyObject* ended
+        result[0] = NULL
         self.awaited.try_begin()  # asyncio steps what has send(), throw() and close() without __await__()
         while True:
             if self.hosted is not None:
@@ -83,11 +85,12 @@ cdef class Operation:
                 if status == PYGEN_NEXT:
                     return PYGEN_NEXT
                 self.hosted = None
+                ended = result[0]
+                result[0] = NULL  # asyncio takes what is there for no error
                 if status == PYGEN_ERROR:
                     self.go_on(current_error())
                 else:
-                    Py_DECREF(<object>result[0])
-                    result[0] = NULL  # where an error comes, there is no result: asyncio looks
+                    Py_DECREF(<object>ended)
             if self.waiting is not None:
                 wait, self.waiting = self.waiting, None
                 if wait.error is not None:

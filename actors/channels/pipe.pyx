@@ -129,7 +129,7 @@ cdef class ChannelSide(Line):
 
 
 cdef class Pipe:
-    """What the ends of one channel share.
+    """The part of a channel that its ends share.
 
     Each side's users take turns, by the interpreter's lock or the side's critical section. So the native channel has
     one sender and one receiver at a time, whatever the number of ends.
@@ -290,7 +290,7 @@ cdef class Pipe:
             self.receivers.wake_all()
 
     cdef void leave_receiver(self, bint is_closed, str reason, object receiver) noexcept:
-        """A receiver takes nothing more. What is left when nobody else does becomes dead letters."""
+        """A receiver takes nothing more. When nobody else does, the values left become dead letters."""
         if not is_closed:
             self.end_receiver()
         if self.receivers.ends == 0:

@@ -97,7 +97,7 @@ cdef class Receiver(ChannelEnd):
                 raise ChannelEmpty(f"{self!r} has no value")
 
     def close(self):
-        """Have senders get ChannelClosed from now on. What is in the channel can still be received.
+        """Have senders get ChannelClosed from now on. The values in the channel can still be received.
 
         In any thread that has the end. To close again does nothing.
         """
@@ -227,7 +227,7 @@ cdef class Receiver(ChannelEnd):
         return self.pipe.has_values() or self.pipe.is_over() or self.closed or self.spent
 
     cdef bint is_done(self) noexcept:
-        return self.pipe.is_over() and not self.following
+        return (self.pipe.is_over() or self.closed and not self.pipe.has_values()) and not self.following
 
 
 cdef class Receive(Operation):

@@ -43,7 +43,7 @@ cdef class Sender(ChannelEnd):
         return self.pipe.try_put(value)
 
     def close(self):
-        """Send no more. What is in the channel can be received; then receivers get ChannelClosed.
+        """Send no more. The values in the channel can be received; then receivers get ChannelClosed.
 
         In any thread that has the end. To close again does nothing.
         """
@@ -101,7 +101,7 @@ cdef class Sender(ChannelEnd):
         return self.closed or not self.pipe.takes_values()
 
     cdef int refuse_closed(self) except -1:
-        if self.closed:
+        if self.closed and not self.pipe.channel.is_cancelled():
             raise ChannelClosed(f"{self!r} was closed by its own user")
         if not self.pipe.takes_values():
             raise self.closing()

@@ -13,8 +13,8 @@ class Task(Actor[Any]):
 
     A task is spawned, placed, supervised, watched and stopped as other actors are. It takes no
     messages. Its ends of channels end with it: senders close, or fail if the task failed, and
-    receivers are cancelled. After a restart a new object runs with the same arguments, and the same
-    ends.
+    receivers close. Values that nobody else receives become dead letters. After a restart a new
+    object runs with the same arguments, and the same ends.
 
     LPEL's task (Prokesch 2011, section 4.3): the worker runs it until it must wait, and then runs
     others.

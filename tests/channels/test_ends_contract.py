@@ -141,9 +141,7 @@ def test_receive_many_takes_at_most_so_many(users: Users, kind: str) -> None:
 
 
 @every_pair
-def test_at_capacity_0_send_waits_until_it_is_received(
-    users: Users, left: str, right: str
-) -> None:
+def test_at_capacity_0_send_waits_until_it_is_received(users: Users, left: str, right: str) -> None:
     sender, receiver = channel(0)
     notes: list[str] = []
 
@@ -238,9 +236,7 @@ def test_each_value_goes_to_one_of_the_clones_of_a_receiver(
 
 @every_kind
 @every_capacity
-def test_a_sender_goes_on_in_the_channel_of_another(
-    users: Users, kind: str, capacity: int
-) -> None:
+def test_a_sender_goes_on_in_the_channel_of_another(users: Users, kind: str, capacity: int) -> None:
     first, old = channel(capacity)
     second, new = channel(capacity)
 
@@ -267,7 +263,7 @@ def test_a_receiver_takes_what_is_left_and_goes_on_in_another(
     second.replace(third)
     second.hand_on()
 
-    async def receive(words: Any) -> list[str]:
+    async def receive(words: Any) -> list[Any]:
         first.replace(second)
         return await receive_all(words, first)
 

@@ -127,7 +127,7 @@ cdef void end_backing_off(ActorRef ref) noexcept:
 
 
 cdef void close(ActorRef ref) noexcept:
-    """The actor's end: its hook, then everyone who must know. What is left in its mailbox is dead-lettered by the
+    """The actor's end: its hook, then everyone who must know. The rest of its mailbox is dead-lettered by the
     dispatch that this runs in."""
     cdef Extra extra
     cdef ActorRef other

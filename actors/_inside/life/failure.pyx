@@ -5,7 +5,7 @@ cimport cython
 from callboard._inside.life.ending cimport begin_restart, begin_stop
 from callboard._inside.sending.dead_lettering cimport FAILED, dead_letter_and_go_on
 from callboard._inside.sending.letter cimport Letter, copy_of
-from callboard._inside.sending.ref cimport FRESH, ActorRef
+from callboard._inside.sending.ref cimport FRESH, LIVE, ActorRef
 from callboard._inside.sending.system_kind cimport SystemKind
 
 from callboard.core.log import log
@@ -52,8 +52,8 @@ cdef void fail(ActorRef ref, object error, object message) noexcept:
 cdef int decide(ActorRef ref, object error, bint begun) except -1:
     cdef ActorRef other
     directive = ref.recipe.supervision.decide(error)
-    if directive == "resume" and ref.phase == FRESH:
-        directive = "stop"  # there is no object that could go on
+    if directive == "resume" and (ref.phase == FRESH or ref.phase == LIVE and ref.recipe.runs):
+        directive = "stop"  # there is no object that could go on, or it is a task whose run() has ended
     if directive == "stop" or directive == "escalate":
         # An escalation counts for a top-level actor only: the others' parents fail next.
         counts = directive == "stop" or ref.parent is None

@@ -41,9 +41,9 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
         failed = False
         if ref.phase == FRESH:
             construct(ref, context)
-            failed = ref.phase == FRESH
             if ref.phase == LIVE and ref.recipe.runs:
                 begin_task(ref)
+            failed = ref.phase == FRESH  # it restarts
         if cell.has(carrying_cell) and ref.phase != SUSPENDED:
             replace(context, NULL)  # those of a message whose handler went on just now
         take_off(cell, context)

@@ -1,0 +1,196 @@
+"""Ends that are collected, systems that stop, interpreters that exit and fork."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import textwrap
+import warnings
+import weakref
+from typing import Any
+
+import pytest
+
+from callboard import DeadLetter
+from callboard.channels import ChannelClosed, Selection, Task, channel
+from callboard.testing import ManualSystem
+from tests.channels.users import left_in
+
+
+@pytest.mark.parametrize("capacity", [0, 1, 3])
+def test_an_end_that_is_collected_closes_without_a_warning(capacity: int) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sender, receiver = channel(capacity)
+        for number in range(capacity):
+            assert sender.try_send(number)
+        del sender
+        assert left_in(receiver) == list(range(capacity))
+        with pytest.raises(ChannelClosed, match="nobody sends any more"):
+            receiver.try_receive()
+
+        sender, receiver = channel(capacity)
+        del receiver
+        with pytest.raises(ChannelClosed, match="nobody receives any more"):
+            sender.try_send(1)
+
+
+class Value:
+    """A value that can be watched."""
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+@pytest.mark.parametrize("capacity", [1, 3])
+def test_values_go_with_their_channel(capacity: int, order: tuple[int, int]) -> None:
+    ends: list[Any] = list(channel(capacity))
+    value = Value()
+    gone = weakref.ref(value)
+    assert ends[0].try_send(value)
+    del value
+    for index in order:
+        ends[index] = None
+    assert gone() is None
+
+
+def test_a_channel_in_a_circle_is_collected() -> None:
+    sender, receiver = channel(3)
+    value: Any = Value()
+    value.ends = sender, receiver, Selection([sender, receiver])
+    gone = weakref.ref(value)
+    del sender, receiver, value
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_selection_in_a_circle_is_collected() -> None:
+    sender, receiver = channel(3)
+    holder: Any = Value()
+    holder.selection, holder.itself = Selection([receiver]), holder
+    gone = weakref.ref(holder)
+    del holder
+    gc.collect()
+    assert gone() is None
+    assert sender.try_send(1)
+    assert receiver.get() == 1
+
+
+class Uses(Task):
+    def __init__(self, *ends: Any) -> None:
+        self.ends = ends
+
+    async def run(self) -> None:
+        receiver, gate = self.ends
+        await receiver.receive()
+        await gate.receive()
+
+
+@pytest.mark.parametrize(
+    ("way", "reason"),
+    [
+        ("stop", "receiver stopped"),
+        ("end", "receiver stopped"),
+        ("cancel", "channel cancelled"),
+        ("system", "receiver stopped"),
+    ],
+)
+def test_what_was_never_received_is_a_dead_letter(way: str, reason: str) -> None:
+    letters: list[DeadLetter] = []
+    with ManualSystem() as system:
+        system.dead_letters.subscribe(letters.append)
+        sender, receiver = channel(5)
+        gate, gates_receiver = channel(1)
+        for number in range(4):
+            assert sender.try_send(number)
+        task = system.spawn(Uses, receiver, gates_receiver)
+        del receiver, gates_receiver
+        system.run_until_idle()
+        if way == "stop":
+            task.stop()
+        elif way == "end":
+            gate.try_send("end")
+        elif way == "cancel":
+            sender.cancel()
+        if way != "system":
+            system.run_until_idle()
+    assert [letter.message for letter in letters] == [1, 2, 3]
+    assert {letter.reason for letter in letters} == {reason}
+    assert system.dead_letters.reasons == {reason: 3}
+
+
+def run(program: str) -> str:
+    """Run a program that must end by itself."""
+    head = """
+        import asyncio, gc, os, sys, threading
+        from callboard import ActorSystem
+        from callboard.channels import *
+    """
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-c", textwrap.dedent(head) + textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    return done.stdout
+
+
+def test_the_interpreter_exits_while_threads_and_tasks_wait() -> None:
+    assert (
+        run("""
+        class Waits(Task):
+            def __init__(self, end): self.end = end
+            async def run(self): await self.end.receive()
+        ends = [channel(1) for _ in range(4)]
+        threading.Thread(target=ends[0][1].get, daemon=True).start()
+        ends[1][0].try_send(1)
+        ends[1][0].hand_on()
+        threading.Thread(target=ends[1][0].put, args=(2,), daemon=True).start()
+        system = ActorSystem()
+        system.spawn(Waits, ends[2][1])
+        system.spawn(Waits, ends[3][1], event_loop=True)
+        system.drain(30)
+        print("end")
+    """)
+        == "end\n"
+    )
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_child_has_a_copy_of_the_channel() -> None:
+    """What is in a channel at the fork is in both; afterwards they are apart."""
+    assert (
+        run("""
+        import warnings
+        warnings.simplefilter("ignore", DeprecationWarning)
+        sender, receiver = channel(3)
+        sender.put(1)
+        child = os.fork()
+        if child == 0:
+            ok = receiver.get(30) == 1 and sender.try_send(2) and receiver.get(30) == 2
+            try:
+                receiver.get(0)
+            except ChannelTimeout:
+                os._exit(0 if ok else 1)
+            os._exit(2)
+        print(os.waitpid(child, 0)[1], receiver.get(30), len(receiver))
+    """)
+        == "0 1 0\n"
+    )
+
+
+def test_a_closed_event_loop_leaves_the_channel_usable() -> None:
+    assert (
+        run("""
+        sender, receiver = channel(1)
+        async def main():
+            waiting = asyncio.ensure_future(receiver.receive())
+            await asyncio.sleep(0)
+        asyncio.run(main())
+        sender.put("value")
+        print(receiver.get(30))
+    """)
+        == "value\n"
+    )
