@@ -6,8 +6,8 @@ from callboard.channels.sender cimport Sender
 
 from callboard.core import checks
 
-# More room than anybody has memory for, and less than a 64-bit sum may overflow with.
-cdef object MOST = 2**40
+# The room is allocated at once: 8 GiB at most.
+cdef object MOST = 2**30
 
 
 def channel(capacity, *, on_deadlock="raise"):

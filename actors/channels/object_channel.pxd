@@ -19,7 +19,7 @@ cdef extern from "callboard/channels/object_channel.hpp" namespace "callboard" n
         bint withdraw(Wakeable* who)
 
     cdef cppclass ObjectChannel:
-        ObjectChannel(int64_t capacity)
+        ObjectChannel(int64_t capacity) except +
         Transfer try_send(PyObject* value)
         Transfer offer(PyObject* value)
         bint taken()

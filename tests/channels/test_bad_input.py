@@ -25,7 +25,9 @@ from callboard.testing import ManualSystem
 from tests.channels.users import WAIT, in_thread, left_in
 
 
-@pytest.mark.parametrize("capacity", [True, False, 1.5, -1, "3", 2**70, 2**62, None, [], b"1"])
+@pytest.mark.parametrize(
+    "capacity", [True, False, 1.5, -1, "3", 2**70, 2**62, 2**40, None, [], b"1"]
+)
 def test_a_capacity_is_a_whole_number(capacity: Any) -> None:
     with pytest.raises(ValueError, match="a channel's capacity"):
         channel(capacity)
