@@ -7,7 +7,6 @@ from libc.stdint cimport int64_t
 
 from callboard._inside.answers.future cimport Future
 from callboard._inside.sending.ref cimport ActorRef
-from callboard._inside.sending.runtime cimport Runtime
 from callboard.channels.object_channel cimport ObjectChannel, Transfer, Wakeable, ObjectWakeable
 
 from callboard.channels.errors import ChannelMisuse

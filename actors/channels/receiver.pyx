@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 from callboard._inside.sending.ref cimport ActorRef
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.operation cimport Operation, make_awaitable
-from callboard.channels.pipe cimport Pipe, ChannelSide
+from callboard.channels.pipe cimport ChannelSide
 
 from callboard.channels.errors import ChannelClosed, ChannelEmpty, ChannelMisuse
 from callboard.channels.piping import Piping

@@ -3,9 +3,9 @@
 cimport cython
 
 from callboard.channels.end cimport ChannelEnd
-from callboard.channels.object_channel cimport Member, ObjectWakeable, Selector, Wakeable, WatchedEnd
+from callboard.channels.object_channel cimport Member, ObjectWakeable, Wakeable, WatchedEnd
 from callboard.channels.operation cimport Operation, make_awaitable
-from callboard.channels.pipe cimport Line, Watch, wake
+from callboard.channels.pipe cimport Line, Watch, wake as wake_wait
 
 from callboard.channels.errors import ChannelMisuse
 from callboard.core import checks
@@ -110,7 +110,7 @@ cdef class SelectionLine(Line):
         with cython.critical_section(self):
             waits, self.waits = self.waits, []
         for wait in waits:
-            wake(wait)
+            wake_wait(wait)
 
 
 cdef class Selection:

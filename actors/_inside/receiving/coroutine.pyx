@@ -17,7 +17,6 @@ from callboard._inside.sending.actor_cell cimport cell_of
 from callboard._inside.sending.envelope cimport Envelope, to_tell
 from callboard._inside.sending.letter cimport RUN, Letter, copy_of
 from callboard._inside.sending.ref cimport SUSPENDED, ActorRef, Extra
-from callboard._inside.sending.system_kind cimport SystemKind
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF

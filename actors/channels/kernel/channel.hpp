@@ -14,7 +14,7 @@
 //      rendezvous, an end. A waiter may be woken for nothing, and looks again.
 //   3. A side that is ready stays ready until its own user acts. So what select() found can be taken: nobody else
 //      takes it. The exceptions are an offer at a rendezvous, which its sender may take back, and cancel().
-//   4. Closing takes effect once, and for good. What the sender brought before close_sender() is received. A value
+//   4. Closing takes effect once, and for good. A value that was sent before close_sender() is received. A value
 //      that is sent while close_receiver() runs is sent, or refused.
 //   5. After cancel() nothing is received. The receiver's role takes out what is left, by take_left(). Whoever lets
 //      the channel go does the same: the channel never drops a value by itself.
@@ -130,7 +130,7 @@ public:
         return take_out(value);
     }
 
-    // What the sender and the receiver wait for. Each side's user alone calls these.
+    // Where the sender and the receiver wait. Each side's user alone calls these.
     Waitable& sending() { return sending_; }
     Waitable& receiving() { return receiving_; }
 

@@ -1,4 +1,4 @@
-// What keeps a wake-up from being lost, for channels under one lock and for channels between threads.
+// Why no wake-up is lost, for channels under one lock and for channels between threads.
 //
 // A waiter announces itself in a word, and then looks whether its side is ready. The other side makes it ready
 // ("publishes"), and then looks into the word (Dekker). It is enough that one of the two sees the other.

@@ -16,7 +16,7 @@
 // user that has got all its members back may end the selector.
 //
 // A member is in one place: armed (at its Waitable, with a waker, or on the stack), listed, or given. Rules:
-//   1. The list is private to the user, first in first out: members that may be ready. What was armed comes to its
+//   1. The list is private to the user, first in first out: members that may be ready. A member that was armed comes to its
 //      end; so does the member that was given out last, if it is still ready. So nobody starves.
 //   2. A listed member may be ready no longer, since its user may have used it meanwhile. So it is looked at when its
 //      turn comes, and armed if it is not ready.

@@ -12,7 +12,7 @@
 // Rules:
 //   1. A word has one Wakeable or none. The thread that takes it out wakes it, once.
 //   2. A Wakeable lives until it is taken back, or woken. wake() touches it last.
-//   3. wake() does not use the side that calls it. What it wakes looks again: its side may have been emptied since.
+//   3. wake() does not use the side that calls it. The one that it wakes looks again: its side may have been emptied since.
 //   4. The user may announce another Wakeable while one is announced. The one before is woken, so it looks again.
 //
 // Progress: wait-free.
@@ -24,12 +24,12 @@
 
 namespace callboard {
 
-// What can be woken: a task, a thread, or a member of a Selector.
+// A thing that can be woken: a task, a thread, or a member of a Selector.
 struct Wakeable {
     void (*wake)(Wakeable*);
 };
 
-// What one user waits for: a side of a channel, or a Selector. Its user alone calls these.
+// A thing that one user waits for: a side of a channel, or a Selector. Its user alone calls these.
 class Waitable {
 public:
     virtual bool is_ready() = 0;
