@@ -89,10 +89,10 @@ class Batches:
         if self.raised is not None:
             raise self.raised
         try:
-            size = self._size if self._take_waiting is None else 1
-            self.taken.extend(islice(self._rows, size))  # keeps the rows before an exception
-            if self.taken and self._size > size:
-                self.taken.extend(self._take_waiting(self._size - size))
+            wanted = self._size if self._take_waiting is None else 1
+            self.taken.extend(islice(self._rows, wanted))  # keeps the rows before an exception
+            if self._take_waiting is not None and self.taken and self._size > 1:
+                self.taken.extend(self._take_waiting(self._size - 1))
         except Exception as error:
             if not self.taken:
                 raise

@@ -1,13 +1,10 @@
 from typing import Generic, Self, TypeVar
 
-from typing_extensions import disjoint_base
-
 from callboard.channels.end import ChannelEnd
 from callboard.channels.operation import Operation
 
 _T = TypeVar("_T")
 
-@disjoint_base
 class Sender(ChannelEnd[_T], Generic[_T]):
     def send(self, value: _T, timeout: float | None = None) -> Send: ...
     def put(self, value: _T, timeout: float | None = None) -> None: ...
@@ -19,7 +16,6 @@ class Sender(ChannelEnd[_T], Generic[_T]):
     def __enter__(self) -> Self: ...
     def __exit__(self, *_: object) -> None: ...
 
-@disjoint_base
 class Send(Operation[None]):
     @property
     def sent(self) -> bool: ...

@@ -6,7 +6,7 @@
 // twice as much between two cores (tests/bench/peers/lamport.hpp, and docs/design/channels.md). Rejected: null for an
 // empty slot, as the paper has it. It saves up to a third in long rings, and streams have null for an empty batch.
 //
-// Why it is right. Of a slot's two states the producer alone ends one, and the consumer alone the other. The producer
+// Why it is right. The producer alone fills a slot, and the consumer alone empties it. The producer
 // stores the value and then, with release, that the slot is full. The consumer that acquires this sees the value. The
 // consumer moves the value out and then, with release, stores that the slot is empty. The producer that acquires this
 // overwrites an empty slot.

@@ -301,19 +301,6 @@ def test_an_end_that_took_anothers_place_is_not_used() -> None:
     assert receiver.get(WAIT) == 1
 
 
-def test_a_task_takes_no_messages() -> None:
-    class Waits(Task):
-        async def run(self) -> None:
-            await receiver.receive()
-
-    _kept, receiver = channel(1)
-    with ManualSystem() as system:
-        system.spawn(Waits).tell("message")
-        system.run_until_idle()
-        system.drain()
-    assert system.dead_letters.count == 1
-
-
 def test_a_task_has_a_coroutine_for_its_work(system: ActorSystem) -> None:
     class HasNoRun(Task):
         pass

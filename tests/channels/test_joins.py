@@ -7,7 +7,7 @@ import pytest
 
 from callboard import Actor, ActorRef, ActorSystem, BoundedMailbox, CallboardError
 from callboard.channels import ChannelClosed, ChannelMisuse, Receiver, Sender, Task, channel
-from callboard.streams import StreamError, entry
+from callboard.streams import RunTimeout, StreamError, entry
 from callboard.testing import ManualSystem
 
 WAIT = 20
@@ -192,13 +192,16 @@ def test_a_sender_is_the_sink_of_a_stream(system: ActorSystem, model: str) -> No
 def test_a_full_channel_holds_the_stream_up(system: ActorSystem) -> None:
     sender, receiver = channel(1)
     seen: list[int] = []
-    run = system.run(
-        entry("in", int).map(lambda row: seen.append(row) or row).to(sender), batch_size=1, window=2
-    )
-    with pytest.raises(TimeoutError) as caught:
+
+    def see(row: int) -> int:
+        seen.append(row)
+        return row
+
+    run = system.run(entry("in", int).map(see).to(sender), batch_size=1, window=2)
+    with pytest.raises(RunTimeout) as caught:
         run.send("in", range(100), timeout=0.3)
     assert len(seen) <= 4
-    unsent = caught.value.unsent + list(range(caught.value.sent + len(caught.value.unsent), 100))
+    unsent = list(caught.value.unsent) + list(range(caught.value.sent + len(caught.value.unsent), 100))
     thread = threading.Thread(target=lambda: seen.extend(-row for row in receiver))
     thread.start()
     run.send("in", unsent, timeout=WAIT)

@@ -62,8 +62,8 @@ def test_a_chain_gives_what_its_operators_give_in_sequence(
     graph = chain(entry("x", int), steps, operators, fails_at)
     expected = outcome(lambda: graph.run_sequentially({"x": ROWS}))
     with ActorSystem(workers=workers) as system:
-        for options in ({}, {"policy": "last_in_pipeline"}):
-            run = system.run(graph, batch_size=batch_size, window=8, **options)
+        for policy in (None, "last_in_pipeline"):
+            run = system.run(graph, batch_size=batch_size, window=8, policy=policy)
 
             def send(run: Any = run) -> Any:
                 run.send("x", ROWS)

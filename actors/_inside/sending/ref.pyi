@@ -9,9 +9,10 @@ from callboard._inside.answers.future import Future, Waiter
 from callboard.system import ActorSystem
 
 _M = TypeVar("_M", contravariant=True)
+_V = TypeVar("_V", covariant=True)
 
-class Source(Protocol[_M]):
-    def _pour_into(self, ref: ActorRef[_M]) -> ActorRef[Any]: ...
+class Source(Protocol[_V]):
+    def _pour_into(self, ref: ActorRef[_V]) -> ActorRef[Any]: ...
 
 @disjoint_base
 class ActorRef(Waiter, Generic[_M]):
