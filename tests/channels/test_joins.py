@@ -201,7 +201,8 @@ def test_a_full_channel_holds_the_stream_up(system: ActorSystem) -> None:
     with pytest.raises(RunTimeout) as caught:
         run.send("in", range(100), timeout=0.3)
     assert len(seen) <= 4
-    unsent = list(caught.value.unsent) + list(range(caught.value.sent + len(caught.value.unsent), 100))
+    begun = list(caught.value.unsent)
+    unsent = begun + list(range(caught.value.sent + len(begun), 100))
     thread = threading.Thread(target=lambda: seen.extend(-row for row in receiver))
     thread.start()
     run.send("in", unsent, timeout=WAIT)
