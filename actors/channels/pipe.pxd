@@ -10,6 +10,7 @@ cdef class Line:
     # Where users wait. `wait` is a ChannelWait or a Watch.
     cdef readonly bint sends     # they wait for room, not for values
 
+    cdef bint is_input(self) noexcept
     cdef bint join(self, object wait) except -1
     cdef void leave(self, object wait) noexcept
 

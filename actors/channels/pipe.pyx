@@ -19,6 +19,10 @@ cdef int64_t last_number = 0
 cdef class Line:
     """Where users wait until another one has done something."""
 
+    cdef bint is_input(self) noexcept:
+        """Whether they wait for input alone, with nothing in hand that has to go somewhere."""
+        return not self.sends
+
     cdef bint join(self, object wait) except -1:
         """Begin to wait. False: there is something to do already, and no need to wait."""
         raise NotImplementedError

@@ -26,6 +26,7 @@ cdef class Selection:
     cdef Selector selector
     cdef SelectionLine line
     cdef dict members          # end -> Membership
+    cdef Py_ssize_t senders    # among them
     cdef object __weakref__
 
     cdef ChannelEnd take_next(self)

@@ -94,6 +94,9 @@ cdef class SelectionLine(Line):
         self.waiter.wake = wake_selection
         self.waiter.object = <void*>self
 
+    cdef bint is_input(self) noexcept:
+        return (<Selection>self.selection).senders == 0
+
     cdef bint join(self, object wait) except -1:
         with cython.critical_section(self):
             self.waits.append(wait)
@@ -144,6 +147,7 @@ cdef class Selection:
             raise ChannelMisuse(f"{end!r} is in the selection already")
         membership = Membership.__new__(Membership, <ChannelEnd>end)
         self.members[end] = membership
+        self.senders += (<ChannelEnd>end).side().sends
         self.selector.add(membership.member[0])
 
     def remove(self, end):
@@ -152,6 +156,7 @@ cdef class Selection:
         if end not in self.members:
             raise KeyError(end)
         membership = <Membership>self.members.pop(end)
+        self.senders -= (<ChannelEnd>end).side().sends
         self.selector.remove(membership.member[0])
 
     def ready(self, timeout=None):

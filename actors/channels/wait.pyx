@@ -67,5 +67,5 @@ cdef ChannelWait begin_wait(object end, Line line):
     cdef ChannelWait wait = ChannelWait.__new__(ChannelWait)
     wait.end = end
     wait.line = line
-    wait.is_rest = not line.sends
+    wait.is_rest = line.is_input()
     return wait if line.join(wait) else None

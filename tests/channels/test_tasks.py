@@ -61,6 +61,18 @@ def test_a_task_that_waits_for_input_is_idle(event_loop: bool) -> None:
         assert values == list(range(5))
 
 
+def test_a_selection_that_waits_for_room_is_not_idle() -> None:
+    sender, receiver = channel(1)
+    _kept, empty = channel(1)
+    sender.put("first")
+    with ManualSystem() as system:
+        system.spawn(Selects, [empty, sender.hand_on()])
+        with pytest.raises(DrainTimeout):
+            system.drain()
+        assert receiver.get(WAIT) == "first"
+        system.drain()
+
+
 @pytest.mark.parametrize("capacity", [0, 1])
 def test_a_task_that_waits_for_room_is_not_idle(capacity: int) -> None:
     with ManualSystem() as system:
