@@ -15,9 +15,25 @@ using ObjectChannel = Channel<PyObject*, Concurrent>;
 using ObjectChannel = Channel<PyObject*, Locked>;
 #endif
 
-// Wakes for an object, which the waker keeps alive: a side of a channel, or a selection.
+// Wakes for an object, which the waker keeps alive: a selection.
 struct ObjectWakeable : Wakeable {
     void* object;
+};
+
+// A side of a channel that is to be woken. The channel is used in a critical section, which another one inside it may
+// suspend. So the wake-up is only noted there, and done by whoever takes the note after the section.
+class SideWakeable : public Wakeable {
+public:
+    SideWakeable() : Wakeable{note} {}
+
+    // Any thread. True: the caller must wake the side. A note of another thread is as good as the caller's own: the
+    // side is looked at after both. Acquire and release pair with each other.
+    bool take_note() { return is_noted_.load(relaxed) && is_noted_.exchange(false, acq_rel); }
+
+private:
+    static void note(Wakeable* self) { static_cast<SideWakeable*>(self)->is_noted_.store(true, release); }
+
+    Atomic<bool> is_noted_{false};
 };
 
 // An end as a Selector waits for it. The functions get the object that stands for the membership.

@@ -13,6 +13,9 @@ cdef extern from "callboard/channels/object_channel.hpp" namespace "callboard" n
     cdef cppclass ObjectWakeable(Wakeable):
         void* object
 
+    cdef cppclass SideWakeable(Wakeable):
+        bint take_note()
+
     cdef cppclass Waitable:
         bint is_ready()
         bint announce(Wakeable* who)

@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t
 
 from callboard._inside.sending.ref cimport ActorRef
 from callboard._inside.sending.runtime cimport Runtime
-from callboard.channels.object_channel cimport ObjectChannel, ObjectWakeable
+from callboard.channels.object_channel cimport ObjectChannel, SideWakeable
 
 
 cdef class Line:
@@ -24,7 +24,7 @@ cdef class Watch:
 
 cdef class ChannelSide(Line):
     cdef void* pipe              # borrowed: it holds the side
-    cdef ObjectWakeable waiter
+    cdef SideWakeable waiter
     cdef list line
     cdef Py_ssize_t ends         # that are open
     cdef list users              # the actors that open ends belong to, once for each end
@@ -54,6 +54,7 @@ cdef class Pipe:
     cdef object failure          # of the sender's task
     cdef str failed_by
 
+    cdef void wake_noted(self) noexcept
     cdef void add_end(self, ChannelSide side) noexcept
     cdef int join_system(self, ActorRef ref) except -1
     cdef bint try_put(self, object value) except -1

@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t
 
 from callboard._inside.answers.future cimport Future
 from callboard._inside.sending.ref cimport ActorRef
-from callboard.channels.object_channel cimport ObjectChannel, Transfer, Wakeable, ObjectWakeable
+from callboard.channels.object_channel cimport ObjectChannel, Transfer
 
 from callboard.channels.errors import ChannelMisuse
 from callboard.core.log import log
@@ -39,10 +39,6 @@ cdef class Watch:
         pass
 
 
-cdef void wake_side(Wakeable* waiter) noexcept with gil:
-    (<ChannelSide>(<ObjectWakeable*>waiter).object).wake_next()
-
-
 cdef void wake(object wait) noexcept:
     if isinstance(wait, Future):
         (<Future>wait).complete(None, None)
@@ -63,16 +59,16 @@ cdef class ChannelSide(Line):
         self.ends = 1
         self.line = []
         self.users = []
-        self.waiter.wake = wake_side
-        self.waiter.object = <void*>self
 
     cdef bint join(self, object wait) except -1:
+        cdef bint has_joined = True
         with cython.critical_section(self):
             self.line.append(wait)
             if len(self.line) == 1 and not self.announce():
                 self.line.clear()
-                return False
-        return True
+                has_joined = False
+        (<Pipe>self.pipe).wake_noted()
+        return has_joined
 
     cdef void leave(self, object wait) noexcept:
         """Wait no longer. If it was woken already, the next in the line has its turn."""
@@ -111,6 +107,7 @@ cdef class ChannelSide(Line):
                     again = False
                     self.withdraw()
             wake(wait)
+            (<Pipe>self.pipe).wake_noted()
 
     cdef void wake_all(self) noexcept:
         """Have everybody look again."""
@@ -156,6 +153,13 @@ cdef class Pipe:
                 Py_DECREF(<object>value)
             del self.channel
 
+    cdef void wake_noted(self) noexcept:
+        """Wake the sides that the last call of the channel made ready. In no critical section."""
+        if self.receivers.waiter.take_note():
+            self.receivers.wake_next()
+        if self.senders.waiter.take_note():
+            self.senders.wake_next()
+
     cdef int join_system(self, ActorRef ref) except -1:
         """An actor begins to use an end. Raises ChannelMisuse if another system has the channel."""
         if self.runtime is None:
@@ -178,6 +182,7 @@ cdef class Pipe:
                 self.offers += 1
         if not done:
             Py_DECREF(value)
+        self.wake_noted()
         return done
 
     cdef object try_take(self, object nothing):
@@ -188,6 +193,7 @@ cdef class Pipe:
             done = self.channel.try_receive(value) == Transfer.done
         if not done:
             return nothing
+        self.wake_noted()
         taken = <object>value
         Py_DECREF(taken)
         return taken
@@ -210,6 +216,7 @@ cdef class Pipe:
                 number = self.offers
         if number == 0:
             Py_DECREF(value)
+        self.wake_noted()
         return number
 
     cdef bint was_taken(self, int64_t offer) noexcept:
@@ -280,6 +287,7 @@ cdef class Pipe:
         if last:
             self.channel.close_sender()
             self.receivers.wake_all()
+            self.wake_noted()
 
     cdef void end_receiver(self) noexcept:
         """A receiver wants no more; what is there it may still take."""
@@ -291,6 +299,7 @@ cdef class Pipe:
             self.channel.close_receiver()
             self.senders.wake_all()
             self.receivers.wake_all()
+            self.wake_noted()
 
     cdef void leave_receiver(self, bint is_closed, str reason, object receiver) noexcept:
         """A receiver takes nothing more. When nobody else does, the values left become dead letters."""
@@ -303,6 +312,7 @@ cdef class Pipe:
         if self.channel.cancel():
             self.senders.wake_all()
             self.receivers.wake_all()
+            self.wake_noted()
         self.drop(reason, receiver)
 
     cdef void drop(self, str reason, object receiver) noexcept:
@@ -313,6 +323,7 @@ cdef class Pipe:
         while True:
             with cython.critical_section(self.receivers):
                 done = not self.is_offered and self.channel.take_left(value)
+            self.wake_noted()
             if not done:
                 break
             dropped = <object>value
@@ -331,3 +342,4 @@ cdef class Pipe:
         with cython.critical_section(self.senders, self.receivers):
             self.is_rendezvous = self.is_offered = False  # what was offered is in the ring then
             self.channel.grow(max(2 * self.channel.capacity(), 1))
+        self.wake_noted()
