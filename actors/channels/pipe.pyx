@@ -208,9 +208,11 @@ cdef class Pipe:
     cdef int64_t offer(self, object value) except -1:
         """At capacity 0: offer `value`, if no other offer waits. Return its number, or 0."""
         cdef int64_t number = 0
+        cdef bint is_free
         with cython.critical_section(self.senders):
             Py_INCREF(value)
-            if self.channel.offer(<PyObject*>value) == Transfer.done:
+            is_free = not self.is_offered or self.channel.read() >= self.offers
+            if is_free and self.channel.offer(<PyObject*>value) == Transfer.done:
                 self.offers += 1
                 self.is_offered = True
                 number = self.offers
@@ -223,8 +225,8 @@ cdef class Pipe:
         cdef bint taken = self.channel.read() >= offer
         if taken:
             with cython.critical_section(self.senders):
-                self.channel.taken()
-                if offer == self.offers:
+                if self.is_offered and offer == self.offers:  # no other one since
+                    self.channel.taken()
                     self.is_offered = False
         return taken
 

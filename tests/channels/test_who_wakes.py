@@ -66,7 +66,8 @@ class Other:
         self.hold()[1].try_send("fail")
 
     def stop_task(self) -> None:
-        self.hold()[0].stop()
+        holder, self.gate = self.hold()  # a gate that was collected would be closed
+        holder.stop()
 
 
 ENDS: dict[str, Callable[[Other], None]] = {
