@@ -205,8 +205,8 @@ cdef int rest_until(Future future, Team team) except -1:
     """Do not count the actor as unrest until `future` is done: it waits for input."""
     cdef _EndOfRest end = _EndOfRest.__new__(_EndOfRest)
     end.team = team
+    future.add_done_callback(end)  # first: one that is done by now must not seem to rest for a moment
     team.add_waiting(-1)
-    future.add_done_callback(end)
     return 0
 
 
