@@ -73,3 +73,4 @@ cdef class Pipe:
     cdef void cancel(self, str reason, object receiver) noexcept
     cdef void drop(self, str reason, object receiver) noexcept
     cdef void grow(self) noexcept
+    cdef void empty(self) noexcept

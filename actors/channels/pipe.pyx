@@ -7,7 +7,9 @@ from libc.stdint cimport int64_t
 
 from callboard._inside.answers.future cimport Future
 from callboard._inside.sending.ref cimport ActorRef
-from callboard.channels.object_channel cimport ObjectChannel, Transfer
+from callboard.channels.object_channel cimport (
+    ObjectChannel, PyTypeObject, Transfer, inquiry, traverse, traverseproc, visitproc,
+)
 
 from callboard.channels.errors import ChannelMisuse
 from callboard.core.log import log
@@ -147,10 +149,8 @@ cdef class Pipe:
             self.number = last_number
 
     def __dealloc__(self):
-        cdef PyObject* value = NULL
         if self.channel != NULL:
-            while self.channel.take_left(value):  # its receivers dropped what they left
-                Py_DECREF(<object>value)
+            self.empty()  # its receivers dropped what they left
             del self.channel
 
     cdef void wake_noted(self) noexcept:
@@ -345,3 +345,33 @@ cdef class Pipe:
             self.is_rendezvous = self.is_offered = False  # what was offered is in the ring then
             self.channel.grow(max(2 * self.channel.capacity(), 1))
         self.wake_noted()
+
+    cdef void empty(self) noexcept:
+        """Let go of all values. Nobody uses the channel any more."""
+        cdef PyObject* value = NULL
+        while self.channel.take_left(value):
+            Py_DECREF(<object>value)
+
+
+# --- for the cyclic collector, which sees the attributes of objects, but not into a ring ----------------------
+
+cdef traverseproc traverse_attributes = (<PyTypeObject*>Pipe).tp_traverse
+cdef inquiry clear_attributes = (<PyTypeObject*>Pipe).tp_clear
+
+
+cdef int traverse_all(PyObject* pipe, visitproc visit, void* arg) noexcept nogil:
+    cdef int given = traverse_attributes(pipe, visit, arg)
+    cdef ObjectChannel* channel = (<Pipe>pipe).channel
+    if given != 0 or channel == NULL:
+        return given
+    return traverse(channel[0], visit, arg)
+
+
+cdef int clear_all(PyObject* pipe) noexcept:
+    if (<Pipe>pipe).channel != NULL:
+        (<Pipe>pipe).empty()
+    return clear_attributes(pipe)
+
+
+(<PyTypeObject*>Pipe).tp_traverse = traverse_all
+(<PyTypeObject*>Pipe).tp_clear = clear_all
