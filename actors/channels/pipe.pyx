@@ -266,6 +266,10 @@ cdef class Pipe:
         """Whether nothing more comes out."""
         return self.channel.is_cancelled() or (self.channel.has_ended() and self.channel.size() == 0)
 
+    cdef bint is_forked(self) noexcept:
+        """Whether it is a copy in a forked child, of a channel that actors used."""
+        return self.runtime is not None and self.runtime.forked
+
     def why(self):
         """Say in words how the channel has ended."""
         if self.channel.is_cancelled():
@@ -331,7 +335,7 @@ cdef class Pipe:
             dropped = <object>value
             Py_DECREF(dropped)
             lost += 1
-            if self.runtime is not None:
+            if self.runtime is not None and not self.runtime.forked:
                 try:
                     self.runtime.dead_letters.post(dropped, receiver, None, reason)
                 except BaseException as error:

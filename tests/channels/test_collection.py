@@ -1,13 +1,9 @@
-"""Ends that are collected, systems that stop, interpreters that exit and fork."""
+"""Ends that are collected, systems that stop, interpreters that exit."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
-import os
-import subprocess
-import sys
-import textwrap
 import threading
 import warnings
 import weakref
@@ -20,6 +16,7 @@ from callboard import DeadLetter
 from callboard.channels import ChannelClosed, Receiver, Selection, Sender, Task, channel
 from callboard.testing import ManualSystem
 from tests.channels.users import left_in
+from tests.channels.whole_programs import run
 
 
 @pytest.mark.parametrize("capacity", [0, 1, 3])
@@ -205,24 +202,6 @@ def test_what_was_never_received_is_a_dead_letter(way: str, reason: str) -> None
     assert system.dead_letters.reasons == {reason: 3}
 
 
-def run(program: str) -> str:
-    """Run a program that must end by itself."""
-    head = """
-        import asyncio, gc, os, sys, threading
-        from callboard import ActorSystem
-        from callboard.channels import *
-    """
-    done = subprocess.run(
-        [sys.executable, "-X", "dev", "-c", textwrap.dedent(head) + textwrap.dedent(program)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
-    return done.stdout
-
-
 def test_the_interpreter_exits_while_threads_and_tasks_wait() -> None:
     assert (
         run("""
@@ -241,29 +220,6 @@ def test_the_interpreter_exits_while_threads_and_tasks_wait() -> None:
         print("end")
     """)
         == "end\n"
-    )
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_a_forked_child_has_a_copy_of_the_channel() -> None:
-    """What is in a channel at the fork is in both; afterwards they are apart."""
-    assert (
-        run("""
-        import warnings
-        warnings.simplefilter("ignore", DeprecationWarning)
-        sender, receiver = channel(3)
-        sender.put(1)
-        child = os.fork()
-        if child == 0:
-            ok = receiver.get(30) == 1 and sender.try_send(2) and receiver.get(30) == 2
-            try:
-                receiver.get(0)
-            except ChannelTimeout:
-                os._exit(0 if ok else 1)
-            os._exit(2)
-        print(os.waitpid(child, 0)[1], receiver.get(30), len(receiver))
-    """)
-        == "0 1 0\n"
     )
 
 
