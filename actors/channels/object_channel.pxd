@@ -30,6 +30,10 @@ cdef extern from "callboard/channels/object_channel.hpp" namespace "callboard" n
         bint announce(Wakeable* who)
         bint withdraw(Wakeable* who)
 
+    cdef cppclass ObjectOrdering:
+        @staticmethod
+        void prepare()
+
     cdef cppclass ObjectChannel:
         ObjectChannel(int64_t capacity) except +
         Transfer try_send(PyObject* value)

@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t
 from callboard._inside.answers.future cimport Future
 from callboard._inside.sending.ref cimport ActorRef
 from callboard.channels.object_channel cimport (
-    ObjectChannel, PyTypeObject, Transfer, inquiry, traverse, traverseproc, visitproc,
+    ObjectChannel, ObjectOrdering, PyTypeObject, Transfer, inquiry, traverse, traverseproc, visitproc,
 )
 
 from callboard.channels.errors import ChannelMisuse
@@ -16,6 +16,8 @@ from callboard.core.log import log
 
 cdef object numbering = object()
 cdef int64_t last_number = 0
+
+ObjectOrdering.prepare()  # at import, when there are few threads
 
 
 cdef class Line:
