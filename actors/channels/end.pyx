@@ -6,11 +6,13 @@ import types
 cimport cython
 
 from callboard._inside.sending.ref cimport ActorRef
+from callboard.channels.pipe cimport Watch
 from callboard.scheduling.context cimport Context, current_context
 from callboard.scheduling.forward cimport Cell
 from callboard.scheduling.handle cimport actor_here
 
 from callboard.channels.errors import ChannelCancelled, ChannelClosed, ChannelFailed, ChannelMisuse
+from callboard.core.errors import ForkedSystem
 
 
 cdef class ChannelEnd:
@@ -68,6 +70,18 @@ cdef class ChannelEnd:
             self.owner.extra.held.discard(self)
         self.part()
         return self
+
+    def _forbid(self):
+        cdef ChannelSide side
+        self.pipe.channel.cancel()
+        for side in (self.pipe.senders, self.pipe.receivers):
+            with cython.critical_section(side):
+                line = list(side.line)
+                side.line.clear()
+                side.withdraw()
+            for wait in line:  # actors and other threads do not exist here, but the selections of this one do
+                if isinstance(wait, Watch) and (<ChannelEnd>(<Watch>wait).end).owner is None:
+                    (<Watch>wait).wake()
 
     cdef ChannelSide side(self):
         raise NotImplementedError
@@ -142,6 +156,8 @@ cdef class ChannelEnd:
     cdef object closing(self):
         """Return the error that says how the other side has ended the channel."""
         cdef Pipe pipe = self.pipe
+        if pipe.is_forked():
+            return ForkedSystem(f"{self!r} is a copy: the channel's actors live in the process that made their system")
         if pipe.failure is not None:
             error = ChannelFailed(f"{self!r} has come to its end: {pipe.failed_by} has failed")
             error.__cause__ = pipe.failure

@@ -10,10 +10,18 @@ namespace callboard {
 
 // All ends are used with the interpreter's lock held, where there is one.
 #ifdef Py_GIL_DISABLED
-using ObjectChannel = Channel<PyObject*, Concurrent>;
+using ObjectOrdering = Concurrent;
 #else
-using ObjectChannel = Channel<PyObject*, Locked>;
+using ObjectOrdering = Locked;
 #endif
+using ObjectChannel = Channel<PyObject*, ObjectOrdering>;
+
+// As a tp_traverse does. The cyclic collector runs while it has the interpreter's lock, or, where there is none, has
+// stopped all threads, which it does in no call of a channel. A value on its way in or out has one reference more than
+// the collector finds: so the collector keeps it.
+inline int traverse(const ObjectChannel& channel, visitproc visit, void* arg) {
+    return channel.for_each([=](PyObject* value) { return visit(value, arg); });
+}
 
 // Wakes for an object, which the waker keeps alive: a selection.
 struct ObjectWakeable : Wakeable {

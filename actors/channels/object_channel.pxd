@@ -1,6 +1,15 @@
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
+cdef extern from "Python.h":
+    ctypedef int (*visitproc)(PyObject* value, void* arg) noexcept nogil
+    ctypedef int (*traverseproc)(PyObject* self, visitproc visit, void* arg) noexcept nogil
+    ctypedef int (*inquiry)(PyObject* self) noexcept
+
+    ctypedef struct PyTypeObject:
+        traverseproc tp_traverse
+        inquiry tp_clear
+
 cdef extern from "callboard/channels/object_channel.hpp" namespace "callboard" nogil:
     enum class Transfer "callboard::Transfer":
         done
@@ -20,6 +29,10 @@ cdef extern from "callboard/channels/object_channel.hpp" namespace "callboard" n
         bint is_ready()
         bint announce(Wakeable* who)
         bint withdraw(Wakeable* who)
+
+    cdef cppclass ObjectOrdering:
+        @staticmethod
+        void prepare()
 
     cdef cppclass ObjectChannel:
         ObjectChannel(int64_t capacity) except +
@@ -46,6 +59,8 @@ cdef extern from "callboard/channels/object_channel.hpp" namespace "callboard" n
         int64_t written()
         int64_t read()
         void grow(int64_t capacity)
+
+    int traverse(ObjectChannel& channel, visitproc visit, void* arg)
 
     cdef cppclass Member(Wakeable):
         Member(Waitable& at, void* user)

@@ -30,7 +30,7 @@ cdef class Operation:
     cdef bint is_done_after_all(self) except -1
     cdef object block(self, str name, str awaitable)
     cdef double left(self) except -1
-    cdef PySendResult step(self, PyObject** result) except PySendResult.PYGEN_ERROR
+    cdef PySendResult step(self, object value, PyObject** result) except PySendResult.PYGEN_ERROR
     cdef int go_on(self, object error) except -1
 
 

@@ -38,15 +38,15 @@ cdef class Operation:
     def __next__(self):
         return self.send(None)
 
-    def send(self, _value):
+    def send(self, value):
         """Take the next step, for those who await it."""
         cdef PyObject* result = NULL
-        status = self.step(&result)
-        value = <object>result
-        Py_DECREF(value)
+        status = self.step(value, &result)
+        given = <object>result
+        Py_DECREF(given)
         if status == PYGEN_RETURN:
-            raise StopIteration(value)
-        return value
+            raise StopIteration(given)
+        return given
 
     def throw(self, kind, error=None, traceback=None):
         """Give up, because `error` is raised in who awaits it."""
@@ -73,7 +73,7 @@ cdef class Operation:
     def __repr__(self):
         return f"<{type(self).__name__} at {self.end!r}>"
 
-    cdef PySendResult step(self, PyObject** result) except PYGEN_ERROR:
+    cdef PySendResult step(self, object value, PyObject** result) except PYGEN_ERROR:
         cdef PySendResult status
         cdef ChannelWait wait
         cdef PyObject* ended
@@ -81,7 +81,8 @@ cdef class Operation:
         self.awaited.try_begin()  # asyncio steps what has send(), throw() and close() without __await__()
         while True:
             if self.hosted is not None:
-                status = PyIter_Send(<PyObject*>self.hosted, <PyObject*>None, result)
+                status = PyIter_Send(<PyObject*>self.hosted, <PyObject*>value, result)
+                value = None  # to steps that begin
                 if status == PYGEN_NEXT:
                     return PYGEN_NEXT
                 self.hosted = None
@@ -188,12 +189,12 @@ cdef int reraise() except -1:
 
 
 cdef PySendResult am_send(PyObject* self, PyObject* value, PyObject** result) except? PYGEN_ERROR:
-    return (<Operation>self).step(result)
+    return (<Operation>self).step(<object>value, result)
 
 
 cdef PyObject* iternext(PyObject* self) except? NULL:
     cdef PyObject* result = NULL
-    if (<Operation>self).step(&result) == PYGEN_NEXT:
+    if (<Operation>self).step(None, &result) == PYGEN_NEXT:
         return result
     outcome = <object>result
     Py_DECREF(outcome)

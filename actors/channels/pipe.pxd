@@ -67,9 +67,11 @@ cdef class Pipe:
     cdef bint has_values(self) noexcept
     cdef bint takes_values(self) noexcept
     cdef bint is_over(self) noexcept
+    cdef bint is_forked(self) noexcept
     cdef void end_sender(self, object failure, str failed_by) noexcept
     cdef void end_receiver(self) noexcept
     cdef void leave_receiver(self, bint is_closed, str reason, object receiver) noexcept
     cdef void cancel(self, str reason, object receiver) noexcept
     cdef void drop(self, str reason, object receiver) noexcept
     cdef void grow(self) noexcept
+    cdef void empty(self) noexcept

@@ -7,13 +7,17 @@ from libc.stdint cimport int64_t
 
 from callboard._inside.answers.future cimport Future
 from callboard._inside.sending.ref cimport ActorRef
-from callboard.channels.object_channel cimport ObjectChannel, Transfer
+from callboard.channels.object_channel cimport (
+    ObjectChannel, ObjectOrdering, PyTypeObject, Transfer, inquiry, traverse, traverseproc, visitproc,
+)
 
 from callboard.channels.errors import ChannelMisuse
 from callboard.core.log import log
 
 cdef object numbering = object()
 cdef int64_t last_number = 0
+
+ObjectOrdering.prepare()  # at import, when there are few threads
 
 
 cdef class Line:
@@ -147,10 +151,8 @@ cdef class Pipe:
             self.number = last_number
 
     def __dealloc__(self):
-        cdef PyObject* value = NULL
         if self.channel != NULL:
-            while self.channel.take_left(value):  # its receivers dropped what they left
-                Py_DECREF(<object>value)
+            self.empty()  # its receivers dropped what they left
             del self.channel
 
     cdef void wake_noted(self) noexcept:
@@ -266,6 +268,10 @@ cdef class Pipe:
         """Whether nothing more comes out."""
         return self.channel.is_cancelled() or (self.channel.has_ended() and self.channel.size() == 0)
 
+    cdef bint is_forked(self) noexcept:
+        """Whether it is a copy in a forked child, of a channel that actors used."""
+        return self.runtime is not None and self.runtime.forked
+
     def why(self):
         """Say in words how the channel has ended."""
         if self.channel.is_cancelled():
@@ -331,7 +337,7 @@ cdef class Pipe:
             dropped = <object>value
             Py_DECREF(dropped)
             lost += 1
-            if self.runtime is not None:
+            if self.runtime is not None and not self.runtime.forked:
                 try:
                     self.runtime.dead_letters.post(dropped, receiver, None, reason)
                 except BaseException as error:
@@ -345,3 +351,33 @@ cdef class Pipe:
             self.is_rendezvous = self.is_offered = False  # what was offered is in the ring then
             self.channel.grow(max(2 * self.channel.capacity(), 1))
         self.wake_noted()
+
+    cdef void empty(self) noexcept:
+        """Let go of all values. Nobody uses the channel any more."""
+        cdef PyObject* value = NULL
+        while self.channel.take_left(value):
+            Py_DECREF(<object>value)
+
+
+# --- for the cyclic collector, which sees the attributes of objects, but not into a ring ----------------------
+
+cdef traverseproc traverse_attributes = (<PyTypeObject*>Pipe).tp_traverse
+cdef inquiry clear_attributes = (<PyTypeObject*>Pipe).tp_clear
+
+
+cdef int traverse_all(PyObject* pipe, visitproc visit, void* arg) noexcept nogil:
+    cdef int given = traverse_attributes(pipe, visit, arg)
+    cdef ObjectChannel* channel = (<Pipe>pipe).channel
+    if given != 0 or channel == NULL:
+        return given
+    return traverse(channel[0], visit, arg)
+
+
+cdef int clear_all(PyObject* pipe) noexcept:
+    if (<Pipe>pipe).channel != NULL:
+        (<Pipe>pipe).empty()
+    return clear_attributes(pipe)
+
+
+(<PyTypeObject*>Pipe).tp_traverse = traverse_all
+(<PyTypeObject*>Pipe).tp_clear = clear_all

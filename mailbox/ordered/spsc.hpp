@@ -95,6 +95,17 @@ public:
 
     std::int64_t capacity() const { return capacity_.load(relaxed); }
 
+    // While nobody is at either end. Calls `visit` with each value, the oldest first, until one does not give 0. Gives
+    // the last one's.
+    template <class Visit>
+    int for_each(Visit visit) const {
+        std::int64_t place = head_place_;
+        for (std::int64_t i = 0; i < capacity() && slots_[place].is_full.load(relaxed); ++i, place = following(place)) {
+            if (const int given = visit(slots_[place].value); given != 0) return given;
+        }
+        return 0;
+    }
+
     // While nobody is at either end: ordered after both, and before both. All that waits stays.
     void grow(std::size_t capacity) {
         const Alone<Producer> producer(*this);

@@ -1,4 +1,5 @@
 from typing_extensions import disjoint_base
 
 @disjoint_base
-class Held: ...
+class Held:
+    def _forbid(self) -> None: ...

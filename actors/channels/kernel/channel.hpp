@@ -153,6 +153,15 @@ public:
     std::int64_t written() const { return handed_.load(relaxed) + ring_.pushed(); }
     std::int64_t read() const { return handed_.load(relaxed) + ring_.popped(); }
 
+    // While no call is in work. Calls `visit` with each value that is sent or offered, until one does not give 0.
+    // Gives the last one's.
+    template <class Visit>
+    int for_each(Visit visit) const {
+        const T offered = slot_.offered();
+        const int given = offered == T{} ? 0 : visit(offered);
+        return given != 0 ? given : ring_.for_each(visit);
+    }
+
     // While both sides are suspended, ordered after both and before both, as a thread that finds a circle of full
     // channels is. More room, and the sender is woken.
     void grow(std::int64_t capacity) {

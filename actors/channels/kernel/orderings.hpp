@@ -44,6 +44,8 @@ struct Wakeable;
 // Each is one word. look() is after publishing: false if nobody waits. announce() gives who was announced before.
 class Locked {
 public:
+    static void prepare() {}
+
     bool look() { return waiter_.load(relaxed) != nullptr; }
 
     Wakeable* announce(Wakeable* who) {
