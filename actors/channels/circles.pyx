@@ -110,7 +110,7 @@ cdef class CircleWatch:
         for side in sides:
             with cython.critical_section(side):
                 side.is_noted = False
-                line = list(side.line)
+                line = side.waits()
             if line:  # who comes later notes it by itself, if this does not
                 self.note_again(side)
             waits += [wait for wait in line if isinstance(wait, ChannelWait)]

@@ -8,11 +8,11 @@ cdef class ChannelEnd(Held):
     # One side of a channel, in the hands of one user.
     cdef Pipe pipe
     cdef void* user          # an actor's cell, or a thread's context: only compared
+    cdef bint closed         # by its own user
+    cdef bint spent          # another end took its place: see replace()
     cdef str user_name
     cdef ActorRef owner      # the actor, if it is one
     cdef ActorRef known      # the actor that the end belongs to, as the side's `users` have it
-    cdef bint closed         # by its own user
-    cdef bint spent          # another end took its place: see replace()
     cdef object __weakref__
 
     cdef ChannelSide side(self)

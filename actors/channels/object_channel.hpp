@@ -36,24 +36,24 @@ private:
     Atomic<bool> is_noted_{false};
 };
 
-// An end as a Selector waits for it. The functions get the object that stands for the membership.
-class WatchedEnd final : public Waitable {
+// An end in a Selector: the member, and what it waits for. A part of the object that stands for the membership, which
+// the functions get.
+class WatchedEnd final : public Member, public Waitable {
 public:
-    using IsReady = int (*)(void* watch);
-    using Announce = int (*)(void* watch, Wakeable* who);
+    struct Functions {
+        int (*is_ready)(void* watch);
+        int (*announce)(void* watch, Wakeable* who);
+        int (*withdraw)(void* watch, Wakeable* who);
+    };
+    static inline Functions functions;  // of all
 
-    WatchedEnd(void* watch, IsReady is_ready, Announce announce, Announce withdraw)
-        : watch_(watch), is_ready_(is_ready), announce_(announce), withdraw_(withdraw) {}
+    WatchedEnd() : Member(static_cast<Waitable&>(*this)) {}
 
-    bool is_ready() override { return is_ready_(watch_); }
-    bool announce(Wakeable* who) override { return announce_(watch_, who); }
-    bool withdraw(Wakeable* who) override { return withdraw_(watch_, who); }
+    bool is_ready() override { return functions.is_ready(watch); }
+    bool announce(Wakeable* who) override { return functions.announce(watch, who); }
+    bool withdraw(Wakeable* who) override { return functions.withdraw(watch, who); }
 
-private:
-    void* const watch_;
-    const IsReady is_ready_;
-    const Announce announce_;
-    const Announce withdraw_;
+    void* watch{nullptr};
 };
 
 }  // namespace callboard

@@ -48,8 +48,7 @@ cdef extern from "callboard/channels/object_channel.hpp" namespace "callboard" n
         void grow(int64_t capacity)
 
     cdef cppclass Member(Wakeable):
-        Member(Waitable& at, void* user)
-        void* user
+        pass
 
     cdef cppclass Selector(Waitable):
         Selector()
@@ -58,8 +57,15 @@ cdef extern from "callboard/channels/object_channel.hpp" namespace "callboard" n
         Member* next()
         int64_t size()
 
-    ctypedef bint (*IsReady "callboard::WatchedEnd::IsReady")(void* watch) noexcept
-    ctypedef bint (*Announce "callboard::WatchedEnd::Announce")(void* watch, Wakeable* who) noexcept
+    ctypedef bint (*IsReady)(void* watch) noexcept
+    ctypedef bint (*Announce)(void* watch, Wakeable* who) noexcept
 
-    cdef cppclass WatchedEnd(Waitable):
-        WatchedEnd(void* watch, IsReady is_ready, Announce announce, Announce withdraw)
+    cdef cppclass WatchedEndFunctions "callboard::WatchedEnd::Functions":
+        IsReady is_ready
+        Announce announce
+        Announce withdraw
+
+    cdef cppclass WatchedEnd(Member):
+        void* watch
+
+    WatchedEndFunctions watching "callboard::WatchedEnd::functions"

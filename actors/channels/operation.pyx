@@ -71,7 +71,7 @@ cdef class Operation:
             self.is_done_after_all()
 
     def __repr__(self):
-        return f"<{type(self).__name__} at {self.end!r}>"
+        return f"<{type(self).__name__}{' that is over' if self.is_over else f' at {self.end!r}'}>"
 
     cdef PySendResult step(self, PyObject** result) except PYGEN_ERROR:
         cdef PySendResult status
@@ -97,9 +97,7 @@ cdef class Operation:
                     self.waiting = wait
                     self.go_on(wait.error)
             if self.is_over or self.attempt():
-                self.is_over = True
-                Py_INCREF(self.outcome)
-                result[0] = <PyObject*>self.outcome
+                self.finish(result)
                 return PYGEN_RETURN
             wait = begin_wait(self.end, self.line())
             if wait is None:
@@ -117,6 +115,15 @@ cdef class Operation:
                 result[0] = <PyObject*>wait
                 return PYGEN_NEXT
             self.hosted = wait.__await__()
+
+    cdef void finish(self, PyObject** result) noexcept:
+        """It is over: give the outcome away, and let go of everything."""
+        self.is_over = True
+        outcome = self.outcome
+        self.outcome = self.end = self.timeout = None
+        Py_INCREF(outcome)
+        result[0] = <PyObject*>outcome
+        self.spare.keep(<PyObject*>self)
 
     cdef int go_on(self, object error) except -1:
         """Raise `error`, with nothing taken or sent; unless it is a time limit, and it was done just then."""
@@ -153,6 +160,7 @@ cdef class Operation:
     cdef object block(self, str name, str awaitable):
         """Do it, and let the calling thread sleep until then."""
         cdef ChannelWait wait
+        cdef PyObject* result = NULL
         cdef Handle here = actor_here()
         self.awaited.try_begin()
         if (current_context().worker != NULL or here is not None) and not (
@@ -172,7 +180,11 @@ cdef class Operation:
                 wait.result(None if self.timeout is None else self.left())
             except BaseException as error:
                 self.go_on(error)
-        return self.outcome
+            self.waiting = None
+        self.finish(&result)
+        outcome = <object>result
+        Py_DECREF(outcome)
+        return outcome
 
 
 cdef object current_error():

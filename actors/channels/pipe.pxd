@@ -25,13 +25,17 @@ cdef class Watch:
 cdef class ChannelSide(Line):
     cdef void* pipe              # borrowed: it holds the side
     cdef SideWakeable waiter
-    cdef list line
+    cdef object first            # who waits: the first, and those behind it, or None
+    cdef list others
     cdef Py_ssize_t ends         # that are open
     cdef list users              # the actors that open ends belong to, once for each end
     cdef bint is_noted           # somebody waits, and who looks for circles knows of it
 
+    cdef object advance(self)
+    cdef list waits(self)
     cdef bint has(self, object end) noexcept
     cdef bint is_waited_at(self) noexcept
+    cdef void wake_noted(self) noexcept
     cdef void wake_next(self) noexcept
     cdef void wake_all(self) noexcept
     cdef bint announce(self) noexcept

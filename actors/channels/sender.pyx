@@ -1,11 +1,14 @@
 """A channel's end for values to go in."""
 
 from callboard.channels.end cimport ChannelEnd
-from callboard.channels.operation cimport Operation, make_awaitable
+from callboard.channels.operation cimport Operation, make_awaitable, renewed
 from callboard.channels.pipe cimport Pipe, ChannelSide
+from callboard.core.awaitable cimport Spare
 
 from callboard.channels.errors import ChannelClosed, ChannelMisuse
 from callboard.core import checks
+
+cdef Spare sends
 
 
 cdef class Sender(ChannelEnd):
@@ -20,10 +23,11 @@ cdef class Sender(ChannelEnd):
         Raises ChannelTimeout after `timeout` seconds, ChannelClosed, ChannelMisuse, and ChannelCycle if tasks wait
         for each other in a circle.
         """
-        cdef Send operation
         limit = None if timeout is None else checks.seconds("timeout", timeout)
-        operation = Send.__new__(Send)
-        operation.end, operation.value, operation.timeout = self, value, limit
+        operation = renewed(Send, sends, self)
+        operation.value, operation.timeout = value, limit
+        operation.offer = 0
+        operation.is_sent = False
         return operation
 
     def put(self, value, timeout=None):
@@ -149,9 +153,12 @@ cdef class Send(Operation):
             return self.offer != 0 and self.settle()
         if not pipe.try_put(self.value):
             return False
-        self.value = None
-        self.is_sent = True
+        self.note_sent()
         return True
+
+    cdef void note_sent(self) noexcept:
+        self.value = self.offered_in = None
+        self.is_sent = True
 
     cdef bint settle(self) except -1:
         """Whether the offered value was taken. It is taken back where nobody can take it any more."""
@@ -163,13 +170,12 @@ cdef class Send(Operation):
             if pipe.retract(self.offer):  # not if the channel has grown, with the value in it
                 self.offer = 0
                 return False
-        self.value = None
-        self.is_sent = True
+        self.note_sent()
         return True
 
     cdef bint is_done_after_all(self) except -1:
-        if self.offer and not self.is_sent:
-            self.is_sent = not self.offered_in.retract(self.offer)
+        if self.offer and not self.is_sent and not self.offered_in.retract(self.offer):
+            self.note_sent()
         return self.is_sent
 
 
