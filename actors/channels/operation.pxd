@@ -12,7 +12,6 @@ cdef class Operation:
     cdef object end          # a ChannelEnd, or a Selection; None when it is over
     cdef object timeout      # in seconds, or None
     cdef double due          # by now(); 0 before the first wait
-    cdef object outcome
     cdef ChannelWait waiting
     cdef object hosted       # the steps of the wait in an event loop
     cdef Spare* spare        # of its kind
@@ -26,9 +25,10 @@ cdef class Operation:
     cdef bint iterates       # of a Receive or Ready: the end of the channel is the end of an iteration
     cdef Py_ssize_t most     # of a ReceiveMany
 
-    cdef void finish(self, PyObject** result) noexcept
+    cdef bint comes_back(self, PyObject** result) except -1
+    cdef void finish(self) noexcept
     cdef Line line(self)
-    cdef bint attempt(self) except -1
+    cdef bint attempt(self, PyObject** outcome) except -1
     cdef bint is_done_after_all(self) except -1
     cdef object block(self, str name, str awaitable)
     cdef double left(self) except -1

@@ -74,30 +74,15 @@ cdef class Operation:
         return f"<{type(self).__name__}{' that is over' if self.is_over else f' at {self.end!r}'}>"
 
     cdef PySendResult step(self, PyObject** result) except PYGEN_ERROR:
-        cdef PySendResult status
         cdef ChannelWait wait
-        cdef PyObject* ended
         result[0] = NULL
         self.awaited.try_begin()  # asyncio steps what has send(), throw() and close() without __await__()
-        while True:
-            if self.hosted is not None:
-                status = PyIter_Send(<PyObject*>self.hosted, <PyObject*>None, result)
-                if status == PYGEN_NEXT:
-                    return PYGEN_NEXT
-                self.hosted = None
-                ended = result[0]
-                result[0] = NULL  # asyncio takes what is there for no error
-                if status == PYGEN_ERROR:
-                    self.go_on(current_error())
-                else:
-                    Py_DECREF(<object>ended)
-            if self.waiting is not None:
-                wait, self.waiting = self.waiting, None
-                if wait.error is not None:
-                    self.waiting = wait
-                    self.go_on(wait.error)
-            if self.is_over or self.attempt():
-                self.finish(result)
+        while self.waiting is None or self.comes_back(result):
+            if self.is_over or self.attempt(result):
+                self.finish()
+                if result[0] == NULL:
+                    Py_INCREF(None)
+                    result[0] = <PyObject*>None
                 return PYGEN_RETURN
             wait = begin_wait(self.end, self.line())
             if wait is None:
@@ -115,14 +100,37 @@ cdef class Operation:
                 result[0] = <PyObject*>wait
                 return PYGEN_NEXT
             self.hosted = wait.__await__()
+        return PYGEN_NEXT
 
-    cdef void finish(self, PyObject** result) noexcept:
-        """It is over: give the outcome away, and let go of everything."""
+    cdef bint comes_back(self, PyObject** result) except -1:
+        """Whether the wait is over, so that it tries again. False: its event loop has a further step to do."""
+        cdef PySendResult status
+        cdef ChannelWait wait
+        cdef PyObject* ended
+        if self.hosted is not None:
+            status = PyIter_Send(<PyObject*>self.hosted, <PyObject*>None, result)
+            if status == PYGEN_NEXT:
+                return False
+            self.hosted = None
+            ended = result[0]
+            result[0] = NULL  # asyncio takes what is there for no error
+            if status == PYGEN_ERROR:
+                self.go_on(current_error())
+            else:
+                Py_DECREF(<object>ended)
+        if self.waiting is not None:
+            wait, self.waiting = self.waiting, None
+            if wait.error is not None:
+                self.waiting = wait
+                self.go_on(wait.error)
+        return True
+
+    cdef void finish(self) noexcept:
+        """It is over: let go of everything."""
         self.is_over = True
-        outcome = self.outcome
-        self.outcome = self.end = self.timeout = None
-        Py_INCREF(outcome)
-        result[0] = <PyObject*>outcome
+        self.end = None
+        if self.timeout is not None:
+            self.timeout = None
         self.spare.keep(<PyObject*>self)
 
     cdef int go_on(self, object error) except -1:
@@ -149,8 +157,8 @@ cdef class Operation:
         """Where to wait."""
         return (<ChannelEnd>self.end).side()
 
-    cdef bint attempt(self) except -1:
-        """Do it, if it can be done just now."""
+    cdef bint attempt(self, PyObject** outcome) except -1:
+        """Do it, if it can be done just now. The outcome is None where null stays."""
         raise NotImplementedError
 
     cdef bint is_done_after_all(self) except -1:
@@ -168,7 +176,7 @@ cdef class Operation:
             raise CallboardError(
                 f"{name}() would block a worker or its event loop: use `await {awaitable}()`, "
                 "or spawn the actor with dedicated=True")
-        while not self.is_over and not self.attempt():
+        while not self.is_over and not self.attempt(&result):
             wait = begin_wait(self.end, self.line())
             if wait is None:
                 continue
@@ -181,7 +189,9 @@ cdef class Operation:
             except BaseException as error:
                 self.go_on(error)
             self.waiting = None
-        self.finish(&result)
+        self.finish()
+        if result == NULL:
+            return None
         outcome = <object>result
         Py_DECREF(outcome)
         return outcome

@@ -62,6 +62,7 @@ cdef class Pipe:
     cdef void add_end(self, ChannelSide side) noexcept
     cdef int join_system(self, ActorRef ref) except -1
     cdef bint try_put(self, object value) except -1
+    cdef bint take(self, PyObject** value) noexcept
     cdef object try_take(self, object nothing)
     cdef object look(self, object nothing)
     cdef int64_t offer(self, object value) except -1

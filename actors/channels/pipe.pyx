@@ -206,15 +206,20 @@ cdef class Pipe:
         self.receivers.wake_noted()
         return done
 
+    cdef bint take(self, PyObject** value) noexcept:
+        """Take the next value out, as a new reference. False: there is none, and `value` stays."""
+        cdef bint done
+        with cython.critical_section(self.receivers):
+            done = self.channel.try_receive(value[0]) == Transfer.done
+        if done:
+            self.senders.wake_noted()
+        return done
+
     cdef object try_take(self, object nothing):
         """Take the next value out; `nothing` if there is none."""
         cdef PyObject* value = NULL
-        cdef bint done
-        with cython.critical_section(self.receivers):
-            done = self.channel.try_receive(value) == Transfer.done
-        if not done:
+        if not self.take(&value):
             return nothing
-        self.senders.wake_noted()
         taken = <object>value
         Py_DECREF(taken)
         return taken

@@ -1,5 +1,7 @@
 """A channel's end for values to come out."""
 
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t
 
 from callboard._inside.sending.ref cimport ActorRef
@@ -233,15 +235,12 @@ cdef class Receiver(ChannelEnd):
 cdef class Receive(Operation):
     """The next value of a channel."""
 
-    cdef bint attempt(self) except -1:
+    cdef bint attempt(self, PyObject** outcome) except -1:
         cdef Receiver end = <Receiver>self.end
         end.use()
-        value = end.pipe.try_take(NOTHING)
-        while value is NOTHING:
+        while not end.pipe.take(outcome):
             if not self.another_begins(end):
                 return False
-            value = end.pipe.try_take(NOTHING)
-        self.outcome = value
         return True
 
     cdef bint another_begins(self, Receiver end) except -1:
@@ -257,7 +256,7 @@ cdef class Receive(Operation):
 cdef class ReceiveMany(Operation):
     """The next values of a channel."""
 
-    cdef bint attempt(self) except -1:
+    cdef bint attempt(self, PyObject** outcome) except -1:
         cdef Receiver end = <Receiver>self.end
         cdef list values
         end.use()
@@ -270,7 +269,8 @@ cdef class ReceiveMany(Operation):
             if value is NOTHING:
                 break
             values.append(value)
-        self.outcome = values
+        Py_INCREF(values)
+        outcome[0] = <PyObject*>values
         return True
 
 

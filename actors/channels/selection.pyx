@@ -1,6 +1,8 @@
 """Waiting for any of many ends, at a cost that does not grow with their number."""
 
 cimport cython
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
 
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.object_channel cimport Member, ObjectWakeable, Wakeable, WatchedEnd, watching
@@ -216,14 +218,18 @@ cdef class Ready(Operation):
     cdef Line line(self):
         return (<Selection>self.end).line
 
-    cdef bint attempt(self) except -1:
+    cdef bint attempt(self, PyObject** outcome) except -1:
         cdef Selection selection = <Selection>self.end
         if not selection.members:
             if self.iterates:
                 raise StopAsyncIteration
             raise ValueError("a selection without ends would wait for ever")
-        self.outcome = selection.take_next()
-        return self.outcome is not None
+        end = selection.take_next()
+        if end is None:
+            return False
+        Py_INCREF(end)
+        outcome[0] = <PyObject*>end
+        return True
 
 
 make_awaitable(Ready)

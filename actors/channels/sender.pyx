@@ -1,5 +1,7 @@
 """A channel's end for values to go in."""
 
+from cpython.object cimport PyObject
+
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.operation cimport Operation, make_awaitable, renewed
 from callboard.channels.pipe cimport Pipe, ChannelSide
@@ -138,22 +140,25 @@ cdef class Send(Operation):
         """Whether the value is in the channel."""
         return self.is_sent
 
-    cdef bint attempt(self) except -1:
+    cdef bint attempt(self, PyObject** outcome) except -1:
         cdef Sender end = <Sender>self.end
         cdef Pipe pipe = end.pipe
         end.use()
-        if self.offer and self.settle():
-            return True
         if self.offer:
-            return False
-        end.refuse_closed()
+            if self.settle():
+                return True
+            if self.offer:
+                return False
+        if end.closed or pipe.channel.has_ended():
+            end.refuse_closed()
         if pipe.is_rendezvous:
             self.offered_in = pipe
             self.offer = pipe.offer(self.value)
             return self.offer != 0 and self.settle()
         if not pipe.try_put(self.value):
             return False
-        self.note_sent()
+        self.value = None
+        self.is_sent = True
         return True
 
     cdef void note_sent(self) noexcept:
