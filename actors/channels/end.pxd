@@ -1,7 +1,10 @@
+cimport cython
+
 from callboard._inside.life.held cimport Held
 from callboard._inside.sending.ref cimport ActorRef
 from callboard.channels.pipe cimport Pipe, ChannelSide
-from callboard.scheduling.forward cimport Context
+from callboard.scheduling.context cimport current_context
+from callboard.scheduling.forward cimport Cell, Context
 
 
 cdef class ChannelEnd(Held):
@@ -16,7 +19,15 @@ cdef class ChannelEnd(Held):
     cdef object __weakref__
 
     cdef ChannelSide side(self)
-    cdef int use(self) except -1
+    @cython.final
+    cdef inline int use(self) except -1:
+        """Raise ChannelMisuse if the end is another's. The first user becomes its owner."""
+        cdef Context* context = current_context()
+        cdef Cell* current = context.current
+        cdef void* user = <void*>context if current == NULL else <void*>current
+        if self.user != user:
+            self.bind(context, user)
+        return 0
     cdef int bind(self, Context* context, void* user) except -1
     cdef int refuse_another(self, str name) except -1
     cdef void set_known(self, ActorRef ref) noexcept

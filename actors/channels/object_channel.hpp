@@ -8,18 +8,6 @@
 
 namespace callboard {
 
-// All ends are used with the interpreter's lock held, where there is one.
-#ifdef Py_GIL_DISABLED
-using ObjectChannel = Channel<PyObject*, Concurrent>;
-#else
-using ObjectChannel = Channel<PyObject*, Locked>;
-#endif
-
-// Wakes for an object, which the waker keeps alive: a selection.
-struct ObjectWakeable : Wakeable {
-    void* object;
-};
-
 // A side of a channel that is to be woken. The channel is used in a critical section, which another one inside it may
 // suspend. So the wake-up is only noted there, and done by whoever takes the note after the section.
 class SideWakeable : public Wakeable {
@@ -34,6 +22,24 @@ private:
     static void note(Wakeable* self) { static_cast<SideWakeable*>(self)->is_noted_.store(true, release); }
 
     Atomic<bool> is_noted_{false};
+};
+
+// All ends are used with the interpreter's lock held, where there is one.
+#ifdef Py_GIL_DISABLED
+using ChannelOfObjects = Channel<PyObject*, Concurrent>;
+#else
+using ChannelOfObjects = Channel<PyObject*, Locked>;
+#endif
+
+// With the waiters of both sides, which each operation looks at.
+struct ObjectChannel : ChannelOfObjects {
+    using ChannelOfObjects::ChannelOfObjects;
+    SideWakeable waiting_senders, waiting_receivers;
+};
+
+// Wakes for an object, which the waker keeps alive: a selection.
+struct ObjectWakeable : Wakeable {
+    void* object;
 };
 
 // An end in a Selector: the member, and what it waits for. A part of the object that stands for the membership, which

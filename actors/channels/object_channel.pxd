@@ -22,6 +22,8 @@ cdef extern from "callboard/channels/object_channel.hpp" namespace "callboard" n
         bint withdraw(Wakeable* who)
 
     cdef cppclass ObjectChannel:
+        SideWakeable waiting_senders
+        SideWakeable waiting_receivers
         ObjectChannel(int64_t capacity) except +
         Transfer try_send(PyObject* value)
         Transfer offer(PyObject* value)

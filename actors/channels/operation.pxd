@@ -1,3 +1,4 @@
+cimport cython
 from cpython.object cimport PyObject, PyTypeObject
 
 from libc.stdint cimport int64_t
@@ -25,13 +26,16 @@ cdef class Operation:
     cdef bint iterates       # of a Receive or Ready: the end of the channel is the end of an iteration
     cdef Py_ssize_t most     # of a ReceiveMany
 
+    @cython.final
     cdef bint comes_back(self, PyObject** result) except -1
+    @cython.final
     cdef void finish(self) noexcept
     cdef Line line(self)
     cdef bint attempt(self, PyObject** outcome) except -1
     cdef bint is_done_after_all(self) except -1
     cdef object block(self, str name, str awaitable)
     cdef double left(self) except -1
+    @cython.final
     cdef PySendResult step(self, PyObject** result) except PySendResult.PYGEN_ERROR
     cdef int go_on(self, object error) except -1
 

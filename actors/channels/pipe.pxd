@@ -1,3 +1,4 @@
+cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
@@ -24,7 +25,7 @@ cdef class Watch:
 
 cdef class ChannelSide(Line):
     cdef void* pipe              # borrowed: it holds the side
-    cdef SideWakeable waiter
+    cdef SideWakeable* waiter
     cdef object first            # who waits: the first, and those behind it, or None
     cdef list others
     cdef Py_ssize_t ends         # that are open
@@ -35,7 +36,6 @@ cdef class ChannelSide(Line):
     cdef list waits(self)
     cdef bint has(self, object end) noexcept
     cdef bint is_waited_at(self) noexcept
-    cdef void wake_noted(self) noexcept
     cdef void wake_next(self) noexcept
     cdef void wake_all(self) noexcept
     cdef bint announce(self) noexcept
@@ -49,16 +49,20 @@ cdef class Pipe:
     cdef ObjectChannel* channel
     cdef readonly ChannelSide senders
     cdef readonly ChannelSide receivers
+    cdef bint is_rendezvous
     cdef Runtime runtime         # of the actors that use it; None as long as none does
     cdef readonly int64_t number
     cdef bint grows
-    cdef bint is_rendezvous
     cdef int64_t offers          # at capacity 0: how many offers were not taken back
     cdef bint is_offered         # a Send waits until its offer is taken
     cdef object failure          # of the sender's task
     cdef str failed_by
 
     cdef void wake_noted(self) noexcept
+    @cython.final
+    cdef void wake_senders(self) noexcept
+    @cython.final
+    cdef void wake_receivers(self) noexcept
     cdef void add_end(self, ChannelSide side) noexcept
     cdef int join_system(self, ActorRef ref) except -1
     cdef bint try_put(self, object value) except -1

@@ -56,6 +56,7 @@ cdef class ChannelSide(Line):
     def __cinit__(self, Pipe pipe, bint sends):
         self.pipe = <void*>pipe
         self.sends = sends
+        self.waiter = &pipe.channel.waiting_senders if sends else &pipe.channel.waiting_receivers
         self.ends = 1
         self.users = []
 
@@ -111,11 +112,6 @@ cdef class ChannelSide(Line):
     cdef bint is_waited_at(self) noexcept:
         return self.first is not None
 
-    cdef inline void wake_noted(self) noexcept:
-        """After a call of the channel that may have made this side ready. In no critical section."""
-        if self.waiter.take_note():
-            self.wake_next()
-
     cdef void wake_next(self) noexcept:
         """Wake the first in the line, and those behind it, as long as there is something to do."""
         cdef bint again = True
@@ -144,11 +140,11 @@ cdef class ChannelSide(Line):
     cdef bint announce(self) noexcept:
         """Have the other side wake this one. False: there is something to do already."""
         cdef ObjectChannel* channel = (<Pipe>self.pipe).channel
-        return (channel.sending() if self.sends else channel.receiving()).announce(&self.waiter)
+        return (channel.sending() if self.sends else channel.receiving()).announce(self.waiter)
 
     cdef void withdraw(self) noexcept:
         cdef ObjectChannel* channel = (<Pipe>self.pipe).channel
-        (channel.sending() if self.sends else channel.receiving()).withdraw(&self.waiter)
+        (channel.sending() if self.sends else channel.receiving()).withdraw(self.waiter)
 
 
 cdef class Pipe:
@@ -178,8 +174,16 @@ cdef class Pipe:
 
     cdef void wake_noted(self) noexcept:
         """Wake the sides that the last call of the channel made ready. In no critical section."""
-        self.receivers.wake_noted()
-        self.senders.wake_noted()
+        self.wake_receivers()
+        self.wake_senders()
+
+    cdef inline void wake_senders(self) noexcept:
+        if self.channel.waiting_senders.take_note():
+            self.senders.wake_next()
+
+    cdef inline void wake_receivers(self) noexcept:
+        if self.channel.waiting_receivers.take_note():
+            self.receivers.wake_next()
 
     cdef int join_system(self, ActorRef ref) except -1:
         """An actor begins to use an end. Raises ChannelMisuse if another system has the channel."""
@@ -203,7 +207,7 @@ cdef class Pipe:
                 self.offers += 1
         if not done:
             Py_DECREF(value)
-        self.receivers.wake_noted()
+        self.wake_receivers()
         return done
 
     cdef bint take(self, PyObject** value) noexcept:
@@ -212,7 +216,7 @@ cdef class Pipe:
         with cython.critical_section(self.receivers):
             done = self.channel.try_receive(value[0]) == Transfer.done
         if done:
-            self.senders.wake_noted()
+            self.wake_senders()
         return done
 
     cdef object try_take(self, object nothing):
