@@ -50,7 +50,7 @@ cdef extern from "callboard/channels/object_channel.hpp" namespace "callboard" n
         void grow(int64_t capacity)
 
     cdef cppclass Member(Wakeable):
-        pass
+        void* user
 
     cdef cppclass Selector(Waitable):
         Selector()
@@ -68,6 +68,6 @@ cdef extern from "callboard/channels/object_channel.hpp" namespace "callboard" n
         Announce withdraw
 
     cdef cppclass WatchedEnd(Member):
-        void* watch
+        pass
 
     WatchedEndFunctions watching "callboard::WatchedEnd::functions"

@@ -66,7 +66,7 @@ cdef class Membership(Watch):
 
     def __cinit__(self, ChannelEnd end):
         self.end = end
-        self.member.watch = <void*>self
+        self.member.user = <void*>self
 
     cdef void wake(self) noexcept:
         cdef Wakeable* waker
@@ -207,7 +207,7 @@ cdef class Selection:
         cdef Member* member = self.selector.next()
         if member == NULL:
             return None
-        end = <ChannelEnd>(<Membership>(<WatchedEnd*>member).watch).end
+        end = <ChannelEnd>(<Membership>member.user).end
         end.use()
         return end
 
