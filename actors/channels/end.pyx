@@ -7,8 +7,7 @@ cimport cython
 
 from callboard._inside.sending.ref cimport ActorRef
 from callboard.channels.pipe cimport Watch
-from callboard.scheduling.context cimport Context, current_context
-from callboard.scheduling.forward cimport Cell
+from callboard.scheduling.forward cimport Context
 from callboard.scheduling.handle cimport actor_here
 
 from callboard.channels.errors import ChannelCancelled, ChannelClosed, ChannelFailed, ChannelMisuse
@@ -85,15 +84,6 @@ cdef class ChannelEnd:
 
     cdef ChannelSide side(self):
         raise NotImplementedError
-
-    cdef inline int use(self) except -1:
-        """Raise ChannelMisuse if the end is another's. The first user becomes its owner."""
-        cdef Context* context = current_context()
-        cdef Cell* current = context.current
-        cdef void* user = <void*>context if current == NULL else <void*>current
-        if self.user != user:
-            self.bind(context, user)
-        return 0
 
     cdef int bind(self, Context* context, void* user) except -1:
         if context.current != NULL:
