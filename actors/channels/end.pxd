@@ -1,5 +1,8 @@
+from libc.stdint cimport uint64_t
+
 from callboard._inside.life.held cimport Held
 from callboard._inside.sending.ref cimport ActorRef
+from callboard.channels.activity cimport EndActivity
 from callboard.channels.pipe cimport Pipe, ChannelSide
 from callboard.scheduling.forward cimport Context
 
@@ -11,6 +14,8 @@ cdef class ChannelEnd(Held):
     cdef str user_name
     cdef ActorRef owner      # the actor, if it is one
     cdef ActorRef known      # the actor that the end belongs to, as the side's `users` have it
+    cdef EndActivity activity
+    cdef bint accounted      # monitoring wants it
     cdef bint closed         # by its own user
     cdef bint spent          # another end took its place: see replace()
     cdef object __weakref__
@@ -22,4 +27,6 @@ cdef class ChannelEnd(Held):
     cdef void set_known(self, ActorRef ref) noexcept
     cdef bint is_ready(self) noexcept
     cdef bint is_done(self) noexcept
+    cdef void note_moved(self, uint64_t values) noexcept
+    cdef void note_end(self, char state) noexcept
     cdef object closing(self)

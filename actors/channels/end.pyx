@@ -7,6 +7,7 @@ cimport cython
 
 from callboard._inside.sending.ref cimport ActorRef
 from callboard.scheduling.context cimport Context, current_context
+from callboard.scheduling.cell cimport recorded_cell
 from callboard.scheduling.forward cimport Cell
 from callboard.scheduling.handle cimport actor_here
 
@@ -79,6 +80,8 @@ cdef class ChannelEnd:
         cdef void* user = <void*>context if current == NULL else <void*>current
         if self.user != user:
             self.bind(context, user)
+        if self.accounted:
+            self.activity.begin(context)
         return 0
 
     cdef int bind(self, Context* context, void* user) except -1:
@@ -113,12 +116,15 @@ cdef class ChannelEnd:
         self.owner = ref
         self.user = <void*>ref.cell
         self.set_known(None if self.closed else ref)
+        self.activity.restart()
+        self.accounted = ref.runtime.notes_channels and ref.cell.has(recorded_cell)
         return 0
 
     cdef void part(self) noexcept:
         self.user = NULL
         self.user_name = None
         self.owner = None
+        self.accounted = False
         self.set_known(None)
 
     cdef void set_known(self, ActorRef ref) noexcept:
@@ -138,6 +144,23 @@ cdef class ChannelEnd:
     cdef bint is_done(self) noexcept:
         """Whether nothing more can go in or come out here."""
         return self.closed
+
+    # --- monitoring -----------------------------------------------------------------------------------
+    # Only if it is accounted.
+
+    cdef void note_moved(self, uint64_t values) noexcept:
+        self.activity.note_moved(current_context(), self.pipe.number, self.side().sends, values)
+
+    cdef void note_end(self, char state) noexcept:
+        self.activity.note_end(current_context(), self.pipe.number, self.side().sends, state)
+
+    def _figures(self):
+        cdef str state = "C" if self.closed else "I"
+        moved = None
+        if self.accounted:
+            moved = self.activity.moved()
+            state = "C" if self.closed else chr(self.activity.state())
+        return (self.pipe.number, "w" if self.side().sends else "r", state, moved, len(self), self.capacity)
 
     cdef object closing(self):
         """Return the error that says how the other side has ended the channel."""

@@ -3,9 +3,11 @@
 from libc.stdint cimport int64_t
 
 from callboard._inside.sending.ref cimport ActorRef
+from callboard.channels.activity cimport end_closed, end_replaced
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.operation cimport Operation, make_awaitable
 from callboard.channels.pipe cimport ChannelSide
+from callboard.scheduling.context cimport current_context
 
 from callboard.channels.errors import ChannelClosed, ChannelEmpty, ChannelMisuse
 from callboard.channels.piping import Piping
@@ -76,6 +78,8 @@ cdef class Receiver(ChannelEnd):
                 break
             values.append(value)
             left -= 1
+        if self.accounted and values:
+            self.note_moved(len(values))
         return values
 
     def _pour_into(self, ActorRef ref not None):
@@ -112,6 +116,8 @@ cdef class Receiver(ChannelEnd):
             for other in self.following or ():
                 other.closed = True
                 other.pipe.end_receiver()
+            if self.accounted:
+                self.note_end(end_closed)
 
     def cancel(self):
         """Receive no more: what is in the channel becomes dead letters, and senders get ChannelCancelled.
@@ -120,6 +126,8 @@ cdef class Receiver(ChannelEnd):
         """
         self.use()
         self.leave("channel cancelled", True, self)
+        if self.accounted:
+            self.note_end(end_closed)
 
     def clone(self):
         """Return another receiver of the same channel, for another user: each value goes to one of them."""
@@ -183,7 +191,11 @@ cdef class Receiver(ChannelEnd):
         """Take a value out, or return `nothing`. Raises ChannelClosed if none can come."""
         while True:
             value = self.pipe.try_take(nothing)
-            if value is not nothing or not self.is_at_end():
+            if value is not nothing:
+                if self.accounted:
+                    self.note_moved(1)
+                return value
+            if not self.is_at_end():
                 return value
 
     cdef bint is_at_end(self) except -1:
@@ -200,6 +212,9 @@ cdef class Receiver(ChannelEnd):
         other = self.following.pop(0)
         self.set_known(None)
         self.pipe.leave_receiver(self.closed, "channel replaced", self)
+        if self.accounted:
+            self.note_end(end_replaced)
+            self.activity.restart()
         self.pipe, self.closed = other.pipe, other.closed
         self.set_known(self.owner)
         return True
@@ -217,8 +232,12 @@ cdef class Receiver(ChannelEnd):
             other.closed = True
 
     cdef void let_go(self, object failure) noexcept:
+        cdef bint was_closed = self.closed
         if not self.spent:
+            self.activity.begin(current_context())
             self.leave("receiver stopped", False, self)
+            if self.accounted and not was_closed:
+                self.note_end(end_closed)
 
     cdef ChannelSide side(self):
         return self.pipe.receivers
@@ -264,6 +283,8 @@ cdef class ReceiveMany(Operation):
             if value is NOTHING:
                 break
             values.append(value)
+        if end.accounted and len(values) > 1:
+            end.note_moved(len(values) - 1)
         self.outcome = values
         return True
 

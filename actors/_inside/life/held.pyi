@@ -1,4 +1,5 @@
 from typing_extensions import disjoint_base
 
 @disjoint_base
-class Held: ...
+class Held:
+    def _figures(self) -> tuple[int, str, str, int | None, int, int] | None: ...

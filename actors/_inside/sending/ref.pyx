@@ -20,7 +20,7 @@ from callboard._inside.sending.overflow cimport Overflow
 from callboard._inside.sending.variables cimport current_variables
 from callboard.core.clock cimport monotonic_ns
 from callboard.core.memory.node cimport Kind, Node, relax, relaxed, wants_answer
-from callboard.scheduling.cell cimport Cell
+from callboard.scheduling.cell cimport Cell, recorded_cell
 from callboard.scheduling.context cimport Context, current_context
 from callboard.scheduling.dispatching cimport make_ready
 
@@ -382,6 +382,7 @@ cdef class ActorRef(Waiter):
     cdef void mark_closed(self) noexcept:
         """Have senders know from now on that the actor handles no more messages."""
         self.cell.set(closed_cell)
+        self.cell.clear(recorded_cell)
         self.phase = CLOSED
 
     # --- being -------------------------------------------------------------------------------------
@@ -451,28 +452,55 @@ cdef class ActorRef(Waiter):
 
         None if it has something to do, or has ended. It may be a little old, as the actor goes on meanwhile.
         """
+        return self.wait_in_words()[1]
+
+    @property
+    def state(self):
+        """The actor's state, as in the monitoring logs: `R`, it runs or is ready; `Bi`, it is blocked on input, such as
+        a message; `Bo`, on room; `Ba`, on any of many channels; `Z`, it has ended."""
+        return self.wait_in_words()[0]
+
+    @property
+    def _ends(self):
+        """What statistics say of the ends of channels that the actor has."""
+        cdef Extra extra
+        cdef set held = None
+        with cython.critical_section(self):
+            extra = self.extra
+        if extra is not None:
+            with cython.critical_section(extra):
+                held = extra.held
+        return [figures for thing in list(held or ()) if (figures := thing._figures()) is not None]
+
+    cdef tuple wait_in_words(self):
+        """Return the state, and what it waits for or None."""
         cdef Extra extra
         cdef object awaited = None
         cdef object there = None
         cdef object outgoing = None
+        cdef object full = None
+        cdef str words
         with cython.critical_section(self):
             extra = self.extra
         if self.phase == CLOSED:
-            return None
+            return "Z", None
         if self.phase >= RESTARTING:
-            return "a restart" if extra is not None and extra.backing_off else "the end of its children"
+            return "Bi", "a restart" if extra is not None and extra.backing_off else "the end of its children"
         if extra is not None:
             with cython.critical_section(extra):
-                awaited, there, outgoing = extra.awaited, extra.awaited_there, extra.outgoing
-        room = None if outgoing is None else outgoing._what
-        if room is not None:
-            return room
+                awaited, there, outgoing, full = extra.awaited, extra.awaited_there, extra.outgoing, extra.full
+        words = None if outgoing is None else outgoing._what
+        if full is not None:
+            words = f"room at {full._short_path}"
+        if words is not None:
+            return "Bo", words
         if there is None and awaited is not None and self.recipe.event_loop:
-            return "its event loop"
+            return "Bi", "its event loop"
         awaited = awaited if there is None else there
         if awaited is not None:
-            return None if (<Future>awaited).flag.is_set() else awaited._what
-        return "a message" if self.phase == LIVE and self.cell.tail.is_idle() else None
+            words = None if (<Future>awaited).flag.is_set() else awaited._what
+            return ("R", None) if words is None else (f"B{chr((<Future>awaited).blocks_on())}", words)
+        return ("Bi", "a message") if self.phase == LIVE and self.cell.tail.is_idle() else ("R", None)
 
     @property
     def is_at_rest(self):
@@ -530,6 +558,11 @@ cdef class ActorRef(Waiter):
         if error is not None:
             self.note_wait(None)
         return error
+
+    cdef void note_full(self, object to) noexcept:
+        cdef Extra extra = self.extras()
+        with cython.critical_section(extra):
+            extra.full = to
 
     cdef void resume(self, Future future) noexcept:
         self.send_system(SystemKind.resume, future, None)
