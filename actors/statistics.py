@@ -188,6 +188,8 @@ class Logs:
 
 
 def _append(file: Path, log: WorkerLog, paths: dict[int, bytes]) -> Path:
-    with file.open("ab") as opened:
-        opened.write(log.read(paths))
+    with file.open("ab", buffering=0) as opened:
+        text = log.read(paths)
+        while text:
+            text = text[opened.write(text) :]
     return file

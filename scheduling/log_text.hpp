@@ -5,9 +5,9 @@
 #pragma once
 
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <string>
+#include <cstring>
 #include <string_view>
 #include <vector>
 
@@ -17,78 +17,95 @@ namespace callboard {
 
 class LogText {
 public:
-    // `path` is the actor's. `uses` are those of the records before this one.
     void add_dispatch(const DispatchRecord& record, const std::vector<DispatchRecord>& uses, std::string_view path) {
-        field(record.time, " tid ");
-        field(record.actor, " ");
-        text_.append(path).append(" disp ");
-        field(record.dispatch, " st ");
+        make_room(path.size() + 512 + uses.size() * 64);
+        number(record.time, " tid ");
+        number(record.actor, " ");
+        words(path);
+        words(" disp ");
+        number(record.dispatch, " st ");
         const char kind = record.kind;
-        if (kind != state_ended && kind != state_ready) text_.push_back('B');
-        text_.push_back(kind);
-        text_.append(" et ");
-        field(record.spent, "");
-        if (kind == state_ended) {
-            text_.append(" creat ");
-            field(record.created, "");
-        }
+        if (kind != state_ended && kind != state_ready) words("B");
+        words({&kind, 1});
+        number(record.spent, " et ", "");
+        if (kind == state_ended) number(record.created, " creat ", "");
         if (record.messages != 0 || record.queue > 0) {
-            text_.append(" msgs ");
-            field(record.messages, "");
-            if (record.queue >= 0) {
-                text_.append(" queue ");
-                field(record.queue, "");
-            }
+            number(record.messages, " msgs ", "");
+            if (record.queue >= 0) number(record.queue, " queue ", "");
         }
         if (record.uses != 0) add_uses(record.uses, uses);
-        text_.push_back('\n');
+        words("\n");
     }
 
     void add_wait(const DispatchRecord& record, std::uint32_t worker) {
-        field(record.time, " *** worker ");
-        field(worker, " waited (");
-        field(record.dispatch, ") for ");
+        make_room(512);
+        number(record.time, " *** worker ");
+        number(worker, " waited (");
+        number(record.dispatch, ") for ");
         add_seconds(record.spent);
     }
 
     void add_exit(const DispatchRecord& record, std::uint32_t worker) {
-        field(record.time, " *** worker ");
-        field(worker, " exited wait_cnt ");
-        field(record.dispatch, " wait_time ");
+        make_room(512);
+        number(record.time, " *** worker ");
+        number(worker, " exited wait_cnt ");
+        number(record.dispatch, " wait_time ");
         add_seconds(record.spent);
     }
 
-    const std::string& text() const { return text_; }
+    void clear() { length_ = 0; }
+    const char* data() const { return text_.data(); }
+    std::size_t size() const { return length_; }
 
 private:
+    // All that writes goes on at length_, in room that was made before.
+    void make_room(std::size_t size) {
+        if (text_.size() < length_ + size) text_.resize(2 * (length_ + size));
+    }
+
+    void words(std::string_view words) {
+        std::memcpy(text_.data() + length_, words.data(), words.size());
+        length_ += words.size();
+    }
+
     template <class Number>
-    void field(Number number, std::string_view following) {
-        char digits[24];
-        text_.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr).append(following);
+    void number(Number number, std::string_view following) {
+        char* const here = text_.data() + length_;
+        length_ += static_cast<std::size_t>(std::to_chars(here, here + 24, number).ptr - here);
+        words(following);
+    }
+
+    template <class Number>
+    void number(Number value, std::string_view before, std::string_view following) {
+        words(before);
+        number(value, following);
     }
 
     void add_uses(std::uint64_t count, const std::vector<DispatchRecord>& uses) {
-        text_.append(" [");
+        words(" [");
         for (const DispatchRecord& record : uses) {
             const ChannelUse use = ChannelUse::of(record);
-            field(use.channel, ",");
-            const char words[] = {use.mode, ',', use.state, ','};
-            text_.append(words, sizeof words);
-            field(use.moved, ",");
+            number(use.channel, ",");
+            const char what[] = {use.mode, ',', use.state, ','};
+            words({what, sizeof what});
+            number(use.moved, ",");
             const char flags[] = {use.has_blocked ? '?' : '-', use.has_woken ? '!' : '-', use.has_moved ? '*' : '-', ';'};
-            text_.append(flags, sizeof flags);
+            words({flags, sizeof flags});
         }
-        text_.append(count > uses.size() ? "...]" : "]");
+        words(count > uses.size() ? "...]" : "]");
     }
 
     void add_seconds(std::int64_t nanoseconds) {
-        char text[40];
-        const int length = std::snprintf(text, sizeof text, "%lld.%09lld\n", static_cast<long long>(nanoseconds / 1000000000),
-                                         static_cast<long long>(nanoseconds % 1000000000));
-        text_.append(text, static_cast<std::size_t>(length));
+        number(nanoseconds / 1'000'000'000, ".");
+        char digits[9];
+        std::int64_t rest = nanoseconds % 1'000'000'000;
+        for (int at = 8; at >= 0; --at, rest /= 10) digits[at] = static_cast<char>('0' + rest % 10);
+        words({digits, sizeof digits});
+        words("\n");
     }
 
-    std::string text_;
+    std::vector<char> text_;
+    std::size_t length_{0};
 };
 
 }  // namespace callboard

@@ -73,13 +73,13 @@ public:
     }
 
     // The actor may be another thread's by now. The records of its channels come before that of the dispatch. There
-    // are no more of them than half the ring has room for.
+    // are no more of them than a quarter of the ring has room for.
     void end(const InWork& outer, bool is_ready) {
         DispatchRecord& record = in_work_.record;
         if (record.actor != 0) {
             if (is_ready) note_state(state_ready);
             record.uses = uses_.size() - in_work_.first;
-            const std::size_t most = in_work_.first + ring.capacity() / 2;
+            const std::size_t most = in_work_.first + ring.capacity() / 4;
             for (std::size_t at = in_work_.first; at < uses_.size() && at < most; ++at) ring.write(uses_[at].as_record());
             ring.write(record);
         }
@@ -87,10 +87,10 @@ public:
         in_work_ = outer;
     }
 
-    // Whether it is time to take the records out, to lose none: asked after each dispatch, true once for each part
-    // of the ring.
+    // Whether it is time to take the records out, to lose none: asked after each dispatch, true once for each half of
+    // the ring.
     bool is_due() {
-        if (__builtin_expect(ring.written() - taken_at_ < ring.capacity() / 4, 1)) return false;
+        if (__builtin_expect(ring.written() - taken_at_ < ring.capacity() / 2, 1)) return false;
         taken_at_ = ring.written();
         return true;
     }

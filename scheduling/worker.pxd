@@ -4,6 +4,7 @@ from libcpp.vector cimport vector
 from callboard.core.records cimport DispatchRecord
 from callboard.core.thread_state cimport PyThreadState
 from callboard.scheduling.forward cimport Cell, Context, Worker
+from callboard.scheduling.log_text cimport LogText
 from callboard.scheduling.roster cimport Roster
 
 
@@ -38,7 +39,9 @@ cdef class WorkerThread:
     cdef void loop_with(self, PyThreadState* state) noexcept nogil
     cdef bint sweep(self) noexcept
     cdef int adopt_thread(self) except -1
-    cdef bytes text_of(self, const vector[DispatchRecord]& records, dict paths)
+    cdef int add_line(
+        self, LogText* log, const DispatchRecord& record, const vector[DispatchRecord]& uses, dict paths
+    ) except -1
     cdef void idle(self) noexcept nogil
     cdef void note(self, char kind, int64_t time, int64_t spent, uint64_t count) noexcept nogil
     cdef void log_is_due(self) noexcept nogil

@@ -17,7 +17,6 @@ import threading
 cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libcpp.string cimport string
 from libcpp.vector cimport vector
 
 from callboard.core.clock cimport monotonic_ns
@@ -28,6 +27,7 @@ from callboard.scheduling.cell cimport Cell, dedicated_cell, python_cell, unpinn
 from callboard.scheduling.context cimport Context, current_context
 from callboard.scheduling.dispatching cimport dispatch
 from callboard.scheduling.handle cimport Handle
+from callboard.scheduling.log_text cimport LogText, string_view
 from callboard.scheduling.priority cimport PriorityPolicy
 from callboard.scheduling.recorder cimport Recorder
 from callboard.scheduling.roster cimport Roster
@@ -62,13 +62,6 @@ cdef uint32_t FAIR = 64
 # The records in a worker's ring: half a MB.
 cdef uint64_t RECORDS = 8192
 
-
-cdef extern from "callboard/scheduling/log_text.hpp" namespace "callboard" nogil:
-    cppclass LogText:
-        void add_dispatch(const DispatchRecord& record, const vector[DispatchRecord]& uses, const string& path)
-        void add_wait(const DispatchRecord& record, uint32_t worker)
-        void add_exit(const DispatchRecord& record, uint32_t worker)
-        const string& text()
 
 cdef object numbering = object()
 cdef uint64_t recorders = 0  # ever
@@ -195,42 +188,39 @@ cdef class WorkerThread:
         `paths` has the path of each actor, in UTF-8, by its number. Any thread may read; it disturbs no other.
         """
         cdef RecordRing* ring
+        cdef LogText log
+        cdef vector[DispatchRecord] uses
         cdef DispatchRecord record
-        cdef vector[DispatchRecord] records
-        cdef uint64_t end, number
+        cdef uint64_t end, number, first
         if self.core.recorder == NULL:
             return b"", 0, 0
         ring = &self.core.recorder.ring
         end = ring.written()
-        number = since
-        if end > ring.capacity():
-            number = max(number, end - ring.capacity())
+        first = number = max(since, end - ring.capacity() if end > ring.capacity() else 0)
         while number < end:
-            if ring.read(number, record):
-                records.push_back(record)
-            else:
-                records.clear()  # the writer came past: the older records are a gap now
-            number += 1
-        return self.text_of(records, paths), end, end - since - records.size()
-
-    cdef bytes text_of(self, const vector[DispatchRecord]& records, dict paths):
-        cdef LogText log
-        cdef vector[DispatchRecord] uses
-        cdef DispatchRecord record
-        cdef size_t at
-        for at in range(records.size()):
-            record = records[at]
-            if record.kind == record_use:
+            if not ring.read(number, record):
+                log.clear()  # the writer came past: the older records are a gap now
+                uses.clear()
+                first = number + 1
+            elif record.kind == record_use:
                 uses.push_back(record)
-                continue
-            if record.kind == record_wait:
-                log.add_wait(record, self.core.index)
-            elif record.kind == record_exit:
-                log.add_exit(record, self.core.index)
             else:
-                log.add_dispatch(record, uses, <bytes>paths.get(record.actor, b"(ended)"))
-            uses.clear()
-        return log.text()
+                self.add_line(&log, record, uses, paths)
+                uses.clear()
+            number += 1
+        return log.data()[:log.size()], end, first - since
+
+    cdef int add_line(
+        self, LogText* log, const DispatchRecord& record, const vector[DispatchRecord]& uses, dict paths
+    ) except -1:
+        if record.kind == record_wait:
+            log.add_wait(record, self.core.index)
+        elif record.kind == record_exit:
+            log.add_exit(record, self.core.index)
+        else:
+            path = <bytes>paths.get(record.actor, b"(ended)")
+            log.add_dispatch(record, uses, string_view(<const char*>path, <size_t>len(path)))
+        return 0
 
     def take_over(self, Handle actor):
         """Make `actor` live on this worker.

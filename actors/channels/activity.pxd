@@ -9,10 +9,10 @@ cdef extern from "callboard/channels/activity.hpp" namespace "callboard" nogil:
     const char end_replaced
 
     cdef cppclass EndActivity:
-        void restart()
+        void restart(int64_t channel, bint sends)
         void begin(const Context* context)
-        void note_moved(const Context* context, int64_t channel, bint sends, uint64_t values)
-        void note_blocked(const Context* context, int64_t channel, bint sends)
-        void note_end(const Context* context, int64_t channel, bint sends, char state)
+        void note_moved(uint64_t values)
+        void note_blocked()
+        void note_end(char state)
         uint64_t moved()
         char state()

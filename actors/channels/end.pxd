@@ -1,5 +1,3 @@
-from libc.stdint cimport uint64_t
-
 from callboard._inside.life.held cimport Held
 from callboard._inside.sending.ref cimport ActorRef
 from callboard.channels.activity cimport EndActivity
@@ -27,6 +25,4 @@ cdef class ChannelEnd(Held):
     cdef void set_known(self, ActorRef ref) noexcept
     cdef bint is_ready(self) noexcept
     cdef bint is_done(self) noexcept
-    cdef void note_moved(self, uint64_t values) noexcept
-    cdef void note_end(self, char state) noexcept
     cdef object closing(self)

@@ -116,7 +116,7 @@ cdef class ChannelEnd:
         self.owner = ref
         self.user = <void*>ref.cell
         self.set_known(None if self.closed else ref)
-        self.activity.restart()
+        self.activity.restart(self.pipe.number, self.side().sends)
         self.accounted = ref.runtime.notes_channels and ref.cell.has(recorded_cell)
         return 0
 
@@ -144,15 +144,6 @@ cdef class ChannelEnd:
     cdef bint is_done(self) noexcept:
         """Whether nothing more can go in or come out here."""
         return self.closed
-
-    # --- monitoring -----------------------------------------------------------------------------------
-    # Only if it is accounted.
-
-    cdef void note_moved(self, uint64_t values) noexcept:
-        self.activity.note_moved(current_context(), self.pipe.number, self.side().sends, values)
-
-    cdef void note_end(self, char state) noexcept:
-        self.activity.note_end(current_context(), self.pipe.number, self.side().sends, state)
 
     def _figures(self):
         cdef str state = "C" if self.closed else "I"

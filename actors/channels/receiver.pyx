@@ -79,7 +79,7 @@ cdef class Receiver(ChannelEnd):
             values.append(value)
             left -= 1
         if self.accounted and values:
-            self.note_moved(len(values))
+            self.activity.note_moved(len(values))
         return values
 
     def _pour_into(self, ActorRef ref not None):
@@ -117,7 +117,7 @@ cdef class Receiver(ChannelEnd):
                 other.closed = True
                 other.pipe.end_receiver()
             if self.accounted:
-                self.note_end(end_closed)
+                self.activity.note_end(end_closed)
 
     def cancel(self):
         """Receive no more: what is in the channel becomes dead letters, and senders get ChannelCancelled.
@@ -127,7 +127,7 @@ cdef class Receiver(ChannelEnd):
         self.use()
         self.leave("channel cancelled", True, self)
         if self.accounted:
-            self.note_end(end_closed)
+            self.activity.note_end(end_closed)
 
     def clone(self):
         """Return another receiver of the same channel, for another user: each value goes to one of them."""
@@ -193,7 +193,7 @@ cdef class Receiver(ChannelEnd):
             value = self.pipe.try_take(nothing)
             if value is not nothing:
                 if self.accounted:
-                    self.note_moved(1)
+                    self.activity.note_moved(1)
                 return value
             if not self.is_at_end():
                 return value
@@ -213,8 +213,8 @@ cdef class Receiver(ChannelEnd):
         self.set_known(None)
         self.pipe.leave_receiver(self.closed, "channel replaced", self)
         if self.accounted:
-            self.note_end(end_replaced)
-            self.activity.restart()
+            self.activity.note_end(end_replaced)
+            self.activity.restart(other.pipe.number, False)
         self.pipe, self.closed = other.pipe, other.closed
         self.set_known(self.owner)
         return True
@@ -237,7 +237,7 @@ cdef class Receiver(ChannelEnd):
             self.activity.begin(current_context())
             self.leave("receiver stopped", False, self)
             if self.accounted and not was_closed:
-                self.note_end(end_closed)
+                self.activity.note_end(end_closed)
 
     cdef ChannelSide side(self):
         return self.pipe.receivers
@@ -284,7 +284,7 @@ cdef class ReceiveMany(Operation):
                 break
             values.append(value)
         if end.accounted and len(values) > 1:
-            end.note_moved(len(values) - 1)
+            end.activity.note_moved(len(values) - 1)
         self.outcome = values
         return True
 

@@ -44,7 +44,7 @@ cdef class Sender(ChannelEnd):
         self.refuse_closed()
         done = self.pipe.try_put(value)
         if done and self.accounted:
-            self.note_moved(1)
+            self.activity.note_moved(1)
         return done
 
     def close(self):
@@ -56,7 +56,7 @@ cdef class Sender(ChannelEnd):
             self.use()
             self.end(None, None)
             if self.accounted:
-                self.note_end(end_closed)
+                self.activity.note_end(end_closed)
 
     def cancel(self):
         """Send no more, and drop what is in the channel now: it becomes dead letters.
@@ -67,7 +67,7 @@ cdef class Sender(ChannelEnd):
         self.closed = True
         self.pipe.cancel("channel cancelled", None)
         if self.accounted:
-            self.note_end(end_closed)
+            self.activity.note_end(end_closed)
 
     def clone(self):
         """Return another sender of the same channel, for another user.
@@ -93,8 +93,8 @@ cdef class Sender(ChannelEnd):
         if not self.closed:
             self.end(None, None)
         if self.accounted:
-            self.note_end(end_replaced)
-            self.activity.restart()
+            self.activity.note_end(end_replaced)
+            self.activity.restart(other.pipe.number, True)
         self.pipe, self.closed = other.pipe, False
         self.set_known(self.owner)
         other.spent = True
@@ -132,7 +132,7 @@ cdef class Sender(ChannelEnd):
             self.activity.begin(current_context())
             self.end(failure, self.user_name)
             if self.accounted:
-                self.note_end(end_closed)
+                self.activity.note_end(end_closed)
 
     cdef ChannelSide side(self):
         return self.pipe.senders
@@ -183,12 +183,13 @@ cdef class Send(Operation):
         self.value = None
         self.is_sent = True
         if end.accounted:
-            end.note_moved(1)
+            end.activity.note_moved(1)
         return True
 
     cdef bint is_done_after_all(self) except -1:
         if self.offer and not self.is_sent:
             if not self.offered_in.retract(self.offer):
+                (<Sender>self.end).activity.begin(current_context())
                 self.has_sent()
         return self.is_sent
 

@@ -8,7 +8,6 @@ from callboard._inside.sending.runtime cimport Runtime
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.pipe cimport Line
 from callboard.core.records cimport state_any, state_input, state_output
-from callboard.scheduling.context cimport current_context
 from callboard.scheduling.handle cimport Handle, actor_here
 
 from callboard.core.errors import AskTimeout, CallboardError
@@ -48,7 +47,7 @@ cdef class ChannelWait(Future):
         if isinstance(self.end, ChannelEnd):
             end = <ChannelEnd>self.end
             if end.accounted:
-                end.activity.note_blocked(current_context(), end.pipe.number, self.line.sends)
+                end.activity.note_blocked()
 
     cdef int expire_after(self, double seconds) except -1:
         """Fail with AskTimeout when `seconds` have passed, unless the wait is over by then.
