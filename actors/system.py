@@ -327,7 +327,7 @@ class ActorSystem(CopiedAsItself):
         return self._logs.lines(worker)
 
     def write_logs(self, directory: str | os.PathLike[str]) -> list[Path]:
-        """Write each worker's log to a file of its own in `directory`, until the system has stopped.
+        """Write each worker's log to a file of its own in `directory`, until the system is stopped.
 
         What was recorded so far is in the files when this returns, after each call anew. Return the
         files. Raises CallboardError if monitoring is off, and OSError if they cannot be written.

@@ -1,8 +1,9 @@
 """Measurements, as values and as text.
 
 The levels are LPEL's (Prokesch 2011, section 5.4.3), and one for mailboxes: `off`; `times`, the
-execution time and the outcome of each dispatch; `mailboxes`, which adds waiting messages; `channels`,
-which adds what each dispatch did with channels; `workers`, which adds the workers' waits.
+execution time and the outcome of each dispatch; `mailboxes`, which adds waiting messages;
+`channels`, which adds what each dispatch did with channels; `workers`, which adds the workers'
+waits.
 """
 
 from __future__ import annotations

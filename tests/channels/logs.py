@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 DISPATCH = re.compile(
-    r"(?P<time>\d+) tid (?P<task>\d+) (?P<path>/\S+) disp (?P<dispatch>\d+) st (?P<state>Z|R|B[ioa])"
-    r" et (?P<spent>\d+)(?: creat (?P<created>\d+))?"
+    r"(?P<time>\d+) tid (?P<task>\d+) (?P<path>/\S+) disp (?P<dispatch>\d+)"
+    r" st (?P<state>Z|R|B[ioa]) et (?P<spent>\d+)(?: creat (?P<created>\d+))?"
     r"(?: msgs (?P<messages>\d+)(?: queue (?P<queue>\d+))?)?(?: \[(?P<uses>.+)\])?"
 )
 USE = re.compile(r"(\d+),([rw]),([OICR]),(\d+),([?-][!-][*-])")

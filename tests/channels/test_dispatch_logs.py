@@ -6,6 +6,7 @@ one message knows which runs when.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,7 @@ class Script(Task):
 
 
 def log_of(program: Callable[[Root], None], **options: Any) -> list[Dispatch]:
-    """Run `program` in a message of /root, and return the dispatches of the others, in their order."""
+    """Run `program` in a message of /root, and return the others' dispatches in their order."""
     with ActorSystem(workers=1, monitoring="channels", **options) as system:
         root = system.spawn(Root, name="root")
         root.tell(program)
@@ -116,7 +117,7 @@ def test_times_and_creations_fit_each_other() -> None:
 
     log = log_of(program)
     assert len(log) > 4
-    for before, line in zip(log, log[1:], strict=False):
+    for before, line in itertools.pairwise(log):
         assert line.time - line.spent >= before.time
     for line in log:
         assert line.spent > 0

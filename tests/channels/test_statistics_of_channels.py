@@ -111,34 +111,47 @@ class Answers(Actor[Future[None]]):
 def test_each_wait_is_told_in_words() -> None:
     full, empty = channel(1), channel(1)
     full[0].clone().put(0)
-    many = [channel(1)[1] for _ in range(12)]
+    many = [channel(1) for _ in range(12)]
     later = Future[None]()
     waits = {
         "value": lambda me: empty[1].receive(),
         "room": lambda me: full[0].send(1),
-        "any": lambda me: Selection(many).ready(),
+        "any": lambda me: Selection(receiver for _, receiver in many).ready(),
         "answer": lambda me: answers.ask(later),
         "own": lambda me: later,
         "timer": lambda me: me.sleep(3600),
     }
+    expected = {
+        "value": ("Bi", f"a value of channel {empty[1].number}"),
+        "room": ("Bo", f"room in channel {full[0].number}"),
+        "any": ("Ba", "one of 12 ends"),
+        "answer": ("Bi", "an answer of /answers"),
+        "own": ("Bi", "an answer"),
+        "timer": ("Bi", "a timer"),
+        "idle": ("Bi", "a message"),
+    }
+
+    class Begins(Actor[ActorRef[Any]]):
+        """Makes all of them ready, and then one that runs after them on the only worker."""
+
+        def receive(self, message: ActorRef[Any]) -> ActorRef[Any]:
+            for name, ref in actors.items():
+                if name in waits:
+                    ref.tell(waits[name])
+            return self.spawn(Answers)
+
     with ActorSystem(workers=1) as system:
         answers = system.spawn(Answers, name="answers")
-        actors = {name: system.spawn(Waits, name=name) for name in [*waits, "idle"]}
-        for name, wait in waits.items():
-            actors[name].tell(wait)
-        assert answers.ask(done()).result(30.0) is None  # after all these, on one worker
-        found = system.statistics()
-        assert {name: (found.of(f"/{name}").state, found.of(f"/{name}").waits_for) for name in actors} == {
-            "value": ("Bi", f"a value of channel {empty[1].number}"),
-            "room": ("Bo", f"room in channel {full[0].number}"),
-            "any": ("Ba", "one of 12 ends"),
-            "answer": ("Bi", "an answer of /answers"),
-            "own": ("Bi", "an answer"),
-            "timer": ("Bi", "a timer"),
-            "idle": ("Bi", "a message"),
-        }  # fmt: skip
+        actors = {name: system.spawn(Waits, name=name) for name in expected}
+        system.drain()
+        last = system.spawn(Begins).ask(answers).result(30.0)
+        assert last.ask(done()).result(30.0) is None
+        found = [system.statistics().of(f"/{name}") for name in expected]
+        assert {one.path[1:]: (one.state, one.waits_for) for one in found} == expected
+        assert {name: (ref.state, ref.waits_for) for name, ref in actors.items()} == expected
         full[1].get(30.0)
         later.set_result(None)
+        actors["timer"].stop()
 
 
 def done() -> Future[None]:
