@@ -89,9 +89,13 @@ def test_what_is_stuck_holds_the_end_of_the_block_up_for_its_drain_timeout_only(
 def test_a_subscriber_that_blocks_a_worker_does_not_hold_stop_up(opened: threading.Event) -> None:
     system = ActorSystem(workers=1)
     system.dead_letters.subscribe(lambda letter: opened.wait(LONG))
-    ref = system.spawn(Stuck, threading.Event())
+    entered, told = threading.Event(), threading.Event()
+    ref = system.spawn(Stuck, entered)
+    ref.tell(told)
+    assert entered.wait(LONG)
     ref.stop()
-    ref.tell(opened)
+    ref.tell(opened)  # the worker makes it a dead letter, after the message that it is busy with
+    told.set()
     before = time.monotonic()
     with pytest.raises(DrainTimeout, match="left behind"):
         system.stop(0.2)

@@ -3,10 +3,11 @@
 cimport cython
 from cpython.ref cimport Py_INCREF, Py_XDECREF, Py_XINCREF
 
+from callboard._inside.sending.actor_cell cimport ActorCell
 from callboard._inside.sending.envelope cimport to_ask, to_tell
 from callboard._inside.sending.values cimport take_value
-from callboard.core.memory.node cimport wants_answer
-
+from callboard.core.memory.node cimport relaxed, wants_answer
+from callboard.scheduling.context cimport Context, current_context
 
 FENCE = type("Fence", (), {"__repr__": lambda self: "<fence>"})()
 RUN = type("Run", (), {"__repr__": lambda self: "<run>"})()
@@ -67,6 +68,28 @@ cdef Letter take_letter(Node* node):
     cdef Envelope envelope
     fetch(node, &envelope)
     return take_over(&envelope)
+
+
+cdef void drop_all(ActorCell* cell) noexcept:
+    """Drop the messages in a mailbox that is never looked into again: its manual system was dropped."""
+    cdef Context* context
+    cdef Node* spent = NULL
+    cdef Node* following
+    cdef Node* node = cell.head.pop(spent)
+    if node == NULL and not cell.has_system():
+        return
+    context = current_context()
+    while node != NULL:
+        take_letter(node)
+        context.nodes.give(spent, cell.spare)
+        node = cell.head.pop(spent)
+    node = cell.take_system()
+    while node != NULL:
+        following = node.get_next(relaxed)
+        Py_XDECREF(<PyObject*>node.first)
+        Py_XDECREF(<PyObject*>node.second)
+        context.nodes.give(node, cell.spare)
+        node = following
 
 
 cdef void fetch_native(Node* node, Envelope* envelope) noexcept:

@@ -27,7 +27,8 @@ cdef class ActorRef(Waiter):
     cdef object __weakref__
 
     cdef Extra extras(self)
-    cdef tuple wait_in_words(self)
+    cdef Extra extra_now(self)
+    cdef tuple waits(self)
     cdef object note_wait(self, Future awaited)
     cdef int send(self, Envelope envelope, Context* context) except -1
     cdef int send_slowly(self, Envelope envelope, Context* context) except -1

@@ -15,9 +15,10 @@ from callboard._inside.sending.actor_cell cimport (
 from callboard._inside.sending.admission cimport admit_or_dead_letter, look_in
 from callboard._inside.sending.dead_lettering cimport ADMITTED, FULL
 from callboard._inside.sending.envelope cimport copied, to_ask, to_tell
-from callboard._inside.sending.letter cimport FENCE, Carried, Letter, copy_of, take_letter
+from callboard._inside.sending.letter cimport FENCE, Carried, Letter, copy_of, drop_all
 from callboard._inside.sending.overflow cimport Overflow
 from callboard._inside.sending.variables cimport current_variables
+from callboard._inside.sending.waits_for cimport awaited_of, held_of, wait_in_words
 from callboard.core.clock cimport monotonic_ns
 from callboard.core.memory.node cimport Kind, Node, relax, relaxed, wants_answer
 from callboard.scheduling.cell cimport Cell, recorded_cell
@@ -67,28 +68,6 @@ cdef inline void note_sent(ActorRef ref, Context* context, uint32_t messages) no
             let_workers_run(ref, mine)
 
 
-cdef void let_go(ActorCell* cell) noexcept:
-    """Let go of the messages in a mailbox that is never looked into again: its manual system was dropped."""
-    cdef Context* context
-    cdef Node* spent = NULL
-    cdef Node* following
-    cdef Node* node = cell.head.pop(spent)
-    if node == NULL and not cell.has_system():
-        return
-    context = current_context()
-    while node != NULL:
-        take_letter(node)
-        context.nodes.give(spent, cell.spare)
-        node = cell.head.pop(spent)
-    node = cell.take_system()
-    while node != NULL:
-        following = node.get_next(relaxed)
-        Py_XDECREF(<PyObject*>node.first)
-        Py_XDECREF(<PyObject*>node.second)
-        context.nodes.give(node, cell.spare)
-        node = following
-
-
 cdef str name_of(ActorRef ref):
     if ref.own_name is not None:
         return ref.own_name
@@ -132,7 +111,7 @@ cdef class ActorRef(Waiter):
     def __dealloc__(self):
         cdef ActorCell* cell = <ActorCell*>self.cell
         if cell != NULL:
-            let_go(cell)
+            drop_all(cell)
             Py_XDECREF(<PyObject*>cell.variables)
             del cell
 
@@ -431,9 +410,7 @@ cdef class ActorRef(Waiter):
     @property
     def owes(self):
         """How many asks wait for futures that the actor returned as their answers."""
-        cdef Extra extra
-        with cython.critical_section(self):
-            extra = self.extra
+        cdef Extra extra = self.extra_now()
         return len(extra.owed) if extra is not None and extra.owed is not None else 0
 
     @property
@@ -452,55 +429,21 @@ cdef class ActorRef(Waiter):
 
         None if it has something to do, or has ended. It may be a little old, as the actor goes on meanwhile.
         """
-        return self.wait_in_words()[1]
+        return self.waits()[1]
 
     @property
     def state(self):
         """The actor's state, as in the monitoring logs: `R`, it runs or is ready; `Bi`, it is blocked on input, such as
         a message; `Bo`, on room; `Ba`, on any of many channels; `Z`, it has ended."""
-        return self.wait_in_words()[0]
+        return self.waits()[0]
 
     @property
     def _ends(self):
         """What statistics say of the ends of channels that the actor has."""
-        cdef Extra extra
-        cdef set held = None
-        with cython.critical_section(self):
-            extra = self.extra
-        if extra is not None:
-            with cython.critical_section(extra):
-                held = extra.held
-        return [figures for thing in list(held or ()) if (figures := thing._figures()) is not None]
+        return [figures for held in held_of(self.extra_now()) if (figures := held._figures()) is not None]
 
-    cdef tuple wait_in_words(self):
-        """Return the state, and what it waits for or None."""
-        cdef Extra extra
-        cdef object awaited = None
-        cdef object there = None
-        cdef object outgoing = None
-        cdef object full = None
-        cdef str words
-        with cython.critical_section(self):
-            extra = self.extra
-        if self.phase == CLOSED:
-            return "Z", None
-        if self.phase >= RESTARTING:
-            return "Bi", "a restart" if extra is not None and extra.backing_off else "the end of its children"
-        if extra is not None:
-            with cython.critical_section(extra):
-                awaited, there, outgoing, full = extra.awaited, extra.awaited_there, extra.outgoing, extra.full
-        words = None if outgoing is None else outgoing._what
-        if full is not None:
-            words = f"room at {full._short_path}"
-        if words is not None:
-            return "Bo", words
-        if there is None and awaited is not None and self.recipe.event_loop:
-            return "Bi", "its event loop"
-        awaited = awaited if there is None else there
-        if awaited is not None:
-            words = None if (<Future>awaited).flag.is_set() else awaited._what
-            return ("R", None) if words is None else (f"B{chr((<Future>awaited).blocks_on())}", words)
-        return ("Bi", "a message") if self.phase == LIVE and self.cell.tail.is_idle() else ("R", None)
+    cdef tuple waits(self):
+        return wait_in_words(self.cell, self.phase, self.recipe.event_loop, self.extra_now())
 
     @property
     def is_at_rest(self):
@@ -535,16 +478,14 @@ cdef class ActorRef(Waiter):
                 self.extra = Extra.__new__(Extra)
         return self.extra
 
-    cdef object awaited(self):
+    cdef Extra extra_now(self):
         # In any thread, while the actor goes on: a reader of a field must own it until it has a reference of its own.
-        cdef Extra extra
-        cdef object awaited = None
         with cython.critical_section(self):
             extra = self.extra
-        if extra is not None:
-            with cython.critical_section(extra):
-                awaited = extra.awaited if extra.awaited_there is None else extra.awaited_there
-        return awaited
+        return extra
+
+    cdef object awaited(self):
+        return awaited_of(self.extra_now())
 
     cdef object note_wait(self, Future awaited):
         """Note what the actor waits for elsewhere than in its dispatch. Return None, or the AskCycle that
