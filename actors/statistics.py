@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from callboard.core.errors import ConfigError
+from callboard.core.log import log as log_event
 from callboard.diagnosis import actors_and_paths, all_actors
 from callboard.scheduling.monitor import (
     ActorStatistics,
+    EndStatistics,
     Statistics,
     WorkerLog,
     WorkerStatistics,
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
     from callboard._inside.sending.runtime import Runtime
 
 
+# How many ended actors' paths are remembered for the logs, at the least half of it.
+MOST_PATHS = 100_000
+
+
 def collect(runtime: Runtime) -> Statistics:
     """Read the measurements of every live actor and every worker. Disturbs none of them."""
     team = runtime.team
@@ -33,6 +39,7 @@ def collect(runtime: Runtime) -> Statistics:
         if number and not one.is_idle:
             running[number] = one, max(0, time.monotonic_ns() - since) / 1e9
     actors = []
+    ends = []
     in_work: dict[WorkerThread, tuple[str, float]] = {}
     for ref, path in actors_and_paths(runtime):
         worker, seconds = running.get(ref.number, (None, None))
@@ -40,6 +47,7 @@ def collect(runtime: Runtime) -> Statistics:
             in_work[worker] = path, seconds
         if ref.worker is not None:
             actors.append(_actor(ref, path, seconds))
+            ends.extend(EndStatistics(*figures, path) for figures in ref._ends)
     return Statistics(
         monitoring=team.monitoring,
         actors=tuple(actors),
@@ -47,6 +55,7 @@ def collect(runtime: Runtime) -> Statistics:
             _worker(worker, *in_work.get(worker, (None, None))) for worker in team.everyone
         ),
         unmet=runtime.config.unmet,
+        channels=tuple(sorted(ends, key=lambda end: (end.channel, end.mode, end.actor))),
     )
 
 
@@ -54,6 +63,8 @@ def _actor(ref: ActorRef[Any], path: str, in_message: float | None) -> ActorStat
     worker, messages, busy = ref.worker, ref.messages, ref.busy_ns / 1e9
     assert worker is not None
     timed = worker.is_timed
+    created = ref.created_ns / 1e9 if ref.created_ns else None
+    alive = time.monotonic() - created if created is not None else None
     return ActorStatistics(
         path=path,
         worker=worker.name,
@@ -66,6 +77,10 @@ def _actor(ref: ActorRef[Any], path: str, in_message: float | None) -> ActorStat
         dropped=ref.dropped,
         waits_for=ref.waits_for,
         in_message=in_message,
+        state=ref.state,
+        created=created,
+        alive=alive,
+        idle=max(alive - busy, 0.0) if alive is not None else None,
     )
 
 
@@ -90,54 +105,91 @@ def _free_name(stem: str, taken: set[str]) -> str:
     return name
 
 
+def _one_word(path: str) -> bytes:
+    """Return a path as a log has it: a name may have any characters, and a record is one line."""
+    if not path.isprintable() or " " in path:
+        path = "".join(c if c.isprintable() and c != " " else "_" for c in path)
+    return path.encode()
+
+
 class Logs:
     """The logs of one system's workers."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._paths: dict[int, str] = {}
+        self._paths: dict[int, bytes] = {}
+        self._most_paths = MOST_PATHS
         self._lock = threading.Lock()
+        self._folder: Path | None = None
         self._written: dict[WorkerThread, tuple[str, WorkerLog]] = {}  # the file's name, the log
+
+    def note(self, ref: ActorRef[Any]) -> None:
+        """Remember a new actor's path: its records may be read when it has ended."""
+        paths = self._paths
+        paths[ref.number] = _one_word(ref._short_path)
+        if len(paths) > self._most_paths:
+            live = {actor.number for actor in all_actors(self._runtime)}
+            latest = ref.number - MOST_PATHS // 2
+            kept = {n: path for n, path in paths.copy().items() if n > latest or n in live}
+            self._paths, self._most_paths = kept, len(kept) + MOST_PATHS
 
     def lines(self, worker: int) -> list[str]:
         """Return the latest lines of the worker with the index `worker`."""
         workers = self._runtime.team.workers
         if worker not in range(len(workers)):
             raise ConfigError(f"there is no worker {worker!r}; there are 0 to {len(workers) - 1}")
-        self._learn()
-        return WorkerLog(workers[worker]).read(self._path_of)
+        return WorkerLog(workers[worker]).read(self._paths).decode().splitlines()
 
     def write(self, directory: str | os.PathLike[str]) -> list[Path]:
-        """Append each worker's lines since the last call to a file of its own in `directory`."""
+        """Write each worker's lines to a file of its own in `directory`, from now on until the end.
+
+        What has been recorded so far is there when this returns.
+        """
         folder = Path(directory)
-        folder.mkdir(parents=True, exist_ok=True)
-        self._learn()
-        written = []
+        team = self._runtime.team
         with self._lock:
-            for name, log in self._logs_of(self._runtime.team.everyone):
-                path = folder / name
-                with path.open("a", encoding="utf-8") as file:
-                    file.writelines(f"{line}\n" for line in log.read(self._path_of))
-                written.append(path)
+            logs = self._logs_of(team.everyone)
+            folder.mkdir(parents=True, exist_ok=True)
+            written = [_append(folder / name, log, self._paths) for name, log in logs]
+            self._folder = folder
+        team.write_log = self._write_one
         return written
+
+    def finish(self) -> None:
+        """Write what is left when the workers have ended."""
+        if self._folder is not None:
+            for worker in self._runtime.team.everyone:
+                self._write_one(worker)
+
+    def _write_one(self, worker: WorkerThread) -> None:
+        """Write what a worker has recorded. It calls this itself before its ring is full."""
+        with self._lock:
+            if self._folder is None:
+                return
+            name, log = self._log_of(worker)
+            try:
+                _append(self._folder / name, log, self._paths)
+            except OSError as error:  # such as a full disk: once is enough
+                self._folder = None
+                log_event.error("a log could not be written; no more is", file=name, error=error)
 
     def _logs_of(self, workers: list[WorkerThread]) -> list[tuple[str, WorkerLog]]:
         """Return each worker's log with its file's name; forget the workers that have ended."""
         before = self._written
         self._written = {worker: before[worker] for worker in workers if worker in before}
-        names = {name for name, _ in self._written.values()}
-        for worker in workers:
-            if worker not in self._written:
-                name = _free_name(worker.name.replace("/", "_"), names)
-                names.add(name)
-                self._written[worker] = (name, WorkerLog(worker))
-        return [self._written[worker] for worker in workers]
+        return [self._log_of(worker) for worker in workers]
 
-    def _learn(self) -> None:
-        """Remember the live actors' paths, for when they have ended and their records are read."""
-        for ref in all_actors(self._runtime):
-            if ref.number not in self._paths:
-                self._paths[ref.number] = ref._short_path
+    def _log_of(self, worker: WorkerThread) -> tuple[str, WorkerLog]:
+        if worker not in self._written:
+            taken = {name for name, _ in self._written.values()}
+            name = _free_name(worker.name.replace("/", "_"), taken)
+            self._written[worker] = (name, WorkerLog(worker))
+        return self._written[worker]
 
-    def _path_of(self, number: int) -> str:
-        return self._paths.get(number, "(ended)")
+
+def _append(file: Path, log: WorkerLog, paths: dict[int, bytes]) -> Path:
+    with file.open("ab", buffering=0) as opened:
+        text = log.read(paths)
+        while text:
+            text = text[opened.write(text) :]
+    return file

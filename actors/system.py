@@ -84,6 +84,7 @@ class ActorSystem(CopiedAsItself):
         quantum: int = 64,
         time_slice: float = 0.005,
         monitoring: str = "off",
+        monitored: Sequence[type | str] | None = None,
         pin: bool | Sequence[int] = False,
         drain_timeout: float = 30.0,
         context: str = "own",
@@ -99,8 +100,9 @@ class ActorSystem(CopiedAsItself):
 
         `placement` and `priority` are policies or names of policies. `quantum` is the most messages
         that one dispatch may take, and `time_slice` the time in seconds after which it begins no
-        more of them. `monitoring` is a level (`off`, `times`, `mailboxes`, `workers`). `pin` ties
-        each worker to a core. `drain_timeout` is in seconds. `context` says which context variables
+        more of them. `monitoring` is a level (`off`, `times`, `mailboxes`, `channels`, `workers`),
+        and `monitored` are the classes of the actors in the logs; None: all. `pin` ties each worker
+        to a core. `drain_timeout` is in seconds. `context` says which context variables
         actors see: see `spawn`. `config` is a dict or the path of a TOML file, whose settings win
         over the keywords, so that an operator can tune without touching code.
 
@@ -118,6 +120,7 @@ class ActorSystem(CopiedAsItself):
             quantum=quantum,
             time_slice=time_slice,
             monitoring=monitoring,
+            monitored=monitored,
             pin=pin,
             drain_timeout=drain_timeout,
             context=context,
@@ -144,6 +147,9 @@ class ActorSystem(CopiedAsItself):
         runtime.placement = config.placement_policy()
         runtime.counted = config.counted
         runtime.tuned = config.tuned
+        if config.monitoring != "off":
+            runtime.logs = self._logs
+        runtime.notes_channels = config.monitoring in ("channels", "workers")
         runtime.carrying = config.context == "sender"
         team.observe(config.monitoring, runtime.placement.timed)
         team.time_slice = 0.0 if manual else config.time_slice  # a logical clock stands still
@@ -321,9 +327,10 @@ class ActorSystem(CopiedAsItself):
         return self._logs.lines(worker)
 
     def write_logs(self, directory: str | os.PathLike[str]) -> list[Path]:
-        """Append each worker's log lines since the last call to a file in `directory`.
+        """Write each worker's log to a file of its own in `directory`, until the system is stopped.
 
-        Return the files. Raises CallboardError if monitoring is off.
+        What was recorded so far is in the files when this returns, after each call anew. Return the
+        files. Raises CallboardError if monitoring is off, and OSError if they cannot be written.
         """
         return self._logs.write(directory)
 
@@ -391,6 +398,7 @@ class ActorSystem(CopiedAsItself):
         if ended and not team.end(_left(deadline)):
             ended, stuck = False, why_not_idle(runtime)
         runtime.closed = True
+        self._logs.finish()
         _exit.forget(self)
         self._signals.restore()
         log.info("system stopped", system=self.name)

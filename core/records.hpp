@@ -57,14 +57,57 @@ private:
     Atomic<std::int64_t> word_{0};
 };
 
-// One dispatch of one actor, or one wait of the worker (actor 0).
+// What a record is of: a dispatch, by the state in which it left its actor, or something else.
+inline constexpr char state_ended = 'Z', state_ready = 'R', state_input = 'i', state_output = 'o', state_any = 'a';
+inline constexpr char record_wait = 'w', record_exit = 'x', record_use = 'u';  // of a worker; of a channel
+
+// One dispatch of one actor; one wait or the end of the worker (actor 0); or one channel that the dispatch used whose
+// record comes next (see ChannelUse).
 struct DispatchRecord {
-    std::int64_t time;       // monotonic ns, at the end
-    std::int64_t spent;      // ns
-    std::uint64_t actor;     // its number
-    std::uint64_t dispatch;  // its count of dispatches
-    std::uint64_t messages;  // in this dispatch
-    std::int64_t queue;      // messages that wait, -1: not counted
+    std::int64_t time{0};       // monotonic ns, at the end
+    std::int64_t spent{0};      // ns
+    std::uint64_t actor{0};     // its number
+    std::uint64_t dispatch{0};  // its count of dispatches
+    std::uint64_t messages{0};  // in this dispatch
+    std::int64_t queue{-1};     // messages that wait, -1: not counted
+    std::int64_t created{0};    // monotonic ns, of the actor
+    std::uint64_t uses{0};      // how many channels it used
+    char kind{state_input};
+};
+
+// What one dispatch did with one end of a channel.
+struct ChannelUse {
+    std::int64_t channel{0};   // its number
+    std::uint64_t moved{0};    // values that went through this end, ever
+    char mode{'r'};            // r, w
+    char state{'I'};           // O opened, I in use, C closed, R replaced
+    bool has_blocked{false};   // the actor waits there
+    bool has_woken{false};     // it woke another user of the channel
+    bool has_moved{false};     // values went through it
+
+    DispatchRecord as_record() const {
+        const int flags = (has_blocked ? 1 : 0) | (has_woken ? 2 : 0) | (has_moved ? 4 : 0);
+        DispatchRecord record;
+        record.time = channel;
+        record.spent = static_cast<std::int64_t>(moved);
+        record.actor = static_cast<std::uint64_t>(mode);
+        record.dispatch = static_cast<std::uint64_t>(state);
+        record.messages = static_cast<std::uint64_t>(flags);
+        record.kind = record_use;
+        return record;
+    }
+
+    static ChannelUse of(const DispatchRecord& record) {
+        ChannelUse use;
+        use.channel = record.time;
+        use.moved = static_cast<std::uint64_t>(record.spent);
+        use.mode = static_cast<char>(record.actor);
+        use.state = static_cast<char>(record.dispatch);
+        use.has_blocked = record.messages & 1;
+        use.has_woken = record.messages & 2;
+        use.has_moved = record.messages & 4;
+        return use;
+    }
 };
 
 // The latest records of one worker. Writing is wait-free, and never waits for a reader.
@@ -97,6 +140,8 @@ public:
         slot[3].store(static_cast<std::int64_t>(record.dispatch), release);
         slot[4].store(static_cast<std::int64_t>(record.messages), release);
         slot[5].store(record.queue, release);
+        slot[6].store(record.created, release);
+        slot[7].store(static_cast<std::int64_t>(record.uses << 8) | record.kind, release);
         written_.store(at + 1, release);  // pairs with written()
     }
 
@@ -113,13 +158,17 @@ public:
         record.dispatch = static_cast<std::uint64_t>(slot[3].load(acquire));
         record.messages = static_cast<std::uint64_t>(slot[4].load(acquire));
         record.queue = slot[5].load(acquire);
+        record.created = slot[6].load(acquire);
+        const std::int64_t last = slot[7].load(acquire);
+        record.uses = static_cast<std::uint64_t>(last) >> 8;
+        record.kind = static_cast<char>(last & 0xff);
         return begun_.load(relaxed) <= number + mask_ + 1;
     }
 
     std::uint64_t capacity() const { return mask_ + 1; }
 
 private:
-    static constexpr std::uint64_t words = 6;
+    static constexpr std::uint64_t words = 8;  // a cache line
     const std::uint64_t mask_;
     std::unique_ptr<Atomic<std::int64_t>[]> words_;
     alignas(cache_line) Atomic<std::uint64_t> begun_{0};

@@ -3,13 +3,22 @@
 from libc.stdint cimport int64_t, uint64_t
 
 cdef extern from "callboard/core/records.hpp" namespace "callboard" nogil:
-    struct DispatchRecord:
+    const char state_ended
+    const char state_output
+    const char state_any
+    const char state_input
+    const char record_wait
+    const char record_exit
+    const char record_use
+
+    cppclass DispatchRecord:
+        DispatchRecord()
         int64_t time
         int64_t spent
-        uint64_t actor
         uint64_t dispatch
-        uint64_t messages
-        int64_t queue
+        uint64_t actor
+        uint64_t uses
+        char kind
 
     cdef cppclass RecordRing:
         RecordRing(uint64_t capacity)

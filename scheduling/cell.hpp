@@ -43,8 +43,9 @@ inline constexpr std::uint32_t python_cell = 1;     // its dispatch needs the in
 inline constexpr std::uint32_t wants_token = 2;     // ... and the token that says who has it
 inline constexpr std::uint32_t dedicated_cell = 4;  // has a worker of its own
 inline constexpr std::uint32_t unpinned_cell = 8;    // no policy chose its affinity: see stealing.hpp
+inline constexpr std::uint32_t recorded_cell = 16;  // monitoring notes its dispatches
 // The flags from here on belong to the actor in the cell, which may set them at any time.
-inline constexpr std::uint32_t first_own_flag = 16;
+inline constexpr std::uint32_t first_own_flag = 32;
 
 // A derived type, such as ActorCell, has the fields of the actor itself.
 struct Cell {
@@ -70,14 +71,16 @@ struct Cell {
     alignas(cache_line) MpscHead head;
     Cell* next{nullptr};           // in a ready set, an inbox, the token's queue
     std::uint64_t number{0};       // its name in monitoring records
+    std::int64_t created{0};       // monotonic ns; 0 where monitoring is off
     Counter messages;              // consumed
-    Counter dispatches;
+    Counter dispatches;            // the one in work included
     Counter busy_ns;               // measured when monitoring or a policy asks for it
     std::uint64_t stamp{0};        // a priority policy's own (age, deadline)
     Atomic<Worker*> ready_on{nullptr};  // whose ready set it is in; null when running or nowhere
 
     bool has(std::uint32_t flag) const { return flags.load(relaxed) & flag; }
     void set(std::uint32_t flag) { flags.fetch_or(flag, relaxed); }
+    void clear(std::uint32_t flag) { flags.fetch_and(~flag, relaxed); }
 
     // Any thread. Pushes a system message; true: the caller now owns the cell's readiness.
     [[nodiscard]] bool push_system(Node* node) {

@@ -9,4 +9,5 @@ cdef extern from "callboard/scheduling/cell.hpp" namespace "callboard" nogil:
     const uint32_t wants_token
     const uint32_t dedicated_cell
     const uint32_t unpinned_cell
+    const uint32_t recorded_cell
     const uint32_t first_own_flag

@@ -24,8 +24,8 @@ from callboard.scheduling.placement import PlacementPolicy
 from callboard.scheduling.policies import choose_heuristic, choose_placement, choose_priority
 from callboard.scheduling.priority import PriorityPolicy
 
-MONITORING = ("off", "times", "mailboxes", "workers")
-COUNTING = ("mailboxes", "workers")
+MONITORING = ("off", "times", "mailboxes", "channels", "workers")
+COUNTING = MONITORING[2:]
 CONTEXTS = ("own", "sender")
 THREADING = ("dynamic", "assigned")
 TUNABLE = ("placement", "priority", "mailbox", "context")
@@ -45,6 +45,7 @@ class Config:
     quantum: int = 64
     time_slice: float = 0.005
     monitoring: str = "off"
+    monitored: tuple[type | str, ...] | None = None
     pin: bool | tuple[int, ...] = False
     drain_timeout: float = 30.0
     context: str = "own"
@@ -134,6 +135,16 @@ class Config:
     def counted(self) -> bool:
         """Every mailbox counts its messages, for monitoring or for the priority policy."""
         return self.monitoring in COUNTING or self.priority_policy().counted
+
+    def is_monitored(self, actor_class: type) -> bool:
+        """Whether the logs have the dispatches of actors of this class, or of a subclass of one."""
+        if self.monitored is None:
+            return True
+        for base in actor_class.__mro__:
+            names = base, base.__qualname__, f"{base.__module__}:{base.__qualname__}"
+            if any(name in self.monitored for name in names):
+                return True
+        return False
 
     @property
     def tuned(self) -> bool:
@@ -243,6 +254,16 @@ def _pin(key: str, value: Any) -> bool | tuple[int, ...]:
     return tuple(value)
 
 
+def _monitored(key: str, value: Any) -> tuple[type | str, ...]:
+    if (
+        not isinstance(value, list | tuple)
+        or not value
+        or any(not isinstance(kind, type | str) for kind in value)
+    ):
+        raise ConfigError(f"{key} is a list of classes or of their names, not {safe_repr(value)}")
+    return tuple(value)
+
+
 def _policy_of(choose: Callable[[Any], Any]) -> Callable[[str, Any], Any]:
     # Chosen once here, though not kept: a wrong policy must not let a system start.
     def check(key: str, value: Any) -> Any:
@@ -311,6 +332,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "quantum": partial(checks.whole, most=2**31 - 1, error=ConfigError),
     "time_slice": partial(checks.seconds, zero=False, error=ConfigError),
     "monitoring": partial(checks.one_of, choices=MONITORING, error=ConfigError),
+    "monitored": _monitored,
     "pin": _pin,
     "drain_timeout": partial(checks.seconds, error=ConfigError),
     "context": partial(checks.one_of, choices=CONTEXTS, error=ConfigError),

@@ -10,6 +10,7 @@
 #include "callboard/mailbox/limits.hpp"
 #include "callboard/scheduling/cell.hpp"
 #include "callboard/scheduling/context.hpp"
+#include "callboard/scheduling/recorder.hpp"
 #include "callboard/scheduling/worker.hpp"
 
 namespace callboard {
@@ -49,23 +50,23 @@ inline std::int64_t charge_now(Cell* cell, Worker* worker, std::int64_t now) {
     return spent;
 }
 
-// The end of a dispatch, or of a part of it, that handled no message.
-inline void charge(Cell* cell, Context* context) {
-    if (context->worker->timed) charge_now(cell, context->worker, monotonic_ns());
-}
-
 __attribute__((noinline)) inline void record(Cell* cell, Worker* worker, std::uint64_t messages) {
     const std::int64_t now = monotonic_ns();
     const std::int64_t spent = charge_now(cell, worker, now);
-    if (worker->ring == nullptr) return;
+    if (worker->recorder == nullptr || !worker->recorder->wants_record()) return;
+    worker->recorder->note(now, spent, messages);
     const std::int64_t queue = cell->limits != nullptr ? cell->limits->count() : -1;
-    worker->ring->write({now, spent, cell->number, cell->dispatches.get(), messages, queue});
+    worker->recorder->note_actor(cell->dispatches.get(), cell->created, queue);
+}
+
+// The end of a dispatch, or of a part of it, that handled no message.
+inline void charge(Cell* cell, Context* context) {
+    if (__builtin_expect(context->worker->timed, 0)) record(cell, context->worker, 0);
 }
 
 // The end of a dispatch, or of a part of it, that handled `messages`.
 inline void account(Cell* cell, Context* context, std::uint64_t messages) {
     cell->messages.add(messages);
-    cell->dispatches.add(1);
     context->worker->handled.add(messages);
     if (__builtin_expect(context->worker->timed, 0)) record(cell, context->worker, messages);
 }
@@ -108,6 +109,14 @@ __attribute__((noinline)) inline void look_at_clock(Worker* worker) {
     worker->loop_time.store(now, relaxed);
 }
 
+__attribute__((noinline)) inline Outcome run_recorded(Cell* cell, Context* context) {
+    Worker* const worker = context->worker;
+    const Recorder::InWork outer = worker->recorder->begin(cell->has(recorded_cell) ? cell->number : 0);
+    const Outcome outcome = cell->run(cell, context, worker->quantum);
+    worker->recorder->end(outer, outcome == Outcome::more);
+    return outcome;
+}
+
 // Runs `cell`, which was fetched, once: the one place that does. `outer` is the cell in whose dispatch that
 // happens, or null. If work is left, the cell is ready again, on its new worker if it was moved meanwhile.
 inline void dispatch(Cell* cell, Context* context, Cell* outer) {
@@ -115,7 +124,11 @@ inline void dispatch(Cell* cell, Context* context, Cell* outer) {
     assert(cell != outer && cell->ready_on.load(relaxed) == nullptr && "a cell that runs is in no ready set (rule 1)");
     worker->current.store(cell->number, relaxed);
     context->current = cell;
-    if (cell->run(cell, context, worker->quantum) == Outcome::more) make_ready(cell, context);
+    cell->dispatches.add(1);
+    const Outcome outcome = __builtin_expect(worker->recorder != nullptr, 0)
+                                ? run_recorded(cell, context)
+                                : cell->run(cell, context, worker->quantum);
+    if (outcome == Outcome::more) make_ready(cell, context);
     context->current = outer;
     worker->dispatches.add(1);
     if ((worker->dispatches.get() & worker->look_mask) == 0) look_at_clock(worker);

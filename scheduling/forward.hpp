@@ -8,6 +8,7 @@ namespace callboard {
 
 struct Cell;
 struct Context;
+class Recorder;
 struct TeamState;
 struct Worker;
 

@@ -26,6 +26,12 @@ cdef extern from "callboard/scheduling/forward.hpp" namespace "callboard" nogil:
     cdef cppclass MpscHead:
         Node* pop(Node*& spent)
 
+    cdef cppclass Recorder:
+        Recorder(uint64_t capacity, uint64_t serial)
+        void note_state(char state)
+        bint is_due()
+        RecordRing ring
+
     cdef cppclass Cell:
         Cell(Run run, void* owner, uint32_t flags)
         MpscTail tail
@@ -40,6 +46,7 @@ cdef extern from "callboard/scheduling/forward.hpp" namespace "callboard" nogil:
         MpscHead head
         Cell* next
         uint64_t number
+        int64_t created
         uint64_t get_messages "messages.get" ()
         uint64_t get_dispatches "dispatches.get" ()
         uint64_t get_busy_ns "busy_ns.get" ()
@@ -47,6 +54,7 @@ cdef extern from "callboard/scheduling/forward.hpp" namespace "callboard" nogil:
         Worker* get_ready_on "ready_on.load" (memory_order)
         bint has(uint32_t flag)
         void set(uint32_t flag)
+        void clear(uint32_t flag)
         bint push_system(Node* node)
         bint has_system()
         Node* take_system()
@@ -96,7 +104,7 @@ cdef extern from "callboard/scheduling/forward.hpp" namespace "callboard" nogil:
         uint32_t quantum
         bint exact
         int64_t slice_ns
-        RecordRing* ring
+        Recorder* recorder
         int64_t started
         uint64_t get_busy_ns "busy_ns.get" ()
         void begin_idle "idle.begin" (int64_t now)

@@ -71,13 +71,18 @@ cdef class Handle:
 
     @property
     def dispatches(self):
-        """How often a worker has handed the actor messages."""
+        """How often a worker has dispatched the actor, for messages or to go on; one in work included."""
         return self.cell.get_dispatches()
 
     @property
     def busy_ns(self):
         """The time spent in the actor's dispatches, in nanoseconds, as far as it was measured."""
         return self.cell.get_busy_ns()
+
+    @property
+    def created_ns(self):
+        """When the actor was spawned, in monotonic ns; 0 where monitoring is off."""
+        return self.cell.created
 
     @property
     def mean_ns(self):

@@ -1,13 +1,14 @@
 """Measurements, as values and as text.
 
-The levels are LPEL's (Prokesch 2011, section 5.4.3), for actors instead of box tasks: `off`;
-`times`, the execution time of each dispatch; `mailboxes`, which adds waiting messages; `workers`,
-which adds the workers' waits.
+The levels are LPEL's (Prokesch 2011, section 5.4.3), and one for mailboxes: `off`; `times`, the
+execution time and the outcome of each dispatch; `mailboxes`, which adds waiting messages;
+`channels`, which adds what each dispatch did with channels; `workers`, which adds the workers'
+waits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields
 
 from callboard.core.errors import CallboardError
@@ -38,6 +39,33 @@ class ActorStatistics:
     """The thing that it waits for, such as "a message" or "room in channel 3"; None without one."""
     in_message: float | None = None
     """For how long a worker has been in its message; None if none is."""
+    state: str = "R"
+    """As in the log: R, it runs or is ready; Bi, Bo, Ba, it is blocked on input, output or any."""
+    created: float | None = None
+    """When it was spawned, by the monotonic clock."""
+    alive: float | None = None
+    """Since then."""
+    idle: float | None = None
+    """The part of `alive` that was not spent in its dispatches."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndStatistics:
+    """The statistics of one end of a channel that belongs to a live actor."""
+
+    channel: int
+    """The channel's number."""
+    mode: str
+    """`w`, a sender; `r`, a receiver."""
+    state: str
+    """O, not used yet; I, in use; C, closed."""
+    moved: int | None
+    """How many values went through this end in the hands of this actor; None: not counted."""
+    waiting: int
+    """How many values are in the channel."""
+    capacity: int
+    actor: str
+    """The path of the actor that it belongs to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +90,7 @@ class WorkerStatistics:
 class Statistics:
     """The result of `ActorSystem.statistics()`.
 
-    Its text is two tables, and a line for each worker that is in the middle of a message.
+    Its text is a table of each kind, and a line for each worker that is in the middle of a message.
 
     It has the live actors, parents before their children. Figures that were read while actors ran
     may be of slightly different moments.
@@ -74,6 +102,8 @@ class Statistics:
     workers: tuple[WorkerStatistics, ...]
     unmet: tuple[str, ...] = ()
     """The entries of the configuration, such as `actors.cart`, that no spawn has been for."""
+    channels: tuple[EndStatistics, ...] = ()
+    """The ends of channels that the actors have, those of one channel together."""
 
     def of(self, path: str) -> ActorStatistics:
         """Return the entry of the actor at `path`. Raises KeyError."""
@@ -86,13 +116,18 @@ class Statistics:
         workers = _table("worker", WorkerStatistics, self.workers, texts=1)
         actors = _table("actor", ActorStatistics, self.actors, texts=2)
         unmet = ["", f"no spawn yet for {', '.join(self.unmet)}"] if self.unmet else []
-        return "\n".join((*workers, "", *actors, *self._in_work(), *unmet))
+        ends = ("", *_table("channel", EndStatistics, self.channels, 0)) if self.channels else ()
+        return "\n".join((*workers, "", *actors, *ends, *self._in_work(), *unmet))
 
     def _in_work(self) -> Iterator[str]:
         for worker in self.workers:
             if worker.actor is not None:
                 spent = _text(worker.in_message)
                 yield f"{worker.name} has been in a message of {worker.actor} for {spent}"
+
+
+# The columns to the right of figures that hold words.
+WORDS = ("waits_for", "actor")
 
 
 def _text(value: object) -> str:
@@ -117,7 +152,7 @@ def _table(what: str, kind: type, entries: Sequence[object], texts: int) -> Iter
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
         line = (
-            cell.ljust(width) if i < texts or names[i] == "waits_for" else cell.rjust(width)
+            cell.ljust(width) if i < texts or names[i] in WORDS else cell.rjust(width)
             for i, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         yield "  ".join(line).rstrip()
@@ -126,46 +161,28 @@ def _table(what: str, kind: type, entries: Sequence[object], texts: int) -> Iter
 class WorkerLog:
     """One worker's records, read as they come and turned into lines of text.
 
-    A line stands for one dispatch, after LPEL's (section 5.4.3): when it ended, the actor's number
-    and path, its dispatch counter, the messages it handled, those that wait, its execution time.
-    All times but waits are in nanoseconds:
-
-        248954687985216 actor 191 /net/merge disp 3 msgs 64 queue 12 et 7473
-        248954687997369 *** worker 0 waited (18) for 0.000056292
+    A line stands for one dispatch, as in LPEL's logs (section 5.4.3): when it ended, the actor's
+    number and path, its dispatch counter, the state in which it left the actor, its execution time;
+    then what it did with channels. See `log_text.hpp`.
     """
 
     def __init__(self, worker: WorkerThread) -> None:
         if not worker.is_recorded:
             raise CallboardError(
                 f"{worker.name!r} keeps no log, because monitoring is off; the levels with one are "
-                "times, mailboxes and workers"
+                "times, mailboxes, channels and workers"
             )
         self._worker = worker
         self._next = 0
 
-    def read(self, path_of: Callable[[int], str]) -> list[str]:
+    def read(self, paths: dict[int, bytes]) -> bytes:
         """Return the lines since the last call.
 
-        `path_of` answers the path of an actor's number. The worker keeps its latest 8,192 records;
-        a line says how many were overwritten before they were read.
+        `paths` has the path of each actor by its number. The worker keeps its latest 8,192 records:
+        one for each dispatch and one for each channel that it used. A line says how many were
+        overwritten before they were read.
         """
-        records, end = self._worker.read_records(self._next)
-        lost = end - self._next - len(records)
-        self._next = end
-        index = self._worker.index
-        lines = [f"*** worker {index} overwrote {lost} records"] if lost else []
-        lines.extend(_line(record, index, path_of) for record in records)
-        return lines
-
-
-def _line(
-    record: tuple[int, int, int, int, int, int], worker: int, path_of: Callable[[int], str]
-) -> str:
-    """Return the line of a `DispatchRecord` (`core/records.hpp`): of a dispatch, or of a wait."""
-    time, spent, actor, dispatch, messages, queue = record
-    if actor == 0:
-        return f"{time} *** worker {worker} waited ({dispatch}) for {spent / 1e9:.9f}"
-    waiting = f" queue {queue}" if queue >= 0 else ""
-    return (
-        f"{time} actor {actor} {path_of(actor)} disp {dispatch} msgs {messages}{waiting} et {spent}"
-    )
+        text, self._next, lost = self._worker.read_log(self._next, paths)
+        if lost:
+            text = b"*** worker %d overwrote %d records\n" % (self._worker.index, lost) + text
+        return text

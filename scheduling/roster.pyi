@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 from typing_extensions import disjoint_base
 
 from callboard.scheduling.worker import WorkerThread
@@ -9,6 +11,7 @@ class Roster:
     dedicated: list[WorkerThread]
     monitoring: str
     timed: bool
+    write_log: Callable[[WorkerThread], object] | None
     time_slice: float
     def __init__(self, *args: object) -> None: ...
     def observe(self, monitoring: str, timed: bool) -> None: ...

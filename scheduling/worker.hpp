@@ -14,6 +14,7 @@
 #include "callboard/core/threads/parker.hpp"
 #include "callboard/mailbox/delegation.hpp"
 #include "callboard/scheduling/cell.hpp"
+#include "callboard/scheduling/forward.hpp"
 #include "callboard/scheduling/stealing_trials.hpp"
 
 namespace callboard {
@@ -91,12 +92,12 @@ struct Worker {
     void* owner{nullptr};         // the WorkerThread; borrowed
     bool has_token{false};
     bool timed{false};            // measure each dispatch, for a policy or for monitoring
-    bool notes_waits{false};      // into the ring, too
+    bool notes_waits{false};      // by the recorder, too
     std::uint32_t quantum{64};    // how many messages a dispatch handles, except in a flood
     bool exact{false};            // no dispatch takes more than the quantum: a replay is the same
     std::uint32_t look_mask{0};   // it looks at the clock after each dispatch, or after each second, or ...
     std::int64_t slice_ns{0};     // after so long a dispatch begins no more messages; 0: no limit
-    RecordRing* ring{nullptr};    // where to note each dispatch
+    Recorder* recorder{nullptr};  // notes each dispatch, if there is one
     std::int64_t started{0};      // of the dispatch in work: when the last dispatch or wait ended
     Counter busy_ns;              // in dispatches, if timed
     IdleTime idle;                // without anything to do

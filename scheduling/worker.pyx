@@ -14,18 +14,22 @@ when nothing was handed to it (Das et al. 2009, principle 4.1).
 import os
 import threading
 
+cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libcpp.vector cimport vector
 
 from callboard.core.clock cimport monotonic_ns
 from callboard.core.memory.node cimport Surplus, acquire, await_interpreter, relaxed, release, seq_cst
-from callboard.core.records cimport DispatchRecord, RecordRing
+from callboard.core.records cimport DispatchRecord, RecordRing, record_exit, record_use, record_wait
 from callboard.core.thread_state cimport set_variables
 from callboard.scheduling.cell cimport Cell, dedicated_cell, python_cell, unpinned_cell, wants_token
 from callboard.scheduling.context cimport Context, current_context
 from callboard.scheduling.dispatching cimport dispatch
 from callboard.scheduling.handle cimport Handle
+from callboard.scheduling.log_text cimport LogText, string_view
 from callboard.scheduling.priority cimport PriorityPolicy
+from callboard.scheduling.recorder cimport Recorder
 from callboard.scheduling.roster cimport Roster
 from callboard.scheduling.stealing cimport consider_stealing, find_work, sleep, steal
 from callboard.scheduling.worker_core cimport TeamState, Worker
@@ -55,8 +59,20 @@ cdef uint64_t CLOCK_EVERY = 64
 cdef object glance = eval("lambda: None")
 # A quantum below the default asks for turns that short, in a flood too.
 cdef uint32_t FAIR = 64
-# The records in a worker's ring: 0.4 MB.
+# The records in a worker's ring: half a MB.
 cdef uint64_t RECORDS = 8192
+
+
+cdef object numbering = object()
+cdef uint64_t recorders = 0  # ever
+
+
+cdef Recorder* make_recorder() except NULL:
+    global recorders
+    with cython.critical_section(numbering):
+        recorders += 1
+        serial = recorders << 40  # more dispatches than a worker makes in a month
+    return new Recorder(RECORDS, serial)
 
 
 cdef WorkerThread worker_here():
@@ -97,7 +113,7 @@ cdef class WorkerThread:
         self.core.exact = quantum < FAIR
         self.core.slice_ns = <int64_t>(min(team.time_slice, 1e9) * 1e9)
         if team.monitoring != "off":
-            self.core.ring = new RecordRing(RECORDS)
+            self.core.recorder = make_recorder()
             self.core.notes_waits = team.monitoring == "workers"
         self.policy = policy
         self.team = team
@@ -109,7 +125,7 @@ cdef class WorkerThread:
 
     def __dealloc__(self):
         if self.core != NULL:
-            del self.core.ring
+            del self.core.recorder
             del self.core
 
     @property
@@ -147,8 +163,8 @@ cdef class WorkerThread:
 
     @property
     def is_recorded(self):
-        """Whether there are monitoring records: see `read_records`."""
-        return self.core.ring != NULL
+        """Whether there are monitoring records: see `read_log`."""
+        return self.core.recorder != NULL
 
     @property
     def busy_ns(self):
@@ -165,30 +181,46 @@ cdef class WorkerThread:
         """The idle time in nanoseconds, that of a wait in progress included."""
         return self.core.get_idle_ns()
 
-    def read_records(self, uint64_t since):
-        """Return the records from number `since` on, and the number of the next one to come.
+    def read_log(self, uint64_t since, dict paths):
+        """Return the lines of the records from number `since` on, the number of the next record to come, and how many
+        were overwritten before they were read.
 
-        A record is (time, spent, actor, dispatch, messages, queue): a `DispatchRecord` of
-        `core/records.hpp`. Those that were overwritten are missing at the front. Any thread may read; it
-        disturbs no other.
+        `paths` has the path of each actor, in UTF-8, by its number. Any thread may read; it disturbs no other.
         """
-        cdef RecordRing* ring = self.core.ring
+        cdef RecordRing* ring
+        cdef LogText log
+        cdef vector[DispatchRecord] uses
         cdef DispatchRecord record
-        cdef list found = []
-        if ring == NULL:
-            return found, 0
-        cdef uint64_t end = ring.written()
-        cdef uint64_t number = since
-        if end > ring.capacity():
-            number = max(number, end - ring.capacity())
+        cdef uint64_t end, number, first
+        if self.core.recorder == NULL:
+            return b"", 0, 0
+        ring = &self.core.recorder.ring
+        end = ring.written()
+        first = number = max(since, end - ring.capacity() if end > ring.capacity() else 0)
         while number < end:
-            if ring.read(number, record):
-                found.append((record.time, record.spent, record.actor, record.dispatch,
-                              record.messages, record.queue))
+            if not ring.read(number, record):
+                log.clear()  # the writer came past: the older records are a gap now
+                uses.clear()
+                first = number + 1
+            elif record.kind == record_use:
+                uses.push_back(record)
             else:
-                found.clear()  # the writer came past: the older records are a gap now
+                self.add_line(&log, record, uses, paths)
+                uses.clear()
             number += 1
-        return found, end
+        return log.data()[:log.size()], end, first - since
+
+    cdef int add_line(
+        self, LogText* log, const DispatchRecord& record, const vector[DispatchRecord]& uses, dict paths
+    ) except -1:
+        if record.kind == record_wait:
+            log.add_wait(record, self.core.index)
+        elif record.kind == record_exit:
+            log.add_exit(record, self.core.index)
+        else:
+            path = <bytes>paths.get(record.actor, b"(ended)")
+            log.add_dispatch(record, uses, string_view(<const char*>path, <size_t>len(path)))
+        return 0
 
     def take_over(self, Handle actor):
         """Make `actor` live on this worker.
@@ -241,6 +273,9 @@ cdef class WorkerThread:
         self.loop_with(state)
         # loop_with() leaves the interpreter detached.
         PyEval_RestoreThread(state)
+        if self.core.notes_waits:
+            self.note(record_exit, monotonic_ns(), self.core.get_idle_ns(), (self.core.get_idles(relaxed) - 1) // 2)
+        self.hand_log_over()
         if self.other_sleep.end != NULL:
             self.other_sleep.end(self.other_sleep.state)
         XDECREF(set_variables(state, variables))
@@ -308,6 +343,8 @@ cdef class WorkerThread:
                 PyEval_SaveThread()
                 attached = False
             dispatch(cell, context, NULL)
+            if core.recorder != NULL and core.recorder.is_due():
+                self.log_is_due()
             dispatches += 1
             if dispatches % CLOCK_EVERY == 0:
                 if core.steals:
@@ -333,11 +370,29 @@ cdef class WorkerThread:
         core.end_idle(now)
         core.started = now
         if core.notes_waits:
-            core.ring.write(DispatchRecord(now, now - begin, 0, core.get_idles(relaxed) // 2, 0, -1))
+            self.note(record_wait, now, now - begin, core.get_idles(relaxed) // 2)
         core.add_idles(1, seq_cst)  # before the puts to come: see stealing.hpp
         if has_more:
             core.stop_watching()  # first: that may be much work
             self.other_sleep.wake_up(self.other_sleep.state)
+
+    cdef void note(self, char kind, int64_t time, int64_t spent, uint64_t count) noexcept nogil:
+        cdef DispatchRecord record
+        record.kind = kind
+        record.time = time
+        record.spent = spent
+        record.dispatch = count
+        self.core.recorder.ring.write(record)
+
+    cdef void log_is_due(self) noexcept nogil:
+        with gil:
+            self.hand_log_over()
+        self.core.started = monotonic_ns()  # what follows is not charged for that
+
+    cdef void hand_log_over(self) noexcept:
+        """Have the log written, if the user wants it to be, before its records are overwritten."""
+        if self.core.recorder != NULL and self.team.write_log is not None:
+            self.team.write_log(self)
 
     cdef void park(self) noexcept nogil:
         """Sleep until there is work; after a while without any, free the spare nodes that bursts left."""
@@ -412,6 +467,8 @@ cdef class WorkerThread:
         else:
             with nogil:
                 dispatch(cell, context, outer)
+        if self.core.recorder != NULL and self.core.recorder.is_due():
+            self.hand_log_over()
         XDECREF(set_variables(thread, variables))
         context.depth -= 1
         context.turn_began = turn_began

@@ -15,10 +15,11 @@ from callboard._inside.sending.native_ref cimport NativeRef
 from callboard._inside.sending.overflow cimport Overflow, overflow_named
 from callboard._inside.sending.ref cimport RESTARTING, ActorRef, Recipe
 from callboard._inside.sending.runtime cimport Runtime
+from callboard.core.clock cimport monotonic_ns
 from callboard.core.memory.node cimport relaxed
 from callboard.mailbox.limits cimport Limits
 from callboard.native cimport NativeActor
-from callboard.scheduling.cell cimport Run, dedicated_cell, python_cell, unpinned_cell, wants_token
+from callboard.scheduling.cell cimport Run, dedicated_cell, python_cell, recorded_cell, unpinned_cell, wants_token
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.dispatching cimport make_ready
 from callboard.scheduling.team cimport Team
@@ -90,6 +91,8 @@ def spawn(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs
         carry(ref, context)
     if name is not None:
         take_name(ref, name)
+    if runtime.logs is not None:
+        note_spawn(ref)
     try:
         join_family(ref)
         if runtime.closing and parent is None:
@@ -104,6 +107,15 @@ def spawn(Runtime runtime, ActorRef parent or None, cls, tuple args, dict kwargs
         raise
     make_ready(ref.cell, current_context())
     return ref
+
+
+cdef int note_spawn(ActorRef ref) except -1:
+    """Tell monitoring of a new actor."""
+    ref.cell.created = monotonic_ns()
+    if ref.runtime.config.is_monitored(ref.recipe.cls):
+        ref.cell.set(recorded_cell)
+        ref.runtime.logs.note(ref)
+    return 0
 
 
 cdef int take_held(ActorRef ref, tuple args, dict kwargs) except -1:

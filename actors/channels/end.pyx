@@ -7,6 +7,7 @@ cimport cython
 
 from callboard._inside.sending.ref cimport ActorRef
 from callboard.channels.pipe cimport Watch
+from callboard.scheduling.cell cimport recorded_cell
 from callboard.scheduling.forward cimport Context
 from callboard.scheduling.handle cimport actor_here
 
@@ -117,12 +118,15 @@ cdef class ChannelEnd:
         self.owner = ref
         self.user = <void*>ref.cell
         self.set_known(None if self.closed else ref)
+        self.activity.restart(self.pipe.number, self.side().sends)
+        self.accounted = ref.runtime.notes_channels and ref.cell.has(recorded_cell)
         return 0
 
     cdef void part(self) noexcept:
         self.user = NULL
         self.user_name = None
         self.owner = None
+        self.accounted = False
         self.set_known(None)
 
     cdef void set_known(self, ActorRef ref) noexcept:
@@ -142,6 +146,14 @@ cdef class ChannelEnd:
     cdef bint is_done(self) noexcept:
         """Whether nothing more can go in or come out here."""
         return self.closed
+
+    def _figures(self):
+        cdef str state = "C" if self.closed else "I"
+        moved = None
+        if self.accounted:
+            moved = self.activity.moved()
+            state = "C" if self.closed else chr(self.activity.state())
+        return (self.pipe.number, "w" if self.side().sends else "r", state, moved, len(self), self.capacity)
 
     cdef object closing(self):
         """Return the error that says how the other side has ended the channel."""

@@ -5,6 +5,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t
 
+from callboard._inside.answers.actor_context cimport actor_context
 from callboard._inside.answers.future cimport Future
 from callboard._inside.sending.ref cimport ActorRef
 from callboard.channels.object_channel cimport (
@@ -45,7 +46,8 @@ cdef class Watch:
 
 cdef void wake(object wait) noexcept:
     if isinstance(wait, Future):
-        (<Future>wait).complete(None, None)
+        if (<Future>wait).complete(None, None):
+            actor_context().woken += 1
     else:
         (<Watch>wait).wake()
 

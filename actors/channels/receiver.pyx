@@ -5,10 +5,12 @@ from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t
 
 from callboard._inside.sending.ref cimport ActorRef
+from callboard.channels.activity cimport end_closed, end_replaced
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.operation cimport Operation, make_awaitable, renewed
 from callboard.channels.pipe cimport ChannelSide
 from callboard.core.awaitable cimport Spare
+from callboard.scheduling.context cimport current_context
 
 from callboard.channels.errors import ChannelClosed, ChannelEmpty, ChannelMisuse
 from callboard.channels.piping import Piping
@@ -79,6 +81,8 @@ cdef class Receiver(ChannelEnd):
                 break
             values.append(value)
             left -= 1
+        if self.accounted and values:
+            self.activity.note_moved(len(values))
         return values
 
     def _pour_into(self, ActorRef ref not None):
@@ -115,6 +119,8 @@ cdef class Receiver(ChannelEnd):
             for other in self.following or ():
                 other.closed = True
                 other.pipe.end_receiver()
+            if self.accounted:
+                self.activity.note_end(end_closed)
 
     def cancel(self):
         """Receive no more: what is in the channel becomes dead letters, and senders get ChannelCancelled.
@@ -123,6 +129,8 @@ cdef class Receiver(ChannelEnd):
         """
         self.use()
         self.leave("channel cancelled", True, self)
+        if self.accounted:
+            self.activity.note_end(end_closed)
 
     def clone(self):
         """Return another receiver of the same channel, for another user: each value goes to one of them."""
@@ -185,7 +193,11 @@ cdef class Receiver(ChannelEnd):
         """Take a value out, or return `nothing`. Raises ChannelClosed if none can come."""
         while True:
             value = self.pipe.try_take(nothing)
-            if value is not nothing or not self.is_at_end():
+            if value is not nothing:
+                if self.accounted:
+                    self.activity.note_moved(1)
+                return value
+            if not self.is_at_end():
                 return value
 
     cdef bint is_at_end(self) except -1:
@@ -202,6 +214,9 @@ cdef class Receiver(ChannelEnd):
         other = self.following.pop(0)
         self.set_known(None)
         self.pipe.leave_receiver(self.closed, "channel replaced", self)
+        if self.accounted:
+            self.activity.note_end(end_replaced)
+            self.activity.restart(other.pipe.number, False)
         self.pipe, self.closed = other.pipe, other.closed
         self.set_known(self.owner)
         return True
@@ -219,8 +234,12 @@ cdef class Receiver(ChannelEnd):
             other.closed = True
 
     cdef void let_go(self, object failure) noexcept:
+        cdef bint was_closed = self.closed
         if not self.spent:
+            self.activity.begin(current_context())
             self.leave("receiver stopped", False, self)
+            if self.accounted and not was_closed:
+                self.activity.note_end(end_closed)
 
     cdef ChannelSide side(self):
         return self.pipe.receivers
@@ -241,6 +260,8 @@ cdef class Receive(Operation):
         while not end.pipe.take(outcome):
             if not self.another_begins(end):
                 return False
+        if end.accounted:
+            end.activity.note_moved(1)
         return True
 
     cdef bint another_begins(self, Receiver end) except -1:
@@ -269,6 +290,8 @@ cdef class ReceiveMany(Operation):
             if value is NOTHING:
                 break
             values.append(value)
+        if end.accounted and len(values) > 1:
+            end.activity.note_moved(len(values) - 1)
         Py_INCREF(values)
         outcome[0] = <PyObject*>values
         return True

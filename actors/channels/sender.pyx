@@ -2,10 +2,12 @@
 
 from cpython.object cimport PyObject
 
+from callboard.channels.activity cimport end_closed, end_replaced
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.operation cimport Operation, make_awaitable, renewed
 from callboard.channels.pipe cimport Pipe, ChannelSide
 from callboard.core.awaitable cimport Spare
+from callboard.scheduling.context cimport current_context
 
 from callboard.channels.errors import ChannelClosed, ChannelMisuse
 from callboard.core import checks
@@ -46,7 +48,10 @@ cdef class Sender(ChannelEnd):
         """
         self.use()
         self.refuse_closed()
-        return self.pipe.try_put(value)
+        done = self.pipe.try_put(value)
+        if done and self.accounted:
+            self.activity.note_moved(1)
+        return done
 
     def close(self):
         """Send no more. The values in the channel can be received; then receivers get ChannelClosed.
@@ -56,6 +61,8 @@ cdef class Sender(ChannelEnd):
         if not self.closed and not self.spent:
             self.use()
             self.end(None, None)
+            if self.accounted:
+                self.activity.note_end(end_closed)
 
     def cancel(self):
         """Send no more, and drop what is in the channel now: it becomes dead letters.
@@ -65,6 +72,8 @@ cdef class Sender(ChannelEnd):
         self.use()
         self.closed = True
         self.pipe.cancel("channel cancelled", None)
+        if self.accounted:
+            self.activity.note_end(end_closed)
 
     def clone(self):
         """Return another sender of the same channel, for another user.
@@ -89,6 +98,9 @@ cdef class Sender(ChannelEnd):
         other.hand_on()
         if not self.closed:
             self.end(None, None)
+        if self.accounted:
+            self.activity.note_end(end_replaced)
+            self.activity.restart(other.pipe.number, True)
         self.pipe, self.closed = other.pipe, False
         self.set_known(self.owner)
         other.spent = True
@@ -123,7 +135,10 @@ cdef class Sender(ChannelEnd):
 
     cdef void let_go(self, object failure) noexcept:
         if not self.closed and not self.spent:
+            self.activity.begin(current_context())
             self.end(failure, self.user_name)
+            if self.accounted:
+                self.activity.note_end(end_closed)
 
     cdef ChannelSide side(self):
         return self.pipe.senders
@@ -157,13 +172,15 @@ cdef class Send(Operation):
             return self.offer != 0 and self.settle()
         if not pipe.try_put(self.value):
             return False
-        self.value = None
-        self.is_sent = True
-        return True
+        return self.has_sent()
 
-    cdef void note_sent(self) noexcept:
+    cdef bint has_sent(self) noexcept:
+        cdef Sender end = <Sender>self.end
         self.value = self.offered_in = None
         self.is_sent = True
+        if end.accounted:
+            end.activity.note_moved(1)
+        return True
 
     cdef bint settle(self) except -1:
         """Whether the offered value was taken. It is taken back where nobody can take it any more."""
@@ -175,12 +192,12 @@ cdef class Send(Operation):
             if pipe.retract(self.offer):  # not if the channel has grown, with the value in it
                 self.offer = 0
                 return False
-        self.note_sent()
-        return True
+        return self.has_sent()
 
     cdef bint is_done_after_all(self) except -1:
         if self.offer and not self.is_sent and not self.offered_in.retract(self.offer):
-            self.note_sent()
+            (<Sender>self.end).activity.begin(current_context())
+            self.has_sent()
         return self.is_sent
 
 

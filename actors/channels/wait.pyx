@@ -8,6 +8,7 @@ from callboard._inside.sending.ref cimport ActorRef
 from callboard._inside.sending.runtime cimport Runtime
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.pipe cimport Line
+from callboard.core.records cimport state_any, state_input, state_output
 from callboard.scheduling.handle cimport Handle, actor_here
 
 from callboard.core.errors import AskTimeout, CallboardError
@@ -40,6 +41,18 @@ cdef class ChannelWait(Future):
                 raise CallboardError(f"{self.end!r} waits for {self._what}, and its system is idle")
             raise AskTimeout
         return True
+
+    cdef char blocks_on(self) noexcept:
+        if not isinstance(self.end, ChannelEnd):
+            return state_any
+        return state_output if self.line.sends else state_input
+
+    cdef void note_block(self) noexcept:
+        cdef ChannelEnd end
+        if isinstance(self.end, ChannelEnd):
+            end = <ChannelEnd>self.end
+            if end.accounted:
+                end.activity.note_blocked()
 
     cdef int expire_after(self, double seconds) except -1:
         """Fail with AskTimeout when `seconds` have passed, unless the wait is over by then.

@@ -119,13 +119,23 @@ def monitoring(smoke: bool) -> Benchmark:
     games = {
         "ping-pong": (Game("channels.ping_pong", 1_000_000, 100, smoke), {"capacity": 1}),
         "one to one": (Game("channels.pipeline", 1_000_000, 100, smoke), {"capacity": 16}),
+        "pipeline": (
+            Game("channels.pipeline", 20_000, 10, smoke),
+            {"capacity": 16, "stages": 100},
+        ),
+        "replication": (Game("channels.replication", 2_000, 5, smoke), {}),
+    }
+    ways: dict[str, dict[str, str]] = {
+        "unmonitored": {"monitoring": MONITORING[0]},
+        "monitored": {"monitoring": MONITORING[-1]},
+        "logged": {"monitoring": MONITORING[-1], "logs": "true"},
     }
     everyone = [
-        game.alone(f"{work}, {name}", "ours", monitoring=level, **options)
+        game.alone(f"{work}, {name}", "ours", **way, **options)
         for work, (game, options) in games.items()
-        for name, level in (("unmonitored", MONITORING[0]), ("monitored", MONITORING[-1]))
+        for name, way in ways.items()
     ]
-    title = "What the highest level of monitoring costs"
+    title = "What the highest level of monitoring costs, in memory and in files"
     return Benchmark("channels_monitoring", title, "values/s", everyone)
 
 

@@ -366,12 +366,13 @@ TARGETS = (
     ),
     *(
         Target(
-            f"Channels at the highest level of monitoring, {work}, time",
+            f"Channels at the highest level of monitoring, {work}, {way}, time",
             1.3,
-            cost("channels_monitoring", f"{work}, unmonitored", f"{work}, monitored"),
+            cost("channels_monitoring", f"{work}, unmonitored", f"{work}, {way}"),
             at_most=True,
         )
-        for work in ("ping-pong", "one to one")
+        for work in ("ping-pong", "one to one", "pipeline", "replication")
+        for way in ("monitored", "logged")
     ),
     Target(
         "Lanes of a join by a C function, 2 workers against 1",

@@ -14,7 +14,7 @@ TEST("a record that is read while the ring is overwritten is whole, and the one 
         if (index == 0) {
             for (std::uint64_t i = 0; i < rounds; ++i) {
                 const auto value = static_cast<std::int64_t>(i);
-                ring.write({value, value, i, i, i, value});
+                ring.write({value, value, i, i, i, value, value, i, state_any});
                 random.pause();
             }
             return;
@@ -28,7 +28,8 @@ TEST("a record that is read while the ring is overwritten is whole, and the one 
                 ++read_whole;
                 const auto value = static_cast<std::int64_t>(i);
                 const bool good = read.time == value && read.spent == value && read.actor == i &&
-                                  read.dispatch == i && read.messages == i && read.queue == value;
+                                  read.dispatch == i && read.messages == i && read.queue == value &&
+                                  read.created == value && read.uses == i && read.kind == state_any;
                 if (!good) return check::fail(__FILE__, __LINE__, "a torn record");
             }
         }

@@ -8,14 +8,15 @@ namespace {
 
 DispatchRecord record(std::int64_t value) {
     const auto count = static_cast<std::uint64_t>(value);
-    return {value, value + 1, count + 2, count + 3, count + 4, value + 5};
+    return {value, value + 1, count + 2, count + 3, count + 4, value + 5, value + 6, count + 7, state_any};
 }
 
 bool is_record(const DispatchRecord& read, std::int64_t value) {
     const DispatchRecord expected = record(value);
     return read.time == expected.time && read.spent == expected.spent &&
            read.actor == expected.actor && read.dispatch == expected.dispatch &&
-           read.messages == expected.messages && read.queue == expected.queue;
+           read.messages == expected.messages && read.queue == expected.queue && read.created == expected.created &&
+           read.uses == expected.uses && read.kind == expected.kind;
 }
 
 }  // namespace

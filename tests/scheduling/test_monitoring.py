@@ -25,8 +25,11 @@ from tests.tokenless import tokenless
 
 Hold = Callable[[ActorSystem], AbstractContextManager[None]]
 
-LEVELS = ["times", "mailboxes", "workers"]
-DISPATCH = re.compile(r"(\d+) actor (\d+) (\S+) disp (\d+) msgs (\d+)(?: queue (\d+))? et (\d+)")
+LEVELS = ["times", "mailboxes", "channels", "workers"]
+DISPATCH = re.compile(
+    r"(\d+) tid (\d+) (\S+) disp (\d+) st (?P<state>Z|R|B[ioa]) et (?P<spent>\d+)(?: creat (\d+))?"
+    r"(?: msgs (?P<messages>\d+)(?: queue (?P<queue>\d+))?)?"
+)
 WAIT = re.compile(r"(\d+) \*\*\* worker (\d) waited \((\d+)\) for (\d+\.\d{9})")
 
 
@@ -130,7 +133,7 @@ def test_times_are_measured_and_queues_are_not() -> None:
             assert (actor.queue, actor.peak) == (None, None)
 
 
-@pytest.mark.parametrize("level", ["mailboxes", "workers"])
+@pytest.mark.parametrize("level", ["mailboxes", "channels", "workers"])
 def test_queues_are_counted_and_their_peaks_kept(level: str, hold: Hold) -> None:
     with ActorSystem(monitoring=level) as system:
         box = system.spawn(Box, name="box")
@@ -328,13 +331,13 @@ def test_a_log_has_a_line_for_each_dispatch(level: str) -> None:
     waits = [match for line in lines if (match := WAIT.fullmatch(line))]
     assert len(found) + len(waits) == len(lines)
     assert bool(waits) == (level == "workers")
-    assert all((match[6] is None) == (level == "times") for match in found)
+    assert all((match["queue"] is None) == (level == "times") for match in found)
     messages: dict[str, int] = defaultdict(int)
     spent: dict[str, int] = defaultdict(int)
     dispatches: dict[str, list[int]] = defaultdict(list)
     for match in found:
-        messages[match[3]] += int(match[5])
-        spent[match[3]] += int(match[7])
+        messages[match[3]] += int(match["messages"])
+        spent[match[3]] += int(match["spent"])
         dispatches[match[3]].append(int(match[4]))
     for actor in statistics.actors:
         assert actor.total is not None

@@ -9,6 +9,7 @@ namespace callboard {
 
 // Every Context is one: see actor_context.pyx. Its pointers are to Python objects, and borrowed.
 struct ActorContext : Context {
+    std::uint64_t woken{0};           // those who waited at channels, and whose waits the thread has ended
     std::uint32_t sent{0};            // by a thread outside the workers, since it let them run last
     bool on_event_loop{false};        // the thread is that of a system's event loop
     std::uint32_t completing_at{0};   // the depth of the dispatch that the next one is of

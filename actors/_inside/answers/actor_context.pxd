@@ -1,10 +1,11 @@
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from callboard.scheduling.context cimport Context
 
 cdef extern from "callboard/_inside/answers/actor_context.hpp" namespace "callboard" nogil:
     cdef cppclass ActorContext(Context):
         ActorContext()
+        uint64_t woken
         uint32_t sent
         bint on_event_loop
         uint32_t completing_at

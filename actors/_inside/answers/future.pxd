@@ -14,6 +14,7 @@ cdef extern from "callboard/_inside/answers/flag.hpp" namespace "callboard" nogi
 cdef class Waiter(Handle):
     cdef object awaited(self)
     cdef int wait_for(self, Future future, object timeout) except -1
+    cdef void note_full(self, object to) noexcept
     cdef void resume(self, Future future) noexcept
 
 
@@ -36,6 +37,8 @@ cdef class Future:
     cdef bint is_rest            # an actor that waits for it is idle: it waits for input
     cdef object variables        # the context that an asked actor wants with it, or None
 
+    cdef char blocks_on(self) noexcept
+    cdef void note_block(self) noexcept
     cdef bint complete(self, object value, object error)
     cdef bint attach(self, object callback)
     cdef void detach(self, object callback) noexcept

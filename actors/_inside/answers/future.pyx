@@ -13,6 +13,7 @@ cimport cython
 from callboard._inside.answers.actor_context cimport ActorContext, actor_context
 from callboard.core.clock cimport SLICE_NS, monotonic_ns
 from callboard.core.memory.node cimport Parker
+from callboard.core.records cimport state_input
 from callboard.scheduling.context cimport current_context
 from callboard.scheduling.handle cimport Handle, actor_here
 
@@ -34,6 +35,10 @@ cdef class Waiter(Handle):
         Raises AskCycle, AskTimeout.
         """
         raise NotImplementedError
+
+    cdef void note_full(self, object to) noexcept:
+        """On a worker's thread: note at whom it waits for room, while others run; None: it waits no more."""
+        pass
 
     cdef void resume(self, Future future) noexcept:
         """The future is done that the actor waits for in the middle of a message. As a callback, in any thread."""
@@ -159,6 +164,14 @@ cdef class Future:
         """Say in words what it brings to those who wait for it."""
         target = self.target
         return "an answer" if target is None else f"an answer of {target._short_path}"
+
+    cdef char blocks_on(self) noexcept:
+        """The state of an actor that waits for it, as monitoring has it."""
+        return state_input
+
+    cdef void note_block(self) noexcept:
+        """An actor ends its dispatch to wait for it, and is monitored."""
+        pass
 
     def __repr__(self):
         state = "waiting" if not self.flag.is_set() else "done" if self.error is None else "failed"

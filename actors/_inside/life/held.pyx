@@ -20,3 +20,7 @@ cdef class Held:
     cdef void let_go(self, object failure) noexcept:
         """The actor has ended, by `failure` if that is not None. Runs in its last dispatch."""
         pass
+
+    def _figures(self):
+        """What statistics say of it; None: nothing. In any thread."""
+        return None

@@ -2,6 +2,7 @@
 
 from cpython.ref cimport Py_DECREF
 
+from callboard._inside.answers.future cimport Future
 from callboard._inside.life.ending cimport (
     begin_restart, begin_stop, end_backing_off, go_on_ending, tell_ended,
 )
@@ -16,6 +17,8 @@ from callboard._inside.sending.variables cimport put_on, replace, take_off
 from callboard.core.memory.node cimport Node, relaxed
 from callboard.scheduling.context cimport Context
 from callboard.scheduling.dispatching cimport charge
+from callboard.scheduling.recorder cimport Recorder
+from callboard.scheduling.worker_core cimport Worker
 
 
 cdef Verdict attend(ActorRef ref, Context* context) noexcept:
@@ -63,8 +66,18 @@ cdef Verdict attend(ActorRef ref, Context* context) noexcept:
                 ref.extra.yields = False
                 ref.send_system(SystemKind.resume, ref.extra.awaited, None)
                 return LATER
+            if context.worker.recorder != NULL:
+                note_state(ref, context)
             if cell.try_wait():
                 return GAVE_UP
+
+
+cdef void note_state(ActorRef ref, Context* context) noexcept:
+    """Tell monitoring in which state the actor's dispatch ends."""
+    cdef Future awaited = ref.extra.awaited if ref.phase == SUSPENDED else None
+    if awaited is not None:
+        awaited.note_block()
+        context.worker.recorder.note_state(awaited.blocks_on())
 
 
 cdef void handle(ActorRef ref, SystemKind kind, object first, object second) noexcept:

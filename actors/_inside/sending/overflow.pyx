@@ -3,6 +3,7 @@
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint32_t
 
+from callboard._inside.answers.future cimport Waiter
 from callboard._inside.sending.dead_lettering cimport ADMITTED, DROPPED_NEWEST, DROPPED_OLDEST, dead_letter
 from callboard._inside.sending.letter cimport take_letter
 from callboard.core.clock cimport SLICE_NS, monotonic_ns
@@ -69,7 +70,7 @@ cdef class Block(Overflow):
                 obstacle = stayed_full(limits)
             elif steps == 0:
                 obstacle = f"stayed full ({limits.capacity} messages) for all the steps of its manual system"
-            elif not self.wait_once(to, runtime, context, left):
+            elif not self.wait_noted(to, runtime, context, left):
                 obstacle = (
                     f"is full ({limits.capacity} messages), and nothing else is ready in its manual system"
                 )
@@ -77,6 +78,17 @@ cdef class Block(Overflow):
                 return ADMITTED
             steps -= 1
         return self.give_up(to, obstacle)
+
+    cdef bint wait_noted(self, Handle to, Runtime runtime, Context* context, int64_t left) except -1:
+        """wait_once(), and statistics say so of the actor that sends, if it is one."""
+        cdef Waiter sender = <Waiter>context.current.owner if context.current != NULL else None
+        if sender is None:
+            return self.wait_once(to, runtime, context, left)
+        sender.note_full(to)
+        try:
+            return self.wait_once(to, runtime, context, left)
+        finally:
+            sender.note_full(None)
 
     cdef bint wait_once(self, Handle to, Runtime runtime, Context* context, int64_t left) except -1:
         """Let another actor run, or sleep until there may be room, or an actor to run, `left` ns at most.

@@ -28,6 +28,7 @@ cdef class ActorRef(Waiter):
 
     cdef Extra extras(self)
     cdef Extra extra_now(self)
+    cdef tuple waits(self)
     cdef object note_wait(self, Future awaited)
     cdef int send(self, Envelope envelope, Context* context) except -1
     cdef int send_slowly(self, Envelope envelope, Context* context) except -1

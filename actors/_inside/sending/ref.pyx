@@ -18,10 +18,10 @@ from callboard._inside.sending.envelope cimport copied, to_ask, to_tell
 from callboard._inside.sending.letter cimport FENCE, Carried, Letter, copy_of, drop_all
 from callboard._inside.sending.overflow cimport Overflow
 from callboard._inside.sending.variables cimport current_variables
-from callboard._inside.sending.waits_for cimport awaited_of, wait_in_words
+from callboard._inside.sending.waits_for cimport awaited_of, held_of, wait_in_words
 from callboard.core.clock cimport monotonic_ns
 from callboard.core.memory.node cimport Kind, Node, relax, relaxed, wants_answer
-from callboard.scheduling.cell cimport Cell
+from callboard.scheduling.cell cimport Cell, recorded_cell
 from callboard.scheduling.context cimport Context, current_context
 from callboard.scheduling.dispatching cimport make_ready
 
@@ -361,6 +361,7 @@ cdef class ActorRef(Waiter):
     cdef void mark_closed(self) noexcept:
         """Have senders know from now on that the actor handles no more messages."""
         self.cell.set(closed_cell)
+        self.cell.clear(recorded_cell)
         self.phase = CLOSED
 
     # --- being -------------------------------------------------------------------------------------
@@ -428,6 +429,20 @@ cdef class ActorRef(Waiter):
 
         None if it has something to do, or has ended. It may be a little old, as the actor goes on meanwhile.
         """
+        return self.waits()[1]
+
+    @property
+    def state(self):
+        """The actor's state, as in the monitoring logs: `R`, it runs or is ready; `Bi`, it is blocked on input, such as
+        a message; `Bo`, on room; `Ba`, on any of many channels; `Z`, it has ended."""
+        return self.waits()[0]
+
+    @property
+    def _ends(self):
+        """What statistics say of the ends of channels that the actor has."""
+        return [figures for held in held_of(self.extra_now()) if (figures := held._figures()) is not None]
+
+    cdef tuple waits(self):
         return wait_in_words(self.cell, self.phase, self.recipe.event_loop, self.extra_now())
 
     @property
@@ -487,6 +502,11 @@ cdef class ActorRef(Waiter):
         if error is not None:
             self.note_wait(None)
         return error
+
+    cdef void note_full(self, object to) noexcept:
+        cdef Extra extra = self.extras()
+        with cython.critical_section(extra):
+            extra.full = to
 
     cdef void resume(self, Future future) noexcept:
         self.send_system(SystemKind.resume, future, None)

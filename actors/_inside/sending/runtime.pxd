@@ -17,6 +17,7 @@ cdef class Runtime:
     cdef public object failure         # what escalated past the last actor
     cdef public object on_change       # called when the last top-level actor ended, or one escalated
     cdef public object circles         # looks for circles of full channels: see channels/circles.pyx
+    cdef public object logs            # of the workers, where there are some: see statistics.py
     cdef dict children                 # top-level actors, in the order of their spawning
     cdef dict names                    # (parent or None, name) -> ref
     cdef uint64_t last_number
@@ -27,6 +28,7 @@ cdef class Runtime:
     cdef uint32_t quantum
     cdef public bint counted           # count every mailbox
     cdef public bint carrying          # messages bring their senders' context variables
+    cdef public bint notes_channels    # monitoring notes what actors do with channels
     cdef public bint tuned             # the configuration has options for some actors
 
     cdef int tell_change(self) except -1

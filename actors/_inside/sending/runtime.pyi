@@ -10,6 +10,7 @@ from callboard.dead_letters import DeadLetters
 from callboard.scheduling.config import Config
 from callboard.scheduling.placement import PlacementPolicy
 from callboard.scheduling.team import Team
+from callboard.statistics import Logs
 from callboard.system import ActorSystem
 from callboard.timers import Timers
 
@@ -34,11 +35,13 @@ class Runtime:
     failure: BaseException | None
     on_change: Callable[[], object] | None
     circles: Any
+    logs: Logs | None
     closing: bool
     closed: bool
     forked: bool
     counted: bool
     carrying: bool
+    notes_channels: bool
     tuned: bool
     def __init__(
         self,

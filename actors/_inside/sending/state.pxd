@@ -44,6 +44,7 @@ cdef class Extra:
     cdef object errand            # what the event loop does for it: see errand.pyx
     cdef object outgoing          # what it sent there to full mailboxes, if some waits: see outgoing.pyx
     cdef object awaited_there     # what it waits for on the event loop, or in a thread of its own
+    cdef object full         # the actor at which it waits for room, on a worker's thread
     cdef set held                 # what ends with it: see held.pyx
     cdef dict owed                # asks that wait for futures of the actor's own: see owed.pyx
 

@@ -16,24 +16,37 @@ cdef object awaited_of(Extra extra):
     return awaited
 
 
-cdef object wait_in_words(Cell* cell, Phase phase, bint event_loop, Extra extra):
-    """Return what an actor waits for; None if it has something to do, or has ended."""
+cdef list held_of(Extra extra):
+    """Return the things that end with an actor, such as its ends of channels."""
+    if extra is None:
+        return []
+    with cython.critical_section(extra):
+        held = extra.held
+    return [] if held is None else list(held)
+
+
+cdef tuple wait_in_words(Cell* cell, Phase phase, bint event_loop, Extra extra):
+    """Return an actor's state, as the logs of monitoring have it, and what it waits for or None."""
     cdef object awaited = None
     cdef object there = None
     cdef object outgoing = None
+    cdef object full = None
     if phase == CLOSED:
-        return None
+        return "Z", None
     if phase >= RESTARTING:
-        return "a restart" if extra is not None and extra.backing_off else "the end of its children"
+        return "Bi", "a restart" if extra is not None and extra.backing_off else "the end of its children"
     if extra is not None:
         with cython.critical_section(extra):
-            awaited, there, outgoing = extra.awaited, extra.awaited_there, extra.outgoing
+            awaited, there, outgoing, full = extra.awaited, extra.awaited_there, extra.outgoing, extra.full
     room = None if outgoing is None else outgoing._what
+    if full is not None:
+        room = f"room at {full._short_path}"
     if room is not None:
-        return room
+        return "Bo", room
     if there is None and awaited is not None and event_loop:
-        return "its event loop"
+        return "Bi", "its event loop"
     awaited = awaited if there is None else there
     if awaited is not None:
-        return None if (<Future>awaited).flag.is_set() else awaited._what
-    return "a message" if phase == LIVE and cell.tail.is_idle() else None
+        words = None if (<Future>awaited).flag.is_set() else awaited._what
+        return ("R", None) if words is None else (f"B{chr((<Future>awaited).blocks_on())}", words)
+    return ("Bi", "a message") if phase == LIVE and cell.tail.is_idle() else ("R", None)

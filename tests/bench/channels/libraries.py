@@ -8,6 +8,7 @@ class from the part and its own `Task`, so that nothing stands between. A thread
 import asyncio
 from collections.abc import Callable, Sequence
 from queue import Queue, SimpleQueue
+from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any
 
@@ -153,15 +154,16 @@ class BoundedThreads(Threads):
 class Callboard(Library):
     """A system of one worker if nothing is said; the options are its constructor's.
 
-    Tasks that are `dedicated` have a thread each.
+    Tasks that are `dedicated` have a thread each. With `logs` the workers write theirs to files.
     """
 
-    def __init__(self, dedicated: bool = False, **options: Any) -> None:
+    def __init__(self, dedicated: bool = False, logs: bool = False, **options: Any) -> None:
         from callboard.channels import Task, channel
 
         self.task: Any = Task
         self.ends: Any = channel
         self.dedicated = dedicated
+        self.logs = logs
         self.options = {"workers": 1, **options}
 
     def channel(self, capacity: int) -> tuple[Send, Receive]:
@@ -177,7 +179,9 @@ class Callboard(Library):
         from callboard import ActorSystem
 
         answers: SimpleQueue[Any] = SimpleQueue()
-        with ActorSystem(**self.options) as system:
+        with TemporaryDirectory() as folder, ActorSystem(**self.options) as system:
+            if self.logs:
+                system.write_logs(folder)
             watch = Watch()
             for cls, *arguments in (*beside, *parts):
                 derived = self.derive(cls, answers.put)

@@ -7,6 +7,7 @@ all of it, with the spawning. An operation is a record at a stage.
 
 import random
 from queue import SimpleQueue
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from callboard import ActorSystem
@@ -65,11 +66,15 @@ class Collector(Task):
         self.done([arrived, total])
 
 
-def run(n: int, *, depth: int = 1_000, dedicated: bool = False, **options: Any) -> Result:
+def run(
+    n: int, *, depth: int = 1_000, dedicated: bool = False, logs: bool = False, **options: Any
+) -> Result:
     chosen = random.Random(1)
     numbers = [chosen.randint(0, depth) for _ in range(n)]
     answers: SimpleQueue[Any] = SimpleQueue()
-    with ActorSystem(**{"workers": 1, **options}) as system:
+    with TemporaryDirectory() as folder, ActorSystem(**{"workers": 1, **options}) as system:
+        if logs:
+            system.write_logs(folder)
         watch = Watch()
         first, source = channel(ROOM)
         outs = []

@@ -1,0 +1,201 @@
+"""What statistics say of tasks and of the ends of channels that they have."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from callboard import Actor, ActorRef, ActorSystem, BoundedMailbox, Future
+from callboard.channels import Receiver, Selection, Sender, Task, channel
+from callboard.scheduling.monitor import EndStatistics
+
+
+class Moves(Task):
+    """Moves values on, and keeps the ends."""
+
+    def __init__(self, source: Receiver[int], sink: Sender[int], spare: Sender[int]) -> None:
+        self.source, self.sink, self.spare = source, sink, spare
+
+    async def run(self) -> None:
+        async for number in self.source:
+            await self.sink.send(number)
+
+
+@pytest.mark.parametrize("level", ["off", "times", "channels", "workers"])
+@pytest.mark.parametrize("event_loop", [False, True])
+def test_the_ends_of_live_actors_are_listed(level: str, event_loop: bool) -> None:
+    first, second, third = channel(4), channel(8), channel(1)
+    with ActorSystem(workers=1, monitoring=level) as system:
+        system.spawn(Moves, first[1], second[0], third[0], name="moves", event_loop=event_loop)
+        for number in range(3):
+            first[0].put(number)
+        assert second[1].get(30.0) == 0
+        system.drain()
+        found = system.statistics()
+        counted = level in ("channels", "workers")
+        moved, unused = (3, 0) if counted else (None, None)
+        assert found.channels == (
+            EndStatistics(first[1].number, "r", "I", moved, 0, 4, "/moves"),
+            EndStatistics(second[0].number, "w", "I", moved, 2, 8, "/moves"),
+            EndStatistics(third[0].number, "w", "O" if counted else "I", unused, 0, 1, "/moves"),
+        )
+        assert f"{second[0].number}     w      I" in str(found)
+        first[0].close()
+        assert system.join(30.0)
+        assert system.statistics().channels == ()
+
+
+def test_a_closed_end_is_told_as_closed() -> None:
+    sender, receiver = channel(4)
+
+    class Closes(Task):
+        def __init__(self, end: Sender[int], wait: Receiver[int]) -> None:
+            self.end, self.wait = end, wait
+
+        async def run(self) -> None:
+            await self.end.send(1)
+            self.end.close()
+            await self.wait.receive()
+
+    go, wait = channel(1)
+    with ActorSystem(workers=1, monitoring="channels") as system:
+        system.spawn(Closes, sender, wait, name="closes")
+        system.drain()
+        states = {end.channel: (end.state, end.moved) for end in system.statistics().channels}
+        go.put(1)
+    assert states == {sender.number: ("C", 1), wait.number: ("I", 0)}
+    assert list(receiver) == [1]
+
+
+def test_a_tasks_times_add_up() -> None:
+    began = time.monotonic()
+    sender, receiver = channel(1)
+    with ActorSystem(workers=1, monitoring="times") as system:
+        system.spawn(Moves, receiver, channel(1)[0], channel(1)[0], name="moves")
+        system.drain()
+        found = system.statistics().of("/moves")
+        assert found.created is not None
+        assert found.alive is not None
+        assert found.idle is not None
+        assert found.total is not None
+        assert began <= found.created <= time.monotonic()
+        assert found.created + found.alive <= time.monotonic()
+        assert found.alive == pytest.approx(found.total + found.idle)
+        assert found.dispatches == 1
+        sender.close()
+    with ActorSystem(workers=1) as system:
+        system.spawn(Moves, channel(1)[1], channel(1)[0], channel(1)[0], name="moves")
+        system.join(30.0)
+        assert system.statistics().actors == ()
+
+
+# --- what an actor waits for ----------------------------------------------------------------------
+
+
+class Waits(Actor[Any]):
+    """Awaits what it is told to make."""
+
+    async def receive(self, message: Any) -> None:
+        await message(self)
+
+
+class Answers(Actor[Future[None]]):
+    """Answers with a future that somebody else completes."""
+
+    def receive(self, message: Future[None]) -> Future[None]:
+        return message
+
+
+def test_each_wait_is_told_in_words() -> None:
+    full, empty = channel(1), channel(1)
+    full[0].clone().put(0)
+    many = [channel(1) for _ in range(12)]
+    later = Future[None]()
+    waits = {
+        "value": lambda me: empty[1].receive(),
+        "room": lambda me: full[0].send(1),
+        "any": lambda me: Selection(receiver for _, receiver in many).ready(),
+        "answer": lambda me: answers.ask(later),
+        "own": lambda me: later,
+        "timer": lambda me: me.sleep(3600),
+    }
+    expected = {
+        "value": ("Bi", f"a value of channel {empty[1].number}"),
+        "room": ("Bo", f"room in channel {full[0].number}"),
+        "any": ("Ba", "one of 12 ends"),
+        "answer": ("Bi", "an answer of /answers"),
+        "own": ("Bi", "an answer"),
+        "timer": ("Bi", "a timer"),
+        "idle": ("Bi", "a message"),
+    }
+
+    class Begins(Actor[ActorRef[Any]]):
+        """Makes all of them ready, and then one that runs after them on the only worker."""
+
+        def receive(self, message: ActorRef[Any]) -> ActorRef[Any]:
+            for name, ref in actors.items():
+                if name in waits:
+                    ref.tell(waits[name])
+            return self.spawn(Answers)
+
+    with ActorSystem(workers=1) as system:
+        answers = system.spawn(Answers, name="answers")
+        actors = {name: system.spawn(Waits, name=name) for name in expected}
+        system.drain()
+        last = system.spawn(Begins).ask(answers).result(30.0)
+        assert last.ask(done()).result(30.0) is None
+        found = [system.statistics().of(f"/{name}") for name in expected]
+        assert {one.path[1:]: (one.state, one.waits_for) for one in found} == expected
+        assert {name: (ref.state, ref.waits_for) for name, ref in actors.items()} == expected
+        full[1].get(30.0)
+        later.set_result(None)
+        actors["timer"].stop()
+
+
+def done() -> Future[None]:
+    future = Future[None]()
+    future.set_result(None)
+    return future
+
+
+def test_an_actor_that_waits_for_room_on_its_worker_says_at_whom() -> None:
+    """The receiver runs inside the sender's dispatch, and looks at it."""
+
+    class Looks(Actor[ActorRef[Any]]):
+        def __init__(self, seen: list[Any]) -> None:
+            self.seen = seen
+
+        def receive(self, message: ActorRef[Any]) -> None:
+            self.seen.append((message.state, message.waits_for))
+
+    class Fills(Actor[ActorRef[Any]]):
+        def __init__(self, looks: ActorRef[Any]) -> None:
+            self.looks = looks
+
+        def receive(self, message: None) -> None:
+            for _ in range(2):
+                self.looks.tell(self.ref)
+
+    seen: list[Any] = []
+    with ActorSystem(workers=1) as system:
+        looks = system.spawn(Looks, seen, name="looks", mailbox=BoundedMailbox(1, "help"))
+        fills = system.spawn(Fills, looks, name="fills")
+        fills.tell(None)
+        system.drain()
+        assert (fills.state, fills.waits_for) == ("Bi", "a message")
+    assert seen == [("Bo", "room at /looks"), ("Bi", "a message")]
+
+
+def test_an_actor_that_runs_or_has_ended_waits_for_nothing() -> None:
+    class Looks(Actor[None]):
+        def receive(self, message: None) -> tuple[str, str | None]:
+            return self.ref.state, self.ref.waits_for
+
+    with ActorSystem(workers=1) as system:
+        looks = system.spawn(Looks)
+        assert looks.ask(None).result(30.0) == ("R", None)
+        looks.stop()
+        assert system.join(30.0)
+        assert (looks.state, looks.waits_for) == ("Z", None)

@@ -1,0 +1,170 @@
+// What a worker notes of its dispatches, and the lines of its log.
+#include "callboard/scheduling/recorder.hpp"
+
+#include <string>
+#include <vector>
+
+#include "callboard/scheduling/log_text.hpp"
+#include "check.hpp"
+
+using namespace callboard;
+
+namespace {
+
+DispatchRecord at(const Recorder& recorder, std::uint64_t number) {
+    DispatchRecord record;
+    CHECK(recorder.ring.read(number, record));
+    return record;
+}
+
+ChannelUse* use(Recorder& recorder, std::uint64_t& serial, std::uint32_t& place, bool expected_new) {
+    bool is_new = false;
+    ChannelUse* const found = recorder.use(serial, place, is_new);
+    CHECK_EQUAL(is_new, expected_new);
+    return found;
+}
+
+}  // namespace
+
+TEST("a dispatch's parts are one record, with the state that was noted") {
+    Recorder recorder(8, 100);
+    const Recorder::InWork outer = recorder.begin(7);
+    recorder.note(1'000, 10, 2);
+    recorder.note(1'500, 20, 3);
+    recorder.note_actor(4, 900, 5);
+    recorder.note_state(state_output);
+    recorder.end(outer, false);
+    CHECK_EQUAL(recorder.ring.written(), 1u);
+    const DispatchRecord record = at(recorder, 0);
+    CHECK_EQUAL(record.time, 1'500);
+    CHECK_EQUAL(record.spent, 30);
+    CHECK_EQUAL(record.messages, 5u);
+    CHECK_EQUAL(record.actor, 7u);
+    CHECK_EQUAL(record.dispatch, 4u);
+    CHECK_EQUAL(record.created, 900);
+    CHECK_EQUAL(record.queue, 5);
+    CHECK_EQUAL(record.kind, state_output);
+}
+
+TEST("an actor that keeps its readiness is ready, unless it has ended") {
+    Recorder recorder(8, 100);
+    recorder.end(recorder.begin(1), true);
+    const Recorder::InWork outer = recorder.begin(1);
+    recorder.note_state(state_ended);
+    recorder.note_state(state_input);
+    recorder.end(outer, true);
+    recorder.end(recorder.begin(1), false);
+    CHECK_EQUAL(at(recorder, 0).kind, state_ready);
+    CHECK_EQUAL(at(recorder, 1).kind, state_ended);
+    CHECK_EQUAL(at(recorder, 2).kind, state_input);
+}
+
+TEST("a dispatch of an actor that nobody wants recorded leaves no record, and takes no uses") {
+    Recorder recorder(8, 100);
+    std::uint64_t serial = 0;
+    std::uint32_t place = 0;
+    bool is_new = false;
+    const Recorder::InWork outer = recorder.begin(0);
+    CHECK(!recorder.wants_record());
+    CHECK(recorder.use(serial, place, is_new) == nullptr);
+    recorder.end(outer, false);
+    CHECK_EQUAL(recorder.ring.written(), 0u);
+}
+
+TEST("a dispatch inside another one has its own record, and its own uses of channels") {
+    Recorder recorder(16, 100);
+    std::uint64_t outer_serial = 0, inner_serial = 0;
+    std::uint32_t outer_place = 0, inner_place = 0;
+    const Recorder::InWork none = recorder.begin(1);
+    use(recorder, outer_serial, outer_place, true)->channel = 11;
+    const Recorder::InWork outer = recorder.begin(2);
+    use(recorder, inner_serial, inner_place, true)->channel = 22;
+    recorder.end(outer, false);
+    use(recorder, outer_serial, outer_place, false)->has_moved = true;
+    recorder.end(none, false);
+    CHECK_EQUAL(recorder.ring.written(), 4u);
+    CHECK_EQUAL(ChannelUse::of(at(recorder, 0)).channel, 22);
+    CHECK_EQUAL(at(recorder, 1).actor, 2u);
+    CHECK_EQUAL(at(recorder, 1).uses, 1u);
+    CHECK_EQUAL(ChannelUse::of(at(recorder, 2)).channel, 11);
+    CHECK(ChannelUse::of(at(recorder, 2)).has_moved);
+    CHECK_EQUAL(at(recorder, 3).actor, 1u);
+}
+
+TEST("an end's note is of one dispatch: the next one begins anew") {
+    Recorder recorder(16, 100);
+    std::uint64_t serial = 0;
+    std::uint32_t place = 0;
+    for (int i = 0; i < 3; ++i) {
+        const Recorder::InWork outer = recorder.begin(1);
+        use(recorder, serial, place, true);
+        use(recorder, serial, place, false);
+        recorder.end(outer, false);
+    }
+    CHECK_EQUAL(recorder.ring.written(), 6u);
+}
+
+TEST("a dispatch with very many channels fills a quarter of the ring at most, and says so") {
+    Recorder recorder(16, 100);
+    const Recorder::InWork outer = recorder.begin(1);
+    for (int i = 0; i < 9; ++i) {
+        std::uint64_t serial = 0;
+        std::uint32_t place = 0;
+        use(recorder, serial, place, true)->channel = i;
+    }
+    recorder.end(outer, false);
+    CHECK_EQUAL(recorder.ring.written(), 5u);
+    CHECK_EQUAL(at(recorder, 4).uses, 9u);
+}
+
+TEST("the records are due once for each half of the ring") {
+    Recorder recorder(8, 100);
+    int due = 0;
+    for (int i = 0; i < 16; ++i) {
+        recorder.end(recorder.begin(1), false);
+        due += recorder.is_due();
+    }
+    CHECK_EQUAL(due, 4);
+}
+
+TEST("a line has the fields of the thesis") {
+    LogText log;
+    DispatchRecord record;
+    record.time = 248954687985216;
+    record.spent = 7473;
+    record.actor = 191;
+    record.dispatch = 3;
+    record.created = 248954684456346;
+    record.kind = state_ended;
+    record.uses = 2;
+    ChannelUse written{246, 2, 'w', 'C', false, true, true}, read{245, 2, 'r', 'C', false, false, true};
+    log.add_dispatch(record, {written.as_record(), read.as_record()}, "/net/merge");
+    CHECK_EQUAL(std::string(log.data(), log.size()),
+                std::string("248954687985216 tid 191 /net/merge disp 3 st Z et 7473 creat 248954684456346 "
+                            "[246,w,C,2,-!*;245,r,C,2,--*;]\n"));
+}
+
+TEST("a blocked actor's line has what it waits for, its messages and those that wait") {
+    LogText log;
+    DispatchRecord record;
+    record.time = 5;
+    record.actor = 1;
+    record.dispatch = 2;
+    record.kind = state_any;
+    record.messages = 3;
+    record.queue = 4;
+    record.uses = 2;
+    log.add_dispatch(record, {ChannelUse{9, 0, 'r', 'O', true, false, false}.as_record()}, "/a");
+    CHECK_EQUAL(std::string(log.data(), log.size()),
+                std::string("5 tid 1 /a disp 2 st Ba et 0 msgs 3 queue 4 [9,r,O,0,?--;...]\n"));
+    log.clear();
+    record.kind = record_wait;
+    record.spent = 1'000'056'292;
+    log.add_wait(record, 3);
+    log.add_exit(record, 3);
+    CHECK_EQUAL(std::string(log.data(), log.size()),
+                std::string("5 *** worker 3 waited (2) for 1.000056292\n"
+                            "5 *** worker 3 exited wait_cnt 2 wait_time 1.000056292\n"));
+}
+
+CHECK_MAIN
