@@ -5,7 +5,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 
 from callboard.channels.end cimport ChannelEnd
-from callboard.channels.object_channel cimport Member, ObjectWakeable, Wakeable, WatchedEnd, watching
+from callboard.channels.object_channel cimport Member, ObjectWakeable, Wakeable, watching
 from callboard.channels.operation cimport Operation, make_awaitable, renewed
 from callboard.channels.pipe cimport Line, Watch, wake as wake_wait
 from callboard.core.awaitable cimport Spare
