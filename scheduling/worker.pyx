@@ -17,6 +17,7 @@ import threading
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from callboard.core.asserting cimport holds
 from callboard.core.clock cimport monotonic_ns
 from callboard.core.memory.node cimport Surplus, acquire, await_interpreter, relaxed, release, seq_cst
 from callboard.core.records cimport DispatchRecord, RecordRing
@@ -241,6 +242,7 @@ cdef class WorkerThread:
         self.loop_with(state)
         # loop_with() leaves the interpreter detached.
         PyEval_RestoreThread(state)
+        assert holds(self.context.current == NULL and not self.core.has_token)
         if self.other_sleep.end != NULL:
             self.other_sleep.end(self.other_sleep.state)
         XDECREF(set_variables(state, variables))
@@ -277,6 +279,7 @@ cdef class WorkerThread:
         core.started = monotonic_ns()
         core.set_loop_time(core.started, relaxed)
         core.add_idles(1, seq_cst)  # it was idle until now
+        assert holds(core.get_idles(relaxed) % 2 == 0 and context.worker == core)
         while True:
             cell = core.fetch()
             if cell == NULL:
@@ -307,6 +310,8 @@ cdef class WorkerThread:
                     core.release_token()
                 PyEval_SaveThread()
                 attached = False
+            assert holds(context.current == NULL and context.depth == 0)
+            assert holds(attached == cell.has(python_cell) and (core.has_token or not cell.has(wants_token)))
             dispatch(cell, context, NULL)
             dispatches += 1
             if dispatches % CLOCK_EVERY == 0:
@@ -322,6 +327,7 @@ cdef class WorkerThread:
         cdef int64_t begin = monotonic_ns()
         cdef int64_t now
         cdef bint has_more
+        assert holds(core.get_idles(relaxed) % 2 == 0 and core.python_ready == 0 and not core.has_token)
         core.set_loop_time(begin, relaxed)
         core.begin_idle(begin)
         core.add_idles(1, release)
@@ -335,6 +341,7 @@ cdef class WorkerThread:
         if core.notes_waits:
             core.ring.write(DispatchRecord(now, now - begin, 0, core.get_idles(relaxed) // 2, 0, -1))
         core.add_idles(1, seq_cst)  # before the puts to come: see stealing.hpp
+        assert holds(core.get_idles(relaxed) % 2 == 0)  # it is busy again
         if has_more:
             core.stop_watching()  # first: that may be much work
             self.other_sleep.wake_up(self.other_sleep.state)
@@ -355,6 +362,7 @@ cdef class WorkerThread:
     cdef bint step(self) noexcept:
         """Dispatch one ready actor on the calling thread, the worker's own, within another dispatch
         or outside of any. The interpreter is attached. False: none is ready."""
+        assert holds(current_context() == self.context and self.context.worker == self.core)
         self.core.take_in()
         cdef Cell* cell = self.core.fetch()
         if cell == NULL:
@@ -379,6 +387,7 @@ cdef class WorkerThread:
             for i in range(count):
                 self.core.put(passed[i])
             if cell == wanted:
+                assert holds(cell.get_ready_on(relaxed) == NULL)
                 self.dispatch_or_delegate(cell)
                 return True
         return self.step()
@@ -388,6 +397,7 @@ cdef class WorkerThread:
         cdef bint takes_token = cell.has(wants_token) and not self.core.has_token
         if takes_token and not self.core.own_token_or_delegate(cell):
             return
+        assert holds(self.core.has_token or not cell.has(wants_token))
         self.dispatch_nested(cell)
         if takes_token and self.core.python_ready == 0:
             self.core.release_token()
@@ -400,6 +410,7 @@ cdef class WorkerThread:
         cdef int64_t turn_began = context.turn_began
         cdef int64_t began = 0
         cdef PyThreadState* thread = <PyThreadState*>context.python
+        assert holds(context.worker == self.core and thread == PyThreadState_Get())
         cdef PyObject* variables = set_variables(thread, NULL)
         if self.core.timed:
             began = self.core.started = monotonic_ns()
@@ -413,6 +424,7 @@ cdef class WorkerThread:
             with nogil:
                 dispatch(cell, context, outer)
         XDECREF(set_variables(thread, variables))
+        assert holds(context.current == outer and context.depth > 0)
         context.depth -= 1
         context.turn_began = turn_began
         if self.core.timed:  # the outer actor is not charged for the inner one's time

@@ -23,6 +23,7 @@ from callboard._inside.sending.runtime cimport Runtime
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.pipe cimport Pipe, ChannelSide
 from callboard.channels.wait cimport ChannelWait
+from callboard.core.asserting cimport holds
 
 from callboard.channels.errors import ChannelCycle
 
@@ -108,6 +109,7 @@ cdef class CircleWatch:
         with cython.critical_section(self):
             sides, self.sides = self.sides, []
         for side in sides:
+            assert holds(side.is_noted)
             with cython.critical_section(side):
                 side.is_noted = False
                 line = list(side.line)
@@ -176,6 +178,7 @@ cdef int break_up(list circle) except -1:
     cdef ChannelWait wait
     cdef Pipe pipe
     cdef Pipe smallest = None
+    assert holds(circle and len(set(circle)) == len(circle))
     for wait in circle:
         pipe = (<ChannelEnd>wait.end).pipe
         if wait.line.sends and pipe.grows and (
@@ -184,6 +187,7 @@ cdef int break_up(list circle) except -1:
     if smallest is not None:
         smallest.grow()
         return 0
+    assert holds(any([each.line.sends for each in circle]))
     while not (<ChannelWait>circle[0]).line.sends:
         circle.append(circle.pop(0))
     wait = <ChannelWait>circle[0]

@@ -6,6 +6,7 @@ from callboard._inside.sending.ref cimport ActorRef
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.operation cimport Operation, make_awaitable
 from callboard.channels.pipe cimport ChannelSide
+from callboard.core.asserting cimport holds
 
 from callboard.channels.errors import ChannelClosed, ChannelEmpty, ChannelMisuse
 from callboard.channels.piping import Piping
@@ -199,6 +200,7 @@ cdef class Receiver(ChannelEnd):
             raise self.closing()
         other = self.following.pop(0)
         self.set_known(None)
+        assert holds(other.spent and other.user == NULL)
         self.pipe.leave_receiver(self.closed, "channel replaced", self)
         self.pipe, self.closed = other.pipe, other.closed
         self.set_known(self.owner)
@@ -264,6 +266,7 @@ cdef class ReceiveMany(Operation):
             if value is NOTHING:
                 break
             values.append(value)
+        assert holds(len(values) <= self.most)
         self.outcome = values
         return True
 

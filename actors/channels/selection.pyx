@@ -6,6 +6,7 @@ from callboard.channels.end cimport ChannelEnd
 from callboard.channels.object_channel cimport Member, ObjectWakeable, Wakeable, WatchedEnd
 from callboard.channels.operation cimport Operation, make_awaitable
 from callboard.channels.pipe cimport Line, Watch, wake as wake_wait
+from callboard.core.asserting cimport holds
 
 from callboard.channels.errors import ChannelMisuse
 from callboard.core import checks
@@ -34,6 +35,7 @@ cdef bint is_ready(void* watch) noexcept with gil:
 cdef bint announce(void* watch, Wakeable* who) noexcept with gil:
     cdef Membership membership = <Membership>watch
     cdef Line line = (<ChannelEnd>membership.end).side()
+    assert holds(membership.waker == NULL)  # it stands in one line, once
     membership.waker = who
     membership.line = line
     try:
@@ -149,6 +151,7 @@ cdef class Selection:
         self.members[end] = membership
         self.senders += (<ChannelEnd>end).side().sends
         self.selector.add(membership.member[0])
+        assert holds(self.selector.size() == len(self.members) and self.senders <= len(self.members))
 
     def remove(self, end):
         """Wait for `end` no more. Raises KeyError if it is not there."""
@@ -158,6 +161,7 @@ cdef class Selection:
         membership = <Membership>self.members.pop(end)
         self.senders -= (<ChannelEnd>end).side().sends
         self.selector.remove(membership.member[0])
+        assert holds(self.selector.size() == len(self.members) and self.senders >= 0)
 
     def ready(self, timeout=None):
         """Return an awaitable that gives an end that is ready. See select().
@@ -207,6 +211,7 @@ cdef class Selection:
         if member == NULL:
             return None
         end = <ChannelEnd>(<Membership>member.user).end
+        assert holds(end in self.members)
         end.use()
         return end
 

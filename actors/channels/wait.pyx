@@ -7,6 +7,7 @@ from callboard._inside.sending.ref cimport ActorRef
 from callboard._inside.sending.runtime cimport Runtime
 from callboard.channels.end cimport ChannelEnd
 from callboard.channels.pipe cimport Line
+from callboard.core.asserting cimport holds
 from callboard.scheduling.handle cimport Handle, actor_here
 
 from callboard.core.errors import AskTimeout, CallboardError
@@ -42,6 +43,7 @@ cdef class ChannelWait(Future):
         An actor waits by its system's clock, a coroutine of an event loop by the loop's.
         """
         cdef Handle here = actor_here()
+        assert holds(not self.expires)
         self.expires = True
         if here is not None:
             timers = (<ActorRef>here).runtime.timers

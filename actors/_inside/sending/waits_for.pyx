@@ -16,7 +16,7 @@ cdef object awaited_of(Extra extra):
     return awaited
 
 
-cdef object wait_in_words(Cell* cell, Phase phase, bint event_loop, Extra extra):
+cdef object wait_in_words(bint is_idle, Phase phase, bint event_loop, Extra extra):
     """Return what an actor waits for; None if it has something to do, or has ended."""
     cdef object awaited = None
     cdef object there = None
@@ -36,4 +36,4 @@ cdef object wait_in_words(Cell* cell, Phase phase, bint event_loop, Extra extra)
     awaited = awaited if there is None else there
     if awaited is not None:
         return None if (<Future>awaited).flag.is_set() else awaited._what
-    return "a message" if phase == LIVE and cell.tail.is_idle() else None
+    return "a message" if phase == LIVE and is_idle else None
