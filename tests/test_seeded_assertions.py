@@ -71,7 +71,8 @@ SEEDS = {
     ),
     "a channel is looked at for circles though nobody noted it": Seed(
         "actors/channels/circles.pyx",
-        "                return\n            side.is_noted = True\n        with cython.critical_section(self):\n"
+        "                return\n            side.is_noted = True\n"
+        "        with cython.critical_section(self):\n"
         "            self.sides.append(side)\n\n\n",
         "                return\n        with cython.critical_section(self):\n"
         "            self.sides.append(side)\n\n\n",

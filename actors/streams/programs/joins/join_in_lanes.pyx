@@ -4,8 +4,8 @@
     JoinLanes    finds partners; divided, each lane does so among the rows that it has stored
     JoinEnd      gives what rows and their partners make, and lets rows go
 
-The first's work is written down as commands, which the others carry out in the same order. So the outputs, the errors and the
-late rows are those of a Join. (Gulisano et al. 2015, section IV.) For Arrow batches see
+The first's work is written down as commands, which the others carry out in the same order. So the outputs, the
+errors and the late rows are those of a Join. (Gulisano et al. 2015, section IV.) For Arrow batches see
 `join_batches_in_lanes.pyx`.
 """
 
