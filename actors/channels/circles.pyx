@@ -187,7 +187,7 @@ cdef int break_up(list circle) except -1:
     if smallest is not None:
         smallest.grow()
         return 0
-    assert holds(any([each.line.sends for each in circle]))
+    assert holds(any([(<ChannelWait>each).line.sends for each in circle]))
     while not (<ChannelWait>circle[0]).line.sends:
         circle.append(circle.pop(0))
     wait = <ChannelWait>circle[0]
